@@ -1,0 +1,1 @@
+"""Leave-one-out model selection of kernel machines."""
