@@ -1,0 +1,1 @@
+"""Least-squares support vector machines and their exact leave-one-out outputs."""
