@@ -93,8 +93,8 @@ def test_zero_pivot_advises():
 
 
 def test_zero_pivot_in_the_last_row_advises():
-    # lambda = 1; without the last sample the system is [[1, 2], [2, 4]]
-    K = [[0.0, 2.0, 5.0], [2.0, 3.0, 5.0], [5.0, 5.0, 3.0]]
+    # lambda = 1; without the first sample the system is [[1, 2], [2, 4]]
+    K = [[5.0, 1.0, 0.0], [1.0, 0.0, 2.0], [0.0, 2.0, 3.0]]
     with pytest.raises(np.linalg.LinAlgError, match="Increase mu"):
         gauss_jordan_loo(K, np.ones(3), 1 / 3, fit_intercept=False)
 

@@ -5,11 +5,12 @@ each left-out system is really solved. The closed form gives the same outputs in
 O(n^3) operations and O(n^2) memory, against n^4/6 and n^3/3 here.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import solve_triangular
 
 from looms.leave_one_out import LeaveOneOut
 
@@ -100,9 +101,14 @@ def gauss_jordan_loo(
     A0[:n, n_unknowns:] = targets
 
     states = list(islice(partial_states(A0), n))
+    done = _first_rows(states, A0.shape)
     outputs = np.empty_like(targets)
     for i in range(n):
-        outputs[i] = np.delete(K1[i], i) @ back_substitute(_rows_without(states, i), n_targets)
+        U = np.zeros((n_unknowns - 1, n_unknowns - 1 + n_targets))
+        U[:i] = np.delete(done[:i], i, axis=1)
+        U[i:, i:] = triangular_form(states[i][1:, 1:])  # resumed, row and column i struck out
+        beta = solve_triangular(U[:, :-n_targets], U[:, -n_targets:])
+        outputs[i] = np.delete(K1[i], i) @ beta
     return LeaveOneOut(y, outputs.reshape(y.shape), zeta)
 
 
@@ -149,38 +155,39 @@ def partial_states(A: Array) -> Iterator[Array]:
                 "Zero pivot: the linear system is singular, or would need pivoting. "
                 "Increase mu, and check that K is positive semidefinite."
             )
-        A = A[1:, 1:] - np.outer(A[1:, 0] / pivot, A[0, 1:])
+        A = A[1:, 1:] - (A[1:, :1] / pivot) * A[:1, 1:]
 
 
-def back_substitute(rows: Sequence[Array], n_targets: int) -> Array:
-    r"""Solution of a triangular system given by its rows.
+def triangular_form(A: Array) -> Array:
+    r"""Upper triangular form of a linear system, to be solved by back-substitution.
 
-    .. math:: \beta_k = \Bigl( r_k - \sum_{c > k} U_{kc} \beta_c \Bigr) / U_{kk}
+    .. math:: U_{kc} = A^{k}_{kc}, \qquad c \geq k
+
+    Source: Saadi, Cawley & Talbot (2002), Section 3: the last partial state.
 
     Parameters
     ----------
-    rows : sequence of m ndarrays, the k-th of shape (m - k + n_targets,)
-        :math:`U_{kk}, \dots, U_{km}` and then the right-hand sides :math:`r_k`.
-        The diagonal is not checked to be non-zero.
-    n_targets : int
-        Number of right-hand sides.
+    A : ndarray of shape (m, m + n_targets)
+        A square system beside its right-hand sides. Not modified.
 
     Returns
     -------
-    beta : ndarray of shape (m, n_targets)
+    U : ndarray of shape (m, m + n_targets)
+        The equivalent system, zero below the diagonal and nowhere on it.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If a pivot is zero.
 
     Examples
     --------
     >>> import numpy as np
-    >>> back_substitute([np.array([2.0, 1.0, 5.0]), np.array([3.0, 3.0])], 1)
-    array([[2.],
-           [1.]])
+    >>> triangular_form(np.array([[2.0, 1.0, 5.0], [4.0, 5.0, 13.0]]))
+    array([[2., 1., 5.],
+           [0., 3., 3.]])
     """
-    beta = np.empty((len(rows), n_targets))
-    for k in reversed(range(len(rows))):
-        row = rows[k]
-        beta[k] = (row[-n_targets:] - row[1:-n_targets] @ beta[k + 1 :]) / row[0]
-    return beta
+    return _first_rows(partial_states(A), A.shape)
 
 
 def cached_flops(n: int, *, fit_intercept: bool = True) -> int:
@@ -270,10 +277,11 @@ def _elimination_flops(m: int) -> int:
     return m * (m - 1) * (4 * m + 7) // 6
 
 
-def _rows_without(states: Sequence[Array], i: int) -> list[Array]:
-    # Rows above i are done: strike out column i. Those below resume, row and column i struck out.
-    above = [np.delete(state[0], i - k) for k, state in enumerate(states[:i])]
-    return above + [state[0] for state in partial_states(states[i][1:, 1:])]
+def _first_rows(states: Iterable[Array], shape: tuple[int, ...]) -> Array:
+    U = np.zeros(shape)
+    for k, state in enumerate(states):
+        U[k, k:] = state[0]
+    return U
 
 
 def _validated(
