@@ -113,7 +113,7 @@ def gauss_jordan_loo(
 
 
 def partial_states(A: Array) -> Iterator[Array]:
-    r"""States :math:`A^0, A^1, \dots` of an elimination, each as its trailing block.
+    r"""Partial states :math:`A^0, A^1, \dots` of an elimination, each as its trailing block.
 
     .. math:: A^{k}_{rc} = A^{k-1}_{rc} - A^{k-1}_{rk} A^{k-1}_{kc} / A^{k-1}_{kk},
               \qquad r, c > k
@@ -130,8 +130,8 @@ def partial_states(A: Array) -> Iterator[Array]:
     Yields
     ------
     state : ndarray of shape (m - k, m - k + n_targets)
-        The ``k``-th for ``k = 0, ..., m - 1``, computed only when asked for. Its first
-        row is row ``k`` of the triangular form, from the diagonal on.
+        That of :math:`A^k` for ``k = 0, ..., m - 1``, computed only when asked for. Its
+        first row is row ``k + 1`` of the triangular form, from the diagonal on.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def partial_states(A: Array) -> Iterator[Array]:
 def triangular_form(A: Array) -> Array:
     r"""Upper triangular form of a linear system, to be solved by back-substitution.
 
-    .. math:: U_{kc} = A^{k}_{kc}, \qquad c \geq k
+    .. math:: U_{kc} = A^{k-1}_{kc}, \qquad c \geq k
 
     Source: Saadi, Cawley & Talbot (2002), Section 3: the last partial state.
 
@@ -172,7 +172,7 @@ def triangular_form(A: Array) -> Array:
 
     Returns
     -------
-    U : ndarray of shape (m, m + n_targets)
+    ndarray of shape (m, m + n_targets)
         The equivalent system, zero below the diagonal and nowhere on it.
 
     Raises
