@@ -7,7 +7,8 @@ by n refits, the oracle.
 """
 
 from looms.lssvm._system import NotPositiveDefiniteError
-from looms.lssvm.cholesky import Solution, solve
+from looms.lssvm.cholesky import Solution, solve, solve_in_place
+from looms.lssvm.gauss_jordan import cached_flops, gauss_jordan_loo, plain_flops
 from looms.lssvm.refit import refit_loo
 from looms.lssvm.spectral import Spectrum, decompose
 
@@ -15,7 +16,11 @@ __all__ = [
     "NotPositiveDefiniteError",
     "Solution",
     "Spectrum",
+    "cached_flops",
     "decompose",
+    "gauss_jordan_loo",
+    "plain_flops",
     "refit_loo",
     "solve",
+    "solve_in_place",
 ]

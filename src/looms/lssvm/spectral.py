@@ -67,7 +67,7 @@ class Spectrum:
         return LeaveOneOut(y, outputs.reshape(y.shape), self.sample_weight)
 
 
-def decompose(K: Array, sample_weight: Array | None = None) -> Spectrum:
+def decompose(K: Array, *, sample_weight: Array | None = None) -> Spectrum:
     """Eigendecomposition of a weighted kernel matrix, for `Spectrum.loo` at many μ.
 
     Parameters

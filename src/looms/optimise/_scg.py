@@ -79,7 +79,13 @@ def scg_step(state: ScgState, evaluate: Evaluate, low: Array, high: Array) -> Sc
 
 
 def _advanced(
-    state: ScgState, trial: Point, residual: Array, slope: float, lam: float, low: Array, high: Array
+    state: ScgState,
+    trial: Point,
+    residual: Array,
+    slope: float,
+    lam: float,
+    low: Array,
+    high: Array,
 ) -> ScgState:
     """Step 7: the next conjugate direction, restarted every p steps and when it does not descend."""
     new_residual = -_free(trial.theta, _gradient(trial), low, high)

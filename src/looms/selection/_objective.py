@@ -12,7 +12,7 @@ from looms.criteria import Criterion, as_criterion, reweighted
 from looms.kernels import GramBlocks, Hyperparameter, Kernel, as_kernel, contract_lower, gram_into
 from looms.kernels._base import as_matrix
 from looms.leave_one_out import LeaveOneOut
-from looms.lssvm import NotPositiveDefiniteError, Solution, solve
+from looms.lssvm import NotPositiveDefiniteError, Solution, solve_in_place
 from looms.optimise import Point
 
 _LN2 = float(np.log(2.0))
@@ -183,14 +183,8 @@ class Objective:
 
     def _solve(self, theta: Array) -> Solution:
         K = self.gram(self.kernel_at(theta))
-        return solve(
-            K,
-            self.y,
-            self.mu_at(theta),
-            self.sample_weight,
-            fit_intercept=self.fit_intercept,
-            overwrite_K=True,
-        )
+        mu = self.mu_at(theta)
+        return solve_in_place(K, self.y, mu, self.sample_weight, fit_intercept=self.fit_intercept)
 
     def _judged(self, loo: LeaveOneOut) -> LeaveOneOut:
         same = self.selection_weight is self.sample_weight
