@@ -20,7 +20,7 @@ def fit_given(estimator: Any, X: Matrix, targets: Array, zeta: Array) -> tuple[K
     ``zeta`` is rescaled to mean one over these, so that integer weights are copies.
     """
     mu = estimator.mu
-    if not (isinstance(mu, Real) and np.isfinite(float(mu)) and mu > 0):
+    if not (isinstance(mu, Real) and 0 < float(mu) < np.inf):
         raise ValueError(f"mu must be a positive number, got {mu!r}.")
     (kernel,) = estimator._kernels()
     seen = np.flatnonzero(zeta > 0)

@@ -143,9 +143,7 @@ class Objective:
             if not np.isfinite(evaluation.value):
                 return Point(theta, np.inf, np.inf)
             slope = self._chain(theta, solution, evaluation.slope) if gradient else None
-            point = Point(
-                theta, evaluation.value, evaluation.standard_error, slope, solution.fit
-            )
+            point = Point(theta, evaluation.value, evaluation.standard_error, slope, solution.fit)
             return self.penalised(point)
 
     def penalised(self, point: Point) -> Point:
@@ -234,7 +232,7 @@ class Objective:
         return _LN2 * np.exp2(theta) * slopes
 
     def _place_start(self) -> None:
-        """Start and box: the kernel's own, and a ridge in proportion to the spread of the samples."""
+        """Start and box: the kernel's own, and a ridge in proportion to the samples' spread."""
         K = self.gram(self.kernel)
         spread = feature_space_variance(K, self.fit_intercept)
         log_unit = np.log2(spread / self.n_samples)
