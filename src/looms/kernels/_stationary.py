@@ -8,15 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from looms._typing import Array, Matrix
-from looms.kernels._base import (
-    Bounds,
-    Hyperparameter,
-    Kernel,
-    ScalarKernel,
-    checked_bounds,
-    is_fixed,
-    replaced,
-)
+from looms.kernels._base import Kernel, ScalarKernel
+from looms.kernels._hyperparameters import Bounds, Hyperparameter, checked_bounds, is_fixed
 from looms.kernels._samples import Pairs, Samples, inner_products, square_norms
 
 # A median over the pairs of this many samples is known to some 2 %.
@@ -46,7 +39,7 @@ class RBF(ScalarKernel):
         return 1.0 / _median_squared_distance(samples)
 
     def values(self, pairs: Pairs) -> Array:
-        K: Array = pairs.squared_distances * -self.eta
+        K: Array = pairs.squared_distances * -self.number
         return np.exp(K, out=K)
 
     def self_values(self, samples: Samples) -> Array:
@@ -149,22 +142,21 @@ class ARD(Kernel):
         return np.zeros(0 if is_fixed(self.etas_bounds) else samples.X.shape[1])
 
     def _replaced(self, etas: Array) -> ARD:
-        kernel: ARD = replaced(self, {"etas": etas})
-        return kernel
+        return self._with_arguments(etas=etas)
 
 
 def square_sums(X: Matrix, weight: Array) -> Array:
     """Σ_i weight_i x_ik² for every column k."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).T @ weight).ravel()
-    return weight @ np.square(X)
+    return np.asarray(weight @ np.square(X))
 
 
 def _column_dots(A: Matrix, B: Array) -> Array:
     """Σ_i A_ik B_ik for every column k."""
     if sp.issparse(A):
         return np.asarray(A.multiply(B).sum(axis=0)).ravel()
-    return np.einsum("ik,ik->k", A, B)
+    return np.asarray(np.einsum("ik,ik->k", A, B))
 
 
 def _scaled(X: Matrix, scale: Array) -> Matrix:

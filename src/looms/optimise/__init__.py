@@ -90,10 +90,7 @@ def _run_lbfgs(recorder: Recorder, theta0: Array, bounds: Array) -> Outcome:
 
     def function(theta: Array) -> tuple[float, Array]:
         nonlocal last_good
-        if np.array_equal(theta, last_good.theta):
-            point = last_good
-        else:
-            point = recorder(theta)
+        point = last_good if np.array_equal(theta, last_good.theta) else recorder(theta)
         if not np.isfinite(point.value):
             return _bowl(theta, last_good)
         last_good = point

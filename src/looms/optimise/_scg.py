@@ -87,7 +87,7 @@ def _advanced(
     low: Array,
     high: Array,
 ) -> ScgState:
-    """Step 7: the next conjugate direction, restarted every p steps and when it does not descend."""
+    """Step 7: the next conjugate direction, restarted every p steps and if it does not descend."""
     new_residual = -_free(trial.theta, _gradient(trial), low, high)
     n_accepted = state.n_accepted + 1
     beta = float(new_residual @ new_residual - new_residual @ residual) / slope
