@@ -157,7 +157,9 @@ def centre_of(X: Matrix) -> Array | None:
 def as_matrix(X: Matrix) -> Matrix:
     """``X`` as a two-dimensional float64 array or CSR matrix."""
     if hasattr(X, "tocsr"):
-        return X.tocsr().astype(np.float64)
+        X = X.tocsr().astype(np.float64)  # a copy
+        X.sum_duplicates()
+        return X
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2:
         raise ValueError(f"Samples must be rows of a matrix, got an array of {X.ndim} dimensions.")

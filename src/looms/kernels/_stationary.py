@@ -99,7 +99,10 @@ class ARD(Kernel):
         n_features = samples.X.shape[1]
         if self.etas is None:
             return self._replaced(1.0 / (2.0 * n_features * _positive_variances(samples.X)))
-        etas = np.atleast_1d(np.asarray(self.etas, dtype=np.float64))
+        try:
+            etas = np.array(self.etas, dtype=np.float64, ndmin=1)
+        except (TypeError, ValueError):
+            raise ValueError(f"ARD: etas must be positive numbers, got {self.etas!r}.") from None
         if etas.shape == (1,):
             etas = np.full(n_features, etas[0])
         if etas.shape != (n_features,):
@@ -177,9 +180,18 @@ def _median_squared_distance(samples: Samples) -> float:
 
 def _positive_variances(X: Matrix) -> Array:
     """Variance of every feature; one for a constant feature, whose eta changes nothing."""
-    if sp.issparse(X):
-        mean = np.asarray(X.mean(axis=0)).ravel()
-        variances = np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2
-    else:
-        variances = X.var(axis=0)
-    return np.where(variances > 1e-12 * max(variances.max(), 1e-300), variances, 1.0)
+    variances = _variances(X)
+    mean_squares = square_sums(X, np.ones(X.shape[0])) / X.shape[0]
+    # A constant is told from its own rounding, whatever the units of the other features.
+    return np.where(variances > 1e-28 * mean_squares, variances, 1.0)
+
+
+def _variances(X: Matrix) -> Array:
+    if not sp.issparse(X):
+        return np.asarray(X.var(axis=0))
+    n, n_features = X.shape
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    deviations = np.square(X.data - mean[X.indices])
+    sums = np.bincount(X.indices, weights=deviations, minlength=n_features)
+    n_zeros = n - np.bincount(X.indices, minlength=n_features)
+    return np.asarray((sums + n_zeros * mean**2) / n)
