@@ -13,9 +13,12 @@ from looms.kernels import (
     GramBlocks,
     Linear,
     Normalized,
+    Pairs,
     Polynomial,
+    Samples,
     _gram,
     contract_lower,
+    expansion,
     gram_into,
 )
 
@@ -26,14 +29,15 @@ def shifted_dot(A, B):
     return np.asarray((A @ B.T).toarray() if sp.issparse(A) else A @ B.T) + 1.0
 
 
-KERNELS = [
-    Linear(),
-    Normalized(Polynomial(2)),
-    RBF(),
-    ARD(),
-    0.5 * RBF() + Normalized(Boolean() * Linear()) + ARD(),
-    Normalized(Function(shifted_dot)),
-]
+KERNELS = {
+    "linear": Linear(),
+    "normalized quadratic": Normalized(Polynomial(2)),
+    "rbf": RBF(),
+    "ard": ARD(),
+    "nested": 0.5 * RBF() + Normalized(Boolean() * Linear()) + ARD(),
+    "normalized function": Normalized(Function(shifted_dot)),
+}
+each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
 
 
 def check_blocks(kernel, X):
@@ -56,20 +60,20 @@ def check_blocks(kernel, X):
     )
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@each_kernel
 @pytest.mark.parametrize("n", [1, 2, 4, 5, 6, 9, 10, 11])
 def test_sizes_around_the_block(kernel, n, monkeypatch):
     monkeypatch.setattr(_gram, "_BLOCK", 5)
     check_blocks(kernel, RNG.standard_normal((n, 3)))
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@each_kernel
 def test_sparse(kernel, monkeypatch):
     monkeypatch.setattr(_gram, "_BLOCK", 5)
     check_blocks(kernel, sp.random_array((13, 6), density=0.4, format="csr", rng=RNG))
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@each_kernel
 def test_real_block_size(kernel):
     assert _gram._BLOCK < 300
     check_blocks(kernel, RNG.standard_normal((300, 3)))
@@ -101,3 +105,18 @@ def test_samples_are_neither_copied_nor_changed(read_only):
     G = read_only(np.eye(6))
     contract_lower(G, RBF(0.5), blocks)
     assert_array_equal(G, np.eye(6))
+
+
+@each_kernel
+@pytest.mark.parametrize("shape", [(7,), (7, 1), (7, 3)])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_expansion_by_blocks_of_rows(kernel, shape, convert, monkeypatch):
+    blocks = GramBlocks(convert(RNG.standard_normal((7, 3))), frozenset())
+    basis, X, alpha = blocks.samples, RNG.standard_normal((11, 3)), RNG.standard_normal(shape)
+    kernel = kernel.started(basis)
+    expected = kernel.values(Pairs(Samples(convert(X), centre=basis.centre), basis)) @ alpha
+    for block in (1, 256):  # two rows at a time, and all of them
+        monkeypatch.setattr(_gram, "_BLOCK", block)
+        ours = expansion(kernel, convert(X), basis, alpha)
+        assert ours.shape == (11, *shape[1:])
+        assert_allclose(ours, expected, rtol=1e-11, atol=1e-12)

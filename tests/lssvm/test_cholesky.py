@@ -31,18 +31,18 @@ def test_solves_the_bordered_system(weights, targets):
     weight, y = WEIGHTS[weights], TARGETS[targets]
     machine = solve(K, y, MU, sample_weight=weight)
     M = K + np.diag(N * MU / weight)
-    assert machine.alpha.shape == y.shape
-    assert_allclose(M @ machine.alpha + machine.intercept, y, rtol=1e-12, atol=1e-12)
-    assert_allclose(machine.alpha.sum(axis=0), 0.0, atol=1e-12)
+    assert machine.fit.alpha.shape == y.shape
+    assert_allclose(M @ machine.fit.alpha + machine.fit.intercept, y, rtol=1e-12, atol=1e-12)
+    assert_allclose(machine.fit.alpha.sum(axis=0), 0.0, atol=1e-12)
     C = np.block([[M, np.ones((N, 1))], [np.ones((1, N)), np.zeros((1, 1))]])
     assert_allclose(machine.p, np.diag(np.linalg.inv(C))[:N], rtol=1e-10)
 
 
 def test_intercept_is_shaped_like_a_target():
-    assert isinstance(solve(K, LABELS, MU).intercept, float)
-    assert solve(K, TARGETS["column"], MU).intercept.shape == (1,)
-    assert solve(K, TARGETS["three"], MU).intercept.shape == (3,)
-    assert solve(K, LABELS, MU, fit_intercept=False).intercept == 0.0
+    assert isinstance(solve(K, LABELS, MU).fit.intercept, float)
+    assert solve(K, TARGETS["column"], MU).fit.intercept.shape == (1,)
+    assert solve(K, TARGETS["three"], MU).fit.intercept.shape == (3,)
+    assert solve(K, LABELS, MU, fit_intercept=False).fit.intercept == 0.0
 
 
 @pytest.mark.parametrize(("weights", "targets"), list(product(WEIGHTS, TARGETS)))
@@ -50,8 +50,8 @@ def test_without_intercept_is_scikit_learns_kernel_ridge(weights, targets):
     weight, y = WEIGHTS[weights], TARGETS[targets]
     machine = solve(K, y, MU, sample_weight=weight, fit_intercept=False)
     theirs = KernelRidge(alpha=N * MU, kernel="precomputed").fit(K, y, weight)
-    assert_allclose(K @ machine.alpha, theirs.predict(K), rtol=1e-10, atol=1e-12)
-    assert_array_equal(machine.intercept, np.zeros(y.shape[1:]))
+    assert_allclose(K @ machine.fit.alpha, theirs.predict(K), rtol=1e-10, atol=1e-12)
+    assert_array_equal(machine.fit.intercept, np.zeros(y.shape[1:]))
 
 
 def test_minimises_the_penalised_loss(numerical_gradient):
@@ -63,7 +63,7 @@ def test_minimises_the_penalised_loss(numerical_gradient):
         f = K @ alpha + b
         return 0.5 * alpha @ K @ alpha + weight @ (LABELS - f) ** 2 / (2 * MU * N)
 
-    optimum = np.append(machine.alpha, machine.intercept)
+    optimum = np.append(machine.fit.alpha, machine.fit.intercept)
     assert_allclose(numerical_gradient(loss, optimum), 0.0, atol=1e-9)
 
 
@@ -71,7 +71,7 @@ def test_scaling_weights_is_scaling_mu():
     weight = WEIGHTS["weighted"]
     ours = solve(K, LABELS, MU, sample_weight=weight)
     theirs = solve(K, LABELS, 5 * MU, sample_weight=5 * weight)
-    assert_allclose(ours.alpha, theirs.alpha, rtol=1e-11)
+    assert_allclose(ours.fit.alpha, theirs.fit.alpha, rtol=1e-11)
     assert_allclose(ours.loo.outputs, theirs.loo.outputs, rtol=1e-11)
 
 
@@ -200,4 +200,4 @@ def test_contracting_twice_is_refused():
     with pytest.raises(RuntimeError, match="used up by an earlier contract"):
         machine.contract(np.ones(N))
     assert_array_equal(machine.loo.outputs, outputs)
-    assert_allclose(machine.alpha, solve(K, LABELS, MU).alpha)
+    assert_allclose(machine.fit.alpha, solve(K, LABELS, MU).fit.alpha)

@@ -11,7 +11,7 @@ each_optimizer = pytest.mark.parametrize("optimizer", OPTIMIZERS)
 by_gradient = pytest.mark.parametrize("optimizer", ["lbfgs", "scg"])
 FREE = np.array([-np.inf, np.inf])
 # A small standard error makes the search go on to the minimum itself.
-PRECISE = 1e-9
+PRECISE = 1e-7
 
 
 class Counted:

@@ -3,7 +3,7 @@
 from looms.kernels._base import Constant, Kernel, Product, Sum
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._given import Function, Precomputed
-from looms.kernels._gram import GramBlocks, contract_lower, gram_into
+from looms.kernels._gram import GramBlocks, contract_lower, expansion, gram_into
 from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._names import KERNEL_NAMES, as_kernel
 from looms.kernels._normalized import Normalized
@@ -31,5 +31,6 @@ __all__ = [
     "as_kernel",
     "as_matrix",
     "contract_lower",
+    "expansion",
     "gram_into",
 ]

@@ -46,6 +46,9 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
     #: once and kept while hyper-parameters are tuned.
     uses: ClassVar[frozenset[str]] = frozenset()
 
+    #: Whether the samples are rows of a kernel matrix, one column a training sample.
+    pairwise: ClassVar[bool] = False
+
     # The formula ---------------------------------------------------------
 
     @abstractmethod
@@ -246,6 +249,10 @@ class Composite(Kernel):
     @property
     def uses(self) -> frozenset[str]:  # type: ignore[override]
         return frozenset().union(*(part.uses for part in self.parts))
+
+    @property
+    def pairwise(self) -> bool:  # type: ignore[override]
+        return any(part.pairwise for part in self.parts)
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
