@@ -13,14 +13,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from looms._typing import Array, Matrix
-from looms.kernels._base import Kernel, centre_of
-from looms.kernels._samples import Pairs, Samples
+from looms.kernels._base import Kernel
+from looms.kernels._samples import Pairs, Samples, centre_of
 
 _BLOCK = 256
 
 
 class GramBlocks:
-    """Blocks (I, J) with I ≥ J of all pairs of the rows of ``X``.
+    """Blocks (R, C) of rows and columns, R ≥ C, of all pairs of the rows of ``X``.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class GramBlocks:
     def __iter__(self) -> Iterator[tuple[slice, slice, Pairs]]:
         for b, cols in enumerate(self._parts):
             for rows in self._parts[b:]:
-                I, J = slice(rows.start, rows.stop), slice(cols.start, cols.stop)
-                kept = {name: values[I, J] for name, values in self._kept.items()}
-                yield I, J, Pairs(rows, cols, **kept)
+                R, C = slice(rows.start, rows.stop), slice(cols.start, cols.stop)
+                kept = {name: values[R, C] for name, values in self._kept.items()}
+                yield R, C, Pairs(rows, cols, **kept)
 
     def _computed(self, name: str) -> Array:
         n = self.samples.n_samples
@@ -53,8 +53,8 @@ class GramBlocks:
 
 def gram_into(K: Array, kernel: Kernel, blocks: GramBlocks) -> None:
     """Write the lower triangle of the Gram matrix to ``K``; above it nothing is promised."""
-    for I, J, pairs in blocks:
-        K[I, J] = kernel.values(pairs)
+    for R, C, pairs in blocks:
+        K[R, C] = kernel.values(pairs)
 
 
 def contract_lower(G: Array, kernel: Kernel, blocks: GramBlocks) -> Array:
@@ -62,12 +62,12 @@ def contract_lower(G: Array, kernel: Kernel, blocks: GramBlocks) -> Array:
     gradient = np.zeros(len(kernel.hyperparameters))
     if gradient.size == 0:
         return gradient
-    for I, J, pairs in blocks:
+    for R, C, pairs in blocks:
         if pairs.diagonal:
-            lower = np.tril(G[I, J])
+            lower = np.tril(G[R, C])
             gradient += kernel.values_gradient(pairs, lower + np.tril(lower, -1).T)
         else:
-            gradient += 2.0 * kernel.values_gradient(pairs, G[I, J])
+            gradient += 2.0 * kernel.values_gradient(pairs, G[R, C])
     return gradient
 
 

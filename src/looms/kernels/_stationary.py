@@ -8,15 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from looms._typing import Array, Matrix
-from looms.kernels._base import (
-    Bounds,
-    Hyperparameter,
-    Kernel,
-    ScalarKernel,
-    checked_bounds,
-    is_fixed,
-    replaced,
-)
+from looms.kernels._base import Kernel, ScalarKernel
+from looms.kernels._hyperparameters import Bounds, Hyperparameter, checked_bounds, is_fixed
 from looms.kernels._samples import Pairs, Samples, inner_products, square_norms
 
 # A median over the pairs of this many samples is known to some 2 %.
@@ -46,7 +39,7 @@ class RBF(ScalarKernel):
         return 1.0 / _median_squared_distance(samples)
 
     def values(self, pairs: Pairs) -> Array:
-        K: Array = pairs.squared_distances * -self.eta
+        K: Array = pairs.squared_distances * -self.number
         return np.exp(K, out=K)
 
     def self_values(self, samples: Samples) -> Array:
@@ -106,7 +99,10 @@ class ARD(Kernel):
         n_features = samples.X.shape[1]
         if self.etas is None:
             return self._replaced(1.0 / (2.0 * n_features * _positive_variances(samples.X)))
-        etas = np.atleast_1d(np.asarray(self.etas, dtype=np.float64))
+        try:
+            etas = np.array(self.etas, dtype=np.float64, ndmin=1)
+        except (TypeError, ValueError):
+            raise ValueError(f"ARD: etas must be positive numbers, got {self.etas!r}.") from None
         if etas.shape == (1,):
             etas = np.full(n_features, etas[0])
         if etas.shape != (n_features,):
@@ -149,22 +145,21 @@ class ARD(Kernel):
         return np.zeros(0 if is_fixed(self.etas_bounds) else samples.X.shape[1])
 
     def _replaced(self, etas: Array) -> ARD:
-        kernel: ARD = replaced(self, {"etas": etas})
-        return kernel
+        return self._with_arguments(etas=etas)
 
 
 def square_sums(X: Matrix, weight: Array) -> Array:
     """Σ_i weight_i x_ik² for every column k."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).T @ weight).ravel()
-    return weight @ np.square(X)
+    return np.asarray(weight @ np.square(X))
 
 
 def _column_dots(A: Matrix, B: Array) -> Array:
     """Σ_i A_ik B_ik for every column k."""
     if sp.issparse(A):
         return np.asarray(A.multiply(B).sum(axis=0)).ravel()
-    return np.einsum("ik,ik->k", A, B)
+    return np.asarray(np.einsum("ik,ik->k", A, B))
 
 
 def _scaled(X: Matrix, scale: Array) -> Matrix:
@@ -185,9 +180,18 @@ def _median_squared_distance(samples: Samples) -> float:
 
 def _positive_variances(X: Matrix) -> Array:
     """Variance of every feature; one for a constant feature, whose eta changes nothing."""
-    if sp.issparse(X):
-        mean = np.asarray(X.mean(axis=0)).ravel()
-        variances = np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2
-    else:
-        variances = X.var(axis=0)
-    return np.where(variances > 1e-12 * max(variances.max(), 1e-300), variances, 1.0)
+    variances = _variances(X)
+    mean_squares = square_sums(X, np.ones(X.shape[0])) / X.shape[0]
+    # A constant is told from its own rounding, whatever the units of the other features.
+    return np.where(variances > 1e-28 * mean_squares, variances, 1.0)
+
+
+def _variances(X: Matrix) -> Array:
+    if not sp.issparse(X):
+        return np.asarray(X.var(axis=0))
+    n, n_features = X.shape
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    deviations = np.square(X.data - mean[X.indices])
+    sums = np.bincount(X.indices, weights=deviations, minlength=n_features)
+    n_zeros = n - np.bincount(X.indices, minlength=n_features)
+    return np.asarray((sums + n_zeros * mean**2) / n)
