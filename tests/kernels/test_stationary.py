@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import rbf_kernel
 
-from looms.kernels import ARD, RBF, Samples, _stationary
+from looms.kernels import ARD, RBF, Boolean, Polynomial, Samples
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.standard_normal((9, 4)), RNG.standard_normal((5, 4))
@@ -60,24 +60,27 @@ def test_ard_start_of_constant_features():
     assert_array_equal(ARD().started(Samples(np.ones((3, 2)))).etas, [0.25, 0.25])
 
 
-def test_rbf_starts_at_one_over_the_median():
-    D = np.square(X[:, None] - X).sum(axis=2)[np.triu_indices(9, k=1)]
-    assert_allclose(RBF().started(Samples(X)).eta, 1 / np.median(D), rtol=1e-12)
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_rbf_starts_at_one_over_the_mean_squared_distance(convert):
+    D = np.square(X[:, None] - X).sum(axis=2)
+    assert_allclose(RBF().started(Samples(convert(X))).eta, 1 / D.mean(), rtol=1e-12)
 
 
-def test_rbf_start_when_most_samples_coincide():
+def test_rbf_start_when_samples_coincide():
     samples = np.vstack([np.zeros((9, 2)), [[3.0, 4.0]]])
-    assert_allclose(RBF().started(Samples(samples)).eta, 1 / (25 * 9 / 45), rtol=1e-12)
+    assert_allclose(RBF().started(Samples(samples)).eta, 1 / (25 * 18 / 100), rtol=1e-12)
     assert RBF().started(Samples(np.ones((4, 2)))).eta == 1.0
     assert RBF().started(Samples(np.ones((1, 2)))).eta == 1.0
 
 
-def test_rbf_start_on_a_subset(monkeypatch):
-    samples = RNG.standard_normal((60, 2))
-    whole = RBF().started(Samples(samples)).eta
-    monkeypatch.setattr(_stationary, "_MEDIAN_SAMPLES", 30)
-    assert RBF().started(Samples(samples)).eta != whole
-    assert_allclose(RBF().started(Samples(samples)).eta, whole, rtol=0.3)
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("kernel", [RBF(), ARD(), Polynomial(), Boolean()])
+def test_a_weight_counts_as_copies_in_the_start(kernel, convert):
+    times = np.array([1, 3, 2, 1, 1, 4, 1, 2, 1])
+    weighted = kernel.started(Samples(convert(X), weight=times.astype(float)))
+    copied = kernel.started(Samples(convert(np.repeat(X, times, axis=0))))
+    assert_allclose(weighted.theta, copied.theta, rtol=1e-12)
+    assert not np.allclose(weighted.theta, kernel.started(Samples(convert(X))).theta)
 
 
 @pytest.mark.parametrize("etas", [[1.0, 2.0], np.ones(5), np.ones((1, 4)), []])

@@ -44,7 +44,7 @@ class Polynomial(ScalarKernel):
         self.c_bounds = c_bounds
 
     def start(self, samples: Samples) -> float:
-        return positive_mean(samples.square_norms)
+        return mean_square_norm(samples)
 
     def started(self, samples: Samples) -> Polynomial:
         if not (isinstance(self.degree, (int, np.integer)) and self.degree >= 1):
@@ -92,7 +92,7 @@ class Boolean(ScalarKernel):
         self.eta_bounds = eta_bounds
 
     def start(self, samples: Samples) -> float:
-        return 1.0 / positive_mean(samples.square_norms)
+        return 1.0 / mean_square_norm(samples)
 
     def values(self, pairs: Pairs) -> Array:
         return self._power(pairs.dot)
@@ -118,9 +118,9 @@ class Boolean(ScalarKernel):
         return np.array([np.vdot(G, slope) / (1.0 + self.number)])
 
 
-def positive_mean(x: Array) -> float:
-    """Mean of nonnegative numbers, or one if they are all zero."""
-    mean = float(x.mean())
+def mean_square_norm(samples: Samples) -> float:
+    """Weighted mean of x·x, or one if all samples are zero."""
+    mean = float(np.average(samples.square_norms, weights=samples.weight))
     return mean if mean > 0 else 1.0
 
 

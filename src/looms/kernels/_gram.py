@@ -26,10 +26,11 @@ class GramBlocks:
     ----------
     X : (n, n_features) float64 array or CSR matrix; neither copied nor changed.
     uses : the quantities of `Pairs` to keep, ``kernel.uses``; n² numbers each.
+    weight : (n,) how often each sample counts where a kernel takes a value from the data.
     """
 
-    def __init__(self, X: Matrix, uses: frozenset[str]) -> None:
-        self.samples = Samples(X, centre=centre_of(X))
+    def __init__(self, X: Matrix, uses: frozenset[str], weight: Array | None = None) -> None:
+        self.samples = Samples(X, centre=centre_of(X), weight=weight)
         n = self.samples.n_samples
         self._parts = [self.samples.rows(i, min(i + _BLOCK, n)) for i in range(0, n, _BLOCK)]
         self._kept = {name: self._computed(name) for name in sorted(uses)}

@@ -26,12 +26,22 @@ class Samples:
     centre : (n_features,) point that squared distances are computed around.
         Distances do not depend on it, rounding does. Ignored for sparse ``X``,
         which it would fill.
+    weight : (n_samples,) how often each sample counts where a kernel takes a value from
+        the data; once unless given.
     """
 
-    def __init__(self, X: Matrix, *, start: int = 0, centre: Array | None = None) -> None:
+    def __init__(
+        self,
+        X: Matrix,
+        *,
+        start: int = 0,
+        centre: Array | None = None,
+        weight: Array | None = None,
+    ) -> None:
         self.X = X
         self.start = start
         self.centre = centre
+        self.weight = np.ones(X.shape[0]) if weight is None else weight
 
     @property
     def n_samples(self) -> int:

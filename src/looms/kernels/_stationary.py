@@ -12,16 +12,13 @@ from looms.kernels._base import Kernel, ScalarKernel
 from looms.kernels._hyperparameters import Bounds, Hyperparameter, checked_bounds, is_fixed
 from looms.kernels._samples import Pairs, Samples, inner_products, square_norms
 
-# A median over the pairs of this many samples is known to some 2 %.
-_MEDIAN_SAMPLES = 500
-
 
 class RBF(ScalarKernel):
     """Isotropic Gaussian kernel, k(x, x') = exp(−eta ‖x − x'‖²).
 
     Parameters
     ----------
-    eta : positive, scikit-learn's ``gamma``. None takes one over the median squared
+    eta : positive, scikit-learn's ``gamma``. None takes one over the mean squared
         distance between training samples.
     eta_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
     """
@@ -36,7 +33,8 @@ class RBF(ScalarKernel):
         self.eta_bounds = eta_bounds
 
     def start(self, samples: Samples) -> float:
-        return 1.0 / _median_squared_distance(samples)
+        mean_squared_distance = 2.0 * float(_variances(samples).sum())
+        return 1.0 / mean_squared_distance if mean_squared_distance > 0 else 1.0
 
     def values(self, pairs: Pairs) -> Array:
         K: Array = pairs.squared_distances * -self.number
@@ -98,7 +96,7 @@ class ARD(Kernel):
     def started(self, samples: Samples) -> ARD:
         n_features = samples.X.shape[1]
         if self.etas is None:
-            return self._replaced(1.0 / (2.0 * n_features * _positive_variances(samples.X)))
+            return self._replaced(1.0 / (2.0 * n_features * _positive_variances(samples)))
         try:
             etas = np.array(self.etas, dtype=np.float64, ndmin=1)
         except (TypeError, ValueError):
@@ -166,32 +164,24 @@ def _scaled(X: Matrix, scale: Array) -> Matrix:
     return X @ sp.diags_array(scale).tocsr() if sp.issparse(X) else X * scale
 
 
-def _median_squared_distance(samples: Samples) -> float:
-    """Median over pairs of evenly spaced samples; their mean if over half coincide, else one."""
-    n = samples.n_samples
-    chosen = np.unique(np.linspace(0, n - 1, min(n, _MEDIAN_SAMPLES)).astype(int))
-    subset = Samples(samples.X[chosen], centre=samples.centre)
-    D = Pairs(subset, subset).squared_distances[np.triu_indices(len(chosen), k=1)]
-    if D.size == 0 or D.max() == 0:
-        return 1.0
-    median = float(np.median(D))
-    return median if median > 0 else float(D.mean())
+def _variances(samples: Samples) -> Array:
+    """Weighted variance of every feature."""
+    X, share = samples.X, samples.weight / samples.weight.sum()
+    mean = np.asarray(share @ X).ravel()
+    if not sp.issparse(X):
+        return np.asarray(share @ np.square(X - mean))
+    of_entry = np.repeat(share, np.diff(X.indptr))
+    deviations = of_entry * np.square(X.data - mean[X.indices])
+    n_features = X.shape[1]
+    nonzero = np.bincount(X.indices, weights=deviations, minlength=n_features)
+    share_of_zeros = 1.0 - np.bincount(X.indices, weights=of_entry, minlength=n_features)
+    share_of_zeros[np.bincount(X.indices, minlength=n_features) == len(share)] = 0.0
+    return np.asarray(nonzero + share_of_zeros * mean**2)
 
 
-def _positive_variances(X: Matrix) -> Array:
+def _positive_variances(samples: Samples) -> Array:
     """Variance of every feature; one for a constant feature, whose eta changes nothing."""
-    variances = _variances(X)
-    mean_squares = square_sums(X, np.ones(X.shape[0])) / X.shape[0]
+    variances = _variances(samples)
+    mean_squares = square_sums(samples.X, samples.weight) / samples.weight.sum()
     # A constant is told from its own rounding, whatever the units of the other features.
     return np.where(variances > 1e-28 * mean_squares, variances, 1.0)
-
-
-def _variances(X: Matrix) -> Array:
-    if not sp.issparse(X):
-        return np.asarray(X.var(axis=0))
-    n, n_features = X.shape
-    mean = np.asarray(X.mean(axis=0)).ravel()
-    deviations = np.square(X.data - mean[X.indices])
-    sums = np.bincount(X.indices, weights=deviations, minlength=n_features)
-    n_zeros = n - np.bincount(X.indices, minlength=n_features)
-    return np.asarray((sums + n_zeros * mean**2) / n)
