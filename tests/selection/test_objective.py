@@ -212,8 +212,11 @@ def test_indefinite_kernel_is_stepped_over(fit_intercept):
 
 @pytest.mark.parametrize("name", KERNEL_NAMES[:-1])
 @pytest.mark.parametrize("criterion", ["press", "wmw", "cross_entropy", "smoothed_error"])
-def test_corners_of_the_box_give_numbers_or_infinity(name, criterion):
-    objective = Objective(X, LABELS, kernel=name, criterion=criterion)
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_corners_of_the_box_give_numbers_or_infinity(name, criterion, scale):
+    # Of thirty features, for which the Boolean kernel overflows.
+    samples = scale * np.tile(X, 10)
+    objective = Objective(samples, LABELS, kernel=name, criterion=criterion)
     for theta in ([low_high[i] for low_high in objective.bounds] for i in (0, 1)):
         for mu in (0, 1):
             corner = np.append(theta[:-1], objective.bounds[-1, mu])
