@@ -70,6 +70,10 @@ class CallbackWatcher:
 def warn_of(candidate: Candidate) -> None:
     """Warnings about the candidate that was chosen."""
     if candidate.outcome in (Outcome.MAX_ITER, Outcome.NO_PROGRESS):
-        warnings.warn(f"Search for hyper-parameters: {candidate.outcome.value}.", ConvergenceWarning, stacklevel=3)
+        warnings.warn(
+            f"Search for hyper-parameters: {candidate.outcome.value}.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
     for message in candidate.at_bounds:
         warnings.warn(f"{message}.", BoundWarning, stacklevel=3)
