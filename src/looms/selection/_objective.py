@@ -180,7 +180,8 @@ class Objective:
         """Lower triangle of the Gram matrix of ``kernel``, in the buffer of the objective."""
         if self._work is None:
             self._work = np.empty((self.n_samples, self.n_samples), order="F")
-        gram_into(self._work, kernel, self._blocks)
+        with np.errstate(over="ignore", invalid="ignore"):  # a point that cannot be evaluated
+            gram_into(self._work, kernel, self._blocks)
         return self._work
 
     def subset(self, rows: Any) -> Objective:
@@ -289,9 +290,9 @@ def feature_space_variance(K: Array, centred: bool) -> float:
     n = len(K)
     diagonal = K.diagonal()
     total = float(diagonal.mean())
-    if not total > 0:
+    if not 0 < total < np.inf:
         return 1.0
     if centred:
         below = sum(float(K[j + 1 :, j].sum()) for j in range(n))
-        total = max(total - (2.0 * below + float(diagonal.sum())) / n**2, 1e-8 * total)
+        total = max(1e-8 * total, total - (2.0 * below + float(diagonal.sum())) / n**2)
     return total
