@@ -46,7 +46,7 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     n_restarts : int, default=0
         Starts beside the first. All starts are the best points of a scan of the
         hyper-parameters on a subsample.
-    tol : float, default=0.05
+    tol : float, default=0.1
         A search ends when an iteration gains less than this fraction of the standard
         error of the criterion.
     random_state : int, RandomState instance or None, default=0
@@ -116,7 +116,7 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         prior: bool = False,
         max_iter: int = 100,
         n_restarts: int = 0,
-        tol: float = 0.05,
+        tol: float = 0.1,
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel

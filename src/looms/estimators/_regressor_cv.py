@@ -69,7 +69,7 @@ class LSSVMRegressorCV(Regressor, SelectingMachine):
         prior: bool = False,
         max_iter: int = 100,
         n_restarts: int = 0,
-        tol: float = 0.05,
+        tol: float = 0.1,
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel

@@ -7,7 +7,6 @@ scaled conjugate gradients (our own), L-BFGS-B and Nelder-Mead (SciPy's).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from scipy import optimize
 
 from looms._typing import Array
+from looms.optimise._coordinates import Coordinates, secant_inverse_hessian
 from looms.optimise._scg import scg_start, scg_step
 from looms.optimise._search import (
     Callback,
@@ -26,7 +26,16 @@ from looms.optimise._search import (
     SearchStopped,
 )
 
-__all__ = ["OPTIMIZERS", "Callback", "Evaluate", "Outcome", "Point", "Search", "minimise"]
+__all__ = [
+    "OPTIMIZERS",
+    "Callback",
+    "Evaluate",
+    "Outcome",
+    "Point",
+    "Search",
+    "minimise",
+    "secant_inverse_hessian",
+]
 
 
 def minimise(
@@ -36,8 +45,9 @@ def minimise(
     *,
     optimizer: str = "lbfgs",
     max_iter: int = 100,
-    tolerance: float = 0.05,
+    tolerance: float = 0.1,
     callback: Callback | None = None,
+    inverse_hessian: Array | None = None,
 ) -> Search:
     """Local minimum of a function in a box, from one start.
 
@@ -54,6 +64,8 @@ def minimise(
         promises less.
     callback : called after every iteration with its number and the best point so
         far; a true result stops the search.
+    inverse_hessian : (p, p) of the function near the start, if something is known of it:
+        `secant_inverse_hessian` of an earlier search of a similar function.
 
     Returns
     -------
@@ -70,41 +82,40 @@ def minimise(
     """
     if optimizer not in OPTIMIZERS:
         raise ValueError(f"Unknown optimizer {optimizer!r}; known are {', '.join(OPTIMIZERS)}.")
-    recorder = Recorder(evaluate, bounds, tolerance, max_iter, callback)
+    recorder = Recorder(evaluate, bounds, tolerance, max_iter, callback, inverse_hessian)
     try:
-        outcome = OPTIMIZERS[optimizer](recorder, np.clip(theta0, *bounds.T), bounds)
+        start = recorder.start(np.clip(theta0, *bounds.T), gradient=optimizer != "nelder-mead")
+        function = Coordinates(recorder, start, bounds, inverse_hessian)
+        outcome = OPTIMIZERS[optimizer](function, recorder)
     except SearchStopped as stop:
         outcome = stop.outcome
     return recorder.result(outcome)
 
 
-def _run_scg(recorder: Recorder, theta0: Array, bounds: Array) -> Outcome:
-    low, high = bounds.T
-    start, evaluate = _in_standard_errors(recorder, theta0)
-    state = scg_start(start, low, high)
+def _run_scg(function: Coordinates, recorder: Recorder) -> Outcome:
+    state = scg_start(function.start, function.low, function.high)
     while True:  # left by SearchStopped
-        state = scg_step(state, evaluate, low, high)
+        state = scg_step(state, function, function.low, function.high)
         if state.accepted:
             recorder.iteration_done()
 
 
-def _run_lbfgs(recorder: Recorder, theta0: Array, bounds: Array) -> Outcome:
-    last_good, evaluate = _in_standard_errors(recorder, theta0)
+def _run_lbfgs(function: Coordinates, recorder: Recorder) -> Outcome:
+    last_good = function.start
 
-    def function(theta: Array) -> tuple[float, Array]:
+    def value_and_gradient(z: Array) -> tuple[float, Array]:
         nonlocal last_good
-        point = last_good if np.array_equal(theta, last_good.theta) else evaluate(theta)
+        point = last_good if np.array_equal(z, last_good.theta) else function(z)
         if not np.isfinite(point.value):
-            return _bowl(theta, last_good)
+            return _bowl(z, last_good)
         last_good = point
         assert point.gradient is not None
         return point.value, point.gradient
 
     result = _minimised_by_scipy(
+        value_and_gradient,
         function,
         recorder.iteration_done,
-        theta0,
-        bounds,
         "L-BFGS-B",
         jac=True,
         options={"ftol": 0.0, "gtol": 1e-8},
@@ -112,78 +123,52 @@ def _run_lbfgs(recorder: Recorder, theta0: Array, bounds: Array) -> Outcome:
     return Outcome.CONVERGED if result.status == 0 else Outcome.NO_PROGRESS
 
 
-def _in_standard_errors(recorder: Recorder, theta0: Array) -> tuple[Point, Evaluate]:
-    """The start, and the function, in units of the standard error at the start.
-
-    Optimisers have lengths built in (the first step, what counts as no curvature);
-    this makes them independent of the units of the criterion.
-    """
-    start = recorder.start(theta0)
-    unit = start.standard_error if start.standard_error > 0 else 1.0
-
-    def in_units(point: Point) -> Point:
-        gradient = None if point.gradient is None else point.gradient / unit
-        return replace(point, value=point.value / unit, gradient=gradient)
-
-    def evaluate(theta: Array, *, gradient: bool = True) -> Point:
-        return in_units(recorder(theta, gradient=gradient))
-
-    return in_units(start), evaluate
-
-
-def _run_nelder_mead(recorder: Recorder, theta0: Array, bounds: Array) -> Outcome:
-    start = recorder.start(theta0, gradient=False)
-    high = bounds[:, 1]
-    unit = np.where(start.theta + 1.0 <= high, 1.0, -1.0)
+def _run_nelder_mead(function: Coordinates, recorder: Recorder) -> Outcome:
+    unit = np.where(function.high >= 1.0, 1.0, -1.0)
     options = {
-        "initial_simplex": np.vstack([start.theta, start.theta + np.diag(unit)]),
-        "fatol": recorder.tolerance * start.standard_error,
-        "xatol": 0.25,  # log₂ units: a simplex this small and flat to within noise is done
+        "initial_simplex": np.vstack([np.zeros_like(unit), np.diag(unit)]),
+        "fatol": recorder.tolerance,  # in standard errors, as the function is
+        "xatol": 0.25,  # a simplex this small and flat to within noise is done
         "maxfev": np.inf,
     }
 
-    def function(theta: Array) -> float:
-        return recorder(theta, gradient=False).value
-
     # A simplex moves many times without a new best point: gains say nothing here.
     result = _minimised_by_scipy(
+        lambda z: function(z, gradient=False).value,
         function,
         partial(recorder.iteration_done, steps_must_gain=False),
-        theta0,
-        bounds,
         "Nelder-Mead",
         options=options,
     )
     return Outcome.WITHIN_NOISE if result.status == 0 else Outcome.NO_PROGRESS
 
 
-OPTIMIZERS: dict[str, Callable[[Recorder, Array, Array], Outcome]] = {
+OPTIMIZERS: dict[str, Callable[[Coordinates, Recorder], Outcome]] = {
     "lbfgs": _run_lbfgs,
     "scg": _run_scg,
     "nelder-mead": _run_nelder_mead,
 }
 
 
-def _bowl(theta: Array, around: Point) -> tuple[float, Array]:
+def _bowl(z: Array, around: Point) -> tuple[float, Array]:
     """A stand-in value that sends a line search back to the last point that could be evaluated."""
-    away = theta - around.theta
+    away = z - around.theta
     steepness = 1.0 + abs(around.value)
     return around.value + steepness * (1.0 + float(away @ away)), 2.0 * steepness * away
 
 
 def _minimised_by_scipy(
-    function: Callable[[Array], Any],
+    call: Callable[[Array], Any],
+    function: Coordinates,
     iteration_done: Callable[[], None],
-    theta0: Array,
-    bounds: Array,
     method: str,
     **arguments: Any,
 ) -> Any:
     return optimize.minimize(
-        function,
-        theta0,
+        call,
+        function.start.theta,
         method=method,
-        bounds=optimize.Bounds(*bounds.T),
+        bounds=optimize.Bounds(function.low, function.high),
         callback=lambda _: iteration_done(),
         **arguments,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Protocol, TypeAlias
 
@@ -61,12 +61,15 @@ class Search:
     outcome : why the search stopped.
     history : every point in the order of evaluation, gradients and models dropped.
     n_iterations : accepted steps.
+    accepted : the start and the best point after every iteration, with gradients where
+        they were asked for, without models.
     """
 
     best: Point
     outcome: Outcome
     history: tuple[Point, ...]
     n_iterations: int
+    accepted: tuple[Point, ...]
 
     @property
     def n_evaluations(self) -> int:
@@ -88,8 +91,10 @@ class Evaluate(Protocol):
 Callback: TypeAlias = Callable[[int, Point], bool | None]
 
 
-# How far from an optimum a search may stop unknowingly, log₂ units.
-_REACH = 0.25
+# How far from an optimum, in log₂ units of every hyper-parameter, a gradient is taken to
+# reach: far where nothing is known of the curvature; near where a quasi-Newton step says
+# how far it is, as such a step can be too short.
+_REACH_BLIND, _REACH_INFORMED = 1.0, 0.25
 
 
 class SearchStopped(Exception):
@@ -108,9 +113,11 @@ class Recorder:
     evaluate : the function.
     tolerance : fraction of the standard error of the value that is not worth an
         iteration. The search ends after one that gained less, and at a point whose
-        gradient promises less for a move of `_REACH` in every hyper-parameter.
+        gradient promises less for a quasi-Newton step, if ``inverse_hessian`` is known,
+        and for a small move in every hyper-parameter.
     max_iter : iterations allowed.
     callback : see `Callback`.
+    inverse_hessian : (p, p), from an earlier search, or None.
     """
 
     def __init__(
@@ -120,12 +127,15 @@ class Recorder:
         tolerance: float,
         max_iter: int,
         callback: Callback | None,
+        inverse_hessian: Array | None,
     ) -> None:
         self._evaluate = evaluate
         self._low, self._high = bounds.T
         self.tolerance = tolerance
         self._max_iter = max_iter
         self._callback = callback
+        self._inverse_hessian = inverse_hessian
+        self._accepted: list[Point] = []
         self._value_before = np.inf
         self.history: list[Point] = []
         self.n_iterations = 0
@@ -144,6 +154,7 @@ class Recorder:
         if not np.isfinite(point.value):
             raise SearchStopped(Outcome.NEVER_EVALUATED)
         self._value_before = point.value
+        self._accepted.append(point)
         if self._max_iter == 0:
             raise SearchStopped(Outcome.MAX_ITER)
         self._stop_if_flat(point)
@@ -154,9 +165,13 @@ class Recorder:
         assert self.best is not None
         self.n_iterations += 1
         gain, self._value_before = self._value_before - self.best.value, self.best.value
+        if gain > 0:
+            self._accepted.append(self.best)
         if self._callback is not None and self._callback(self.n_iterations, self.best):
             raise SearchStopped(Outcome.CALLBACK)
-        if steps_must_gain and gain <= self.tolerance * self.best.standard_error:
+        # A first step that knows no curvature may be short for want of it.
+        settled = self.n_iterations > 1 or self._inverse_hessian is not None
+        if settled and steps_must_gain and gain <= self.tolerance * self.best.standard_error:
             raise SearchStopped(Outcome.WITHIN_NOISE)
         if self.n_iterations >= self._max_iter:
             raise SearchStopped(Outcome.MAX_ITER)
@@ -164,13 +179,20 @@ class Recorder:
 
     def result(self, outcome: Outcome) -> Search:
         assert self.best is not None
-        return Search(self.best, outcome, tuple(self.history), self.n_iterations)
+        accepted = tuple(replace(point, model=None) for point in self._accepted)
+        return Search(self.best, outcome, tuple(self.history), self.n_iterations, accepted)
 
     def _stop_if_flat(self, point: Point) -> None:
         if point.gradient is None:
             return
         free = free_gradient(point.theta, point.gradient, self._low, self._high)
-        if _REACH * float(np.abs(free).sum()) <= self.tolerance * point.standard_error:
+        slope = float(np.abs(free).sum())
+        if self._inverse_hessian is None:
+            promise = _REACH_BLIND * slope
+        else:
+            step = 0.5 * float(free @ self._inverse_hessian @ free)
+            promise = max(step, _REACH_INFORMED * slope)
+        if promise <= self.tolerance * point.standard_error:
             raise SearchStopped(Outcome.WITHIN_NOISE)
 
 
