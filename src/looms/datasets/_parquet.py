@@ -1,0 +1,30 @@
+"""Parquet files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .._optional import require
+from ._bytes import read_bytes
+from ._table import TableError, check_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def read_parquet(path: Path) -> pd.DataFrame:
+    """Read a Parquet file; columns keep the types that the file gives them."""
+    content = read_bytes(path)
+    require("pandas", "Reading tables")
+    pa = require("pyarrow", "Reading Parquet files")
+    parquet = require("pyarrow.parquet", "Reading Parquet files")
+    try:
+        table = parquet.read_table(pa.BufferReader(content))
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise TableError(
+            path, f"it is not a whole Parquet file ({reason})", "Get or write the file again."
+        ) from None
+    check_columns(table.column_names, path)
+    return table.to_pandas(date_as_object=False)
