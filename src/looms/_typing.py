@@ -1,0 +1,12 @@
+"""Names for the array types of the numerical rooms."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[np.float64]
+#: A dense float64 array or a SciPy CSR matrix or array, which has no common type.
+Matrix: TypeAlias = Any

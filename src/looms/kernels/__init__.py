@@ -1,0 +1,33 @@
+"""Kernels: values, contraction with their derivatives, and hyper-parameters."""
+
+from looms.kernels._base import Hyperparameter, Kernel
+from looms.kernels._composite import Constant, Normalized, Product, Sum
+from looms.kernels._dot_product import Boolean, Linear, Polynomial
+from looms.kernels._given import Function, Precomputed
+from looms.kernels._gram import GramBlocks, contract_lower, gram_into
+from looms.kernels._names import KERNEL_NAMES, as_kernel
+from looms.kernels._samples import Pairs, Samples
+from looms.kernels._stationary import ARD, RBF
+
+__all__ = [
+    "ARD",
+    "KERNEL_NAMES",
+    "RBF",
+    "Boolean",
+    "Constant",
+    "Function",
+    "GramBlocks",
+    "Hyperparameter",
+    "Kernel",
+    "Linear",
+    "Normalized",
+    "Pairs",
+    "Polynomial",
+    "Precomputed",
+    "Product",
+    "Samples",
+    "Sum",
+    "as_kernel",
+    "contract_lower",
+    "gram_into",
+]

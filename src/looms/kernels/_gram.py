@@ -1,0 +1,71 @@
+"""The Gram matrix of one set of samples, block by block.
+
+Only the lower triangle is computed: that is all LAPACK reads. Blocks keep every
+temporary in cache, whatever the kernel, and what the kernel is a function of
+(inner products or squared distances) is kept between evaluations where its
+hyper-parameters do not change it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from looms._typing import Array, Matrix
+from looms.kernels._base import Kernel, centre_of
+from looms.kernels._samples import Pairs, Samples
+
+_BLOCK = 256
+
+
+class GramBlocks:
+    """Blocks (I, J) with I ≥ J of all pairs of the rows of ``X``.
+
+    Parameters
+    ----------
+    X : (n, n_features) float64 array or CSR matrix; neither copied nor changed.
+    uses : the quantities of `Pairs` to keep, ``kernel.uses``; n² numbers each.
+    """
+
+    def __init__(self, X: Matrix, uses: frozenset[str]) -> None:
+        self.samples = Samples(X, centre=centre_of(X))
+        n = self.samples.n_samples
+        self._parts = [self.samples.rows(i, min(i + _BLOCK, n)) for i in range(0, n, _BLOCK)]
+        self._kept = {name: self._computed(name) for name in sorted(uses)}
+
+    def __iter__(self) -> Iterator[tuple[slice, slice, Pairs]]:
+        for b, cols in enumerate(self._parts):
+            for rows in self._parts[b:]:
+                I, J = slice(rows.start, rows.stop), slice(cols.start, cols.stop)
+                kept = {name: values[I, J] for name, values in self._kept.items()}
+                yield I, J, Pairs(rows, cols, **kept)
+
+    def _computed(self, name: str) -> Array:
+        n = self.samples.n_samples
+        values = np.empty((n, n), order="F")
+        for b, cols in enumerate(self._parts):
+            for rows in self._parts[b:]:
+                block = getattr(Pairs(rows, cols), name)
+                values[rows.start : rows.stop, cols.start : cols.stop] = block
+        return values
+
+
+def gram_into(K: Array, kernel: Kernel, blocks: GramBlocks) -> None:
+    """Write the lower triangle of the Gram matrix to ``K``; above it nothing is promised."""
+    for I, J, pairs in blocks:
+        K[I, J] = kernel.values(pairs)
+
+
+def contract_lower(G: Array, kernel: Kernel, blocks: GramBlocks) -> Array:
+    """Σ_ij G_ij ∂K_ij/∂θ for symmetric ``G`` given by its lower triangle, (p,), natural units."""
+    gradient = np.zeros(len(kernel.hyperparameters))
+    if gradient.size == 0:
+        return gradient
+    for I, J, pairs in blocks:
+        if pairs.diagonal:
+            lower = np.tril(G[I, J])
+            gradient += kernel.values_gradient(pairs, lower + np.tril(lower, -1).T)
+        else:
+            gradient += 2.0 * kernel.values_gradient(pairs, G[I, J])
+    return gradient

@@ -1,0 +1,140 @@
+"""Samples and pairs of samples: what a kernel is evaluated on.
+
+A kernel never sees the whole matrix. It is asked for one rectangular block of
+pairs at a time, and finds there the inner products or squared distances it is a
+function of, computed once however many kernels of a sum or product need them.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from looms._typing import Array, Matrix
+
+
+class Samples:
+    """Rows of a design matrix and their place in it.
+
+    Parameters
+    ----------
+    X : (n_samples, n_features) float64 array or CSR matrix.
+        For a precomputed kernel: rows of the kernel matrix.
+    start : position of the first row in the set these rows belong to.
+    centre : (n_features,) point that squared distances are computed around.
+        Distances do not depend on it, rounding does. Ignored for sparse ``X``,
+        which it would fill.
+    """
+
+    def __init__(self, X: Matrix, *, start: int = 0, centre: Array | None = None) -> None:
+        self.X = X
+        self.start = start
+        self.centre = centre
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.n_samples
+
+    def rows(self, start: int, stop: int) -> Samples:
+        """The samples ``start:stop`` of these."""
+        return Samples(self.X[start:stop], start=self.start + start, centre=self.centre)
+
+    @cached_property
+    def square_norms(self) -> Array:
+        """Inner products x·x, (n_samples,)."""
+        return square_norms(self.X)
+
+    @cached_property
+    def centred(self) -> Matrix:
+        """``X`` around the centre; ``X`` itself where that is sparse or unset."""
+        if self.centre is None or sp.issparse(self.X):
+            return self.X
+        return self.X - self.centre
+
+    @cached_property
+    def centred_square_norms(self) -> Array:
+        return square_norms(self.centred)
+
+
+class Pairs:
+    """A rectangular block of pairs (row sample, column sample).
+
+    ``dot`` and ``squared_distances`` are computed at the first use unless given.
+    Both are shared: a kernel reads them and never writes to them.
+    """
+
+    def __init__(
+        self,
+        rows: Samples,
+        cols: Samples,
+        *,
+        dot: Array | None = None,
+        squared_distances: Array | None = None,
+    ) -> None:
+        self.rows = rows
+        self.cols = cols
+        self._dot = dot
+        self._squared_distances = squared_distances
+
+    @property
+    def diagonal(self) -> bool:
+        """Whether rows and columns are the same samples, so that ``[i, i]`` pairs a sample with itself."""
+        return self.rows is self.cols
+
+    @property
+    def dot(self) -> Array:
+        """Inner products x_i·x_j."""
+        if self._dot is None:
+            self._dot = inner_products(self.rows.X, self.cols.X)
+        return self._dot
+
+    @property
+    def squared_distances(self) -> Array:
+        """‖x_i − x_j‖², never negative and exactly zero for a sample with itself."""
+        if self._squared_distances is None:
+            self._squared_distances = squared_distances(
+                self.rows.centred,
+                self.cols.centred,
+                self.rows.centred_square_norms,
+                self.cols.centred_square_norms,
+                diagonal=self.diagonal,
+            )
+        return self._squared_distances
+
+
+def square_norms(X: Matrix, scale: Array | None = None) -> Array:
+    """Σ_k scale_k x_ik² for every row i; ``scale`` is one unless given."""
+    if sp.issparse(X):
+        squares = X.multiply(X)
+        return np.asarray(squares.sum(axis=1) if scale is None else squares @ scale).ravel()
+    if scale is None:
+        return np.einsum("ij,ij->i", X, X)
+    return np.square(X) @ scale
+
+
+def inner_products(A: Matrix, B: Matrix) -> Array:
+    """A Bᵀ as a dense array, in Fortran order like the blocks it is written to."""
+    product = B @ A.T
+    if sp.issparse(product):
+        product = product.toarray()
+    return np.asarray(product).T
+
+
+def squared_distances(
+    A: Matrix, B: Matrix, norms_a: Array, norms_b: Array, *, diagonal: bool
+) -> Array:
+    """‖a_i − b_j‖² from inner products and norms; a new array."""
+    D = inner_products(A, B)
+    D *= -2.0
+    D += norms_a[:, None]
+    D += norms_b
+    np.maximum(D, 0.0, out=D)
+    if diagonal:
+        np.fill_diagonal(D, 0.0)
+    return D

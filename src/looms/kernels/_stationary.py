@@ -1,0 +1,193 @@
+"""Kernels that are functions of a squared distance: RBF and ARD."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from looms._typing import Array, Matrix
+from looms.kernels._base import (
+    Bounds,
+    Hyperparameter,
+    Kernel,
+    ScalarKernel,
+    checked_bounds,
+    is_fixed,
+    replaced,
+)
+from looms.kernels._samples import Pairs, Samples, inner_products, square_norms
+
+# A median over the pairs of this many samples is known to some 2 %.
+_MEDIAN_SAMPLES = 500
+
+
+class RBF(ScalarKernel):
+    """Isotropic Gaussian kernel, k(x, x') = exp(−eta ‖x − x'‖²).
+
+    Parameters
+    ----------
+    eta : positive, scikit-learn's ``gamma``. None takes one over the median squared
+        distance between training samples.
+    eta_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
+    """
+
+    uses = frozenset({"squared_distances"})
+    _parameter = "eta"
+    _at_lower = "the kernel is close to linear: add 'linear' to the candidate kernels"
+    _at_upper = "every sample resembles only itself: scale the features, or try another kernel"
+
+    def __init__(self, eta: float | None = None, eta_bounds: Bounds = None) -> None:
+        self.eta = eta
+        self.eta_bounds = eta_bounds
+
+    def start(self, samples: Samples) -> float:
+        return 1.0 / _median_squared_distance(samples)
+
+    def values(self, pairs: Pairs) -> Array:
+        K: Array = pairs.squared_distances * -self.eta
+        return np.exp(K, out=K)
+
+    def self_values(self, samples: Samples) -> Array:
+        return np.ones(samples.n_samples)
+
+    def values_gradient(self, pairs: Pairs, G: Array) -> Array:
+        if self.fixed:
+            return np.zeros(0)
+        W = self.values(pairs)
+        W *= G
+        W *= pairs.squared_distances
+        return np.array([-W.sum()])
+
+    def self_values_gradient(self, samples: Samples, v: Array) -> Array:
+        return np.zeros(0 if self.fixed else 1)
+
+
+class ARD(Kernel):
+    """Anisotropic Gaussian kernel, k(x, x') = exp(−Σ_k etas_k (x_k − x'_k)²).
+
+    Automatic relevance determination: a feature whose eta tends to zero no longer
+    matters.
+
+    Parameters
+    ----------
+    etas : (n_features,) positive, a number for all features alike, or None for
+        1 / (2 n_features variance_k), which makes the start independent of the
+        units of the features.
+    etas_bounds : (low, high) for every feature, "fixed", or None for wide bounds.
+    """
+
+    def __init__(
+        self, etas: Sequence[float] | Array | float | None = None, etas_bounds: Bounds = None
+    ) -> None:
+        self.etas = etas
+        self.etas_bounds = etas_bounds
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        if is_fixed(self.etas_bounds):
+            return []
+        if self.etas is None:
+            raise ValueError("ARD: etas wait for the data; call started() with samples first.")
+        bounds = checked_bounds(self, "etas_bounds")
+        # At the lower bound a feature is switched off: that is what ARD is for.
+        return [
+            Hyperparameter(
+                f"etas[{k}]",
+                float(eta),
+                bounds,
+                at_upper="only exact matches of this feature count: look at its scale",
+            )
+            for k, eta in enumerate(np.atleast_1d(self.etas))
+        ]
+
+    def started(self, samples: Samples) -> ARD:
+        n_features = samples.X.shape[1]
+        if self.etas is None:
+            return self._replaced(1.0 / (2.0 * n_features * _positive_variances(samples.X)))
+        etas = np.atleast_1d(np.asarray(self.etas, dtype=np.float64))
+        if etas.shape == (1,):
+            etas = np.full(n_features, etas[0])
+        if etas.shape != (n_features,):
+            raise ValueError(
+                f"ARD: etas must hold one number for each of the {n_features} features, "
+                f"got shape {etas.shape}."
+            )
+        if not (np.isfinite(etas).all() and (etas > 0).all()):
+            raise ValueError("ARD: etas must be positive numbers.")
+        return self._replaced(etas)
+
+    def with_values(self, values: Sequence[float] | Array) -> ARD:
+        return self if is_fixed(self.etas_bounds) else self._replaced(np.array(values))
+
+    def values(self, pairs: Pairs) -> Array:
+        rows, cols = pairs.rows.centred, pairs.cols.centred
+        etas = np.asarray(self.etas)
+        K = inner_products(_scaled(rows, 2.0 * etas), cols)
+        K -= square_norms(rows, etas)[:, None]
+        K -= square_norms(cols, etas)
+        np.minimum(K, 0.0, out=K)
+        if pairs.diagonal:
+            np.fill_diagonal(K, 0.0)
+        return np.exp(K, out=K)
+
+    def self_values(self, samples: Samples) -> Array:
+        return np.ones(samples.n_samples)
+
+    def values_gradient(self, pairs: Pairs, G: Array) -> Array:
+        """−Σ_ij W_ij (x_ik − x_jk)² with W = G∘K, for all features k by one product of matrices."""
+        if is_fixed(self.etas_bounds):
+            return np.zeros(0)
+        rows, cols = pairs.rows.centred, pairs.cols.centred
+        W = self.values(pairs)
+        W *= G
+        squares = square_sums(rows, W.sum(axis=1)) + square_sums(cols, W.sum(axis=0))
+        return 2.0 * _column_dots(rows, W @ cols) - squares
+
+    def self_values_gradient(self, samples: Samples, v: Array) -> Array:
+        return np.zeros(0 if is_fixed(self.etas_bounds) else samples.X.shape[1])
+
+    def _replaced(self, etas: Array) -> ARD:
+        kernel: ARD = replaced(self, {"etas": etas})
+        return kernel
+
+
+def square_sums(X: Matrix, weight: Array) -> Array:
+    """Σ_i weight_i x_ik² for every column k."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).T @ weight).ravel()
+    return weight @ np.square(X)
+
+
+def _column_dots(A: Matrix, B: Array) -> Array:
+    """Σ_i A_ik B_ik for every column k."""
+    if sp.issparse(A):
+        return np.asarray(A.multiply(B).sum(axis=0)).ravel()
+    return np.einsum("ik,ik->k", A, B)
+
+
+def _scaled(X: Matrix, scale: Array) -> Matrix:
+    return X @ sp.diags_array(scale).tocsr() if sp.issparse(X) else X * scale
+
+
+def _median_squared_distance(samples: Samples) -> float:
+    """Median over pairs of evenly spaced samples; their mean if over half coincide, else one."""
+    n = samples.n_samples
+    chosen = np.unique(np.linspace(0, n - 1, min(n, _MEDIAN_SAMPLES)).astype(int))
+    subset = Samples(samples.X[chosen], centre=samples.centre)
+    D = Pairs(subset, subset).squared_distances[np.triu_indices(len(chosen), k=1)]
+    if D.size == 0 or D.max() == 0:
+        return 1.0
+    median = float(np.median(D))
+    return median if median > 0 else float(D.mean())
+
+
+def _positive_variances(X: Matrix) -> Array:
+    """Variance of every feature; one for a constant feature, whose eta changes nothing."""
+    if sp.issparse(X):
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        variances = np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2
+    else:
+        variances = X.var(axis=0)
+    return np.where(variances > 1e-12 * max(variances.max(), 1e-300), variances, 1.0)

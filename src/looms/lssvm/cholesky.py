@@ -1,0 +1,202 @@
+"""The least-squares SVM and its exact leave-one-out by one Cholesky factorisation.
+
+Everything happens in place, in the lower triangle of one Fortran-ordered buffer,
+which holds one after the other
+
+    M = K + diag(λ)  →  its factor R  →  S = R⁻¹  →  M⁻¹ = SᵀS  →  G = ∂J/∂M
+
+(`potrf`, `trtri`, `lauum`, `syrk`). The first two steps give the fit and all
+leave-one-out outputs (`solve`), the rest the gradient of any criterion on them
+(`Solution.contract`), which needs one more buffer of the same size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from looms._typing import Array
+from looms.leave_one_out import LeaveOneOut
+from looms.lssvm._system import NotPositiveDefiniteError, ridge, targets_as_columns
+
+_BLOCK = 512
+
+
+class Solution:
+    """A fitted least-squares SVM, with all that leave-one-out needs.
+
+    Attributes
+    ----------
+    alpha : (n,) or (n, t) dual coefficients, shaped like the targets.
+    intercept : float or (t,); zero without an intercept.
+    p : (n,) diagonal of P = M⁻¹ − η ηᵀ / Ση, positive.
+    loo : the exact leave-one-out outputs, r_i = α_i / p_i [C06 eq. 19].
+    """
+
+    def __init__(
+        self, S: Array, y: Array, mu: float, zeta: Array, eta: Array, nu: Array
+    ) -> None:
+        self._buffer: Array | None = S
+        self._mu = mu
+        self._zeta = zeta
+        self._eta = eta
+        self._eta_sum = float(eta.sum()) or 1.0
+        Y = targets_as_columns(y)
+        b = nu.sum(axis=0) / self._eta_sum if eta.any() else np.zeros(Y.shape[1])
+        self._alpha = np.asfortranarray(nu - np.outer(eta, b))
+        self.p = _column_square_sums(S) - eta**2 / self._eta_sum
+        self._residuals = self._alpha / self.p[:, None]
+        self.alpha = self._alpha.reshape(y.shape)
+        self.intercept: Any = float(b[0]) if y.ndim == 1 else b
+        self.loo = LeaveOneOut(y, (Y - self._residuals).reshape(y.shape), zeta)
+
+    def contract(self, slope: Array, scratch: Array | None = None) -> tuple[Array, float]:
+        """Derivative of a criterion with respect to the kernel matrix and μ [method.md §4].
+
+        With g = ∂J/∂r, u = P (g / p), h = g ∘ r / p, summed over targets:
+        G = P diag(h) P − ½ (u αᵀ + α uᵀ) and dJ = Σ_ij G_ij dM_ij.
+
+        Parameters
+        ----------
+        slope : ∂J/∂f, derivative with respect to the leave-one-out outputs, shaped
+            like the targets.
+        scratch : (n, n) Fortran-ordered array to overwrite; one is made unless given.
+
+        Returns
+        -------
+        G : (n, n), valid in its lower triangle: ∂J/∂θ = Σ_ij G_ij ∂K_ij/∂θ.
+        slope_mu : ∂J/∂μ.
+
+        Notes
+        -----
+        4n³/3 flops. The factorisation is used up: a second call raises RuntimeError.
+        """
+        if self._buffer is None:
+            raise RuntimeError("This factorisation was used up by an earlier contract().")
+        B, self._buffer = self._buffer, None
+        n = B.shape[0]
+        C = np.empty((n, n), order="F") if scratch is None else scratch
+        g = -targets_as_columns(slope)
+        B, info = lapack.dlauum(B, lower=1, overwrite_c=1)
+        _complete_projection(B, self._eta, self._eta_sum)
+        u = blas.dgemm(1.0, B, np.asfortranarray(g / self.p[:, None]))
+        h = (g * self._residuals).sum(axis=1) / self.p
+        G = _weighted_square(B, h, C)
+        G = blas.dsyr2k(-0.5, u, self._alpha, beta=1.0, c=G, lower=1, overwrite_c=1)
+        slope_mu = float(G.diagonal() @ ridge(1.0, self._zeta))
+        return G, slope_mu
+
+
+def solve(
+    K: Array,
+    y: Array,
+    mu: float,
+    sample_weight: Array | None = None,
+    *,
+    fit_intercept: bool = True,
+    overwrite_K: bool = False,
+) -> Solution:
+    """Least-squares SVM and all its leave-one-out outputs from one factorisation.
+
+    Minimises ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (y_i − w·φ(x_i) − b)² [C06 II-A to II-F]: with
+    M = K + diag(λ), λ_i = n mu / ζ_i,
+
+        M η = 1,  M ν = y,  b = Σν / Ση,  α = ν − η b,  r_i = α_i / p_i.
+
+    λ stays as it is while a sample is left out.
+
+    Parameters
+    ----------
+    K : (n, n) kernel matrix; only its lower triangle is read. Not checked beyond
+        what the factorisation finds.
+    y : (n,) or (n, t) targets, ±1 for classes. One factorisation serves all.
+    mu : regularisation, positive, in units of ``K`` over n.
+    sample_weight : (n,) ζ, positive; ones unless given.
+    fit_intercept : False for kernel ridge regression, η = 0 and b = 0.
+    overwrite_K : use the memory of ``K``, Fortran-ordered, for the factorisation.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If M is not numerically positive definite.
+
+    Notes
+    -----
+    2n³/3 flops, one n×n buffer. Digits are lost as μ becomes small beside the
+    largest eigenvalue of K / n: about as many as their ratio has.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y = np.array([1.0, 2.0, 6.0])         # K = 0 predicts the mean of the others
+    >>> solve(np.zeros((3, 3)), y, mu=1.0).loo.outputs.round(12)
+    array([4. , 3.5, 1.5])
+    """
+    n = K.shape[0]
+    zeta = np.ones(n) if sample_weight is None else sample_weight
+    M = K if overwrite_K else np.array(K, order="F")
+    M[np.diag_indices(n)] += ridge(mu, zeta)
+    R, info = lapack.dpotrf(M, lower=1, clean=0, overwrite_a=1)
+    if info:
+        raise NotPositiveDefiniteError(mu)
+    Y = targets_as_columns(y)
+    right_hand_sides = np.empty((n, 1 + Y.shape[1]), order="F")
+    right_hand_sides[:, 0] = 1.0 if fit_intercept else 0.0
+    right_hand_sides[:, 1:] = Y
+    solutions, info = lapack.dpotrs(R, right_hand_sides, lower=1, overwrite_b=1)
+    S, info = lapack.dtrtri(R, lower=1, overwrite_c=1)
+    return Solution(S, y, mu, zeta, solutions[:, 0], solutions[:, 1:])
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    return (slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK))
+
+
+def _column_square_sums(S: Array) -> Array:
+    """Σ_{i ≥ j} S_ij² for every column j: the diagonal of SᵀS for lower triangular S."""
+    n = S.shape[0]
+    sums = np.empty(n)
+    for J in _blocks(n):
+        corner, below = np.tril(S[J, J]), S[J.stop :, J]
+        sums[J] = np.einsum("ij,ij->j", corner, corner) + np.einsum("ij,ij->j", below, below)
+    return sums
+
+
+def _complete_projection(B: Array, eta: Array, eta_sum: float) -> None:
+    """Turn M⁻¹, valid in the lower triangle, into P = M⁻¹ − η ηᵀ / Ση, valid everywhere."""
+    n = B.shape[0]
+    scaled = eta / eta_sum
+    for J in _blocks(n):
+        corner = B[J, J]
+        corner -= np.outer(eta[J], scaled[J])
+        upper = np.triu_indices(corner.shape[0], k=1)
+        corner[upper] = corner.T[upper]
+        for I in _blocks(n):
+            if I.start > J.start:
+                B[I, J] -= np.outer(eta[I], scaled[J])
+                B[J, I] = B[I, J].T
+
+
+def _weighted_square(P: Array, h: Array, C: Array) -> Array:
+    """P diag(h) P in the lower triangle of ``P``'s own memory; overwrites ``C``.
+
+    Two symmetric rank-k updates, over the columns with h > 0 and with h < 0;
+    together they cost no more than one over all columns.
+    """
+    order = np.argsort(-h, kind="stable")
+    n_positive, n_negative = int((h > 0).sum()), int((h < 0).sum())
+    for K in _blocks(len(h)):
+        np.take(P.T, order[K], axis=0, out=C.T[K])
+        C.T[K] *= np.sqrt(np.abs(h[order[K], None]))
+    n = len(h)
+    G = blas.dsyrk(1.0, C[:, :n_positive], c=P, lower=1, overwrite_c=1) if n_positive else None
+    if G is None:
+        P.fill(0.0)
+        G = P
+    if n_negative:
+        negative = C[:, n - n_negative :]
+        G = blas.dsyrk(-1.0, negative, beta=1.0, c=G, lower=1, overwrite_c=1)
+    return G
