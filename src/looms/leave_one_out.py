@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from looms._typing import Array
 
 
 def _frozen(values: npt.ArrayLike) -> Array:

@@ -37,9 +37,7 @@ class Polynomial(ScalarKernel):
     _at_lower = "the kernel is close to homogeneous: only the highest powers of the features count"
     _at_upper = "the kernel is close to linear: add 'linear' to the candidate kernels"
 
-    def __init__(
-        self, degree: int = 2, c: float | None = None, c_bounds: Bounds = None
-    ) -> None:
+    def __init__(self, degree: int = 2, c: float | None = None, c_bounds: Bounds = None) -> None:
         self.degree = degree
         self.c = c
         self.c_bounds = c_bounds
@@ -49,9 +47,7 @@ class Polynomial(ScalarKernel):
 
     def started(self, samples: Samples) -> Polynomial:
         if not (isinstance(self.degree, (int, np.integer)) and self.degree >= 1):
-            raise ValueError(
-                f"Polynomial: degree must be a positive integer, got {self.degree!r}."
-            )
+            raise ValueError(f"Polynomial: degree must be a positive integer, got {self.degree!r}.")
         return super().started(samples)
 
     def values(self, pairs: Pairs) -> Array:

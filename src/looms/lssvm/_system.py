@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from looms._typing import Array
 
@@ -26,3 +27,39 @@ def ridge(mu: float, sample_weight: Array) -> Array:
 def targets_as_columns(y: Array) -> Array:
     """A view of (n,) or (n, t) targets as (n, t)."""
     return y.reshape(len(y), -1)
+
+
+def checked_system(
+    K: npt.ArrayLike, y: npt.ArrayLike, mu: float, sample_weight: npt.ArrayLike | None
+) -> tuple[Array, Array, Array]:
+    """Kernel matrix, targets and weights as arrays, or a ValueError that says what is wrong.
+
+    That K is positive semi-definite is left to the factorisation.
+    """
+    K, y = np.asarray(K, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(f"K must be a square matrix, but has shape {K.shape}.")
+    if y.ndim not in (1, 2) or y.shape[0] != len(K) or y.size == 0:
+        raise ValueError(
+            "y must have shape (n_samples,) or (n_samples, n_targets), one row per row of K, "
+            f"but y has shape {y.shape} and K has shape {K.shape}."
+        )
+    if len(y) < 2:
+        raise ValueError("Leave-one-out needs two samples or more, but there is one.")
+    zeta = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    if zeta.shape != y.shape[:1]:
+        raise ValueError(
+            "sample_weight must have one entry per row of y, but sample_weight has shape "
+            f"{zeta.shape} and y has shape {y.shape}."
+        )
+    for name, values in (("K", K), ("y", y), ("sample_weight", zeta)):
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} must be finite, but contains NaN or infinity.")
+    if not (np.isfinite(mu) and mu > 0):
+        raise ValueError(f"mu must be positive and finite, but is {mu}.")
+    if zeta.min() <= 0:
+        raise ValueError(f"sample_weight must be positive, but its minimum is {zeta.min()}.")
+    asymmetry = np.abs(K - K.T).max()
+    if asymmetry > 1e-8 * np.abs(K).max():
+        raise ValueError(f"K must be symmetric, but K and its transpose differ by {asymmetry}.")
+    return K, y, zeta

@@ -16,11 +16,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import blas, lapack
 
 from looms._typing import Array
 from looms.leave_one_out import LeaveOneOut
-from looms.lssvm._system import NotPositiveDefiniteError, ridge, targets_as_columns
+from looms.lssvm._system import (
+    NotPositiveDefiniteError,
+    checked_system,
+    ridge,
+    targets_as_columns,
+)
 
 _BLOCK = 512
 
@@ -36,11 +42,8 @@ class Solution:
     loo : the exact leave-one-out outputs, r_i = α_i / p_i [C06 eq. 19].
     """
 
-    def __init__(
-        self, S: Array, y: Array, mu: float, zeta: Array, eta: Array, nu: Array
-    ) -> None:
+    def __init__(self, S: Array, y: Array, zeta: Array, eta: Array, nu: Array) -> None:
         self._buffer: Array | None = S
-        self._mu = mu
         self._zeta = zeta
         self._eta = eta
         self._eta_sum = float(eta.sum()) or 1.0
@@ -80,7 +83,7 @@ class Solution:
         n = B.shape[0]
         C = np.empty((n, n), order="F") if scratch is None else scratch
         g = -targets_as_columns(slope)
-        B, info = lapack.dlauum(B, lower=1, overwrite_c=1)
+        B, _ = lapack.dlauum(B, lower=1, overwrite_c=1)
         _complete_projection(B, self._eta, self._eta_sum)
         u = blas.dgemm(1.0, B, np.asfortranarray(g / self.p[:, None]))
         h = (g * self._residuals).sum(axis=1) / self.p
@@ -91,13 +94,12 @@ class Solution:
 
 
 def solve(
-    K: Array,
-    y: Array,
+    K: npt.ArrayLike,
+    y: npt.ArrayLike,
     mu: float,
-    sample_weight: Array | None = None,
     *,
+    sample_weight: npt.ArrayLike | None = None,
     fit_intercept: bool = True,
-    overwrite_K: bool = False,
 ) -> Solution:
     """Least-squares SVM and all its leave-one-out outputs from one factorisation.
 
@@ -110,16 +112,17 @@ def solve(
 
     Parameters
     ----------
-    K : (n, n) kernel matrix; only its lower triangle is read. Not checked beyond
-        what the factorisation finds.
+    K : (n, n) symmetric kernel matrix.
     y : (n,) or (n, t) targets, ±1 for classes. One factorisation serves all.
     mu : regularisation, positive, in units of ``K`` over n.
     sample_weight : (n,) ζ, positive; ones unless given.
     fit_intercept : False for kernel ridge regression, η = 0 and b = 0.
-    overwrite_K : use the memory of ``K``, Fortran-ordered, for the factorisation.
 
     Raises
     ------
+    ValueError
+        For shapes that do not agree, μ or weights that are not positive, values
+        that are not finite.
     NotPositiveDefiniteError
         If M is not numerically positive definite.
 
@@ -135,20 +138,29 @@ def solve(
     >>> solve(np.zeros((3, 3)), y, mu=1.0).loo.outputs.round(12)
     array([4. , 3.5, 1.5])
     """
-    n = K.shape[0]
-    zeta = np.ones(n) if sample_weight is None else sample_weight
-    M = K if overwrite_K else np.array(K, order="F")
-    M[np.diag_indices(n)] += ridge(mu, zeta)
-    R, info = lapack.dpotrf(M, lower=1, clean=0, overwrite_a=1)
+    K, y, zeta = checked_system(K, y, mu, sample_weight)
+    return solve_in_place(np.array(K, order="F"), y, mu, zeta, fit_intercept=fit_intercept)
+
+
+def solve_in_place(
+    K: Array, y: Array, mu: float, zeta: Array, *, fit_intercept: bool = True
+) -> Solution:
+    """`solve` in the memory of ``K``, Fortran-ordered, of which it reads the lower triangle.
+
+    Nothing is checked beyond what the factorisation finds.
+    """
+    n = len(K)
+    K[np.diag_indices(n)] += ridge(mu, zeta)
+    R, info = lapack.dpotrf(K, lower=1, clean=0, overwrite_a=1)
     if info:
         raise NotPositiveDefiniteError(mu)
     Y = targets_as_columns(y)
     right_hand_sides = np.empty((n, 1 + Y.shape[1]), order="F")
     right_hand_sides[:, 0] = 1.0 if fit_intercept else 0.0
     right_hand_sides[:, 1:] = Y
-    solutions, info = lapack.dpotrs(R, right_hand_sides, lower=1, overwrite_b=1)
-    S, info = lapack.dtrtri(R, lower=1, overwrite_c=1)
-    return Solution(S, y, mu, zeta, solutions[:, 0], solutions[:, 1:])
+    solutions, _ = lapack.dpotrs(R, right_hand_sides, lower=1, overwrite_b=1)
+    S, _ = lapack.dtrtri(R, lower=1, overwrite_c=1)
+    return Solution(S, y, zeta, solutions[:, 0], solutions[:, 1:])
 
 
 def _blocks(n: int) -> Iterator[slice]:

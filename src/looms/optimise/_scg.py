@@ -1,0 +1,118 @@
+"""Scaled conjugate gradients.
+
+Source: Møller, M. F. (1993), A scaled conjugate gradient algorithm for fast
+supervised learning, Neural Networks 6(4), 525-533. Step numbers are of the
+algorithm there; its w, p, r, E are our theta, direction, -gradient, value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from looms._typing import Array
+from looms.optimise._search import Evaluate, Outcome, Point, SearchStopped
+
+_SIGMA = 1e-4  # length of the finite difference along the direction, log₂ units
+_LAMBDA_MAX = 1e12
+_GRADIENT_ZERO = 1e-10
+
+
+@dataclass(frozen=True)
+class ScgState:
+    """Between two steps: where the search is, where it heads, and how curved it believes E to be.
+
+    curvature : δ before scaling, pᵀ E'' p; None until measured at this point.
+    lam, lam_bar : λ and λ̄, the scaling of the curvature.
+    accepted : whether the last step was taken.
+    """
+
+    point: Point
+    direction: Array
+    curvature: float | None
+    lam: float
+    lam_bar: float
+    n_accepted: int
+    accepted: bool
+
+
+def scg_start(point: Point, low: Array, high: Array) -> ScgState:
+    """Step 1."""
+    downhill = -_free(point.theta, _gradient(point), low, high)
+    return ScgState(point, downhill, None, 1e-6, 0.0, 0, False)
+
+
+def scg_step(state: ScgState, evaluate: Evaluate, low: Array, high: Array) -> ScgState:
+    """Steps 2 to 8: one trial step, taken if it lowers the value; inside the box [low, high]."""
+    point, p = state.point, state.direction
+    residual = -_free(point.theta, _gradient(point), low, high)
+    length = float(p @ p)
+    if float(residual @ residual) < _GRADIENT_ZERO**2:
+        raise SearchStopped(Outcome.CONVERGED)
+    if state.lam > _LAMBDA_MAX:
+        raise SearchStopped(Outcome.NO_PROGRESS)
+    delta = state.curvature
+    if delta is None:
+        delta = _curvature(point, p, evaluate, low, high)
+    delta += (state.lam - state.lam_bar) * length  # step 3
+    lam, lam_bar = state.lam, state.lam_bar
+    if not delta > 0:  # step 4, also where the curvature could not be measured
+        measured = delta if np.isfinite(delta) else 0.0
+        lam_bar = 2.0 * (lam - measured / length)
+        delta, lam = -measured + lam * length, lam_bar
+        delta = max(delta, lam * length * 1e-3)
+    slope = float(p @ residual)
+    alpha = slope / delta  # step 5
+    trial = evaluate(np.clip(point.theta + alpha * p, low, high))
+    fall = point.value - trial.value
+    comparison = 2.0 * delta * fall / slope**2 if np.isfinite(fall) else -1.0  # step 6
+    if comparison < 0.25:  # step 8
+        lam += delta * (1.0 - max(comparison, -1e3)) / length
+    if comparison < 0 or not fall > 0:
+        return replace(
+            state, curvature=delta, lam=max(lam, 4.0 * state.lam), lam_bar=lam, accepted=False
+        )
+    if comparison >= 0.75:  # step 7
+        lam *= 0.25
+    return _advanced(state, trial, residual, slope, lam, low, high)
+
+
+def _advanced(
+    state: ScgState,
+    trial: Point,
+    residual: Array,
+    slope: float,
+    lam: float,
+    low: Array,
+    high: Array,
+) -> ScgState:
+    """Step 7: the next conjugate direction, restarted every p steps and when it does not descend."""
+    new_residual = -_free(trial.theta, _gradient(trial), low, high)
+    n_accepted = state.n_accepted + 1
+    beta = float(new_residual @ new_residual - new_residual @ residual) / slope
+    direction = new_residual + beta * state.direction
+    if n_accepted % len(direction) == 0 or direction @ new_residual <= 0:
+        direction = new_residual
+    return ScgState(trial, direction, None, lam, 0.0, n_accepted, True)
+
+
+def _curvature(point: Point, p: Array, evaluate: Evaluate, low: Array, high: Array) -> float:
+    """pᵀ E'' p by one more gradient, a short way along the direction [step 2]."""
+    step = _SIGMA / float(np.linalg.norm(p))
+    probe = np.clip(point.theta + step * p, low, high)
+    ahead = evaluate(probe)
+    if not np.isfinite(ahead.value):
+        return np.nan
+    return float(p @ (_gradient(ahead) - _gradient(point))) / step
+
+
+def _gradient(point: Point) -> Array:
+    assert point.gradient is not None
+    return point.gradient
+
+
+def _free(theta: Array, gradient: Array, low: Array, high: Array) -> Array:
+    """The gradient without the components that push against a bound."""
+    blocked = ((theta <= low) & (gradient > 0)) | ((theta >= high) & (gradient < 0))
+    return np.where(blocked, 0.0, gradient)

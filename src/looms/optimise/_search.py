@@ -1,0 +1,152 @@
+"""What a search for a minimum is: its points, its record, its reasons to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from looms._typing import Array
+
+
+class Outcome(Enum):
+    """Why a search stopped; the value is what that means and what to do about it."""
+
+    WITHIN_NOISE = (
+        "the last iteration improved the criterion by less than a small fraction of its own "
+        "standard error: going on would fit noise"
+    )
+    CONVERGED = "the gradient vanished"
+    MAX_ITER = "stopped at max_iter: the criterion was still falling, raise max_iter"
+    NO_PROGRESS = (
+        "no lower value was found along the search direction: try another optimizer, or look for "
+        "hyper-parameters at their bounds"
+    )
+    CALLBACK = "a callback asked to stop"
+    NEVER_EVALUATED = (
+        "no point could be evaluated, not even the start: the kernel matrix plus ridge was never "
+        "positive definite; check that the kernel is positive semi-definite, or scale the features"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A criterion at one vector of hyper-parameters.
+
+    Attributes
+    ----------
+    theta : (p,) log₂ of the hyper-parameters.
+    value, standard_error : of the criterion; infinite where it cannot be evaluated.
+    gradient : (p,) of the value in ``theta``, or None where it was not asked for.
+    """
+
+    theta: Array
+    value: float
+    standard_error: float
+    gradient: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """The record of a search.
+
+    Attributes
+    ----------
+    best : the point with the smallest value.
+    outcome : why the search stopped.
+    history : every point in the order of evaluation, gradients dropped.
+    n_iterations : accepted steps.
+    """
+
+    best: Point
+    outcome: Outcome
+    history: tuple[Point, ...]
+    n_iterations: int
+
+    @property
+    def n_evaluations(self) -> int:
+        return len(self.history)
+
+    @property
+    def n_failures(self) -> int:
+        """Points that could not be evaluated and were stepped over."""
+        return sum(not np.isfinite(point.value) for point in self.history)
+
+
+class Evaluate(Protocol):
+    """A function to minimise: its value, and the gradient if asked for."""
+
+    def __call__(self, theta: Array, *, gradient: bool = True) -> Point: ...
+
+
+#: Called after every iteration with its number and the best point so far; True stops the search.
+Callback: TypeAlias = Callable[[int, Point], bool | None]
+
+
+class SearchStopped(Exception):
+    """Raised inside a search that has a reason to stop."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.value)
+        self.outcome = outcome
+
+
+class Recorder:
+    """Stands between an optimiser and the function: records, and says when to stop.
+
+    Parameters
+    ----------
+    evaluate : the function.
+    tolerance : an iteration that improves the value by less than this fraction of
+        its standard error is the last.
+    max_iter : iterations allowed.
+    callback : see `Callback`.
+    """
+
+    def __init__(
+        self, evaluate: Evaluate, tolerance: float, max_iter: int, callback: Callback | None
+    ) -> None:
+        self._evaluate = evaluate
+        self.tolerance = tolerance
+        self._max_iter = max_iter
+        self._callback = callback
+        self._value_before = np.inf
+        self.history: list[Point] = []
+        self.n_iterations = 0
+        self.best: Point | None = None
+
+    def __call__(self, theta: Array, *, gradient: bool = True) -> Point:
+        point = self._evaluate(np.array(theta), gradient=gradient)
+        self.history.append(Point(point.theta, point.value, point.standard_error))
+        if self.best is None or point.value < self.best.value:
+            self.best = point
+        return point
+
+    def iteration_done(self, *, steps_must_gain: bool = True) -> None:
+        """Account for an accepted step; raises `SearchStopped` if it was the last."""
+        assert self.best is not None
+        self.n_iterations += 1
+        gain, self._value_before = self._value_before - self.best.value, self.best.value
+        if self._callback is not None and self._callback(self.n_iterations, self.best):
+            raise SearchStopped(Outcome.CALLBACK)
+        if steps_must_gain and gain <= self.tolerance * self.best.standard_error:
+            raise SearchStopped(Outcome.WITHIN_NOISE)
+        if self.n_iterations >= self._max_iter:
+            raise SearchStopped(Outcome.MAX_ITER)
+
+    def start(self, theta: Array, *, gradient: bool = True) -> Point:
+        """Evaluate the start; raises `SearchStopped` if that fails."""
+        point = self(theta, gradient=gradient)
+        if not np.isfinite(point.value):
+            raise SearchStopped(Outcome.NEVER_EVALUATED)
+        self._value_before = point.value
+        if self._max_iter == 0:
+            raise SearchStopped(Outcome.MAX_ITER)
+        return point
+
+    def result(self, outcome: Outcome) -> Search:
+        assert self.best is not None
+        return Search(self.best, outcome, tuple(self.history), self.n_iterations)
