@@ -197,7 +197,7 @@ def _checked(content: Any, path: Path) -> SavedModel:
 
 
 def _refused(untrusted: list[str]) -> list[str]:
-    """Of the types that skops does not vouch for, those that are not looms' own or NumPy's dtype."""
+    """Of the types that skops does not vouch for, those that are not for a model file either."""
     return [name for name in untrusted if name != _DTYPE and not _is_own_type(name)]
 
 
