@@ -9,11 +9,13 @@ import pickle
 import sys
 import warnings
 import zipfile
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
@@ -93,7 +95,7 @@ def test_interrupted_writing_leaves_the_old_file(tmp_path, monkeypatch, fault, w
     def fail(*arguments):
         raise fault
 
-    monkeypatch.setattr(f"looms.model_files.os.{where}", fail)
+    monkeypatch.setattr(f"looms._files.os.{where}", fail)
     expected = ModelFileError if isinstance(fault, OSError) else KeyboardInterrupt
     with pytest.raises(expected):
         save_model(path, fitted(), {})
@@ -104,9 +106,9 @@ def test_interrupted_writing_leaves_the_old_file(tmp_path, monkeypatch, fault, w
 def test_the_file_is_synced_before_it_gets_its_name(tmp_path, monkeypatch):
     calls = []
     fsync, replace = os.fsync, os.replace
-    monkeypatch.setattr("looms.model_files.os.fsync", lambda fd: (calls.append("fsync"), fsync(fd)))
+    monkeypatch.setattr("looms._files.os.fsync", lambda fd: (calls.append("fsync"), fsync(fd)))
     monkeypatch.setattr(
-        "looms.model_files.os.replace", lambda a, b: (calls.append("replace"), replace(a, b))
+        "looms._files.os.replace", lambda a, b: (calls.append("replace"), replace(a, b))
     )
     save_model(tmp_path / "m.skops", fitted(), {})
     assert calls == ["fsync", "replace"]
@@ -294,6 +296,10 @@ NAMES = (
     ("looms.nowhere", "Thing"),
     ("loomsy", "Thing"),
     ("looms.kernels", "RBF.set_params"),
+    ("looms.tables", "Pipeline"),
+    ("looms.model_files", "ModelFileError"),
+    ("looms.optimise._search", "Recorder"),
+    ("sklearn.utils._tags", "Tags"),
 )
 
 
@@ -329,6 +335,14 @@ def test_a_type_of_a_module_that_is_not_imported_is_refused(tmp_path, monkeypatc
     load_model(written(tmp_path, data))
     monkeypatch.delitem(sys.modules, "looms.kernels._stationary")
     with pytest.raises(ModelFileError, match=r"it names looms\.kernels\._stationary\.RBF"):
+        load_model(written(tmp_path, data))
+
+
+def test_a_package_whose_name_begins_alike_is_refused(tmp_path, monkeypatch):
+    impostor = type("Impostor", (BaseEstimator,), {"__module__": "loomsy"})
+    monkeypatch.setitem(sys.modules, "loomsy", SimpleNamespace(Impostor=impostor))
+    data = skops.io.dumps({"looms_model_file": 1, "metadata": "{}", "model": impostor()})
+    with pytest.raises(ModelFileError, match=r"it names loomsy\.Impostor"):
         load_model(written(tmp_path, data))
 
 

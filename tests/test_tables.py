@@ -155,6 +155,13 @@ def test_columns_that_are_refused_by_name(values, problem):
         table_preprocessor(pd.DataFrame({"good": [1, 2], "bad": values}))
 
 
+def test_gaps_alone_make_a_column_worth_keeping():
+    frame = pd.DataFrame({"a": [1, 2, 3], "b": ["x", None, "x"], "c": [None, np.nan, pd.NaT]})
+    transformer = table_preprocessor(frame)
+    assert list(transformer[0].kinds) == ["a", "b"]
+    np.testing.assert_array_equal(transformer.fit_transform(frame)[:, 1], [1, 0, 1])
+
+
 def test_no_column_that_varies():
     with pytest.raises(ValueError, match="no column of the table has two different values"):
         table_preprocessor(FRAME[["constant", "empty"]])

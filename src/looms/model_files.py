@@ -21,6 +21,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
+from ._files import write_whole
 from ._optional import looms_version, require
 
 __all__ = ["ModelFileError", "SavedModel", "load_model", "save_model"]
@@ -235,17 +236,8 @@ def _read(path: Path) -> bytes:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Write beside, then rename: a reader sees the old file or the new one, whole."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        try:
-            with beside.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(beside, path)
-        finally:
-            beside.unlink(missing_ok=True)
+        write_whole(path, data)
     except OSError as error:
         raise ModelFileError(
             path, f"it cannot be written ({error.strerror})", "Name a file in a folder of yours."

@@ -53,6 +53,10 @@ def test_nominal_digits_are_strings(tmp_path):
     assert list(y) == ["0", "1"]
 
 
+def test_byte_order_mark(tmp_path):
+    assert list(read(tmp_path, "\ufeff" + HEADER + "1,x\n").X) == ["a", "b"]
+
+
 def test_dates(tmp_path):
     text = "@attribute a date yyyy-MM-dd\n@attribute b real\n@data\n2006-07-16,1\n?,2\n"
     X = read(tmp_path, text).X

@@ -1,10 +1,13 @@
 """Every reader against data written by other libraries, and what all readers refuse."""
 
+import datetime
 import gzip
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from looms._optional import require
 from looms.datasets import Table, TableError, read_table
@@ -13,7 +16,7 @@ FRAME = pd.DataFrame(
     {
         "age": [30, 41, 52],
         "income": [1.5, np.nan, 2.5],
-        "town": ["Bath, UK", None, 'the "Wirral"'],
+        "town": ["Bath, UK", None, 'the "Wirral",\nCheshire'],
         "owner": [True, False, True],
         "seen": pd.to_datetime(["2006-07-16", "2007-08-12", "2008-01-01"]),
         "outcome": ["yes", "no", "yes"],
@@ -82,8 +85,31 @@ def test_signs_are_not_missing(tmp_path):
     assert list(read_table(write(tmp_path, "t.csv", "a,y\n1,+\n2,-\n"), "y").y) == ["+", "-"]
 
 
+def test_a_semicolon_in_the_name_of_one_of_several_columns(tmp_path):
+    assert list(read_table(write(tmp_path, "t.csv", "a;b,c\n1,2\n")).X) == ["a;b", "c"]
+
+
+def test_rows_longer_than_a_block_of_arrow(tmp_path):
+    long = "x" * 3_000_000
+    X = read_table(write(tmp_path, "t.csv", f"a,b\n1,{long}\n2,{long}\n")).X
+    assert X.shape == (2, 2)
+
+
+def test_dates_of_parquet(tmp_path):
+    dates = pa.array([datetime.date(2006, 7, 16), None])
+    parquet.write_table(pa.table({"a": dates}), tmp_path / "t.parquet")
+    X = read_table(tmp_path / "t.parquet").X
+    assert pd.api.types.is_datetime64_any_dtype(X["a"])
+
+
+def test_same_name_twice_in_parquet(tmp_path):
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+    parquet.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(TableError, match="more than one column is called 'a'"):
+        read_table(tmp_path / "t.parquet")
+
+
 def test_all_rows_decide_the_type_of_a_column(tmp_path):
-    """Arrow alone looks at the first megabyte."""
     path = write(tmp_path, "t.csv", "a,b\n" + "1,10000000\n" * 200_000 + "x,0.5\n")
     X = read_table(path).X
     assert X["a"].iloc[-1] == "x"

@@ -84,6 +84,17 @@ def test_compressed_challenge_with_plain_labels(tmp_path):
     assert read_table(challenge(tmp_path, "1 2\n3 4\n", "1\n-1\n", ".gz")).y.tolist() == [1, -1]
 
 
+def test_compressed_labels(tmp_path):
+    path = challenge(tmp_path, "1 2\n3 4\n")
+    (tmp_path / "toy_train.labels.gz").write_bytes(gzip.compress(b"1\n-1\n"))
+    assert read_table(path).y.tolist() == [1, -1]
+
+
+def test_a_file_is_not_its_own_labels(tmp_path):
+    (tmp_path / "toy.labels").write_text("1\n-1\n")
+    assert read_table(tmp_path / "toy.labels", format="challenge").y is None
+
+
 @pytest.mark.parametrize("text", ["2:1.5\n1:2 3:3\n3:4\n\n", "2:1.5 \n1:2 3:3 \n3:4 \n \n"])
 def test_sparse_challenge(tmp_path, text):
     table = read_table(challenge(tmp_path, text, "1\n-1\n1\n-1\n"))
@@ -103,6 +114,7 @@ def test_sparse_binary_challenge(tmp_path):
         ("1 2 3\n7 2\n", None, "row 2 is neither as long as the other rows nor"),
         ("1 2\n0 1 2\n", None, "row 2 is neither as long as the other rows nor"),
         ("1 2.5\n1\n", None, "row 1 is neither as long as the other rows nor"),
+        ("1 2 3\n1 5000000000\n", None, "row 2 is neither as long as the other rows nor"),
         ("2:1 2:3\n", None, "row 1 is neither as long as the other rows nor"),
         ("1,2\n3,4\n", None, "row 1 holds '1,2', which is not a number"),
         ("1:1 2\n", None, "row 1 holds '', which is not a number"),

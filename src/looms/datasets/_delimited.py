@@ -29,10 +29,10 @@ def read_delimited(path: Path, delimiter: str) -> pd.DataFrame:
     try:
         table = csv.read_csv(
             pa.BufferReader(content),
-            # One block, so that all rows decide a column's type; one thread, so that errors
+            # One block, so that a row may be as long as it likes; one thread, so that errors
             # give the row.
             read_options=csv.ReadOptions(block_size=len(content) + 1, use_threads=False),
-            parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            parse_options=csv.ParseOptions(delimiter=delimiter),
             convert_options=csv.ConvertOptions(
                 null_values=list(MISSING), strings_can_be_null=True, quoted_strings_can_be_null=True
             ),

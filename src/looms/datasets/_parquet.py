@@ -20,11 +20,12 @@ def read_parquet(path: Path) -> pd.DataFrame:
     pa = require("pyarrow", "Reading Parquet files")
     parquet = require("pyarrow.parquet", "Reading Parquet files")
     try:
-        table = parquet.read_table(pa.BufferReader(content))
+        file = parquet.ParquetFile(pa.BufferReader(content))
+        check_columns(file.schema_arrow.names, path)
+        table = file.read()
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise TableError(
             path, f"it is not a whole Parquet file ({reason})", "Get or write the file again."
         ) from None
-    check_columns(table.column_names, path)
     return table.to_pandas(date_as_object=False)
