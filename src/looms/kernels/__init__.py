@@ -4,7 +4,7 @@ from looms.kernels._base import Hyperparameter, Kernel
 from looms.kernels._composite import Constant, Normalized, Product, Sum
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._given import Function, Precomputed
-from looms.kernels._gram import GramBlocks, contract_lower, gram_into
+from looms.kernels._gram import GramBlocks, contract_lower, expansion, gram_into
 from looms.kernels._names import KERNEL_NAMES, as_kernel
 from looms.kernels._samples import Pairs, Samples
 from looms.kernels._stationary import ARD, RBF
@@ -29,5 +29,6 @@ __all__ = [
     "Sum",
     "as_kernel",
     "contract_lower",
+    "expansion",
     "gram_into",
 ]

@@ -56,6 +56,9 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
     #: once and kept while hyper-parameters are tuned.
     uses: ClassVar[frozenset[str]] = frozenset()
 
+    #: Whether the samples are rows of a kernel matrix, one column a training sample.
+    pairwise: ClassVar[bool] = False
+
     # The formula ---------------------------------------------------------
 
     @abstractmethod

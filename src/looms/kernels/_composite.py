@@ -59,6 +59,10 @@ class _Composite(Kernel):
         return frozenset().union(*(part.uses for part in self.parts))
 
     @property
+    def pairwise(self) -> bool:  # type: ignore[override]
+        return any(part.pairwise for part in self.parts)
+
+    @property
     def hyperparameters(self) -> list[Hyperparameter]:
         return [
             replace(h, name=f"{name}__{h.name}")

@@ -18,6 +18,8 @@ class Precomputed(Kernel):
     kernel values between new samples and training samples in prediction.
     """
 
+    pairwise = True
+
     def values(self, pairs: Pairs) -> Array:
         block = pairs.rows.X[:, pairs.cols.start : pairs.cols.stop]
         return np.array(block.toarray() if hasattr(block, "toarray") else block, order="F")

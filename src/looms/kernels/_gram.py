@@ -69,3 +69,18 @@ def contract_lower(G: Array, kernel: Kernel, blocks: GramBlocks) -> Array:
         else:
             gradient += 2.0 * kernel.values_gradient(pairs, G[I, J])
     return gradient
+
+
+def expansion(kernel: Kernel, X: Matrix, basis: Samples, alpha: Array) -> Array:
+    """Σ_j k(x_i, x_j) α_j over the samples of ``basis``, (n,) or (n, t), by blocks of rows.
+
+    Blocks hold about as many numbers as those of the Gram matrix, so that memory
+    does not grow with the number of rows.
+    """
+    n = X.shape[0]
+    step = max(1, _BLOCK * _BLOCK * 16 // max(basis.n_samples, 1))
+    values = np.empty((n, *alpha.shape[1:]))
+    for start in range(0, n, step):
+        rows = Samples(X[start : start + step], start=start, centre=basis.centre)
+        values[start : start + step] = kernel.values(Pairs(rows, basis)) @ alpha
+    return values

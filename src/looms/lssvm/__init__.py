@@ -7,12 +7,13 @@ by n refits, the oracle.
 """
 
 from looms.lssvm._system import NotPositiveDefiniteError
-from looms.lssvm.cholesky import Solution, solve, solve_in_place
+from looms.lssvm.cholesky import Fit, Solution, solve, solve_in_place
 from looms.lssvm.gauss_jordan import cached_flops, gauss_jordan_loo, plain_flops
 from looms.lssvm.refit import refit_loo
 from looms.lssvm.spectral import Spectrum, decompose
 
 __all__ = [
+    "Fit",
     "NotPositiveDefiniteError",
     "Solution",
     "Spectrum",

@@ -13,6 +13,7 @@ leave-one-out outputs (`solve`), the rest the gradient of any criterion on them
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,15 +32,29 @@ from looms.lssvm._system import (
 _BLOCK = 512
 
 
-class Solution:
-    """A fitted least-squares SVM, with all that leave-one-out needs.
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fitted least-squares SVM, f(x) = Σ_i α_i k(x_i, x) + b.
 
     Attributes
     ----------
     alpha : (n,) or (n, t) dual coefficients, shaped like the targets.
-    intercept : float or (t,); zero without an intercept.
+    intercept : float or (t,) b; zero without an intercept.
+    loo : its exact leave-one-out outputs.
+    """
+
+    alpha: Array
+    intercept: Any
+    loo: LeaveOneOut
+
+
+class Solution:
+    """A solved system: the fit, and what the gradient of its leave-one-out outputs needs.
+
+    Attributes
+    ----------
+    fit : the machine and its leave-one-out outputs, r_i = α_i / p_i [C06 eq. 19].
     p : (n,) diagonal of P = M⁻¹ − η ηᵀ / Ση, positive.
-    loo : the exact leave-one-out outputs, r_i = α_i / p_i [C06 eq. 19].
     """
 
     def __init__(self, S: Array, y: Array, zeta: Array, eta: Array, nu: Array) -> None:
@@ -52,9 +67,15 @@ class Solution:
         self._alpha = np.asfortranarray(nu - np.outer(eta, b))
         self.p = _column_square_sums(S) - eta**2 / self._eta_sum
         self._residuals = self._alpha / self.p[:, None]
-        self.alpha = self._alpha.reshape(y.shape)
-        self.intercept: Any = float(b[0]) if y.ndim == 1 else b
-        self.loo = LeaveOneOut(y, (Y - self._residuals).reshape(y.shape), zeta)
+        self.fit = Fit(
+            np.ascontiguousarray(self._alpha).reshape(y.shape),
+            float(b[0]) if y.ndim == 1 else b,
+            LeaveOneOut(y, (Y - self._residuals).reshape(y.shape), zeta),
+        )
+
+    @property
+    def loo(self) -> LeaveOneOut:
+        return self.fit.loo
 
     def contract(self, slope: Array, scratch: Array | None = None) -> tuple[Array, float]:
         """Derivative of a criterion with respect to the kernel matrix and μ [method.md §4].

@@ -7,6 +7,7 @@ scaled conjugate gradients (our own), L-BFGS-B and Nelder-Mead (SciPy's).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -35,7 +36,7 @@ def minimise(
     *,
     optimizer: str = "lbfgs",
     max_iter: int = 100,
-    tolerance: float = 0.01,
+    tolerance: float = 0.05,
     callback: Callback | None = None,
 ) -> Search:
     """Local minimum of a function in a box, from one start.
@@ -48,8 +49,9 @@ def minimise(
     bounds : (p, 2) lower and upper ends of the box; may be infinite.
     optimizer : "lbfgs", "scg" or "nelder-mead".
     max_iter : iterations, at least 0; with 0 the start is only evaluated.
-    tolerance : an iteration that gains less than this fraction of the standard error
-        of the value is the last one.
+    tolerance : fraction of the standard error of the value that is not worth an
+        iteration: the search ends after one that gained less, or at a gradient that
+        promises less.
     callback : called after every iteration with its number and the best point so
         far; a true result stops the search.
 
@@ -68,7 +70,7 @@ def minimise(
     """
     if optimizer not in OPTIMIZERS:
         raise ValueError(f"Unknown optimizer {optimizer!r}; known are {', '.join(OPTIMIZERS)}.")
-    recorder = Recorder(evaluate, tolerance, max_iter, callback)
+    recorder = Recorder(evaluate, bounds, tolerance, max_iter, callback)
     try:
         outcome = OPTIMIZERS[optimizer](recorder, np.clip(theta0, *bounds.T), bounds)
     except SearchStopped as stop:
@@ -78,22 +80,20 @@ def minimise(
 
 def _run_scg(recorder: Recorder, theta0: Array, bounds: Array) -> Outcome:
     low, high = bounds.T
-    state = scg_start(recorder.start(theta0), low, high)
+    start, evaluate = _in_standard_errors(recorder, theta0)
+    state = scg_start(start, low, high)
     while True:  # left by SearchStopped
-        state = scg_step(state, recorder, low, high)
+        state = scg_step(state, evaluate, low, high)
         if state.accepted:
             recorder.iteration_done()
 
 
 def _run_lbfgs(recorder: Recorder, theta0: Array, bounds: Array) -> Outcome:
-    last_good = recorder.start(theta0)
+    last_good, evaluate = _in_standard_errors(recorder, theta0)
 
     def function(theta: Array) -> tuple[float, Array]:
         nonlocal last_good
-        if np.array_equal(theta, last_good.theta):
-            point = last_good
-        else:
-            point = recorder(theta)
+        point = last_good if np.array_equal(theta, last_good.theta) else evaluate(theta)
         if not np.isfinite(point.value):
             return _bowl(theta, last_good)
         last_good = point
@@ -101,9 +101,34 @@ def _run_lbfgs(recorder: Recorder, theta0: Array, bounds: Array) -> Outcome:
         return point.value, point.gradient
 
     result = _minimised_by_scipy(
-        function, recorder.iteration_done, theta0, bounds, "L-BFGS-B", jac=True
+        function,
+        recorder.iteration_done,
+        theta0,
+        bounds,
+        "L-BFGS-B",
+        jac=True,
+        options={"ftol": 0.0, "gtol": 1e-8},
     )
     return Outcome.CONVERGED if result.status == 0 else Outcome.NO_PROGRESS
+
+
+def _in_standard_errors(recorder: Recorder, theta0: Array) -> tuple[Point, Evaluate]:
+    """The start, and the function, in units of the standard error at the start.
+
+    Optimisers have lengths built in (the first step, what counts as no curvature);
+    this makes them independent of the units of the criterion.
+    """
+    start = recorder.start(theta0)
+    unit = start.standard_error if start.standard_error > 0 else 1.0
+
+    def in_units(point: Point) -> Point:
+        gradient = None if point.gradient is None else point.gradient / unit
+        return replace(point, value=point.value / unit, gradient=gradient)
+
+    def evaluate(theta: Array, *, gradient: bool = True) -> Point:
+        return in_units(recorder(theta, gradient=gradient))
+
+    return in_units(start), evaluate
 
 
 def _run_nelder_mead(recorder: Recorder, theta0: Array, bounds: Array) -> Outcome:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from looms._typing import Array
-from looms.optimise._search import Evaluate, Outcome, Point, SearchStopped
+from looms.optimise._search import Evaluate, Outcome, Point, SearchStopped, free_gradient
 
 _SIGMA = 1e-4  # length of the finite difference along the direction, log₂ units
 _LAMBDA_MAX = 1e12
@@ -39,14 +39,14 @@ class ScgState:
 
 def scg_start(point: Point, low: Array, high: Array) -> ScgState:
     """Step 1."""
-    downhill = -_free(point.theta, _gradient(point), low, high)
+    downhill = -free_gradient(point.theta, _gradient(point), low, high)
     return ScgState(point, downhill, None, 1e-6, 0.0, 0, False)
 
 
 def scg_step(state: ScgState, evaluate: Evaluate, low: Array, high: Array) -> ScgState:
     """Steps 2 to 8: one trial step, taken if it lowers the value; inside the box [low, high]."""
     point, p = state.point, state.direction
-    residual = -_free(point.theta, _gradient(point), low, high)
+    residual = -free_gradient(point.theta, _gradient(point), low, high)
     length = float(p @ p)
     if float(residual @ residual) < _GRADIENT_ZERO**2:
         raise SearchStopped(Outcome.CONVERGED)
@@ -88,7 +88,7 @@ def _advanced(
     high: Array,
 ) -> ScgState:
     """Step 7: the next conjugate direction, restarted every p steps and when it does not descend."""
-    new_residual = -_free(trial.theta, _gradient(trial), low, high)
+    new_residual = -free_gradient(trial.theta, _gradient(trial), low, high)
     n_accepted = state.n_accepted + 1
     beta = float(new_residual @ new_residual - new_residual @ residual) / slope
     direction = new_residual + beta * state.direction
@@ -111,8 +111,3 @@ def _gradient(point: Point) -> Array:
     assert point.gradient is not None
     return point.gradient
 
-
-def _free(theta: Array, gradient: Array, low: Array, high: Array) -> Array:
-    """The gradient without the components that push against a bound."""
-    blocked = ((theta <= low) & (gradient > 0)) | ((theta >= high) & (gradient < 0))
-    return np.where(blocked, 0.0, gradient)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -16,10 +16,10 @@ class Outcome(Enum):
     """Why a search stopped; the value is what that means and what to do about it."""
 
     WITHIN_NOISE = (
-        "the last iteration improved the criterion by less than a small fraction of its own "
-        "standard error: going on would fit noise"
+        "what further steps can gain is a small fraction of the criterion's own standard error: "
+        "going on would fit noise"
     )
-    CONVERGED = "the gradient vanished"
+    CONVERGED = "no direction leads downhill"
     MAX_ITER = "stopped at max_iter: the criterion was still falling, raise max_iter"
     NO_PROGRESS = (
         "no lower value was found along the search direction: try another optimizer, or look for "
@@ -45,12 +45,14 @@ class Point:
     theta : (p,) log₂ of the hyper-parameters.
     value, standard_error : of the criterion; infinite where it cannot be evaluated.
     gradient : (p,) of the value in ``theta``, or None where it was not asked for.
+    model : what was fitted there, if the function offers it.
     """
 
     theta: Array
     value: float
     standard_error: float
     gradient: Array | None = None
+    model: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +63,7 @@ class Search:
     ----------
     best : the point with the smallest value.
     outcome : why the search stopped.
-    history : every point in the order of evaluation, gradients dropped.
+    history : every point in the order of evaluation, gradients and models dropped.
     n_iterations : accepted steps.
     """
 
@@ -90,6 +92,10 @@ class Evaluate(Protocol):
 Callback: TypeAlias = Callable[[int, Point], bool | None]
 
 
+# How far from an optimum a search may stop unknowingly, log₂ units.
+_REACH = 0.25
+
+
 class SearchStopped(Exception):
     """Raised inside a search that has a reason to stop."""
 
@@ -104,16 +110,23 @@ class Recorder:
     Parameters
     ----------
     evaluate : the function.
-    tolerance : an iteration that improves the value by less than this fraction of
-        its standard error is the last.
+    tolerance : fraction of the standard error of the value that is not worth an
+        iteration. The search ends after one that gained less, and at a point whose
+        gradient promises less for a move of `_REACH` in every hyper-parameter.
     max_iter : iterations allowed.
     callback : see `Callback`.
     """
 
     def __init__(
-        self, evaluate: Evaluate, tolerance: float, max_iter: int, callback: Callback | None
+        self,
+        evaluate: Evaluate,
+        bounds: Array,
+        tolerance: float,
+        max_iter: int,
+        callback: Callback | None,
     ) -> None:
         self._evaluate = evaluate
+        self._low, self._high = bounds.T
         self.tolerance = tolerance
         self._max_iter = max_iter
         self._callback = callback
@@ -129,6 +142,17 @@ class Recorder:
             self.best = point
         return point
 
+    def start(self, theta: Array, *, gradient: bool = True) -> Point:
+        """Evaluate the start; raises `SearchStopped` if that fails or is good enough."""
+        point = self(theta, gradient=gradient)
+        if not np.isfinite(point.value):
+            raise SearchStopped(Outcome.NEVER_EVALUATED)
+        self._value_before = point.value
+        if self._max_iter == 0:
+            raise SearchStopped(Outcome.MAX_ITER)
+        self._stop_if_flat(point)
+        return point
+
     def iteration_done(self, *, steps_must_gain: bool = True) -> None:
         """Account for an accepted step; raises `SearchStopped` if it was the last."""
         assert self.best is not None
@@ -140,17 +164,21 @@ class Recorder:
             raise SearchStopped(Outcome.WITHIN_NOISE)
         if self.n_iterations >= self._max_iter:
             raise SearchStopped(Outcome.MAX_ITER)
-
-    def start(self, theta: Array, *, gradient: bool = True) -> Point:
-        """Evaluate the start; raises `SearchStopped` if that fails."""
-        point = self(theta, gradient=gradient)
-        if not np.isfinite(point.value):
-            raise SearchStopped(Outcome.NEVER_EVALUATED)
-        self._value_before = point.value
-        if self._max_iter == 0:
-            raise SearchStopped(Outcome.MAX_ITER)
-        return point
+        self._stop_if_flat(self.best)
 
     def result(self, outcome: Outcome) -> Search:
         assert self.best is not None
         return Search(self.best, outcome, tuple(self.history), self.n_iterations)
+
+    def _stop_if_flat(self, point: Point) -> None:
+        if point.gradient is None:
+            return
+        free = free_gradient(point.theta, point.gradient, self._low, self._high)
+        if _REACH * float(np.abs(free).sum()) <= self.tolerance * point.standard_error:
+            raise SearchStopped(Outcome.WITHIN_NOISE)
+
+
+def free_gradient(theta: Array, gradient: Array, low: Array, high: Array) -> Array:
+    """The gradient without the components that push against a bound."""
+    blocked = ((theta <= low) & (gradient > 0)) | ((theta >= high) & (gradient < 0))
+    return np.where(blocked, 0.0, gradient)

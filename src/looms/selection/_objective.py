@@ -8,12 +8,13 @@ import numpy as np
 
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
-from looms.criteria import Criterion, as_criterion, reweighted
+from looms.criteria import Criterion, Evaluation, as_criterion, reweighted
 from looms.kernels import GramBlocks, Hyperparameter, Kernel, as_kernel, contract_lower, gram_into
 from looms.kernels._base import as_matrix
 from looms.leave_one_out import LeaveOneOut
-from looms.lssvm import NotPositiveDefiniteError, Solution, solve_in_place
+from looms.lssvm import Fit, NotPositiveDefiniteError, Solution, solve_in_place
 from looms.optimise import Point
+from looms.selection._prior import HyperPrior
 
 _LN2 = float(np.log(2.0))
 # Half-widths of the default search box around the start, log₂ units.
@@ -51,6 +52,8 @@ class Objective:
     selection_weight : (n,) nonnegative weights of the criterion; ``sample_weight``
         unless given.
     fit_intercept : whether the machine has an intercept.
+    prior : whether to regularise the kernel's hyper-parameters: the value is then
+        that of `looms.selection.HyperPrior`, centred at the start.
 
     Attributes
     ----------
@@ -92,6 +95,7 @@ class Objective:
         sample_weight: Any = None,
         selection_weight: Any = None,
         fit_intercept: bool = True,
+        prior: bool = False,
     ) -> None:
         self.X = as_matrix(X)
         self.y = np.asarray(y, dtype=np.float64)
@@ -105,11 +109,13 @@ class Objective:
         )
         self._check()
         opened = as_kernel(kernel)
-        self._blocks = GramBlocks(self.X, opened.uses)
-        self.kernel: Kernel = opened.started(self._blocks.samples)
         self._work: Array | None = None
         self._scratch: Array | None = None
-        self._place_start()
+        with blas_threads(self.n_samples):
+            self._blocks = GramBlocks(self.X, opened.uses)
+            self.kernel: Kernel = opened.started(self._blocks.samples)
+            self._place_start()
+        self.prior = HyperPrior(self.kernel.theta) if prior else None
 
     @property
     def n_samples(self) -> int:
@@ -133,13 +139,20 @@ class Objective:
                 solution = self._solve(theta)
             except NotPositiveDefiniteError:
                 return Point(theta, np.inf, np.inf)
-            evaluation = self.criterion.evaluate(self._judged(solution.loo))
+            evaluation = self.judge(solution.loo)
             if not np.isfinite(evaluation.value):
                 return Point(theta, np.inf, np.inf)
             slope = self._chain(theta, solution, evaluation.slope) if gradient else None
-            return Point(theta, evaluation.value, evaluation.standard_error, slope)
+            point = Point(
+                theta, evaluation.value, evaluation.standard_error, slope, solution.fit
+            )
+            return self.penalised(point)
 
-    def solve(self, theta: Array) -> Solution:
+    def penalised(self, point: Point) -> Point:
+        """A point of the criterion under the prior, if there is one."""
+        return point if self.prior is None else self.prior.penalised(point, self.n_samples)
+
+    def fit(self, theta: Array) -> Fit:
         """The machine at ``theta``, with its leave-one-out outputs.
 
         Raises
@@ -148,7 +161,13 @@ class Objective:
             If the kernel matrix plus ridge is not positive definite.
         """
         with blas_threads(self.n_samples):
-            return self._solve(theta)
+            return self._solve(theta).fit
+
+    def judge(self, loo: LeaveOneOut) -> Evaluation:
+        """The criterion on some leave-one-out outputs, under the selection weights."""
+        if self.selection_weight is not self.sample_weight:
+            loo = reweighted(loo, self.selection_weight)
+        return self.criterion.evaluate(loo)
 
     def gram(self, kernel: Kernel) -> Array:
         """Lower triangle of the Gram matrix of ``kernel``, in the buffer of the objective."""
@@ -156,6 +175,26 @@ class Objective:
             self._work = np.empty((self.n_samples, self.n_samples), order="F")
         gram_into(self._work, kernel, self._blocks)
         return self._work
+
+    def subset(self, rows: Any) -> Objective:
+        """The objective of some of the samples, with the same kernel and box.
+
+        The box moves with the number of samples, so that it holds the same ridges n μ.
+        """
+        X = self.X[rows][:, rows] if self.kernel.pairwise else self.X[rows]
+        part = Objective(
+            X,
+            self.y[rows],
+            kernel=self.kernel,
+            criterion=self.criterion,
+            sample_weight=self.sample_weight[rows],
+            selection_weight=self.selection_weight[rows],
+            fit_intercept=self.fit_intercept,
+        )
+        part.prior = self.prior
+        part.bounds = self.bounds.copy()
+        part.bounds[-1] += np.log2(self.n_samples / part.n_samples)
+        return part
 
     def with_criterion(self, criterion: Any) -> Objective:
         """The same machine judged by another criterion; kernel caches and buffers are shared."""
@@ -186,10 +225,6 @@ class Objective:
         mu = self.mu_at(theta)
         return solve_in_place(K, self.y, mu, self.sample_weight, fit_intercept=self.fit_intercept)
 
-    def _judged(self, loo: LeaveOneOut) -> LeaveOneOut:
-        same = self.selection_weight is self.sample_weight
-        return loo if same else reweighted(loo, self.selection_weight)
-
     def _chain(self, theta: Array, solution: Solution, slope: Array) -> Array:
         """∂J/∂θ = θ ln 2 Σ_ij G_ij ∂K_ij/∂θ in log₂ units: the only place that multiplies."""
         if self._scratch is None:
@@ -201,7 +236,7 @@ class Objective:
     def _place_start(self) -> None:
         """Start and box: the kernel's own, and a ridge in proportion to the spread of the samples."""
         K = self.gram(self.kernel)
-        spread = _feature_space_variance(K, self.fit_intercept)
+        spread = feature_space_variance(K, self.fit_intercept)
         log_unit = np.log2(spread / self.n_samples)
         theta = self.kernel.theta
         box = [
@@ -236,7 +271,7 @@ def _mean_one(sample_weight: Any, n: int) -> Array:
     return weight * (n / weight.sum())
 
 
-def _feature_space_variance(K: Array, centred: bool) -> float:
+def feature_space_variance(K: Array, centred: bool) -> float:
     """Mean of k(x, x), less the mean of k(x, x') if ``centred``; from the lower triangle."""
     n = len(K)
     diagonal = K.diagonal()

@@ -1,0 +1,154 @@
+"""Candidates: every kernel under every criterion is tuned, the best one is taken."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from looms._typing import Array
+from looms.criteria import Criterion
+from looms.kernels import Kernel
+from looms.leave_one_out import LeaveOneOut
+from looms.lssvm import Fit
+from looms.optimise import Outcome, Point
+from looms.selection._objective import Objective
+from looms.selection._tune import Tuning, tune
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A kernel tuned under a criterion. A list of these makes a pandas DataFrame.
+
+    Attributes
+    ----------
+    kernel : with the hyper-parameters found.
+    mu : regularisation found.
+    criterion : as it was asked for.
+    value, standard_error : of the criterion.
+    score : what candidates compete by, smaller is better: the leave-one-out balanced
+        error rate for classes, PRESS for regression. Infinite if the candidate could
+        not be evaluated anywhere.
+    threshold : of the outputs, for two classes; else zero.
+    n_evaluations, n_failures, seconds : what the tuning took, and at how many points
+        the kernel matrix plus ridge was not positive definite.
+    outcome : why the tuning stopped; its value says what that means.
+    at_bounds : hyper-parameters that ended at a bound, and what that means.
+    """
+
+    kernel: Kernel
+    mu: float
+    criterion: Any
+    value: float
+    standard_error: float
+    score: float
+    threshold: float
+    n_evaluations: int
+    n_failures: int
+    seconds: float
+    outcome: Outcome
+    at_bounds: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The candidates, and all about the best of them."""
+
+    candidates: list[Candidate]
+    best: Candidate
+    tuning: Tuning
+    fit: Fit
+
+
+#: Score, smaller is better, and threshold of some leave-one-out outputs.
+Judge: TypeAlias = Callable[[LeaveOneOut], tuple[float, float]]
+
+
+class Watcher(Protocol):
+    """Is told of the tuning as it goes."""
+
+    def candidate_begins(self, kernel: Kernel, criterion: Any) -> None: ...
+
+    def iteration_done(self, objective: Objective, iteration: int, point: Point) -> bool: ...
+
+    def candidate_ends(self, candidate: Candidate) -> None: ...
+
+
+def choose(
+    X: Any,
+    y: Array,
+    *,
+    kernels: Sequence[Kernel],
+    criteria: Sequence[str | Criterion],
+    judge: Judge,
+    watcher: Watcher,
+    random_state: int,
+    objective_options: dict[str, Any],
+    tune_options: dict[str, Any],
+) -> Choice:
+    """Tune every kernel under every criterion and take the best by ``judge``.
+
+    Of equally good candidates the first is taken. Every candidate is tuned on the
+    same subsamples.
+
+    Raises
+    ------
+    ValueError
+        If no candidate could be evaluated anywhere.
+    """
+    candidates: list[Candidate] = []
+    chosen: tuple[Candidate, Tuning, Fit] | None = None
+    for kernel in kernels:
+        objective: Objective | None = None
+        for criterion in criteria:
+            watcher.candidate_begins(kernel, criterion)
+            began = time.perf_counter()
+            if objective is None:
+                objective = Objective(
+                    X, y, kernel=kernel, criterion=criterion, **objective_options
+                )
+            else:
+                objective = objective.with_criterion(criterion)
+            tuning, fit = tune(
+                objective,
+                random_state=np.random.RandomState(random_state),
+                progress=watcher.iteration_done,
+                **tune_options,
+            )
+            seconds = time.perf_counter() - began
+            candidate = _candidate(objective, criterion, tuning, fit, judge, seconds)
+            candidates.append(candidate)
+            watcher.candidate_ends(candidate)
+            if fit is not None and (chosen is None or candidate.score < chosen[0].score):
+                chosen = candidate, tuning, fit
+    if chosen is None:
+        raise ValueError(f"No candidate could be evaluated: {Outcome.NEVER_EVALUATED.value}.")
+    return Choice(candidates, *chosen)
+
+
+def _candidate(
+    objective: Objective,
+    criterion: str | Criterion,
+    tuning: Tuning,
+    fit: Fit | None,
+    judge: Judge,
+    seconds: float,
+) -> Candidate:
+    score, threshold = (np.inf, 0.0) if fit is None else judge(fit.loo)
+    return Candidate(
+        kernel=objective.kernel_at(tuning.theta),
+        mu=objective.mu_at(tuning.theta),
+        criterion=criterion,
+        value=tuning.value,
+        standard_error=tuning.standard_error,
+        score=score,
+        threshold=threshold,
+        n_evaluations=tuning.n_evaluations,
+        n_failures=tuning.n_failures,
+        seconds=seconds,
+        outcome=tuning.outcome,
+        at_bounds=tuning.at_bounds,
+    )

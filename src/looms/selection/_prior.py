@@ -1,0 +1,55 @@
+"""A prior over hyper-parameters, against over-fitting the selection criterion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from looms._typing import Array
+from looms.optimise import Point
+
+# ½ Σ θ̃² of one hyper-parameter one power of two away from the centre.
+_OFFSET = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class HyperPrior:
+    """Bayesian regularisation of the hyper-parameters, its weight integrated out.
+
+    A Gaussian prior on the kernel's d log₂ hyper-parameters adds ζ Ω with
+    Ω = ½ Σ_k (θ̃_k − centre_k)² to the criterion; integrating over the unknown ζ and over
+    the unknown noise level of the criterion leaves, over n/2,
+
+        log J + (d / n) log(Ω + ½)
+
+    Source: Cawley & Talbot (2007), JMLR 8, 841-861; [method.md §12]. Theirs has no ½
+    and falls to −∞ at the centre, which is then always the optimum; ½ is the scale of
+    a proper prior on ζ. Their centre is θ̃ = 0, which depends on the units of the
+    features; ours is the kernel's start, which does not.
+
+    Attributes
+    ----------
+    centre : (d,) log₂ hyper-parameters of the kernel, without μ.
+    """
+
+    centre: Array
+
+    def penalised(self, point: Point, n_samples: int) -> Point:
+        """A point of the criterion J as a point of the regularised criterion.
+
+        The standard error becomes that of log J.
+        """
+        away = point.theta[:-1] - self.centre
+        omega = 0.5 * float(away @ away) + _OFFSET
+        rate = len(away) / n_samples
+        gradient = point.gradient
+        if gradient is not None:
+            gradient = gradient / point.value
+            gradient[:-1] += rate * away / omega
+        return replace(
+            point,
+            value=float(np.log(point.value)) + rate * float(np.log(omega)),
+            standard_error=point.standard_error / point.value,
+            gradient=gradient,
+        )

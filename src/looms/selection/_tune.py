@@ -1,0 +1,207 @@
+"""Tuning one machine: a scan for the start, then a search on more and more samples.
+
+A criterion is a mean over samples and its optimum moves little with their number
+once the ridge n μ is kept, so most of the way is gone on subsamples, at a fraction
+of the cost, and the last stage on all samples begins next to the optimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+
+from looms._typing import Array
+from looms.lssvm import Fit
+from looms.optimise import Outcome, Point, Search, minimise
+from looms.selection._objective import Objective
+from looms.selection._start import starting_points
+
+_SCAN_SAMPLES = 200
+_GROWTH = 4  # of the number of samples from stage to stage
+
+#: Called after every iteration with the objective of the stage, the number of the
+#: iteration in it and the best point so far; True ends the search.
+Progress: TypeAlias = Callable[[Objective, int, Point], bool | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """Hyper-parameters found for one kernel under one criterion.
+
+    Attributes
+    ----------
+    theta : (p + 1,) log₂ of the hyper-parameters, the kernel's and μ.
+    value, standard_error : of the criterion there, on all samples, without the prior.
+    outcome : why the search stopped; the value of the enum says what to do about it.
+    stages : number of samples and record of every search; the last are on all samples.
+    at_bounds : for each hyper-parameter that ended at a bound that matters: its name,
+        the bound, and what that means.
+    """
+
+    theta: Array
+    value: float
+    standard_error: float
+    outcome: Outcome
+    stages: tuple[tuple[int, Search], ...]
+    at_bounds: tuple[str, ...]
+
+    @property
+    def history(self) -> tuple[Point, ...]:
+        """Points of the searches on all samples, in the order of evaluation."""
+        n = self.stages[-1][0]
+        return tuple(p for size, search in self.stages if size == n for p in search.history)
+
+    @property
+    def n_evaluations(self) -> int:
+        """Evaluations of all stages."""
+        return sum(search.n_evaluations for _, search in self.stages)
+
+    @property
+    def n_failures(self) -> int:
+        """Points that could not be evaluated and were stepped over, in all stages."""
+        return sum(search.n_failures for _, search in self.stages)
+
+
+def tune(
+    objective: Objective,
+    *,
+    optimizer: str = "lbfgs",
+    max_iter: int = 100,
+    n_restarts: int = 0,
+    tolerance: float = 0.05,
+    random_state: np.random.RandomState | None = None,
+    progress: Progress | None = None,
+) -> tuple[Tuning, Fit | None]:
+    """Hyper-parameters that minimise a leave-one-out criterion, and the machine there.
+
+    Parameters
+    ----------
+    objective : the criterion in its hyper-parameters.
+    optimizer : "lbfgs", "scg" or "nelder-mead".
+    max_iter : iterations of each search.
+    n_restarts : starts beside the first, each the best of the scan for another kernel.
+    tolerance : see `looms.optimise.minimise`.
+    random_state : chooses the subsamples; a fixed seed unless given.
+    progress : called after every iteration of every search.
+
+    Returns
+    -------
+    tuning : what was found.
+    fit : the machine at ``tuning.theta``; None if no point could be evaluated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(0, 1, 60)[:, None]
+    >>> tuning, fit = tune(Objective(X, np.sin(6 * X[:, 0])))
+    >>> tuning.value < 1e-6
+    True
+    """
+    rng = np.random.RandomState(0) if random_state is None else random_state
+    objectives = [objective.subset(s) for s in _nested_subsets(objective, rng)] + [objective]
+    starts = starting_points(objectives[0], 1 + n_restarts)
+    thetas = [_moved(theta, objectives[0], objective) for theta in starts]
+    stages: list[tuple[int, Search]] = []
+    stopped = False
+    # The smallest subsample was for the scan alone, unless it is all there is.
+    for stage in objectives[1:] or objectives:
+        searches = [
+            minimise(
+                stage.evaluate,
+                _moved(theta, objective, stage),
+                stage.bounds,
+                optimizer=optimizer,
+                max_iter=max_iter,
+                tolerance=tolerance,
+                callback=None if progress is None else partial(progress, stage),
+            )
+            for theta in thetas
+        ]
+        stages += [(stage.n_samples, search) for search in searches]
+        best = min(searches, key=lambda search: search.best.value)
+        if best.outcome is not Outcome.NEVER_EVALUATED:
+            thetas = [_moved(best.best.theta, stage, objective)]
+        if best.outcome is Outcome.CALLBACK:  # what is left is one fit on all samples
+            max_iter, stopped = 0, True
+    outcome = Outcome.CALLBACK if stopped else best.outcome
+    return _tuning(objective, best, outcome, stages), best.best.model
+
+
+def _nested_subsets(objective: Objective, rng: np.random.RandomState) -> list[Array]:
+    """Indices of growing subsamples, each in the next, classes in proportion."""
+    n = objective.n_samples
+    labelled = bool(np.isin(objective.y, (-1.0, 1.0)).all())
+    order = _stratified_order(objective.y, rng) if labelled else rng.permutation(n)
+    return [np.sort(order[:size]) for size in stage_sizes(n)]
+
+
+def stage_sizes(n_samples: int) -> list[int]:
+    """Sizes of the subsamples before all samples: the scan's first, then growing by `_GROWTH`.
+
+    Examples
+    --------
+    >>> stage_sizes(150), stage_sizes(400), stage_sizes(15000)
+    ([], [200], [234, 937, 3750])
+    """
+    sizes: list[int] = []
+    size = n_samples // _GROWTH
+    while size >= _SCAN_SAMPLES:
+        sizes.insert(0, size)
+        size //= _GROWTH
+    smallest = sizes[0] if sizes else n_samples
+    if smallest > (2 if sizes else 1) * _SCAN_SAMPLES:
+        sizes.insert(0, _SCAN_SAMPLES)
+    return sizes
+
+
+def _stratified_order(y: Array, rng: np.random.RandomState) -> Array:
+    """A random order whose every beginning holds the classes in proportion, and all of them."""
+    labels = np.unique(y.reshape(len(y), -1), axis=0, return_inverse=True)[1].ravel()
+    rank = np.empty(len(y))
+    for label in range(labels.max() + 1):
+        members = np.flatnonzero(labels == label)
+        rank[rng.permutation(members)] = np.arange(len(members)) / len(members)
+    return np.argsort(rank, kind="stable")
+
+
+def _moved(theta: Array, source: Objective, target: Objective) -> Array:
+    """The same kernel and the same ridge n μ for another number of samples."""
+    moved = theta.copy()
+    moved[-1] += np.log2(source.n_samples / target.n_samples)
+    return moved
+
+
+def _tuning(
+    objective: Objective, search: Search, outcome: Outcome, stages: list[tuple[int, Search]]
+) -> Tuning:
+    theta, fit = search.best.theta, search.best.model
+    value, standard_error = np.inf, np.inf
+    if fit is not None:
+        value, standard_error, _ = objective.judge(fit.loo)
+    return Tuning(
+        theta,
+        value,
+        standard_error,
+        outcome,
+        tuple((n_samples, _without_models(s)) for n_samples, s in stages),
+        tuple(_bounds_met(objective, theta)),
+    )
+
+
+def _without_models(search: Search) -> Search:
+    return replace(search, best=replace(search.best, model=None))
+
+
+def _bounds_met(objective: Objective, theta: Array) -> list[str]:
+    messages = []
+    for h, value, (low, high) in zip(
+        objective.hyperparameters, theta, objective.bounds, strict=True
+    ):
+        for end, bound, advice in (("lower", low, h.at_lower), ("upper", high, h.at_upper)):
+            if advice and low < high and abs(value - bound) < 1e-3:
+                messages.append(f"{h.name} ended at its {end} bound {2.0**bound:.3g}: {advice}")
+    return messages
