@@ -1,0 +1,99 @@
+"""A saved model and new rows brought together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..datasets import Format, Table, read_table
+from ..model_files import SavedModel, load_model
+from ._errors import InputError
+from ._figures import classification_figures, confusion, regression_figures
+from ._say import note, warnings_as_notes
+from ._task import numbers, text
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Figures by name; labels and counts of a confusion matrix for a classification."""
+
+    figures: dict[str, float]
+    confusion: tuple[list[Any], list[list[int]]] | None
+
+
+def load(path: Path) -> SavedModel:
+    """The model of a file of looms fit, with warnings about versions as notes."""
+    with warnings_as_notes():
+        saved = load_model(path)
+    if not {"task", "target", "columns", "n_features", "asked"} <= saved.metadata.keys():
+        raise InputError(f"{path}: the model was not saved by looms fit; fit it again")
+    return saved
+
+
+def rows_for(saved: SavedModel, path: Path, format: Format | None, *, with_target: bool) -> Table:
+    """The rows of a file in the form that the model takes, with the target if it is asked for."""
+    columns, target = saved.metadata["columns"], saved.metadata["target"]
+    table = read_table(path, target if with_target else None, format=format)
+    if (columns is None) != sparse.issparse(table.X):
+        made_for = "sparse files" if columns is None else "tables with named columns"
+        raise InputError(f"{path}: the model was fitted to {made_for}, and this is no such file")
+    if with_target and table.y is None:
+        raise InputError(f"{path}: no labels are beside it; put them there, or use looms predict")
+    if columns is None:
+        return Table(_widened(table.X, saved.metadata["n_features"], path), table.y, table.name)
+    ignored = [str(name) for name in table.X.columns if name not in {*columns, target}]
+    if ignored:
+        note(f"columns that the model does not know are ignored: {', '.join(ignored)}")
+    return table
+
+
+def outputs(saved: SavedModel, table: Table, path: Path) -> tuple[Array, Array]:
+    """Predictions and decision values of the rows; the same twice for a regression."""
+    try:
+        with warnings_as_notes():
+            X = saved.model[:-1].transform(table.X)
+            predicted = saved.model[-1].predict(X)
+            if saved.metadata["task"] == "regression":
+                return predicted, predicted
+            return predicted, saved.model[-1].decision_function(X)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def scored(saved: SavedModel, table: Table, predicted: Array, decision: Array) -> Scored:
+    """Figures of predictions of rows whose target is known."""
+    if saved.metadata["task"] == "regression":
+        return Scored(regression_figures(numbers(table.y), predicted), None)
+    classes, y, predicted = map(text, (saved.model[-1].classes_, table.y, predicted))
+    unknown = sorted(set(y) - set(classes))
+    if unknown:
+        note(f"labels that the model does not know count as errors: {', '.join(unknown)}")
+    return Scored(
+        classification_figures(y, predicted, decision, classes),
+        confusion(y, predicted, [*classes, *unknown]),
+    )
+
+
+def check_can_write(path: Path, force: bool) -> None:
+    """Refuse, before any work, to overwrite unless told to, or to write where no folder is."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name a file")
+    if path.exists() and not force:
+        raise InputError(f"{path} exists; use --force to overwrite it, or --output for another")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}; make it, or name another")
+
+
+def _widened(X: Any, n_features: int, path: Path) -> Any:
+    """Sparse rows with as many columns as the model has: a file ends at the last one it uses."""
+    if X.shape[1] > n_features:
+        raise InputError(
+            f"{path}: a row has feature {X.shape[1]}, and the model was fitted to {n_features}"
+        )
+    return sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
