@@ -1,0 +1,15 @@
+"""The scikit-learn face: validate, encode, delegate."""
+
+from looms.estimators._callbacks import BoundWarning
+from looms.estimators._classifier import LSSVMClassifier
+from looms.estimators._classifier_cv import LSSVMClassifierCV
+from looms.estimators._regressor import LSSVMRegressor
+from looms.estimators._regressor_cv import LSSVMRegressorCV
+
+__all__ = [
+    "BoundWarning",
+    "LSSVMClassifier",
+    "LSSVMClassifierCV",
+    "LSSVMRegressor",
+    "LSSVMRegressorCV",
+]

@@ -1,0 +1,40 @@
+"""Fitting one machine with given hyper-parameters."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from looms._threads import blas_threads
+from looms._typing import Array, Matrix
+from looms.estimators._machine import training_rows
+from looms.kernels import GramBlocks, Kernel, gram_into
+from looms.lssvm import Fit, solve_in_place
+
+
+def fit_given(estimator: Any, X: Matrix, targets: Array, zeta: Array) -> tuple[Kernel, Fit]:
+    """The estimator's kernel with all its values, and its machine on samples of positive weight.
+
+    ``zeta`` is rescaled to mean one over these, so that integer weights are copies.
+    """
+    mu = estimator.mu
+    if not (isinstance(mu, Real) and np.isfinite(float(mu)) and mu > 0):
+        raise ValueError(f"mu must be a positive number, got {mu!r}.")
+    (kernel,) = estimator._kernels()
+    seen = np.flatnonzero(zeta > 0)
+    if len(seen) < 2:
+        raise ValueError(
+            f"Leave-one-out needs two samples of non-zero weight or more, got {len(seen)}."
+        )
+    X = training_rows(X, seen, kernel.pairwise) if len(seen) < len(zeta) else X
+    zeta = zeta[seen] * (len(seen) / zeta[seen].sum())
+    with blas_threads(len(seen)):
+        blocks = GramBlocks(X, frozenset())
+        kernel = kernel.started(blocks.samples)
+        K = np.empty((len(seen), len(seen)), order="F")
+        gram_into(K, kernel, blocks)
+        return kernel, solve_in_place(
+            K, targets[seen], float(mu), zeta, fit_intercept=estimator.fit_intercept
+        ).fit

@@ -1,0 +1,117 @@
+"""The self-tuning least-squares SVM regressor."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from looms.criteria import PRESS, as_criterion, reweighted
+from looms.estimators._callbacks import CallbackSupportMixin, with_callbacks
+from looms.estimators._regressor import Regressor
+from looms.estimators._selected import Selecting
+from looms.leave_one_out import LeaveOneOut
+
+
+class LSSVMRegressorCV(CallbackSupportMixin, Selecting, Regressor):  # type: ignore[misc]
+    """Least-squares SVM regressor that chooses its hyper-parameters by exact leave-one-out.
+
+    Kernel parameters and regularisation minimise PRESS, the mean squared leave-one-out
+    residual, by its gradient in all of them at once. Of several kernels the one with the
+    smallest PRESS is taken.
+
+    Parameters
+    ----------
+    kernel : str, looms.kernels.Kernel, callable or list of these, default="rbf"
+        As for `LSSVMClassifierCV`.
+    criterion : {"press"} or looms.criteria.PRESS, default="press"
+        Other criteria judge classes.
+    optimizer : {"lbfgs", "scg", "nelder-mead"}, default="lbfgs"
+        L-BFGS-B, scaled conjugate gradients, or the Nelder-Mead simplex.
+    fit_intercept : bool, default=True
+        Whether there is an (unregularised) intercept.
+    prior, max_iter, n_restarts, tol, random_state
+        As for `LSSVMClassifierCV`.
+
+    Attributes
+    ----------
+    kernel_, mu_ : the kernel with its hyper-parameters, and the regularisation, chosen.
+    loo_ : LeaveOneOut
+        Exact leave-one-out outputs of the machine chosen.
+    selection_, candidates_
+        As for `LSSVMClassifierCV`.
+    dual_coef_, intercept_, X_fit_, n_features_in_, feature_names_in_
+        As for `LSSVMRegressor`.
+
+    Warns
+    -----
+    BoundWarning
+        If a hyper-parameter chosen is at the edge of what was searched.
+    ConvergenceWarning
+        If the search stopped at ``max_iter`` or found no way down.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from looms import LSSVMRegressorCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = LSSVMRegressorCV(kernel="rbf").fit(X, y)
+    >>> r2 = 1 - (model.loo_.residuals**2).sum() / ((y - y.mean()) ** 2).sum()
+    >>> bool(0.45 < r2 < 0.55)                                  # leave-one-out R²
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        criterion: Any = "press",
+        *,
+        optimizer: str = "lbfgs",
+        fit_intercept: bool = True,
+        prior: bool = False,
+        max_iter: int = 100,
+        n_restarts: int = 0,
+        tol: float = 0.05,
+        random_state: Any = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.criterion = criterion
+        self.optimizer = optimizer
+        self.fit_intercept = fit_intercept
+        self.prior = prior
+        self.max_iter = max_iter
+        self.n_restarts = n_restarts
+        self.tol = tol
+        self.random_state = random_state
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose the hyper-parameters and fit the machine.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Nonnegative weights, in the fit and in the criterion; only their ratios count.
+            A sample of weight zero takes no part in either and still gets an output in
+            ``loo_``.
+
+        Returns
+        -------
+        self : LSSVMRegressorCV
+            The fitted machine.
+        """
+        X, targets, weight = self._checked_targets(X, y, sample_weight)
+        for criterion in self._criteria():
+            if as_criterion(criterion).needs_labels:
+                raise ValueError(
+                    f"Criterion {criterion!r} judges classes; for regression use 'press'."
+                )
+        seen = weight > 0
+
+        def judge(loo: LeaveOneOut) -> tuple[float, float]:
+            return PRESS().evaluate(reweighted(loo, weight[seen])).value, 0.0
+
+        self._select(X, targets, weight, weight, weight, judge)
+        return self

@@ -1,0 +1,104 @@
+"""Fitting a machine whose hyper-parameters are chosen by leave-one-out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from looms._typing import Array, Matrix
+from looms.criteria import Criterion, as_criterion
+from looms.estimators._callbacks import CallbackWatcher, warn_of
+from looms.estimators._machine import one_or_many, training_rows
+from looms.kernels import Kernel
+from looms.optimise import OPTIMIZERS
+from looms.selection import Candidate, Choice, Tuning, choose
+from looms.selection._candidates import Judge
+
+
+class Selecting:
+    """Mixin of the self-tuning estimators: from their parameters to a choice."""
+
+    criterion: Any
+    optimizer: str
+    prior: bool
+    max_iter: int
+    n_restarts: int
+    tol: float
+    random_state: Any
+    selection_: Tuning
+    candidates_: list[Candidate]
+
+    def _criteria(self) -> list[str | Criterion]:
+        criteria = one_or_many(self.criterion)
+        for criterion in criteria:
+            as_criterion(criterion)  # an unknown name is an error before any work
+        return criteria
+
+    def _select(
+        self,
+        X: Matrix,
+        targets: Array,
+        weight: Array,
+        zeta: Array,
+        selection_weight: Array,
+        judge: Judge,
+    ) -> Candidate:
+        """Choose, keep the machine chosen, and warn of what looks wrong with it."""
+        kernels, criteria = self._kernels(), self._criteria()
+        self._check_search(kernels, criteria)
+        seen = np.flatnonzero(weight > 0)
+        if len(seen) < 3:
+            raise ValueError(
+                f"Choosing by leave-one-out needs three samples of non-zero weight or more, got "
+                f"{len(seen)} sample{'s' * (len(seen) != 1)}."
+            )
+        watcher = CallbackWatcher(self, X, targets, len(kernels) * len(criteria))
+        choice = choose(
+            training_rows(X, seen, kernels[0].pairwise) if len(seen) < len(weight) else X,
+            targets[seen],
+            kernels=kernels,
+            criteria=criteria,
+            judge=judge,
+            watcher=watcher,
+            random_state=check_random_state(self.random_state).randint(2**31 - 1),
+            objective_options={
+                "sample_weight": zeta[seen],
+                "selection_weight": selection_weight[seen],
+                "fit_intercept": self.fit_intercept,
+                "prior": self.prior,
+            },
+            tune_options={
+                "optimizer": self.optimizer,
+                "max_iter": self.max_iter,
+                "n_restarts": self.n_restarts,
+                "tolerance": self.tol,
+            },
+        )
+        self._keep(choice, X, weight, targets)
+        watcher.ends()
+        warn_of(choice.best)
+        return choice.best
+
+    def _keep(self, choice: Choice, X: Matrix, weight: Array, targets: Array) -> None:
+        self.candidates_ = choice.candidates
+        self.selection_ = choice.tuning
+        self._store(X, weight, targets, choice.best.kernel, choice.best.mu, choice.fit)
+
+    def _check_search(self, kernels: list[Kernel], criteria: list[Any]) -> None:
+        if not kernels or not criteria:
+            raise ValueError("kernel and criterion must each name at least one candidate.")
+        if len({kernel.pairwise for kernel in kernels}) > 1:
+            raise ValueError(
+                "Precomputed kernels and kernels of features cannot be candidates for the same X."
+            )
+        if self.optimizer not in OPTIMIZERS:
+            known = ", ".join(OPTIMIZERS)
+            raise ValueError(f"Unknown optimizer {self.optimizer!r}; known are {known}.")
+        for name, least in (("max_iter", 1), ("n_restarts", 0)):
+            value = getattr(self, name)
+            if not (isinstance(value, (int, np.integer)) and value >= least):
+                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+        if not (np.isscalar(self.tol) and 0 <= self.tol < np.inf):
+            raise ValueError(f"tol must be a nonnegative number, got {self.tol!r}.")

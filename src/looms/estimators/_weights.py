@@ -1,0 +1,66 @@
+"""Weights of samples and classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from looms._typing import Array, Matrix
+
+
+def checked_sample_weight(sample_weight: Any, X: Matrix) -> Array:
+    """(n,) weights, ones unless given; ValueError unless they are finite, nonnegative, not all zero."""
+    n = X.shape[0]
+    if sample_weight is None:
+        return np.ones(n)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n, float(weight))
+    if weight.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar")
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n,)}!")
+    if not np.isfinite(weight).all():
+        raise ValueError("sample_weight contains NaN or infinity; give every sample a number.")
+    if (weight < 0).any():
+        raise ValueError(
+            f"sample_weight must not be negative; {int((weight < 0).sum())} of {n} are. "
+            "A weight of zero leaves a sample out of the fit."
+        )
+    if not (weight > 0).any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return weight
+
+
+def class_weights(
+    class_weight: Any, labels: Any, classes: Any, sample_weight: Array, name: str = "class_weight"
+) -> Array:
+    """(n,) weight of each sample's class.
+
+    Parameters
+    ----------
+    class_weight : None for ones; "balanced" to give every class the same total,
+        counting samples by their weight; or a dict from class to weight, one for
+        classes it does not name.
+    labels : (n,) indices into ``classes``.
+    classes : the classes.
+    sample_weight : (n,) weights of the samples.
+    name : what the parameter is called in errors.
+    """
+    if class_weight is None:
+        return np.ones(len(labels))
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ValueError(f"{name} must be None, 'balanced' or a dict, got {class_weight!r}.")
+        mass = np.bincount(labels, weights=sample_weight, minlength=len(classes))
+        return (mass.sum() / (len(classes) * mass))[labels]
+    if not isinstance(class_weight, dict):
+        raise ValueError(f"{name} must be None, 'balanced' or a dict, got {class_weight!r}.")
+    unknown = [label for label in class_weight if label not in list(classes)]
+    if unknown:
+        raise ValueError(f"{name} names {unknown}, which are no classes of y: {list(classes)}.")
+    weights = np.array([float(class_weight.get(label, 1.0)) for label in classes])
+    if not ((weights > 0) & np.isfinite(weights)).all():
+        raise ValueError(f"{name} must be positive numbers, got {class_weight!r}.")
+    return weights[labels]
