@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.linear_model import Ridge
@@ -328,6 +329,22 @@ def tampered(data, loader, module, name):
     schema = json.loads(zipfile.ZipFile(io.BytesIO(data)).read("schema.json"))
     schema["content"]["model"] = node
     return zipped(schema_json=json.dumps(schema))
+
+
+@pytest.mark.parametrize("steps", [True, False])
+def test_sparse_samples_come_back_checked(tmp_path, steps):
+    """Products with a sparse matrix do not check its indices."""
+    model = Ridge()
+    model.X_fit_ = sparse.csr_array(np.eye(3))
+    saved = make_pipeline(StandardScaler(), model) if steps else model
+    save_model(tmp_path / "m.skops", saved, {})
+    loaded = load_model(tmp_path / "m.skops").model
+    loaded = loaded[-1] if steps else loaded
+    np.testing.assert_array_equal(loaded.X_fit_.toarray(), np.eye(3))
+    model.X_fit_.indices[:] = 1_000_000
+    save_model(tmp_path / "m.skops", saved, {})
+    with pytest.raises(ModelFileError, match="its content is damaged"):
+        load_model(tmp_path / "m.skops")
 
 
 def test_a_type_of_a_module_that_is_not_imported_is_refused(tmp_path, monkeypatch):

@@ -1,8 +1,8 @@
-"""What may be there or not: packages of the optional extras, and looms' own installed version."""
+"""The one place where packages of the optional extras are imported by name."""
 
 from __future__ import annotations
 
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Any
 
 
@@ -38,11 +38,3 @@ def require(module: str, purpose: str, extra: str = "cli") -> Any:
             f'{purpose} needs {package}, which is not installed: pip install "looms[{extra}]"',
             name=package,
         ) from None
-
-
-def looms_version() -> str:
-    """Version of looms as installed; "uninstalled" for a source tree on the path."""
-    try:
-        return metadata.version("looms")
-    except metadata.PackageNotFoundError:
-        return "uninstalled"

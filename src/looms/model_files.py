@@ -18,17 +18,20 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
-from ._files import write_whole
-from ._optional import looms_version, require
+from looms import __version__
+from looms._files import write_whole
+from looms._optional import require
 
 __all__ = ["ModelFileError", "SavedModel", "load_model", "save_model"]
 
 _FORMAT = 1
 _KEYS = {"looms_model_file", "metadata", "model"}
-_DTYPE = "numpy.dtype"  # in imputers; skops builds it from an empty array
+#: What skops does not vouch for by name and models hold: dtypes in imputers, sparse samples.
+_ALLOWED = ("numpy.dtype", "scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix")
 
 
 class ModelFileError(ValueError):
@@ -151,7 +154,7 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
             path,
             f"it names {_listed(refused)}, which a model file may not hold",
             f"Nothing was loaded. Use only files that looms wrote; this is looms "
-            f"{looms_version()}, and a file of a newer one may need an upgrade.",
+            f"{__version__}, and a file of a newer one may need an upgrade.",
         )
     content = _build(skops_io, data, untrusted, path)
     return _checked(content, path)
@@ -184,7 +187,7 @@ def _checked(content: Any, path: Path) -> SavedModel:
     if content["looms_model_file"] != _FORMAT:
         raise ModelFileError(
             path,
-            f"it has the format {content['looms_model_file']!r}, and looms {looms_version()} "
+            f"it has the format {content['looms_model_file']!r}, and looms {__version__} "
             f"reads format {_FORMAT}",
             "Upgrade looms.",
         )
@@ -194,12 +197,24 @@ def _checked(content: Any, path: Path) -> SavedModel:
         metadata = None
     if not isinstance(metadata, dict) or not isinstance(content["model"], BaseEstimator):
         raise _damaged(path, "its content is damaged")
+    _check_sparse(content["model"], path)
     return SavedModel(content["model"], metadata)
+
+
+def _check_sparse(model: BaseEstimator, path: Path) -> None:
+    """Refuse sparse samples whose indices would read beyond their arrays."""
+    estimators = [model, *(step for _, step in getattr(model, "steps", []))]
+    for value in (value for estimator in estimators for value in vars(estimator).values()):
+        if sparse.issparse(value):
+            try:
+                value.check_format(full_check=True)
+            except Exception as error:  # anything may be in a file that others may have written
+                raise _damaged(path, f"its content is damaged ({_brief(error)})") from error
 
 
 def _refused(untrusted: list[str]) -> list[str]:
     """Of the types that skops does not vouch for, those that are not for a model file either."""
-    return [name for name in untrusted if name != _DTYPE and not _is_own_type(name)]
+    return [name for name in untrusted if name not in _ALLOWED and not _is_own_type(name)]
 
 
 def _is_own_type(name: str) -> bool:

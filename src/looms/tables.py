@@ -24,7 +24,7 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
-from ._optional import require
+from looms._optional import require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,9 +177,9 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             there = [str(name) for name in X.columns]
             alike = difflib.get_close_matches(absent[0], there, 1)
             hint = f" ({alike[0]!r} is there)" if alike else ""
+            shown = ", ".join(map(repr, absent[:10])) + (", ..." if len(absent) > 10 else "")
             raise ValueError(
-                f"{len(absent)} of the model's {len(self.kinds)} columns are missing: "
-                f"{', '.join(map(repr, absent))}{hint}"
+                f"{len(absent)} of the model's {len(self.kinds)} columns are missing: {shown}{hint}"
             )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
+from sklearn.utils import check_array
 
 from looms.datasets import TableError, read_table
 
@@ -26,6 +27,7 @@ def test_reads_what_scikit_learn_writes(tmp_path, suffix, zero_based):
     np.testing.assert_array_equal(table.X.toarray(), expected)
     np.testing.assert_array_equal(table.y, LABELS)
     assert table.y.dtype.kind == "i"
+    assert_indices_that_scikit_learn_takes(table.X)
     assert table.name == "t"
 
 
@@ -100,6 +102,11 @@ def test_sparse_challenge(tmp_path, text):
     table = read_table(challenge(tmp_path, text, "1\n-1\n1\n-1\n"))
     np.testing.assert_array_equal(table.X.toarray(), DENSE)
     assert table.y.tolist() == LABELS.tolist()
+    assert_indices_that_scikit_learn_takes(table.X)
+
+
+def assert_indices_that_scikit_learn_takes(X):
+    assert check_array(X, accept_sparse="csr", accept_large_sparse=False) is X
 
 
 def test_sparse_binary_challenge(tmp_path):

@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Run the command line; the entry point of the script ``looms``."""
     try:
-        from ._app import app
+        from looms.cli._app import app
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("looms"):
             raise
@@ -17,7 +17,7 @@ def main() -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
-    app()
+    app(prog_name="looms")
 
 
 __all__ = ["main"]

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from .._optional import looms_version
-from ._demo import demo
-from ._fit import fit
-from ._predict import predict
-from ._score import score
-from ._show import show
+from looms import __version__
+from looms.cli._demo import demo
+from looms.cli._fit import fit
+from looms.cli._predict import predict
+from looms.cli._score import score
+from looms.cli._show import show
 
 app = typer.Typer(
     name="looms",
@@ -26,7 +26,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"looms {looms_version()}")
+        typer.echo(f"looms {__version__}")
         raise typer.Exit
 
 

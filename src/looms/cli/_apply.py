@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
 
-from ..datasets import Format, Table, read_table
-from ..model_files import SavedModel, load_model
-from ._errors import InputError
-from ._figures import classification_figures, confusion, regression_figures
-from ._say import note, warnings_as_notes
-from ._task import numbers, text
+from looms.cli._errors import InputError
+from looms.cli._figures import classification_figures, confusion, regression_figures
+from looms.cli._options import FileFormat
+from looms.cli._say import note, warnings_as_notes
+from looms.cli._task import numbers, text
+from looms.datasets import Format, Table, read_table
+from looms.model_files import SavedModel, load_model
 
 Array = np.ndarray[Any, Any]
 
@@ -27,6 +28,11 @@ class Scored:
     confusion: tuple[list[Any], list[list[int]]] | None
 
 
+def read(path: Path, target: str | None, format: FileFormat | None) -> Table:
+    """The table of a file, in the format of an option."""
+    return read_table(path, target, format=cast("Format | None", format))
+
+
 def load(path: Path) -> SavedModel:
     """The model of a file of looms fit, with warnings about versions as notes."""
     with warnings_as_notes():
@@ -36,10 +42,12 @@ def load(path: Path) -> SavedModel:
     return saved
 
 
-def rows_for(saved: SavedModel, path: Path, format: Format | None, *, with_target: bool) -> Table:
+def rows_for(
+    saved: SavedModel, path: Path, format: FileFormat | None, *, with_target: bool
+) -> Table:
     """The rows of a file in the form that the model takes, with the target if it is asked for."""
     columns, target = saved.metadata["columns"], saved.metadata["target"]
-    table = read_table(path, target if with_target else None, format=format)
+    table = read(path, target if with_target else None, format)
     if (columns is None) != sparse.issparse(table.X):
         made_for = "sparse files" if columns is None else "tables with named columns"
         raise InputError(f"{path}: the model was fitted to {made_for}, and this is no such file")
@@ -49,25 +57,27 @@ def rows_for(saved: SavedModel, path: Path, format: Format | None, *, with_targe
         return Table(_widened(table.X, saved.metadata["n_features"], path), table.y, table.name)
     ignored = [str(name) for name in table.X.columns if name not in {*columns, target}]
     if ignored:
-        note(f"columns that the model does not know are ignored: {', '.join(ignored)}")
+        shown = ", ".join(ignored[:10]) + (", ..." if len(ignored) > 10 else "")
+        note(f"{len(ignored)} columns that the model does not know are ignored: {shown}")
     return table
 
 
-def outputs(saved: SavedModel, table: Table, path: Path) -> tuple[Array, Array]:
-    """Predictions and decision values of the rows; the same twice for a regression."""
+def outputs(saved: SavedModel, X: Any) -> tuple[Array, Array]:
+    """Predictions and decision values of some rows; the same twice for a regression."""
     try:
         with warnings_as_notes():
-            X = saved.model[:-1].transform(table.X)
-            predicted = saved.model[-1].predict(X)
+            matrix = saved.model[:-1].transform(X)
+            predicted = saved.model[-1].predict(matrix)
             if saved.metadata["task"] == "regression":
                 return predicted, predicted
-            return predicted, saved.model[-1].decision_function(X)
+            return predicted, saved.model[-1].decision_function(matrix)
     except (ValueError, TypeError) as error:
-        raise InputError(f"{path}: {error}") from error
+        raise InputError(f"the model cannot take these rows: {error}") from error
 
 
-def scored(saved: SavedModel, table: Table, predicted: Array, decision: Array) -> Scored:
-    """Figures of predictions of rows whose target is known."""
+def scored(saved: SavedModel, table: Table) -> Scored:
+    """Figures of the predictions of rows whose target is known."""
+    predicted, decision = outputs(saved, table.X)
     if saved.metadata["task"] == "regression":
         return Scored(regression_figures(numbers(table.y), predicted), None)
     classes, y, predicted = map(text, (saved.model[-1].classes_, table.y, predicted))

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ._errors import reported
-from ._options import Task
+from looms.cli._errors import reported
+from looms.cli._options import Task
 
 
 def demo(
@@ -20,12 +20,12 @@ def demo(
         from sklearn.datasets import load_breast_cancer
         from sklearn.model_selection import train_test_split
 
-        from ..datasets import Table
-        from ..model_files import SavedModel
-        from ._apply import outputs_of, scored
-        from ._figures import loo_figures
-        from ._render import console, show_candidates, show_figures
-        from ._training import Request, train
+        from looms.cli._apply import scored
+        from looms.cli._figures import loo_figures
+        from looms.cli._render import console, show_candidates, show_figures
+        from looms.cli._training import Request, train
+        from looms.datasets import Table
+        from looms.model_files import SavedModel
 
         out = console()
         out.print(
@@ -46,10 +46,10 @@ def demo(
         show_figures(
             {
                 "leave-one-out": loo_figures(machine.loo_, "classification", machine.threshold_),
-                "test half": scored(saved, test, *outputs_of(saved, test)).figures,
+                "test half": scored(saved, test).figures,
             }
         )
         out.print(
-            "Leave-one-out chose the machine, so its figures flatter a little; only rows that "
-            "the\nchoice never saw give an honest figure. Your own table: looms fit FILE --target COL"
+            "Leave-one-out chose the machine, so its figures flatter a little; only rows that the\n"
+            "choice never saw give an honest figure. Your own table: looms fit FILE --target COL"
         )

@@ -32,15 +32,18 @@ def reported() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(OTHER) from None
     except KeyboardInterrupt:
-        _say("Interrupted; nothing was written.")
+        _say("Interrupted.")
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
-        from ..datasets import TableError
-        from ..model_files import ModelFileError
+        from looms.datasets import TableError
+        from looms.model_files import ModelFileError
 
         if isinstance(error, InputError | TableError | ModelFileError):
             _say(f"Error: {error}")
             raise typer.Exit(BAD_INPUT) from None
+        if isinstance(error, ModuleNotFoundError):
+            _say(f'Error: {error.name} is not installed: pip install "looms[cli]"')
+            raise typer.Exit(OTHER) from None
         if isinstance(error, ImportError):
             _say(f"Error: {error}")
             raise typer.Exit(OTHER) from None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from ..leave_one_out import LeaveOneOut
+from looms.leave_one_out import LeaveOneOut
 
 Array = np.ndarray[Any, Any]
 
@@ -45,7 +45,8 @@ def classification_figures(
     if decision.ndim == 1:
         areas = [_auc(y == classes[1], decision)]
     else:
-        areas = [_auc(y == label, decision[:, k]) for k, label in enumerate(classes)]
+        both = [_auc(y == label, decision[:, k]) for k, label in enumerate(classes)]
+        areas = [area for area in both if not np.isnan(area)] or [float("nan")]
     return {
         "error": float(wrong.mean()),
         "BER": float(np.mean(rates)),

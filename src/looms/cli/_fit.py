@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ._errors import InputError, reported
-from ._options import ForceOption, FormatOption, Optimizer, Task, Threshold, Weight
+from looms.cli._errors import InputError, reported
+from looms.cli._options import ForceOption, FormatOption, Optimizer, Task, Threshold, Weight
 
 if TYPE_CHECKING:
-    from ..datasets import Table
-    from ._training import Request
+    from looms.cli._training import Request
+    from looms.datasets import Table
 
 
 def fit(
@@ -47,7 +47,7 @@ def fit(
         typer.Option("--weight", help="Weight of the classes; balanced counts them alike."),
     ] = None,
     max_iter: Annotated[
-        int | None, typer.Option("--max-iter", min=0, help="Iterations allowed for each search.")
+        int | None, typer.Option("--max-iter", min=1, help="Iterations allowed for each search.")
     ] = None,
     random_state: Annotated[
         int, typer.Option("--random-state", min=0, help="Seed of the subsamples.")
@@ -64,9 +64,9 @@ def fit(
 ) -> None:
     """Fit a kernel machine to a table, chosen by exact leave-one-out, and store it."""
     with reported():
-        from ..datasets import read_table
-        from ._apply import check_can_write
-        from ._training import Request
+        from looms.cli._apply import check_can_write, read
+        from looms.cli._training import Request
+        from looms.datasets._table import table_name
 
         request = Request(
             kernels=tuple(kernel or ["rbf"]),
@@ -78,9 +78,9 @@ def fit(
             random_state=random_state,
         )
         request.check()
-        output = output or Path(f"{file.name.partition('.')[0]}.looms.skops")
+        output = output or Path(f"{table_name(file)}.looms.skops")
         check_can_write(output, force)
-        table = _without(read_table(file, target, format=format), drop or [], file)
+        table = _without(read(file, target, format), drop or [], file)
         _check_target(table, file)
         _run(table, target, task, request, file, output)
 
@@ -88,11 +88,11 @@ def fit(
 def _run(
     table: Table, target: str | None, task: Task, request: Request, file: Path, output: Path
 ) -> None:
-    from ..model_files import save_model
-    from ._render import show_choice
-    from ._say import note
-    from ._task import choose_task
-    from ._training import train
+    from looms.cli._render import show_choice
+    from looms.cli._say import note
+    from looms.cli._task import choose_task
+    from looms.cli._training import train
+    from looms.model_files import save_model
 
     chosen, reason = choose_task(table.y, task)
     note(f"{chosen}: {reason}")
@@ -115,12 +115,11 @@ def _without(table: Table, columns: list[str], path: Path) -> Table:
 
 def _check_target(table: Table, path: Path) -> None:
     """Refuse a table without a target."""
-    if table.y is not None:
-        return
-    columns = list(getattr(table.X, "columns", []))
-    if path.name.partition(".")[2].startswith("data"):
-        raise InputError(f"{path}: there is no file of labels beside it; put it there")
-    raise InputError(
-        f"{path}: say with --target which column to predict; the columns are "
-        f"{', '.join(map(str, columns[:20]))}{' and more' if len(columns) > 20 else ''}"
-    )
+    if table.y is None:
+        names = list(map(str, table.X.columns)) if hasattr(table.X, "columns") else []
+        columns = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+        raise InputError(
+            f"{path}: there is no target; name the column to predict with --target"
+            f"{f' ({columns})' if columns else ''}; for challenge data put their .labels file "
+            "beside them"
+        )

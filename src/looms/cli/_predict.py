@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ._errors import reported
-from ._options import ForceOption, FormatOption
+from looms.cli._errors import reported
+from looms.cli._options import ForceOption, FormatOption
 
 if TYPE_CHECKING:
-    from ..datasets import Table
-    from ..model_files import SavedModel
+    from looms.datasets import Table
+    from looms.model_files import SavedModel
 
 
 def predict(
@@ -25,16 +25,19 @@ def predict(
     format: FormatOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Predict rows: a CSV with the prediction and the decision values of each."""
+    """Predict rows: a CSV with the prediction and the decision values of each.
+
+    The larger decision_CLASS, the more speaks for that class; of two classes the second has one.
+    """
     with reported():
-        from ._apply import check_can_write, load, rows_for
-        from ._say import note, to_stdout, write_output
+        from looms.cli._apply import check_can_write, load, rows_for
+        from looms.cli._say import note, to_stdout, write_output
 
         if output is not None:
             check_can_write(output, force)
         saved = load(model)
         table = rows_for(saved, file, format, with_target=False)
-        text = _csv(saved, table, file)
+        text = _csv(saved, table)
         if output is None:
             to_stdout(text)
         else:
@@ -42,18 +45,17 @@ def predict(
             note(f"{table.X.shape[0]} predictions are in {output}")
 
 
-def _csv(saved: SavedModel, table: Table, path: Path) -> str:
-    """One row a prediction; larger decision values speak more for the (second) class."""
+def _csv(saved: SavedModel, table: Table) -> str:
+    """One row a prediction; the larger ``decision_CLASS``, the more speaks for that class."""
     import pandas as pd
 
-    from ._apply import outputs
+    from looms.cli._apply import outputs
 
-    predicted, decision = outputs(saved, table, path)
+    predicted, decision = outputs(saved, table.X)
     columns = {"prediction": predicted}
     if saved.metadata["task"] == "classification":
-        if decision.ndim == 1:
-            columns["decision"] = decision
-        else:
-            classes = saved.model[-1].classes_
-            columns |= {f"decision_{c}": decision[:, k] for k, c in enumerate(classes)}
+        classes = saved.model[-1].classes_
+        decided = classes[1:] if decision.ndim == 1 else classes
+        values = decision.reshape(len(predicted), -1)
+        columns |= {f"decision_{c}": values[:, k] for k, c in enumerate(decided)}
     return str(pd.DataFrame(columns).to_csv(index=False, lineterminator="\n"))

@@ -13,12 +13,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 @contextmanager
-def progress_of(machine: Any) -> Iterator[None]:
-    """Show the progress of ``machine.fit`` inside, where scikit-learn has callbacks (1.9)."""
+def progress_of(machine: Any, names: list[str]) -> Iterator[None]:
+    """Show the progress of ``machine.fit`` through candidates with these names.
+
+    Nothing is shown where scikit-learn has no callbacks (before 1.9).
+    """
     if not hasattr(machine, "set_callbacks"):
         yield
         return
-    machine.set_callbacks(Bar() if sys.stderr.isatty() else Lines())
+    machine.set_callbacks(Bar(names) if sys.stderr.isatty() else Lines(names))
     try:
         yield
     finally:
@@ -28,13 +31,18 @@ def progress_of(machine: Any) -> Iterator[None]:
 class Lines:
     """A line for each candidate; a callback of scikit-learn."""
 
+    def __init__(self, names: list[str]) -> None:
+        self._names = names
+
     def setup(self, estimator: Any, context: Any) -> None:
         """Nothing to prepare."""
 
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
         """Say which candidate begins."""
         if _depth(context) == 1:
-            typer.echo(f"Candidate {_count(context)}: {context.task_name}", err=True)
+            number = context.task_id + 1
+            name = self._names[context.task_id]
+            typer.echo(f"Candidate {number} of {len(self._names)}: {name}", err=True)
 
     def on_fit_task_end(self, estimator: Any, context: Any) -> None:
         """Nothing to say."""
@@ -46,7 +54,8 @@ class Lines:
 class Bar:
     """A bar that counts candidates and names the one at work; a callback of scikit-learn."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: list[str]) -> None:
+        self._names = names
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -58,16 +67,16 @@ class Bar:
 
     def setup(self, estimator: Any, context: Any) -> None:
         """Draw the bar."""
-        self._task = self._progress.add_task("", total=context.max_subtasks)
+        self._task = self._progress.add_task("", total=len(self._names))
         self._progress.start()
 
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
         """Say what is at work."""
         if _depth(context) == 1:
-            self._progress.update(self._task, description=context.task_name)
+            self._progress.update(self._task, description=self._names[context.task_id])
         elif _depth(context) == 2:
-            what = f"{context.parent.task_name}, iteration {context.task_id + 1}"
-            self._progress.update(self._task, description=what)
+            name = self._names[context.parent.task_id]
+            self._progress.update(self._task, description=f"{name}: {context.task_name}")
 
     def on_fit_task_end(self, estimator: Any, context: Any) -> None:
         """Count a candidate that is done."""
@@ -81,8 +90,3 @@ class Bar:
 
 def _depth(context: Any) -> int:
     return 0 if context.parent is None else 1 + _depth(context.parent)
-
-
-def _count(context: Any) -> str:
-    total = context.parent.max_subtasks
-    return f"{context.task_id + 1}" if total is None else f"{context.task_id + 1} of {total}"

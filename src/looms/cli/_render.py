@@ -13,7 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from ._figures import loo_figures
+from looms.cli._figures import loo_figures
 
 #: Of a kernel with a scale for every feature, so many are shown, the largest.
 MOST_SCALES = 8
@@ -46,11 +46,11 @@ def show_candidates(machine: Any, metadata: Mapping[str, Any]) -> None:
     """Every kernel under every criterion, and which was chosen."""
     regression = metadata["task"] == "regression"
     asked = metadata["asked"]
-    table = Table(box=SIMPLE_HEAD, title="Candidates", title_justify="left", title_style="bold")
+    table = _table("Candidates")
     for name in ("", "kernel", "criterion"):
         table.add_column(name)
     score = "LOO RMSE" if regression else "LOO BER"
-    for name in ("value ± s.e.", score, "evaluations", "seconds"):
+    for name in ("value ± s.e.", score, "evals", "s"):
         table.add_column(name, justify="right")
     table.add_column("stopped")
     names = product(asked["kernels"], asked["criteria"])
@@ -63,7 +63,7 @@ def show_candidates(machine: Any, metadata: Mapping[str, Any]) -> None:
             f"{candidate.value:.4g} ± {candidate.standard_error:.2g}",
             f"{np.sqrt(candidate.score) if regression else candidate.score:.4g}",
             str(candidate.n_evaluations),
-            f"{candidate.seconds:.1f}",
+            f"{candidate.seconds:.2f}",
             candidate.outcome.name.lower().replace("_", " "),
         )
     console().print(table)
@@ -89,7 +89,7 @@ def show_choice(model: Any, metadata: Mapping[str, Any]) -> None:
 
 def show_figures(figures: Mapping[str, Mapping[str, float]]) -> None:
     """Figures of merit, a row each of what they are of."""
-    table = Table(box=SIMPLE_HEAD)
+    table = _table()
     table.add_column("")
     for name in next(iter(figures.values())):
         table.add_column(name, justify="right")
@@ -100,13 +100,19 @@ def show_figures(figures: Mapping[str, Mapping[str, float]]) -> None:
 
 def show_confusion(labels: Sequence[Any], counts: Sequence[Sequence[int]]) -> None:
     """How often each label (row) was predicted as each (column)."""
-    table = Table(box=SIMPLE_HEAD, title="Confusion", title_justify="left", title_style="bold")
+    table = _table("Confusion")
     table.add_column("true \\ predicted")
     for label in labels:
         table.add_column(str(label), justify="right")
     for label, row in zip(labels, counts, strict=True):
         table.add_row(str(label), *map(str, row))
     console().print(table)
+
+
+def _table(title: str | None = None) -> Table:
+    return Table(
+        box=SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False
+    )
 
 
 def _largest_scales(scales: Sequence[Any], model: Any) -> str:
@@ -120,7 +126,12 @@ def _largest_scales(scales: Sequence[Any], model: Any) -> str:
 def _feature(name: str) -> str:
     """Name of a column of the matrix without the transformer that made it."""
     kind, _, column = name.partition("__")
-    return f"{column} is missing" if kind == "gaps" else column or name
+    if kind == "gaps":
+        column = column.removeprefix("missingindicator_")
+        return f"{column} is missing"
+    if kind == "categories" and column.endswith("_nan"):
+        return f"{column.removesuffix('_nan')} is missing"
+    return column or name
 
 
 def _plain(value: Any) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import typer
 
-from .._files import write_whole
-from ._errors import InputError
+from looms._files import write_whole
+from looms.cli._errors import InputError
 
 
 def note(message: str) -> None:

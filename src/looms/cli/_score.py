@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ._errors import reported
-from ._options import FormatOption
+from looms.cli._errors import reported
+from looms.cli._options import FormatOption
 
 
 def score(
@@ -18,12 +18,12 @@ def score(
 ) -> None:
     """Score the model on rows whose target is known."""
     with reported():
-        from ._apply import load, outputs, rows_for, scored
-        from ._render import show_confusion, show_figures
+        from looms.cli._apply import load, rows_for, scored
+        from looms.cli._render import show_confusion, show_figures
 
         saved = load(model)
         table = rows_for(saved, file, format, with_target=True)
-        result = scored(saved, table, *outputs(saved, table, file))
+        result = scored(saved, table)
         show_figures({f"{table.X.shape[0]} rows of {file.name}": result.figures})
         if result.confusion is not None:
             show_confusion(*result.confusion)

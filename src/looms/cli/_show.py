@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ._errors import reported
+from looms.cli._errors import reported
 
 
 def show(
@@ -15,8 +15,8 @@ def show(
 ) -> None:
     """Show what was asked, what was chosen, the candidates and the leave-one-out figures."""
     with reported():
-        from ._apply import load
-        from ._render import show_asked, show_choice
+        from looms.cli._apply import load
+        from looms.cli._render import show_asked, show_choice
 
         saved = load(model)
         show_asked(saved.metadata)

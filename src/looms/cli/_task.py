@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .._optional import require
-from ..tables import as_text
-from ._errors import InputError
-from ._options import Task
+from looms._optional import require
+from looms.cli._errors import InputError
+from looms.cli._options import Task
+from looms.tables import as_text
 
 Array = np.ndarray[Any, Any]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,16 @@ from sklearn import __version__ as sklearn_version
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from .._optional import looms_version
-from ..criteria import DIFFERENTIABLE
-from ..datasets import Table
-from ..kernels import KERNEL_NAMES
-from ..tables import table_preprocessor
-from ._errors import InputError
-from ._options import Task
-from ._progress import progress_of
-from ._say import warnings_as_notes
-from ._task import labels, numbers
+from looms import LSSVMClassifierCV, LSSVMRegressorCV, __version__
+from looms.cli._errors import InputError
+from looms.cli._options import Task
+from looms.cli._progress import progress_of
+from looms.cli._say import warnings_as_notes
+from looms.cli._task import labels, numbers
+from looms.criteria import DIFFERENTIABLE
+from looms.datasets import Table
+from looms.kernels import KERNEL_NAMES
+from looms.tables import table_preprocessor
 
 Array = np.ndarray[Any, Any]
 
@@ -46,21 +47,30 @@ class Request:
         )
         _check_names("criterion", self.criteria, list(DIFFERENTIABLE))
 
+    def check_task(self, task: Task) -> None:
+        """Refuse options of classification for a regression."""
+        if task is Task.REGRESSION:
+            for name, value in (("--threshold", self.threshold), ("--weight", self.weight)):
+                if value is not None:
+                    raise InputError(f"{name} is for classification, and this is a regression")
+
+    def names(self) -> list[str]:
+        """The candidates in the order in which they are tried."""
+        return [
+            f"{kernel}, {criterion}" for kernel, criterion in product(self.kernels, self.criteria)
+        ]
+
     def machine(self, task: Task) -> BaseEstimator:
         """The estimator, not fitted yet."""
-        from looms import LSSVMClassifierCV, LSSVMRegressorCV
-
         options: dict[str, Any] = {"optimizer": self.optimizer, "random_state": self.random_state}
         if self.max_iter is not None:
             options["max_iter"] = self.max_iter
         kernel, criterion = _one_or_list(self.kernels), _one_or_list(self.criteria)
         if task is Task.CLASSIFICATION:
-            options["class_weight"] = "balanced" if self.weight == "balanced" else None
+            balanced = "balanced" if self.weight == "balanced" else None
+            options |= {"class_weight": balanced, "selection_weight": balanced}
             options["threshold"] = "ber" if self.threshold == "ber" else 0.0
             return LSSVMClassifierCV(kernel, criterion, **options)
-        for name, value in (("--threshold", self.threshold), ("--weight", self.weight)):
-            if value is not None:
-                raise InputError(f"{name} is for classification, and this is a regression")
         return LSSVMRegressorCV(kernel, criterion, **options)
 
 
@@ -86,15 +96,22 @@ def train(table: Table, target: str | None, task: Task, request: Request) -> Fit
     request : Request
         The rest of what was asked for.
     """
+    request.check_task(task)
     y = labels(table.y) if task is Task.CLASSIFICATION else numbers(table.y)
-    if len(np.unique(y)) < 2:
+    n_values = len(np.unique(y))
+    if n_values < 2:
         raise InputError(f"the target has one value only, {y[0]!r}: nothing to learn")
+    if n_values > 2 and request.threshold == "ber":
+        raise InputError(
+            f"--threshold ber is for two classes, and the target has {n_values}; against classes "
+            "of unequal size use --weight balanced"
+        )
     machine = request.machine(task)
     start = time.perf_counter()
     try:
         preprocessor = table_preprocessor(table.X)
         X = preprocessor.fit_transform(table.X)
-        with warnings_as_notes(), progress_of(machine):
+        with warnings_as_notes(), progress_of(machine, request.names()):
             machine.fit(X, y)
     except ValueError as error:
         raise InputError(str(error)) from error
@@ -109,7 +126,7 @@ def train(table: Table, target: str | None, task: Task, request: Request) -> Fit
         "asked": asdict(request),
         "seconds": time.perf_counter() - start,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "looms_version": looms_version(),
+        "looms_version": __version__,
         "sklearn_version": sklearn_version,
     }
     return Fitted(model, metadata)

@@ -6,7 +6,7 @@ import gzip
 import zlib
 from pathlib import Path
 
-from ._table import TableError
+from looms.datasets._table import TableError
 
 
 def read_bytes(path: Path) -> bytes:

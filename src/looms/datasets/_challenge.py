@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from .._optional import require
-from ._bytes import read_text
-from ._table import Table, TableError, table_name
+from looms._optional import require
+from looms.datasets._bytes import read_text
+from looms.datasets._table import Table, TableError, table_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +77,7 @@ def _csr(
     steps = np.diff(indices, prepend=0)
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])[lengths > 0]
     steps[starts] = indices[starts]
-    wrong = (steps < 1) | (indices != np.round(indices)) | (indices >= 2**31)
+    wrong = (steps < 1) | (indices != np.round(indices)) | (indices > 2**31 - 1)
     if wrong.any():
         row = int(np.repeat(np.arange(len(rows)), lengths)[wrong.argmax()]) + 1
         raise TableError(
@@ -85,8 +85,8 @@ def _csr(
             f"row {row} is neither as long as the other rows nor a list of increasing indices",
             "Get the whole file again; use format='csv' for cells between commas.",
         )
-    pointers = np.concatenate([[0], np.cumsum(lengths)])
-    columns = indices.astype(np.int64) - 1
+    pointers = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    columns = indices.astype(np.int32) - 1
     return sparse.csr_array((values, columns, pointers), shape=(len(rows), int(columns.max()) + 1))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._optional import require
-from ._bytes import read_text
-from ._table import TableError, check_columns
+from looms._optional import require
+from looms.datasets._bytes import read_text
+from looms.datasets._table import TableError, check_columns
 
 if TYPE_CHECKING:
     import pandas as pd

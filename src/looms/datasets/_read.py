@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 from typing import Literal, get_args
 
-from ._arff import read_arff
-from ._challenge import read_challenge
-from ._delimited import read_delimited
-from ._parquet import read_parquet
-from ._svmlight import read_svmlight
-from ._table import Table, TableError, refuse_target, split_target
+from looms.datasets._arff import read_arff
+from looms.datasets._challenge import read_challenge
+from looms.datasets._delimited import read_delimited
+from looms.datasets._parquet import read_parquet
+from looms.datasets._svmlight import read_svmlight
+from looms.datasets._table import Table, TableError, refuse_target, split_target
 
 Format = Literal["csv", "tsv", "parquet", "arff", "svmlight", "challenge"]
 

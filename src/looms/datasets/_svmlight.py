@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
-from ._bytes import read_bytes
-from ._table import Table, TableError, table_name
+from looms.datasets._bytes import read_bytes
+from looms.datasets._table import Table, TableError, table_name
 
 
 def read_svmlight(path: Path) -> Table:
@@ -42,4 +42,6 @@ def read_svmlight(path: Path) -> Table:
             "Remove the rows whose target is not known.",
         )
     whole = np.all(y == np.round(y)) and np.all(np.abs(y) < 2**53)
-    return Table(sparse.csr_array(X), y.astype(np.int64) if whole else y, table_name(path))
+    indices, pointers = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    X = sparse.csr_array((X.data, indices, pointers), shape=X.shape)
+    return Table(X, y.astype(np.int64) if whole else y, table_name(path))
