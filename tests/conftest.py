@@ -1,9 +1,42 @@
-"""Where the real data are: ``../shared/data`` beside the repository, or ``LOOMS_DATA``."""
+"""What several test modules share."""
 
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+
+def _gradient(function, x, step=1e-3):
+    """Gradient of a scalar function of an array by fourth-order central differences."""
+    x = np.asarray(x, dtype=np.float64)
+    gradient = np.empty_like(x)
+    steps = np.broadcast_to(step, x.shape)
+    for index in np.ndindex(x.shape):
+
+        def at(multiple, index=index):
+            moved = x.copy()
+            moved[index] += multiple * steps[index]
+            return function(moved)
+
+        gradient[index] = (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * steps[index])
+    return gradient
+
+
+def _read_only(array):
+    array = np.array(array, dtype=np.float64)
+    array.flags.writeable = False
+    return array
+
+
+@pytest.fixture(scope="session")
+def numerical_gradient():
+    return _gradient
+
+
+@pytest.fixture(scope="session")
+def read_only():
+    return _read_only
 
 
 @pytest.fixture(scope="session")

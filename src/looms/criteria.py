@@ -142,7 +142,8 @@ class WMW(Criterion):
 
     Notes
     -----
-    O(n₊ n₋) in time, in blocks of about 10⁶ pairs. The standard error is that of a
+    O(n₊ n₋) in time, in blocks of about 10⁶ pairs. ValueError if a class is missing
+    or has no weight. The standard error is that of a
     two-sample U statistic (DeLong, DeLong & Clarke-Pearson 1988).
     """
 
@@ -159,6 +160,8 @@ class WMW(Criterion):
 
     def _one_target(self, y: Array, f: Array, weight: Array) -> Evaluation:
         positive, negative = np.flatnonzero(y > 0), np.flatnonzero(y <= 0)
+        if not (weight[positive].any() and weight[negative].any()):
+            raise ValueError("WMW compares two classes: each needs a sample of positive weight.")
         w_pos = weight[positive] / weight[positive].sum()
         w_neg = weight[negative] / weight[negative].sum()
         f_pos, f_neg = f[positive], f[negative]
@@ -193,8 +196,8 @@ def error_rate(loo: LeaveOneOut, threshold: float = 0.0) -> float:
 
     Parameters
     ----------
-    loo : with targets ±1; (n,) for two classes, (n, k) for k, of which the largest
-        output wins.
+    loo : with targets ±1; (n,) or (n, 1) for two classes, (n, k) for k, of which the
+        largest output wins.
     threshold : outputs above it are positive; two classes only.
 
     Returns
@@ -228,8 +231,10 @@ def _correct(loo: LeaveOneOut, threshold: float) -> Any:
 
 
 def _labels(values: Array, threshold: float) -> Any:
-    """Class indices of ±1 codes or of outputs."""
-    return (values > threshold).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+    """Class indices of ±1 codes or of outputs; one column is two classes."""
+    if values.ndim == 2 and values.shape[1] > 1:
+        return values.argmax(axis=1)
+    return (values.reshape(len(values)) > threshold).astype(int)
 
 
 #: Differentiable criteria by name, at their default parameters.

@@ -113,7 +113,7 @@ TILTED = np.array([[1.0, 0.5, 0.0], [0.4, 1.0, 0.0], [0.0, 0.0, 1.0]])
         (EYE, np.ones(4), 1, None, r"y has shape \(4,\) and K has shape \(3, 3\)"),
         (EYE, np.ones((3, 0)), 1, None, r"y has shape \(3, 0\) and K"),
         (EYE, np.ones((3, 1, 1)), 1, None, r"y has shape \(3, 1, 1\) and K"),
-        (EYE, ONES, 1, np.ones(2), r"sample_weight has shape \(2,\) and y has shape \(3,\)"),
+        (EYE, ONES, 1, np.ones(2), r"sample_weight has shape \(2,\) and y has 3 rows"),
         (EYE, ONES, 1, [1, 0, 1], "sample_weight must be positive, but its minimum is 0"),
         (EYE, ONES, 1, [1, -1, 1], "sample_weight must be positive, but its minimum is -1"),
         (EYE, ONES, 0, None, "mu must be positive and finite, but is 0"),

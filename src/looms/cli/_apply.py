@@ -20,6 +20,13 @@ from looms.model_files import SavedModel, load_model
 Array = np.ndarray[Any, Any]
 
 
+#: What looms fit says about a model.
+METADATA = {
+    *("task", "target", "columns", "n_rows", "n_features", "asked", "seconds", "date", "file"),
+    *("looms_version", "sklearn_version"),
+}
+
+
 @dataclass(frozen=True)
 class Scored:
     """Figures by name; labels and counts of a confusion matrix for a classification."""
@@ -37,7 +44,7 @@ def load(path: Path) -> SavedModel:
     """The model of a file of looms fit, with warnings about versions as notes."""
     with warnings_as_notes():
         saved = load_model(path)
-    if not {"task", "target", "columns", "n_features", "asked"} <= saved.metadata.keys():
+    if not saved.metadata.keys() >= METADATA:
         raise InputError(f"{path}: the model was not saved by looms fit; fit it again")
     return saved
 

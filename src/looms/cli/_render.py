@@ -21,8 +21,14 @@ MOST_SCALES = 8
 
 def console() -> Console:
     """Standard output; wide enough for all columns where it is no terminal."""
-    width = None if sys.stdout.isatty() else 120
-    return Console(width=width, highlight=False, markup=False, soft_wrap=not sys.stdout.isatty())
+    terminal = sys.stdout.isatty()
+    return Console(
+        width=None if terminal else 120,
+        soft_wrap=not terminal,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
 
 
 def show_asked(metadata: Mapping[str, Any]) -> None:

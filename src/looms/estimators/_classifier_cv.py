@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, Self
 
 from looms.criteria import balanced_error_rate, reweighted
-from looms.estimators._callbacks import CallbackSupportMixin, with_callbacks
+from looms.estimators._callbacks import with_callbacks
 from looms.estimators._classifier import Classifier, check_threshold, threshold_and_rate
-from looms.estimators._selected import Selecting
+from looms.estimators._selected import SelectingMachine
 from looms.estimators._weights import class_weights
 from looms.leave_one_out import LeaveOneOut
 
 
-class LSSVMClassifierCV(CallbackSupportMixin, Selecting, Classifier):  # type: ignore[misc]
+class LSSVMClassifierCV(Classifier, SelectingMachine):
     """Least-squares SVM classifier that chooses its hyper-parameters by exact leave-one-out.
 
     Kernel parameters and regularisation minimise a criterion on the leave-one-out
@@ -67,6 +67,8 @@ class LSSVMClassifierCV(CallbackSupportMixin, Selecting, Classifier):  # type: i
     candidates_ : list of looms.selection.Candidate
         All candidates in the order they were tried; ``pandas.DataFrame(candidates_)``
         is a table of them.
+    n_iter_ : int
+        Iterations of the chosen candidate's last search, at least 1.
     classes_, dual_coef_, intercept_, X_fit_, n_features_in_, feature_names_in_
         As for `LSSVMClassifier`.
 
@@ -130,7 +132,7 @@ class LSSVMClassifierCV(CallbackSupportMixin, Selecting, Classifier):  # type: i
         self.tol = tol
         self.random_state = random_state
 
-    @with_callbacks
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose the hyper-parameters and fit the machine.
 

@@ -20,7 +20,7 @@ def fit_given(estimator: Any, X: Matrix, targets: Array, zeta: Array) -> tuple[K
     ``zeta`` is rescaled to mean one over these, so that integer weights are copies.
     """
     mu = estimator.mu
-    if not (isinstance(mu, Real) and np.isfinite(float(mu)) and mu > 0):
+    if not (isinstance(mu, Real) and 0 < float(mu) < np.inf):
         raise ValueError(f"mu must be a positive number, got {mu!r}.")
     (kernel,) = estimator._kernels()
     seen = np.flatnonzero(zeta > 0)
@@ -31,7 +31,7 @@ def fit_given(estimator: Any, X: Matrix, targets: Array, zeta: Array) -> tuple[K
     X = training_rows(X, seen, kernel.pairwise) if len(seen) < len(zeta) else X
     zeta = zeta[seen] * (len(seen) / zeta[seen].sum())
     with blas_threads(len(seen)):
-        blocks = GramBlocks(X, frozenset())
+        blocks = GramBlocks(X, frozenset(), zeta)
         kernel = kernel.started(blocks.samples)
         K = np.empty((len(seen), len(seen)), order="F")
         gram_into(K, kernel, blocks)

@@ -12,7 +12,7 @@ from looms._threads import blas_threads
 from looms._typing import Array, Matrix
 from looms.estimators._weights import checked_sample_weight
 from looms.kernels import Kernel, Samples, as_kernel, expansion
-from looms.kernels._base import centre_of
+from looms.kernels._samples import centre_of
 from looms.leave_one_out import LeaveOneOut
 from looms.lssvm import Fit
 
@@ -91,7 +91,8 @@ class LeastSquaresMachine(BaseEstimator):  # type: ignore[misc]
         # For a precomputed kernel X_fit_ is the kernel matrix, of which only the size counts.
         basis = Samples(self.X_fit_, centre=centre_of(self.X_fit_))
         with blas_threads(max(n_fit, X.shape[0])):
-            return expansion(self.kernel_, X, basis, self.dual_coef_) + self.intercept_
+            expanded = expansion(self.kernel_, X, basis, self.dual_coef_)
+        return np.asarray(expanded + self.intercept_)
 
 
 def one_or_many(parameter: Any) -> list[Any]:

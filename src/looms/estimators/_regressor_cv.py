@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Self
 
 from looms.criteria import PRESS, as_criterion, reweighted
-from looms.estimators._callbacks import CallbackSupportMixin, with_callbacks
+from looms.estimators._callbacks import with_callbacks
 from looms.estimators._regressor import Regressor
-from looms.estimators._selected import Selecting
+from looms.estimators._selected import SelectingMachine
 from looms.leave_one_out import LeaveOneOut
 
 
-class LSSVMRegressorCV(CallbackSupportMixin, Selecting, Regressor):  # type: ignore[misc]
+class LSSVMRegressorCV(Regressor, SelectingMachine):
     """Least-squares SVM regressor that chooses its hyper-parameters by exact leave-one-out.
 
     Kernel parameters and regularisation minimise PRESS, the mean squared leave-one-out
@@ -36,7 +36,7 @@ class LSSVMRegressorCV(CallbackSupportMixin, Selecting, Regressor):  # type: ign
     kernel_, mu_ : the kernel with its hyper-parameters, and the regularisation, chosen.
     loo_ : LeaveOneOut
         Exact leave-one-out outputs of the machine chosen.
-    selection_, candidates_
+    selection_, candidates_, n_iter_
         As for `LSSVMClassifierCV`.
     dual_coef_, intercept_, X_fit_, n_features_in_, feature_names_in_
         As for `LSSVMRegressor`.
@@ -82,7 +82,7 @@ class LSSVMRegressorCV(CallbackSupportMixin, Selecting, Regressor):  # type: ign
         self.tol = tol
         self.random_state = random_state
 
-    @with_callbacks
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose the hyper-parameters and fit the machine.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,16 @@ from sklearn.utils import check_random_state
 
 from looms._typing import Array, Matrix
 from looms.criteria import Criterion, as_criterion
-from looms.estimators._callbacks import CallbackWatcher, warn_of
-from looms.estimators._machine import one_or_many, training_rows
+from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher, warn_of
+from looms.estimators._machine import LeastSquaresMachine, one_or_many, training_rows
 from looms.kernels import Kernel
 from looms.optimise import OPTIMIZERS
 from looms.selection import Candidate, Choice, Tuning, choose
 from looms.selection._candidates import Judge
 
 
-class Selecting:
-    """Mixin of the self-tuning estimators: from their parameters to a choice."""
+class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: ignore[misc]
+    """Base of the self-tuning estimators: from their parameters to a choice."""
 
     criterion: Any
     optimizer: str
@@ -27,6 +28,7 @@ class Selecting:
     n_restarts: int
     tol: float
     random_state: Any
+    n_iter_: int
     selection_: Tuning
     candidates_: list[Candidate]
 
@@ -84,6 +86,7 @@ class Selecting:
     def _keep(self, choice: Choice, X: Matrix, weight: Array, targets: Array) -> None:
         self.candidates_ = choice.candidates
         self.selection_ = choice.tuning
+        self.n_iter_ = max(1, choice.tuning.n_iterations)
         self._store(X, weight, targets, choice.best.kernel, choice.best.mu, choice.fit)
 
     def _check_search(self, kernels: list[Kernel], criteria: list[Any]) -> None:
@@ -100,5 +103,5 @@ class Selecting:
             value = getattr(self, name)
             if not (isinstance(value, (int, np.integer)) and value >= least):
                 raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
-        if not (np.isscalar(self.tol) and 0 <= self.tol < np.inf):
+        if not (isinstance(self.tol, Real) and 0 <= float(self.tol) < np.inf):
             raise ValueError(f"tol must be a nonnegative number, got {self.tol!r}.")

@@ -10,7 +10,7 @@ from looms._typing import Array, Matrix
 
 
 def checked_sample_weight(sample_weight: Any, X: Matrix) -> Array:
-    """(n,) weights, ones unless given; ValueError unless they are finite, nonnegative, not all zero."""
+    """(n,) weights, ones unless given; ValueError for negative, non-finite or only zero ones."""
     n = X.shape[0]
     if sample_weight is None:
         return np.ones(n)
@@ -54,7 +54,7 @@ def class_weights(
         if class_weight != "balanced":
             raise ValueError(f"{name} must be None, 'balanced' or a dict, got {class_weight!r}.")
         mass = np.bincount(labels, weights=sample_weight, minlength=len(classes))
-        return (mass.sum() / (len(classes) * mass))[labels]
+        return np.asarray((mass.sum() / (len(classes) * mass))[labels])
     if not isinstance(class_weight, dict):
         raise ValueError(f"{name} must be None, 'balanced' or a dict, got {class_weight!r}.")
     unknown = [label for label in class_weight if label not in list(classes)]
@@ -63,4 +63,4 @@ def class_weights(
     weights = np.array([float(class_weight.get(label, 1.0)) for label in classes])
     if not ((weights > 0) & np.isfinite(weights)).all():
         raise ValueError(f"{name} must be positive numbers, got {class_weight!r}.")
-    return weights[labels]
+    return np.asarray(weights[labels])

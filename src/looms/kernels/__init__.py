@@ -1,12 +1,13 @@
 """Kernels: values, contraction with their derivatives, and hyper-parameters."""
 
-from looms.kernels._base import Hyperparameter, Kernel
-from looms.kernels._composite import Constant, Normalized, Product, Sum
+from looms.kernels._base import Constant, Kernel, Product, Sum
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._given import Function, Precomputed
 from looms.kernels._gram import GramBlocks, contract_lower, expansion, gram_into
+from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._names import KERNEL_NAMES, as_kernel
-from looms.kernels._samples import Pairs, Samples
+from looms.kernels._normalized import Normalized
+from looms.kernels._samples import Pairs, Samples, as_matrix
 from looms.kernels._stationary import ARD, RBF
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Samples",
     "Sum",
     "as_kernel",
+    "as_matrix",
     "contract_lower",
     "expansion",
     "gram_into",

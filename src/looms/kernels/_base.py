@@ -1,46 +1,33 @@
-"""What every kernel offers: values, a contraction with its derivatives, hyper-parameters.
+"""Kernels and their algebra: what every kernel offers, and sums and products of kernels.
 
 To add a kernel, subclass `Kernel` and write its formula (`values`,
 `self_values`) and, if it has hyper-parameters, their contraction
 (`values_gradient`, `self_values_gradient`) and where tuning starts (`start`).
 Gram matrices, sums, products, normalisation, sparse input, blocks and nesting of
-parameters follow from these.
+parameters follow from these. With a single hyper-parameter, subclass
+`ScalarKernel`, which does the bookkeeping.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from looms._typing import Array, Matrix
-from looms.kernels._samples import Pairs, Samples
-
-Bounds: TypeAlias = tuple[float, float] | Literal["fixed"] | None
-
-
-@dataclass(frozen=True)
-class Hyperparameter:
-    """One positive number that tuning may change.
-
-    Attributes
-    ----------
-    name : as in ``get_params``, with an index where the parameter is a vector.
-    value : in natural units; None while it waits for the data.
-    bounds : natural units; None means wide bounds around the start.
-    at_lower, at_upper : what a value on that bound means and what to do about it;
-        empty where it is nothing to worry about.
-    """
-
-    name: str
-    value: float | None
-    bounds: tuple[float, float] | None
-    at_lower: str = ""
-    at_upper: str = ""
+from looms.kernels._hyperparameters import (
+    Bounds,
+    Hyperparameter,
+    checked_bounds,
+    concrete,
+    is_fixed,
+)
+from looms.kernels._samples import Pairs, Samples, samples_of
+from looms.kernels._samples import as_matrix as as_matrix
 
 
 class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
@@ -51,6 +38,9 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
     numbers. Instances are values: nothing here changes one in place but
     ``set_params``.
     """
+
+    #: NumPy leaves the operators to us: ``np.float64(2.0) * kernel`` is a kernel.
+    __array_ufunc__ = None
 
     #: Quantities of `Pairs` that the kernel is a function of; they are computed
     #: once and kept while hyper-parameters are tuned.
@@ -95,11 +85,15 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
     @property
     def theta(self) -> Array:
         """log₂ of the free hyper-parameters, (p,)."""
-        return np.log2([_concrete(h) for h in self.hyperparameters], dtype=np.float64)
+        return np.array([h.log2 for h in self.hyperparameters], dtype=np.float64)
 
     def with_theta(self, theta: Array) -> Self:
         """This kernel at ``theta``, log₂ of its free hyper-parameters."""
         return self.with_values(np.exp2(np.asarray(theta, dtype=np.float64)))
+
+    def _with_arguments(self, **changes: Any) -> Self:
+        """A copy with other constructor arguments."""
+        return type(self)(**{**self.get_params(deep=False), **changes})
 
     # The friendly face ---------------------------------------------------
 
@@ -145,23 +139,15 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         )
 
     def __add__(self, other: Kernel | float) -> Kernel:
-        from looms.kernels._composite import Sum, as_term
-
         return Sum(self, as_term(other))
 
     def __radd__(self, other: float) -> Kernel:
-        from looms.kernels._composite import Sum, as_term
-
         return Sum(as_term(other), self)
 
     def __mul__(self, other: Kernel | float) -> Kernel:
-        from looms.kernels._composite import Product, as_term
-
         return Product(self, as_term(other))
 
     def __rmul__(self, other: float) -> Kernel:
-        from looms.kernels._composite import Product, as_term
-
         return Product(as_term(other), self)
 
 
@@ -169,19 +155,25 @@ class ScalarKernel(Kernel):
     """A kernel with at most one free hyper-parameter, a positive number.
 
     Subclasses name it in ``_parameter``, take it and ``<parameter>_bounds`` in
-    their ``__init__`` and give its `start`.
+    their ``__init__``, give its `start`, and read it from `number` in their formula.
     """
 
     _parameter: ClassVar[str]
     _at_lower: ClassVar[str] = ""
     _at_upper: ClassVar[str] = ""
 
+    @abstractmethod
     def start(self, samples: Samples) -> float:
         """A sensible value for this data, found without looking at any target."""
-        raise NotImplementedError
+
+    @property
+    def number(self) -> float:
+        """The hyper-parameter, natural units; an error while it waits for the data."""
+        return concrete(getattr(self, self._parameter), self._parameter)
 
     @property
     def fixed(self) -> bool:
+        """Whether the hyper-parameter is not tuned."""
         return is_fixed(getattr(self, f"{self._parameter}_bounds"))
 
     @property
@@ -196,7 +188,7 @@ class ScalarKernel(Kernel):
         value = getattr(self, self._parameter)
         if value is None:
             return self._replaced(self.start(samples))
-        if not (np.isscalar(value) and np.isfinite(value) and value > 0):
+        if not (isinstance(value, (int, float, np.integer, np.floating)) and 0 < value < np.inf):
             raise ValueError(
                 f"{type(self).__name__}: {self._parameter} must be a positive number, "
                 f"got {value!r}."
@@ -207,66 +199,152 @@ class ScalarKernel(Kernel):
         return self if self.fixed else self._replaced(float(values[0]))
 
     def _replaced(self, value: float) -> Self:
-        return replaced(self, {self._parameter: value})
+        return self._with_arguments(**{self._parameter: value})
 
 
-def replaced(kernel: Any, changes: dict[str, Any]) -> Any:
-    """A copy of ``kernel`` with other constructor arguments."""
-    return type(kernel)(**{**kernel.get_params(deep=False), **changes})
+class Constant(ScalarKernel):
+    """Constant kernel, k(x, x') = value: the weight of a kernel in a sum.
+
+    ``0.5 * RBF() + Linear()`` is ``Constant(0.5) * RBF() + Linear()``.
+
+    Parameters
+    ----------
+    value : positive; None is one.
+    value_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
+    """
+
+    _parameter = "value"
+    _at_lower = "this term hardly counts: leave it out"
+    _at_upper = "the other terms hardly count: leave them out"
+
+    def __init__(self, value: float | None = 1.0, value_bounds: Bounds = None) -> None:
+        self.value = value
+        self.value_bounds = value_bounds
+
+    def start(self, samples: Samples) -> float:
+        return 1.0
+
+    def values(self, pairs: Pairs) -> Array:
+        return np.full((pairs.rows.n_samples, pairs.cols.n_samples), self.number, order="F")
+
+    def self_values(self, samples: Samples) -> Array:
+        return np.full(samples.n_samples, self.number)
+
+    def values_gradient(self, pairs: Pairs, G: Array) -> Array:
+        return np.zeros(0) if self.fixed else np.array([G.sum()])
+
+    def self_values_gradient(self, samples: Samples, v: Array) -> Array:
+        return np.zeros(0) if self.fixed else np.array([v.sum()])
 
 
-def is_fixed(bounds: Any) -> bool:
-    return isinstance(bounds, str) and bounds == "fixed"
+class Composite(Kernel):
+    """Bookkeeping of hyper-parameters for kernels made of the kernels named in ``_parts``."""
+
+    _parts: ClassVar[tuple[str, ...]]
+
+    @property
+    def parts(self) -> list[Kernel]:
+        return [getattr(self, name) for name in self._parts]
+
+    @property
+    def uses(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset().union(*(part.uses for part in self.parts))
+
+    @property
+    def pairwise(self) -> bool:  # type: ignore[override]
+        return any(part.pairwise for part in self.parts)
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        return [
+            replace(h, name=f"{name}__{h.name}")
+            for name, part in zip(self._parts, self.parts, strict=True)
+            for h in part.hyperparameters
+        ]
+
+    def started(self, samples: Samples) -> Self:
+        return self._with_parts([part.started(samples) for part in self.parts])
+
+    def with_values(self, values: Sequence[float] | Array) -> Self:
+        parts, first = [], 0
+        for part in self.parts:
+            size = len(part.hyperparameters)
+            parts.append(part.with_values(values[first : first + size]))
+            first += size
+        return self._with_parts(parts)
+
+    def _with_parts(self, parts: list[Kernel]) -> Self:
+        return self._with_arguments(**dict(zip(self._parts, parts, strict=True)))
 
 
-def checked_bounds(kernel: Kernel, name: str) -> tuple[float, float] | None:
-    """The bounds of a free hyper-parameter, or an error that names kernel and argument."""
-    bounds = getattr(kernel, name)
-    if bounds is None:
-        return None
-    try:
-        low, high = (float(b) for b in bounds)
-        valid = 0 < low <= high < np.inf
-    except (TypeError, ValueError):
-        valid = False
-    if not valid:
-        raise ValueError(
-            f"{type(kernel).__name__}: {name} must be None, 'fixed' or a pair of positive "
-            f"numbers (low, high), got {bounds!r}."
+class Sum(Composite):
+    """Sum of two kernels, k(x, x') = k1(x, x') + k2(x, x').
+
+    Parameters
+    ----------
+    k1, k2 : kernels.
+    """
+
+    _parts = ("k1", "k2")
+
+    def __init__(self, k1: Kernel, k2: Kernel) -> None:
+        self.k1 = k1
+        self.k2 = k2
+
+    def values(self, pairs: Pairs) -> Array:
+        K = self.k1.values(pairs)
+        K += self.k2.values(pairs)
+        return K
+
+    def self_values(self, samples: Samples) -> Array:
+        return self.k1.self_values(samples) + self.k2.self_values(samples)
+
+    def values_gradient(self, pairs: Pairs, G: Array) -> Array:
+        return np.concatenate([part.values_gradient(pairs, G) for part in self.parts])
+
+    def self_values_gradient(self, samples: Samples, v: Array) -> Array:
+        return np.concatenate([part.self_values_gradient(samples, v) for part in self.parts])
+
+
+class Product(Composite):
+    """Product of two kernels, k(x, x') = k1(x, x') k2(x, x').
+
+    Parameters
+    ----------
+    k1, k2 : kernels.
+    """
+
+    _parts = ("k1", "k2")
+
+    def __init__(self, k1: Kernel, k2: Kernel) -> None:
+        self.k1 = k1
+        self.k2 = k2
+
+    def values(self, pairs: Pairs) -> Array:
+        K = self.k1.values(pairs)
+        K *= self.k2.values(pairs)
+        return K
+
+    def self_values(self, samples: Samples) -> Array:
+        return self.k1.self_values(samples) * self.k2.self_values(samples)
+
+    def values_gradient(self, pairs: Pairs, G: Array) -> Array:
+        G1, G2 = G * self.k2.values(pairs), G * self.k1.values(pairs)
+        return np.concatenate(
+            [self.k1.values_gradient(pairs, G1), self.k2.values_gradient(pairs, G2)]
         )
-    return low, high
 
-
-def samples_of(X: Matrix, Y: Matrix | None) -> tuple[Samples, Samples]:
-    """Row and column samples for matrices as a user gives them; the same object if ``Y`` is None."""
-    X = as_matrix(X)
-    if Y is None:
-        samples = Samples(X, centre=centre_of(X))
-        return samples, samples
-    Y = as_matrix(Y)
-    centre = centre_of(Y)
-    return Samples(X, centre=centre), Samples(Y, centre=centre)
-
-
-def centre_of(X: Matrix) -> Array | None:
-    """Mean of the rows, or None where ``X`` is sparse."""
-    return np.asarray(X.mean(axis=0)) if isinstance(X, np.ndarray) else None
-
-
-def as_matrix(X: Matrix) -> Matrix:
-    """``X`` as a two-dimensional float64 array or CSR matrix."""
-    if hasattr(X, "tocsr"):
-        return X.tocsr().astype(np.float64)
-    X = np.asarray(X, dtype=np.float64)
-    if X.ndim != 2:
-        raise ValueError(f"Samples must be rows of a matrix, got an array of {X.ndim} dimensions.")
-    return X
-
-
-def _concrete(hyperparameter: Hyperparameter) -> float:
-    if hyperparameter.value is None:
-        raise ValueError(
-            f"Hyper-parameter {hyperparameter.name!r} waits for the data: give it a value, or "
-            "call started() with samples first."
+    def self_values_gradient(self, samples: Samples, v: Array) -> Array:
+        v1, v2 = v * self.k2.self_values(samples), v * self.k1.self_values(samples)
+        return np.concatenate(
+            [self.k1.self_values_gradient(samples, v1), self.k2.self_values_gradient(samples, v2)]
         )
-    return float(hyperparameter.value)
+
+
+def as_term(term: Kernel | float) -> Kernel:
+    """A kernel as it is, a positive number as the constant kernel."""
+    if isinstance(term, Kernel):
+        return term
+    if isinstance(term, (int, float, np.number)) and term > 0:
+        return Constant(float(term))
+    raise TypeError(f"Kernels combine with kernels and positive numbers, not with {term!r}.")

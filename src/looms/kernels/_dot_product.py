@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from looms._typing import Array
-from looms.kernels._base import Bounds, Kernel, ScalarKernel
+from looms.kernels._base import Kernel, ScalarKernel
+from looms.kernels._hyperparameters import Bounds
 from looms.kernels._samples import Pairs, Samples
 
 
@@ -43,7 +44,7 @@ class Polynomial(ScalarKernel):
         self.c_bounds = c_bounds
 
     def start(self, samples: Samples) -> float:
-        return positive_mean(samples.square_norms)
+        return mean_square_norm(samples)
 
     def started(self, samples: Samples) -> Polynomial:
         if not (isinstance(self.degree, (int, np.integer)) and self.degree >= 1):
@@ -51,10 +52,10 @@ class Polynomial(ScalarKernel):
         return super().started(samples)
 
     def values(self, pairs: Pairs) -> Array:
-        return _power(pairs.dot + self.c, self.degree)
+        return _power(pairs.dot + self.number, self.degree)
 
     def self_values(self, samples: Samples) -> Array:
-        return _power(samples.square_norms + self.c, self.degree)
+        return _power(samples.square_norms + self.number, self.degree)
 
     def values_gradient(self, pairs: Pairs, G: Array) -> Array:
         return self._gradient(pairs.dot, G)
@@ -65,7 +66,7 @@ class Polynomial(ScalarKernel):
     def _gradient(self, dot: Array, G: Array) -> Array:
         if self.fixed:
             return np.zeros(0)
-        slope = _power(dot + self.c, self.degree - 1)
+        slope = _power(dot + self.number, self.degree - 1)
         return np.array([self.degree * np.vdot(G, slope)])
 
 
@@ -91,7 +92,7 @@ class Boolean(ScalarKernel):
         self.eta_bounds = eta_bounds
 
     def start(self, samples: Samples) -> float:
-        return 1.0 / positive_mean(samples.square_norms)
+        return 1.0 / mean_square_norm(samples)
 
     def values(self, pairs: Pairs) -> Array:
         return self._power(pairs.dot)
@@ -106,7 +107,7 @@ class Boolean(ScalarKernel):
         return self._gradient(samples.square_norms, v)
 
     def _power(self, dot: Array) -> Array:
-        K: Array = dot * np.log1p(self.eta)
+        K: Array = dot * np.log1p(self.number)
         return np.exp(K, out=K)
 
     def _gradient(self, dot: Array, G: Array) -> Array:
@@ -114,17 +115,20 @@ class Boolean(ScalarKernel):
             return np.zeros(0)
         slope = self._power(dot)
         slope *= dot
-        return np.array([np.vdot(G, slope) / (1.0 + self.eta)])
+        return np.array([np.vdot(G, slope) / (1.0 + self.number)])
 
 
-def positive_mean(x: Array) -> float:
-    """Mean of nonnegative numbers, or one if they are all zero."""
-    mean = float(x.mean())
+def mean_square_norm(samples: Samples) -> float:
+    """Weighted mean of x·x, or one if all samples are zero."""
+    mean = float(np.average(samples.square_norms, weights=samples.weight))
     return mean if mean > 0 else 1.0
 
 
 def _power(base: Array, exponent: int) -> Array:
-    """base^exponent for a small natural exponent; overwrites ``base``. NumPy's own is 20 × slower."""
+    """base^exponent for a small natural exponent; overwrites ``base``.
+
+    Repeated products: NumPy's own power takes 20 times as long.
+    """
     if exponent == 0:
         base.fill(1.0)
         return base

@@ -13,23 +13,24 @@ from collections.abc import Iterator
 import numpy as np
 
 from looms._typing import Array, Matrix
-from looms.kernels._base import Kernel, centre_of
-from looms.kernels._samples import Pairs, Samples
+from looms.kernels._base import Kernel
+from looms.kernels._samples import Pairs, Samples, centre_of
 
 _BLOCK = 256
 
 
 class GramBlocks:
-    """Blocks (I, J) with I ≥ J of all pairs of the rows of ``X``.
+    """Blocks (R, C) of rows and columns, R ≥ C, of all pairs of the rows of ``X``.
 
     Parameters
     ----------
     X : (n, n_features) float64 array or CSR matrix; neither copied nor changed.
     uses : the quantities of `Pairs` to keep, ``kernel.uses``; n² numbers each.
+    weight : (n,) how often each sample counts where a kernel takes a value from the data.
     """
 
-    def __init__(self, X: Matrix, uses: frozenset[str]) -> None:
-        self.samples = Samples(X, centre=centre_of(X))
+    def __init__(self, X: Matrix, uses: frozenset[str], weight: Array | None = None) -> None:
+        self.samples = Samples(X, centre=centre_of(X), weight=weight)
         n = self.samples.n_samples
         self._parts = [self.samples.rows(i, min(i + _BLOCK, n)) for i in range(0, n, _BLOCK)]
         self._kept = {name: self._computed(name) for name in sorted(uses)}
@@ -37,9 +38,9 @@ class GramBlocks:
     def __iter__(self) -> Iterator[tuple[slice, slice, Pairs]]:
         for b, cols in enumerate(self._parts):
             for rows in self._parts[b:]:
-                I, J = slice(rows.start, rows.stop), slice(cols.start, cols.stop)
-                kept = {name: values[I, J] for name, values in self._kept.items()}
-                yield I, J, Pairs(rows, cols, **kept)
+                R, C = slice(rows.start, rows.stop), slice(cols.start, cols.stop)
+                kept = {name: values[R, C] for name, values in self._kept.items()}
+                yield R, C, Pairs(rows, cols, **kept)
 
     def _computed(self, name: str) -> Array:
         n = self.samples.n_samples
@@ -53,8 +54,8 @@ class GramBlocks:
 
 def gram_into(K: Array, kernel: Kernel, blocks: GramBlocks) -> None:
     """Write the lower triangle of the Gram matrix to ``K``; above it nothing is promised."""
-    for I, J, pairs in blocks:
-        K[I, J] = kernel.values(pairs)
+    for R, C, pairs in blocks:
+        K[R, C] = kernel.values(pairs)
 
 
 def contract_lower(G: Array, kernel: Kernel, blocks: GramBlocks) -> Array:
@@ -62,12 +63,12 @@ def contract_lower(G: Array, kernel: Kernel, blocks: GramBlocks) -> Array:
     gradient = np.zeros(len(kernel.hyperparameters))
     if gradient.size == 0:
         return gradient
-    for I, J, pairs in blocks:
+    for R, C, pairs in blocks:
         if pairs.diagonal:
-            lower = np.tril(G[I, J])
+            lower = np.tril(G[R, C])
             gradient += kernel.values_gradient(pairs, lower + np.tril(lower, -1).T)
         else:
-            gradient += 2.0 * kernel.values_gradient(pairs, G[I, J])
+            gradient += 2.0 * kernel.values_gradient(pairs, G[R, C])
     return gradient
 
 

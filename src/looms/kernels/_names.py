@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from looms.kernels._base import Kernel
-from looms.kernels._composite import Normalized
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._given import Function, Precomputed
+from looms.kernels._normalized import Normalized
 from looms.kernels._stationary import ARD, RBF
 
 _NAMED: dict[str, Callable[[], Kernel]] = {

@@ -26,12 +26,22 @@ class Samples:
     centre : (n_features,) point that squared distances are computed around.
         Distances do not depend on it, rounding does. Ignored for sparse ``X``,
         which it would fill.
+    weight : (n_samples,) how often each sample counts where a kernel takes a value from
+        the data; once unless given.
     """
 
-    def __init__(self, X: Matrix, *, start: int = 0, centre: Array | None = None) -> None:
+    def __init__(
+        self,
+        X: Matrix,
+        *,
+        start: int = 0,
+        centre: Array | None = None,
+        weight: Array | None = None,
+    ) -> None:
         self.X = X
         self.start = start
         self.centre = centre
+        self.weight = np.ones(X.shape[0]) if weight is None else weight
 
     @property
     def n_samples(self) -> int:
@@ -84,7 +94,7 @@ class Pairs:
 
     @property
     def diagonal(self) -> bool:
-        """Whether rows and columns are the same samples, so that ``[i, i]`` pairs a sample with itself."""
+        """Whether rows are columns: ``[i, i]`` then pairs a sample with itself."""
         return self.rows is self.cols
 
     @property
@@ -113,9 +123,7 @@ def square_norms(X: Matrix, scale: Array | None = None) -> Array:
     if sp.issparse(X):
         squares = X.multiply(X)
         return np.asarray(squares.sum(axis=1) if scale is None else squares @ scale).ravel()
-    if scale is None:
-        return np.einsum("ij,ij->i", X, X)
-    return np.square(X) @ scale
+    return np.asarray(np.einsum("ij,ij->i", X, X) if scale is None else np.square(X) @ scale)
 
 
 def inner_products(A: Matrix, B: Matrix) -> Array:
@@ -138,3 +146,31 @@ def squared_distances(
     if diagonal:
         np.fill_diagonal(D, 0.0)
     return D
+
+
+def samples_of(X: Matrix, Y: Matrix | None) -> tuple[Samples, Samples]:
+    """Row and column samples of matrices as a user gives them; one object if ``Y`` is None."""
+    X = as_matrix(X)
+    if Y is None:
+        samples = Samples(X, centre=centre_of(X))
+        return samples, samples
+    Y = as_matrix(Y)
+    centre = centre_of(Y)
+    return Samples(X, centre=centre), Samples(Y, centre=centre)
+
+
+def centre_of(X: Matrix) -> Array | None:
+    """Mean of the rows, or None where ``X`` is sparse."""
+    return np.asarray(X.mean(axis=0)) if isinstance(X, np.ndarray) else None
+
+
+def as_matrix(X: Matrix) -> Matrix:
+    """``X`` as a two-dimensional float64 array or CSR matrix."""
+    if hasattr(X, "tocsr"):
+        X = X.tocsr().astype(np.float64)  # a copy
+        X.sum_duplicates()
+        return X
+    X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2:
+        raise ValueError(f"Samples must be rows of a matrix, got an array of {X.ndim} dimensions.")
+    return X

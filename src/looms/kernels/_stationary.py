@@ -8,19 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from looms._typing import Array, Matrix
-from looms.kernels._base import (
-    Bounds,
-    Hyperparameter,
-    Kernel,
-    ScalarKernel,
-    checked_bounds,
-    is_fixed,
-    replaced,
-)
+from looms.kernels._base import Kernel, ScalarKernel
+from looms.kernels._hyperparameters import Bounds, Hyperparameter, checked_bounds, is_fixed
 from looms.kernels._samples import Pairs, Samples, inner_products, square_norms
-
-# A median over the pairs of this many samples is known to some 2 %.
-_MEDIAN_SAMPLES = 500
 
 
 class RBF(ScalarKernel):
@@ -28,7 +18,7 @@ class RBF(ScalarKernel):
 
     Parameters
     ----------
-    eta : positive, scikit-learn's ``gamma``. None takes one over the median squared
+    eta : positive, scikit-learn's ``gamma``. None takes one over the mean squared
         distance between training samples.
     eta_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
     """
@@ -43,10 +33,11 @@ class RBF(ScalarKernel):
         self.eta_bounds = eta_bounds
 
     def start(self, samples: Samples) -> float:
-        return 1.0 / _median_squared_distance(samples)
+        mean_squared_distance = 2.0 * float(_variances(samples).sum())
+        return 1.0 / mean_squared_distance if mean_squared_distance > 0 else 1.0
 
     def values(self, pairs: Pairs) -> Array:
-        K: Array = pairs.squared_distances * -self.eta
+        K: Array = pairs.squared_distances * -self.number
         return np.exp(K, out=K)
 
     def self_values(self, samples: Samples) -> Array:
@@ -105,8 +96,11 @@ class ARD(Kernel):
     def started(self, samples: Samples) -> ARD:
         n_features = samples.X.shape[1]
         if self.etas is None:
-            return self._replaced(1.0 / (2.0 * n_features * _positive_variances(samples.X)))
-        etas = np.atleast_1d(np.asarray(self.etas, dtype=np.float64))
+            return self._replaced(1.0 / (2.0 * n_features * _positive_variances(samples)))
+        try:
+            etas = np.array(self.etas, dtype=np.float64, ndmin=1)
+        except (TypeError, ValueError):
+            raise ValueError(f"ARD: etas must be positive numbers, got {self.etas!r}.") from None
         if etas.shape == (1,):
             etas = np.full(n_features, etas[0])
         if etas.shape != (n_features,):
@@ -149,45 +143,45 @@ class ARD(Kernel):
         return np.zeros(0 if is_fixed(self.etas_bounds) else samples.X.shape[1])
 
     def _replaced(self, etas: Array) -> ARD:
-        kernel: ARD = replaced(self, {"etas": etas})
-        return kernel
+        return self._with_arguments(etas=etas)
 
 
 def square_sums(X: Matrix, weight: Array) -> Array:
     """Σ_i weight_i x_ik² for every column k."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).T @ weight).ravel()
-    return weight @ np.square(X)
+    return np.asarray(weight @ np.square(X))
 
 
 def _column_dots(A: Matrix, B: Array) -> Array:
     """Σ_i A_ik B_ik for every column k."""
     if sp.issparse(A):
         return np.asarray(A.multiply(B).sum(axis=0)).ravel()
-    return np.einsum("ik,ik->k", A, B)
+    return np.asarray(np.einsum("ik,ik->k", A, B))
 
 
 def _scaled(X: Matrix, scale: Array) -> Matrix:
     return X @ sp.diags_array(scale).tocsr() if sp.issparse(X) else X * scale
 
 
-def _median_squared_distance(samples: Samples) -> float:
-    """Median over pairs of evenly spaced samples; their mean if over half coincide, else one."""
-    n = samples.n_samples
-    chosen = np.unique(np.linspace(0, n - 1, min(n, _MEDIAN_SAMPLES)).astype(int))
-    subset = Samples(samples.X[chosen], centre=samples.centre)
-    D = Pairs(subset, subset).squared_distances[np.triu_indices(len(chosen), k=1)]
-    if D.size == 0 or D.max() == 0:
-        return 1.0
-    median = float(np.median(D))
-    return median if median > 0 else float(D.mean())
+def _variances(samples: Samples) -> Array:
+    """Weighted variance of every feature."""
+    X, share = samples.X, samples.weight / samples.weight.sum()
+    mean = np.asarray(share @ X).ravel()
+    if not sp.issparse(X):
+        return np.asarray(share @ np.square(X - mean))
+    of_entry = np.repeat(share, np.diff(X.indptr))
+    deviations = of_entry * np.square(X.data - mean[X.indices])
+    n_features = X.shape[1]
+    nonzero = np.bincount(X.indices, weights=deviations, minlength=n_features)
+    share_of_zeros = 1.0 - np.bincount(X.indices, weights=of_entry, minlength=n_features)
+    share_of_zeros[np.bincount(X.indices, minlength=n_features) == len(share)] = 0.0
+    return np.asarray(nonzero + share_of_zeros * mean**2)
 
 
-def _positive_variances(X: Matrix) -> Array:
+def _positive_variances(samples: Samples) -> Array:
     """Variance of every feature; one for a constant feature, whose eta changes nothing."""
-    if sp.issparse(X):
-        mean = np.asarray(X.mean(axis=0)).ravel()
-        variances = np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2
-    else:
-        variances = X.var(axis=0)
-    return np.where(variances > 1e-12 * max(variances.max(), 1e-300), variances, 1.0)
+    variances = _variances(samples)
+    mean_squares = square_sums(samples.X, samples.weight) / samples.weight.sum()
+    # A constant is told from its own rounding, whatever the units of the other features.
+    return np.where(variances > 1e-28 * mean_squares, variances, 1.0)

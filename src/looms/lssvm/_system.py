@@ -36,30 +36,58 @@ def checked_system(
 
     That K is positive semi-definite is left to the factorisation.
     """
-    K, y = np.asarray(K, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise ValueError(f"K must be a square matrix, but has shape {K.shape}.")
-    if y.ndim not in (1, 2) or y.shape[0] != len(K) or y.size == 0:
-        raise ValueError(
-            "y must have shape (n_samples,) or (n_samples, n_targets), one row per row of K, "
-            f"but y has shape {y.shape} and K has shape {K.shape}."
-        )
-    if len(y) < 2:
-        raise ValueError("Leave-one-out needs two samples or more, but there is one.")
-    zeta = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    if zeta.shape != y.shape[:1]:
-        raise ValueError(
-            "sample_weight must have one entry per row of y, but sample_weight has shape "
-            f"{zeta.shape} and y has shape {y.shape}."
-        )
-    for name, values in (("K", K), ("y", y), ("sample_weight", zeta)):
-        if not np.isfinite(values).all():
-            raise ValueError(f"{name} must be finite, but contains NaN or infinity.")
-    if not (np.isfinite(mu) and mu > 0):
-        raise ValueError(f"mu must be positive and finite, but is {mu}.")
-    if zeta.min() <= 0:
-        raise ValueError(f"sample_weight must be positive, but its minimum is {zeta.min()}.")
+    K = checked_square(K)
+    check_finite("K", K)
+    y = checked_targets(y, len(K))
+    zeta = checked_weights(sample_weight, len(K))
+    check_mu(mu)
     asymmetry = np.abs(K - K.T).max()
     if asymmetry > 1e-8 * np.abs(K).max():
         raise ValueError(f"K must be symmetric, but K and its transpose differ by {asymmetry}.")
     return K, y, zeta
+
+
+def checked_square(K: npt.ArrayLike) -> Array:
+    """A square matrix of float64."""
+    K = np.asarray(K, dtype=np.float64)
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(f"K must be a square matrix, but has shape {K.shape}.")
+    return K
+
+
+def checked_targets(y: npt.ArrayLike, n: int) -> Array:
+    """Finite targets, a row for each of the ``n`` samples of K."""
+    y = np.asarray(y, dtype=np.float64)
+    if y.ndim not in (1, 2) or y.shape[0] != n or y.size == 0:
+        raise ValueError(
+            "y must have shape (n_samples,) or (n_samples, n_targets), one row per row of K, "
+            f"but y has shape {y.shape} and K has shape {(n, n)}."
+        )
+    if n < 2:
+        raise ValueError("Leave-one-out needs two samples or more, but there is one.")
+    check_finite("y", y)
+    return y
+
+
+def checked_weights(sample_weight: npt.ArrayLike | None, n: int) -> Array:
+    """Finite positive weights of ``n`` samples; ones unless given."""
+    zeta = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if zeta.shape != (n,):
+        raise ValueError(
+            "sample_weight must have one entry per row of y, but sample_weight has shape "
+            f"{zeta.shape} and y has {n} rows."
+        )
+    check_finite("sample_weight", zeta)
+    if zeta.min(initial=np.inf) <= 0:
+        raise ValueError(f"sample_weight must be positive, but its minimum is {zeta.min()}.")
+    return zeta
+
+
+def check_mu(mu: float) -> None:
+    if not (np.isfinite(mu) and mu > 0):
+        raise ValueError(f"mu must be positive and finite, but is {mu}.")
+
+
+def check_finite(name: str, values: Array) -> None:
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} must be finite, but contains NaN or infinity.")

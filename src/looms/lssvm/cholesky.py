@@ -207,10 +207,10 @@ def _complete_projection(B: Array, eta: Array, eta_sum: float) -> None:
         corner -= np.outer(eta[J], scaled[J])
         upper = np.triu_indices(corner.shape[0], k=1)
         corner[upper] = corner.T[upper]
-        for I in _blocks(n):
-            if I.start > J.start:
-                B[I, J] -= np.outer(eta[I], scaled[J])
-                B[J, I] = B[I, J].T
+        for R in _blocks(n):
+            if R.start > J.start:
+                B[R, J] -= np.outer(eta[R], scaled[J])
+                B[J, R] = B[R, J].T
 
 
 def _weighted_square(P: Array, h: Array, C: Array) -> Array:

@@ -9,11 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg
 
 from looms._typing import Array
 from looms.leave_one_out import LeaveOneOut
-from looms.lssvm._system import NotPositiveDefiniteError, targets_as_columns
+from looms.lssvm._system import (
+    NotPositiveDefiniteError,
+    check_finite,
+    check_mu,
+    checked_square,
+    checked_targets,
+    checked_weights,
+    targets_as_columns,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +33,7 @@ class Spectrum:
 
     Attributes
     ----------
-    eigenvalues : (n,) Λ; rounding below zero is cut off.
+    eigenvalues : (n,) Λ; what is below zero by rounding only is zero.
     vectors : (n, n) Z^½ Q.
     sample_weight : (n,) ζ.
     """
@@ -33,7 +42,7 @@ class Spectrum:
     vectors: Array
     sample_weight: Array
 
-    def loo(self, y: Array, mu: float, *, fit_intercept: bool = True) -> LeaveOneOut:
+    def loo(self, y: npt.ArrayLike, mu: float, *, fit_intercept: bool = True) -> LeaveOneOut:
         """Exact leave-one-out outputs at one μ, as `looms.lssvm.solve` gives them.
 
         Parameters
@@ -44,6 +53,9 @@ class Spectrum:
 
         Raises
         ------
+        ValueError
+            For targets that do not fit the kernel matrix, values that are not finite,
+            μ that is not positive.
         NotPositiveDefiniteError
             If the smallest eigenvalue plus n μ vanishes in rounding.
 
@@ -51,6 +63,8 @@ class Spectrum:
         -----
         2n² (t + 1) flops.
         """
+        y = checked_targets(y, len(self.eigenvalues))
+        check_mu(mu)
         shrunk = self.eigenvalues + len(y) * mu
         if not shrunk.min() > np.finfo(np.float64).eps * shrunk.max():
             raise NotPositiveDefiniteError(mu)
@@ -67,13 +81,20 @@ class Spectrum:
         return LeaveOneOut(y, outputs.reshape(y.shape), self.sample_weight)
 
 
-def decompose(K: Array, *, sample_weight: Array | None = None) -> Spectrum:
+def decompose(K: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None) -> Spectrum:
     """Eigendecomposition of a weighted kernel matrix, for `Spectrum.loo` at many μ.
 
     Parameters
     ----------
-    K : (n, n) symmetric kernel matrix; only its lower triangle is read.
+    K : (n, n) symmetric kernel matrix; only its lower triangle is read. An indefinite
+        one is taken as it is: large enough a μ makes the system definite.
     sample_weight : (n,) ζ, positive; ones unless given.
+
+    Raises
+    ------
+    ValueError
+        For shapes that do not agree, weights that are not positive, values that are
+        not finite.
 
     Examples
     --------
@@ -84,10 +105,15 @@ def decompose(K: Array, *, sample_weight: Array | None = None) -> Spectrum:
     >>> np.allclose(spectrum.loo(y, 0.1).outputs, solve(K, y, 0.1).loo.outputs)
     True
     """
-    zeta = np.ones(len(K)) if sample_weight is None else sample_weight
+    weighted = np.asfortranarray(np.tril(checked_square(K)))
+    check_finite("K", weighted)
+    zeta = checked_weights(sample_weight, len(weighted))
     root = np.sqrt(zeta)
-    weighted = np.asfortranarray(K * root[:, None]) * root
+    weighted *= root[:, None]
+    weighted *= root
     eigenvalues, Q = scipy.linalg.eigh(
         weighted, lower=True, overwrite_a=True, check_finite=False, driver="evd"
     )
-    return Spectrum(np.maximum(eigenvalues, 0.0), root[:, None] * Q, zeta)
+    rounding = len(Q) * np.finfo(np.float64).eps * np.abs(eigenvalues).max(initial=0.0)
+    eigenvalues[np.abs(eigenvalues) <= rounding] = 0.0
+    return Spectrum(eigenvalues, root[:, None] * Q, zeta)

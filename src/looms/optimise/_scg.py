@@ -67,12 +67,11 @@ def scg_step(state: ScgState, evaluate: Evaluate, low: Array, high: Array) -> Sc
     trial = evaluate(np.clip(point.theta + alpha * p, low, high))
     fall = point.value - trial.value
     comparison = 2.0 * delta * fall / slope**2 if np.isfinite(fall) else -1.0  # step 6
+    scaled_with = lam
     if comparison < 0.25:  # step 8
         lam += delta * (1.0 - max(comparison, -1e3)) / length
     if comparison < 0 or not fall > 0:
-        return replace(
-            state, curvature=delta, lam=max(lam, 4.0 * state.lam), lam_bar=lam, accepted=False
-        )
+        return replace(state, curvature=delta, lam=lam, lam_bar=scaled_with, accepted=False)
     if comparison >= 0.75:  # step 7
         lam *= 0.25
     return _advanced(state, trial, residual, slope, lam, low, high)
@@ -87,11 +86,13 @@ def _advanced(
     low: Array,
     high: Array,
 ) -> ScgState:
-    """Step 7: the next conjugate direction, restarted every p steps and when it does not descend."""
+    """Step 7: the next conjugate direction, restarted every p steps and if it does not descend."""
     new_residual = -free_gradient(trial.theta, _gradient(trial), low, high)
     n_accepted = state.n_accepted + 1
     beta = float(new_residual @ new_residual - new_residual @ residual) / slope
-    direction = new_residual + beta * state.direction
+    # Within the face of the box: a blocked component stays, none leads out.
+    direction = np.where(new_residual != 0, new_residual + beta * state.direction, 0.0)
+    direction = -free_gradient(trial.theta, -direction, low, high)
     if n_accepted % len(direction) == 0 or direction @ new_residual <= 0:
         direction = new_residual
     return ScgState(trial, direction, None, lam, 0.0, n_accepted, True)
@@ -110,4 +111,3 @@ def _curvature(point: Point, p: Array, evaluate: Evaluate, low: Array, high: Arr
 def _gradient(point: Point) -> Array:
     assert point.gradient is not None
     return point.gradient
-

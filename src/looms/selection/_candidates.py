@@ -107,9 +107,7 @@ def choose(
             watcher.candidate_begins(kernel, criterion)
             began = time.perf_counter()
             if objective is None:
-                objective = Objective(
-                    X, y, kernel=kernel, criterion=criterion, **objective_options
-                )
+                objective = Objective(X, y, kernel=kernel, criterion=criterion, **objective_options)
             else:
                 objective = objective.with_criterion(criterion)
             tuning, fit = tune(

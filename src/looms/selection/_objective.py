@@ -9,8 +9,15 @@ import numpy as np
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
 from looms.criteria import Criterion, Evaluation, as_criterion, reweighted
-from looms.kernels import GramBlocks, Hyperparameter, Kernel, as_kernel, contract_lower, gram_into
-from looms.kernels._base import as_matrix
+from looms.kernels import (
+    GramBlocks,
+    Hyperparameter,
+    Kernel,
+    as_kernel,
+    as_matrix,
+    contract_lower,
+    gram_into,
+)
 from looms.leave_one_out import LeaveOneOut
 from looms.lssvm import Fit, NotPositiveDefiniteError, Solution, solve_in_place
 from looms.optimise import Point
@@ -112,7 +119,7 @@ class Objective:
         self._work: Array | None = None
         self._scratch: Array | None = None
         with blas_threads(self.n_samples):
-            self._blocks = GramBlocks(self.X, opened.uses)
+            self._blocks = GramBlocks(self.X, opened.uses, self.sample_weight)
             self.kernel: Kernel = opened.started(self._blocks.samples)
             self._place_start()
         self.prior = HyperPrior(self.kernel.theta) if prior else None
@@ -143,9 +150,7 @@ class Objective:
             if not np.isfinite(evaluation.value):
                 return Point(theta, np.inf, np.inf)
             slope = self._chain(theta, solution, evaluation.slope) if gradient else None
-            point = Point(
-                theta, evaluation.value, evaluation.standard_error, slope, solution.fit
-            )
+            point = Point(theta, evaluation.value, evaluation.standard_error, slope, solution.fit)
             return self.penalised(point)
 
     def penalised(self, point: Point) -> Point:
@@ -231,10 +236,10 @@ class Objective:
             self._scratch = np.empty((self.n_samples, self.n_samples), order="F")
         G, slope_mu = solution.contract(slope, self._scratch)
         slopes = np.append(contract_lower(G, self.kernel_at(theta), self._blocks), slope_mu)
-        return _LN2 * np.exp2(theta) * slopes
+        return np.asarray(_LN2 * np.exp2(theta) * slopes)
 
     def _place_start(self) -> None:
-        """Start and box: the kernel's own, and a ridge in proportion to the spread of the samples."""
+        """Start and box: the kernel's own, and a ridge in proportion to the samples' spread."""
         K = self.gram(self.kernel)
         spread = feature_space_variance(K, self.fit_intercept)
         log_unit = np.log2(spread / self.n_samples)
@@ -268,7 +273,7 @@ def _mean_one(sample_weight: Any, n: int) -> Array:
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (n,) or not ((weight > 0) & np.isfinite(weight)).all():
         raise ValueError("sample_weight must hold one positive number a sample.")
-    return weight * (n / weight.sum())
+    return np.asarray(weight * (n / weight.sum()))
 
 
 def feature_space_variance(K: Array, centred: bool) -> float:

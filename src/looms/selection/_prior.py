@@ -9,8 +9,11 @@ import numpy as np
 from looms._typing import Array
 from looms.optimise import Point
 
-# ½ Σ θ̃² of one hyper-parameter one power of two away from the centre.
-_OFFSET = 0.5
+# How far, in powers of two, hyper-parameters may lie from the centre before the prior
+# counts for much. Mean test error of "ard" on 8 made problems of 20 features of which 5
+# matter, at n = 60, 100 and 400: 0.33, 0.25, 0.13 without prior, 0.31, 0.24, 0.12 with
+# this; 0.41, 0.31, 0.12 with a quarter of it, which holds to the centre.
+_SPREAD = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,12 +24,13 @@ class HyperPrior:
     Ω = ½ Σ_k (θ̃_k − centre_k)² to the criterion; integrating over the unknown ζ and over
     the unknown noise level of the criterion leaves, over n/2,
 
-        log J + (d / n) log(Ω + ½)
+        log J + (d / n) log(Ω + 2d)
 
-    Source: Cawley & Talbot (2007), JMLR 8, 841-861; [method.md §12]. Theirs has no ½
-    and falls to −∞ at the centre, which is then always the optimum; ½ is the scale of
-    a proper prior on ζ. Their centre is θ̃ = 0, which depends on the units of the
-    features; ours is the kernel's start, which does not.
+    Source: Cawley & Talbot (2007), JMLR 8, 841-861. Theirs has no 2d and falls to −∞ at
+    the centre, which is then always the optimum; 2d is the scale of a proper prior on ζ,
+    the Ω of hyper-parameters that all lie two powers of two from the centre. Their
+    centre is θ̃ = 0, which depends on the units of the features; ours is the kernel's
+    start, which does not.
 
     Attributes
     ----------
@@ -41,7 +45,9 @@ class HyperPrior:
         The standard error becomes that of log J.
         """
         away = point.theta[:-1] - self.centre
-        omega = 0.5 * float(away @ away) + _OFFSET
+        omega = 0.5 * (float(away @ away) + len(away) * _SPREAD**2)
+        if omega == 0:  # no hyper-parameter but μ
+            return point
         rate = len(away) / n_samples
         gradient = point.gradient
         if gradient is not None:

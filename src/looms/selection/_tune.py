@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -54,6 +54,11 @@ class Tuning:
         """Points of the searches on all samples, in the order of evaluation."""
         n = self.stages[-1][0]
         return tuple(p for size, search in self.stages if size == n for p in search.history)
+
+    @property
+    def n_iterations(self) -> int:
+        """Iterations of the last search."""
+        return self.stages[-1][1].n_iterations
 
     @property
     def n_evaluations(self) -> int:
@@ -131,7 +136,7 @@ def tune(
     return _tuning(objective, best, outcome, stages), best.best.model
 
 
-def _nested_subsets(objective: Objective, rng: np.random.RandomState) -> list[Array]:
+def _nested_subsets(objective: Objective, rng: np.random.RandomState) -> list[Any]:
     """Indices of growing subsamples, each in the next, classes in proportion."""
     n = objective.n_samples
     labelled = bool(np.isin(objective.y, (-1.0, 1.0)).all())
@@ -158,7 +163,7 @@ def stage_sizes(n_samples: int) -> list[int]:
     return sizes
 
 
-def _stratified_order(y: Array, rng: np.random.RandomState) -> Array:
+def _stratified_order(y: Array, rng: np.random.RandomState) -> Any:
     """A random order whose every beginning holds the classes in proportion, and all of them."""
     labels = np.unique(y.reshape(len(y), -1), axis=0, return_inverse=True)[1].ravel()
     rank = np.empty(len(y))

@@ -1,0 +1,61 @@
+"""Linear, polynomial and Boolean kernels against scikit-learn and their formulas."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel
+
+from looms.kernels import RBF, Boolean, Linear, Normalized, Polynomial, Samples
+
+RNG = np.random.default_rng(0)
+X, Z = RNG.standard_normal((9, 4)), RNG.standard_normal((5, 4))
+BINARY = (RNG.random((12, 7)) < 0.4).astype(float)
+
+
+def test_linear():
+    assert_allclose(Linear()(X, Z), linear_kernel(X, Z), rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 4, 5])
+def test_polynomial(degree):
+    theirs = polynomial_kernel(X, Z, degree=degree, gamma=1.0, coef0=0.7)
+    assert_allclose(Polynomial(degree, c=0.7)(X, Z), theirs, rtol=1e-12, atol=1e-14)
+
+
+def test_polynomial_by_hand():
+    assert Polynomial(3, c=1.0)(np.array([[1.0, 2.0]]), np.array([[3.0, -1.0]])) == 8.0
+
+
+@pytest.mark.parametrize("eta", [1e-9, 0.3, 1.0, 5.0])
+def test_boolean(eta):
+    assert_allclose(Boolean(eta)(X, Z), (1 + eta) ** (X @ Z.T), rtol=1e-13)
+
+
+def test_boolean_counts_conjunctions():
+    # At eta = 1: 2^(number of shared literals), the conjunctions true of both.
+    assert_allclose(Boolean(1.0)(BINARY), 2.0 ** (BINARY @ BINARY.T), rtol=1e-14)
+
+
+def test_normalised_boolean_on_binary_data_is_an_rbf():
+    # x·x' − (x·x + x'·x')/2 = −‖x − x'‖²/2, so its eta is ln(1 + eta) / 2.
+    eta = 0.8
+    assert_allclose(Normalized(Boolean(eta))(BINARY), RBF(np.log1p(eta) / 2)(BINARY), rtol=1e-13)
+
+
+@pytest.mark.parametrize("degree", [0, -1, 2.0, 2.5, "two", None])
+def test_degree_must_be_a_positive_integer(degree):
+    with pytest.raises(ValueError, match="Polynomial: degree must be a positive integer"):
+        Polynomial(degree, c=1.0)(X)
+
+
+def test_starts():
+    mean = np.square(X).sum(axis=1).mean()
+    assert_allclose(Polynomial().started(Samples(X)).c, mean, rtol=1e-14)
+    assert_allclose(Boolean().started(Samples(X)).eta, 1 / mean, rtol=1e-14)
+    assert Polynomial().started(Samples(np.zeros((3, 2)))).c == 1.0
+    assert Boolean().started(Samples(np.zeros((3, 2)))).eta == 1.0
+
+
+def test_degree_is_not_tuned():
+    assert [h.name for h in Polynomial(3, c=1.0).hyperparameters] == ["c"]
+    assert_array_equal(Polynomial(3, c=1.0).with_values([2.0])(X), Polynomial(3, c=2.0)(X))

@@ -1,0 +1,261 @@
+"""What holds for every kernel: one list of kernels drives all of it."""
+
+import tracemalloc
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from looms.kernels import (
+    ARD,
+    KERNEL_NAMES,
+    RBF,
+    Boolean,
+    Constant,
+    Function,
+    Linear,
+    Normalized,
+    Pairs,
+    Polynomial,
+    Product,
+    Samples,
+    Sum,
+    as_kernel,
+)
+
+N, D = 14, 4
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((N, D)) * np.array([1.0, 0.5, 2.0, 1.0])
+X[RNG.random((N, D)) < 0.4] = 0.0
+Z = RNG.standard_normal((5, D))
+
+
+def scaled_dot(A, B):
+    return np.asarray((A @ B.T).toarray() if sp.issparse(A) else A @ B.T) / 3.0
+
+
+KERNELS = {
+    "linear": Linear(),
+    "quadratic": Polynomial(2),
+    "cubic at 0.7": Polynomial(3, c=0.7),
+    "degree 1": Polynomial(1, c=2.0),
+    "boolean": Boolean(),
+    "boolean at 0.3": Boolean(0.3),
+    "rbf": RBF(),
+    "rbf at 0.2": RBF(0.2),
+    "rbf fixed": RBF(0.2, "fixed"),
+    "ard": ARD(),
+    "ard at a number": ARD(0.1),
+    "ard at etas": ARD([0.1, 0.2, 0.05, 0.3]),
+    "ard fixed": ARD([0.1, 0.2, 0.05, 0.3], "fixed"),
+    "constant": Constant(2.5),
+    "function": Function(scaled_dot),
+    "normalized linear": Normalized(Linear()),
+    "normalized quadratic": Normalized(Polynomial(2, c=0.5)),
+    "normalized boolean": Normalized(Boolean(0.4)),
+    "normalized rbf": Normalized(RBF(0.3)),
+    "normalized ard": Normalized(ARD(0.2)),
+    "normalized function": Normalized(Function(scaled_dot)),
+    "weighted sum": 0.5 * RBF(0.1) + 2.0 * Linear(),
+    "sum with a number": Boolean(0.2) + 1.5,
+    "product": RBF(0.1) * Polynomial(2, c=1.0),
+    "product with ard": ARD([0.1, 0.2, 0.05, 0.3]) * Linear(),
+    "square": Polynomial(2, c=0.3) * Polynomial(2, c=0.3),
+    "fixed part": RBF(0.1, "fixed") * Polynomial(3, c=1.0) + Constant(0.5, "fixed") * Boolean(0.3),
+    "all fixed": RBF(0.1, "fixed") + Constant(0.5, "fixed"),
+    "nested": Normalized(0.5 * RBF(0.1) * Linear() + Boolean(0.2)) * (ARD(0.1) + 1.0),
+    "normalized twice": Normalized(Normalized(Polynomial(2, c=0.5)) + Linear()),
+}
+each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
+
+
+@each_kernel
+def test_values_are_symmetric_and_positive_semidefinite(kernel):
+    K = kernel(X)
+    assert K.shape == (N, N)
+    assert K.dtype == np.float64
+    assert_allclose(K, K.T, rtol=1e-13, atol=1e-13 * np.abs(K).max())
+    assert np.linalg.eigvalsh(K).min() > -1e-12 * np.abs(K).max() * N
+
+
+@each_kernel
+def test_cross_values_are_blocks_of_the_whole(kernel):
+    kernel = kernel.started(Samples(X))
+    whole = kernel(np.vstack([Z, X]))
+    assert_allclose(kernel(Z, X), whole[:5, 5:], rtol=1e-11, atol=1e-12)
+    assert_allclose(kernel(X, Z), whole[5:, :5], rtol=1e-11, atol=1e-12)
+
+
+@each_kernel
+def test_diagonal(kernel):
+    assert_allclose(kernel.diag(X), np.diag(kernel(X)), rtol=1e-12, atol=1e-14)
+
+
+@each_kernel
+@pytest.mark.parametrize("sparse", [sp.csr_array, sp.csr_matrix, sp.csc_array])
+def test_sparse_samples_give_dense_values(kernel, sparse):
+    S, T, G = sparse(X), sparse(Z), RNG.standard_normal((N, N))
+    for ours, theirs in [
+        (kernel(S), kernel(X)),
+        (kernel(S, T), kernel(X, Z)),
+        (kernel.diag(S), kernel.diag(X)),
+        (kernel.contract(S, G), kernel.contract(X, G)),
+    ]:
+        assert type(ours) is np.ndarray
+        assert_allclose(ours, theirs, rtol=1e-10, atol=1e-11)
+
+
+@each_kernel
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_contraction_against_differences(kernel, symmetric, numerical_gradient):
+    kernel = kernel.started(Samples(X))
+    G = RNG.standard_normal((N, N))
+    if symmetric:
+        G = G + G.T
+    values = np.array([h.value for h in kernel.hyperparameters])
+    expected = numerical_gradient(
+        lambda v: np.sum(G * kernel.with_values(v)(X)), values, step=1e-3 * values
+    )
+    ours = kernel.contract(X, G)
+    assert ours.shape == values.shape
+    assert_allclose(ours, expected, rtol=1e-6, atol=1e-8 * np.abs(G * kernel(X)).sum())
+
+
+@each_kernel
+def test_contraction_of_a_rectangle_and_of_the_diagonal(kernel, numerical_gradient):
+    rows, cols = Samples(Z), Samples(X)
+    kernel = kernel.started(cols)
+    G, v = RNG.standard_normal((5, N)), RNG.standard_normal(N)
+    values = np.array([h.value for h in kernel.hyperparameters])
+    for function, ours in [
+        (
+            lambda k: np.sum(G * k.values(Pairs(rows, cols))),
+            kernel.values_gradient(Pairs(rows, cols), G),
+        ),
+        (lambda k: v @ k.self_values(cols), kernel.self_values_gradient(cols, v)),
+    ]:
+        expected = numerical_gradient(
+            lambda t, function=function: function(kernel.with_values(t)), values, 1e-3 * values
+        )
+        assert_allclose(ours, expected, rtol=1e-6, atol=1e-9)
+
+
+@each_kernel
+def test_theta_is_log2_and_goes_both_ways(kernel):
+    kernel = kernel.started(Samples(X))
+    values = [h.value for h in kernel.hyperparameters]
+    assert_allclose(kernel.theta, np.log2(values) if values else np.zeros(0), rtol=1e-15)
+    assert kernel.theta.dtype == np.float64
+    moved = kernel.with_theta(kernel.theta + np.arange(len(values)) - 1.0)
+    assert_allclose(moved.theta, kernel.theta + np.arange(len(values)) - 1.0, rtol=1e-14)
+    assert [h.name for h in moved.hyperparameters] == [h.name for h in kernel.hyperparameters]
+    assert_array_equal(kernel.theta, kernel.with_values(values).theta)  # itself unmoved
+    if values:
+        assert not np.allclose(moved(X), kernel(X))
+
+
+@each_kernel
+def test_clone_and_parameters_survive(kernel):
+    twin = clone(kernel)
+    assert twin is not kernel
+    assert repr(twin) == repr(kernel)
+    assert_array_equal(twin(X), kernel(X))
+
+
+@each_kernel
+def test_started_fills_in_once_and_changes_no_values(kernel):
+    before = repr(kernel)
+    started = kernel.started(Samples(X, centre=X.mean(axis=0)))
+    assert repr(kernel) == before
+    # Once started, other data no longer count.
+    assert_array_equal(started.started(Samples(Z)).theta, started.theta)
+    assert_array_equal(started(X), kernel(X))
+
+
+@each_kernel
+def test_read_only_and_unchanged_arguments(kernel, read_only):
+    A, B, G = read_only(X), read_only(Z), read_only(RNG.standard_normal((N, N)))
+    rows = Samples(A, centre=read_only(X.mean(axis=0)))
+    shared = Pairs(rows, rows)
+    kernel = kernel.started(rows)
+    for quantity in (shared.dot, shared.squared_distances, rows.square_norms):
+        quantity.flags.writeable = False
+    assert_array_equal(kernel.values(shared), kernel.values(shared))
+    kernel.values_gradient(shared, G)
+    kernel.self_values(rows)
+    kernel.self_values_gradient(rows, read_only(np.ones(N)))
+    assert_array_equal(kernel(A, B), kernel(X, Z))
+    assert_array_equal(kernel.contract(A, G), kernel.contract(X, G))
+
+
+@each_kernel
+def test_values_are_the_callers_own(kernel):
+    rows = Samples(X)
+    pairs = Pairs(rows, rows)
+    kernel = kernel.started(rows)
+    K, diagonal = kernel.values(pairs), kernel.self_values(rows)
+    expected = K.copy(), diagonal.copy()
+    K[...] = np.nan
+    diagonal[...] = np.nan
+    assert_array_equal(kernel.values(pairs), expected[0])
+    assert_array_equal(kernel.self_values(rows), expected[1])
+
+
+DEGENERATE = {
+    "constant feature": np.column_stack([X[:, 0], np.full(N, 3.0)]),
+    "constant features": np.full((6, 2), 3.0),
+    "duplicates": np.vstack([X[:4], X[:4], X[:4]]),
+    "one sample": X[1:2],
+    "one zero sample": np.zeros((1, 3)),
+    "all zero": np.zeros((5, 3)),
+    "a zero sample": np.vstack([np.zeros(D), X]),
+    "mostly one point": np.vstack([np.zeros((9, 2)), [[1.0, 2.0]]]),
+    "tiny": 1e-8 * X,
+    "huge": 1e8 * X,
+}
+
+
+@pytest.mark.parametrize(("name", "data"), list(product(KERNEL_NAMES[:-1], DEGENERATE)))
+def test_degenerate_samples(name, data):
+    samples = DEGENERATE[data]
+    kernel = as_kernel(name)
+    K = kernel(samples)
+    assert np.isfinite(K).all()
+    assert_allclose(kernel.diag(samples), np.diag(K), rtol=1e-12, atol=0)
+    gradient = kernel.contract(samples, np.ones_like(K))
+    assert np.isfinite(gradient).all()
+    started = kernel.started(Samples(samples))
+    assert all(h.value > 0 for h in started.hyperparameters)
+    S = sp.csr_array(samples)
+    assert_allclose(as_kernel(name)(S), K, rtol=1e-6, atol=1e-9 * np.abs(K).max())
+
+
+@pytest.mark.parametrize("name", ["rbf", "ard", "normalized_linear", "quadratic", "cubic"])
+def test_start_does_not_depend_on_the_unit_of_all_features(name):
+    kernel = as_kernel(name)
+    K, scaled = kernel(X), kernel(1e3 * X)
+    assert_allclose(scaled / np.abs(scaled).max(), K / np.abs(K).max(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_contraction_forms_no_tensor(convert):
+    n, d = 300, 60
+    samples = convert(np.random.default_rng(1).standard_normal((n, d)))
+    kernel = Normalized(ARD(0.01) + 1.0) * RBF(0.01)
+    G = np.ones((n, n))
+    assert kernel.contract(samples, G).shape == (d + 2,)
+    tracemalloc.start()
+    try:
+        kernel.contract(samples, G)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 16 * n * n * 8  # a tensor would take 60 matrices
+
+
+def test_composites_by_name_of_class():
+    assert isinstance(Linear() + Linear(), Sum)
+    assert isinstance(Linear() * Linear(), Product)

@@ -1,0 +1,52 @@
+"""Kernels by name."""
+
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+
+from looms.kernels import KERNEL_NAMES, RBF, Function, Normalized, Precomputed, as_kernel
+
+EXPECTED = {
+    "linear": "Linear()",
+    "quadratic": "Polynomial()",
+    "cubic": "Polynomial(degree=3)",
+    "boolean": "Boolean()",
+    "rbf": "RBF()",
+    "ard": "ARD()",
+}
+
+
+def test_names():
+    normalized = {f"normalized_{name}": f"Normalized(kernel={k})" for name, k in EXPECTED.items()}
+    all_names = {**EXPECTED, **normalized, "precomputed": "Precomputed()"}
+    assert {name: repr(as_kernel(name)) for name in KERNEL_NAMES} == all_names
+
+
+def test_each_call_makes_a_new_kernel():
+    assert as_kernel("rbf") is not as_kernel("rbf")
+
+
+def test_objects_stay():
+    kernel = Normalized(RBF(2.0))
+    assert as_kernel(kernel) is kernel
+    assert isinstance(as_kernel("precomputed"), Precomputed)
+
+
+def test_functions():
+    kernel = as_kernel(rbf_kernel)
+    assert isinstance(kernel, Function)
+    assert kernel.function is rbf_kernel
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["poly", "RBF", "", "normalized_", "normalized_precomputed", "normalized_normalized_rbf"],
+)
+def test_unknown_names_list_the_known(name):
+    with pytest.raises(ValueError, match=r"known are linear, quadratic, cubic, .*precomputed"):
+        as_kernel(name)
+
+
+@pytest.mark.parametrize("kernel", [RBF, None, 3.0, ["rbf"]])
+def test_anything_else_is_refused(kernel):
+    with pytest.raises(TypeError, match="A kernel is a name"):
+        as_kernel(kernel)

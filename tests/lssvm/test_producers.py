@@ -1,0 +1,269 @@
+"""Every producer of leave-one-out outputs against refitting, refitting against scikit-learn."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.kernel_ridge import KernelRidge
+
+from looms.kernels import RBF, Boolean, Linear, Normalized, Polynomial
+from looms.lssvm import (
+    NotPositiveDefiniteError,
+    cholesky,
+    decompose,
+    gauss_jordan_loo,
+    refit_loo,
+    solve,
+)
+
+N = 14
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((N, 3))
+X[3] = X[7]  # a duplicate
+
+
+def frozen(array):
+    array = np.array(array, dtype=np.float64)
+    array.flags.writeable = False
+    return array
+
+
+KERNELS = {
+    "rbf": frozen(RBF()(X)),
+    "linear": frozen(Linear()(X)),
+    "cubic": frozen(Polynomial(3)(X)),
+    "cosine": frozen(Normalized(Linear())(X)),
+    "sum": frozen((0.3 * RBF(2.0) + Boolean(0.2))(X)),
+    "zero": frozen(np.zeros((N, N))),
+}
+WEIGHTS = {
+    "unweighted": None,
+    "weighted": frozen(RNG.uniform(0.2, 3.0, N)),
+    "uneven": frozen(10.0 ** RNG.uniform(-2, 2, N)),
+}
+TARGETS = {
+    "one": frozen(RNG.standard_normal(N)),
+    "labels": frozen(np.where(X[:, 0] > 0, 1.0, -1.0)),
+    "column": frozen(RNG.standard_normal((N, 1))),
+    "three": frozen(RNG.standard_normal((N, 3))),
+}
+PRODUCERS = {
+    "solve": lambda K, y, mu, sample_weight=None, fit_intercept=True: (
+        solve(K, y, mu, sample_weight=sample_weight, fit_intercept=fit_intercept).loo
+    ),
+    "decompose": lambda K, y, mu, sample_weight=None, fit_intercept=True: decompose(
+        K, sample_weight=sample_weight
+    ).loo(y, mu, fit_intercept=fit_intercept),
+    "gauss_jordan_loo": gauss_jordan_loo,
+    "refit_loo": refit_loo,
+}
+each_producer = pytest.mark.parametrize("producer", PRODUCERS.values(), ids=PRODUCERS.keys())
+fast_producers = pytest.mark.parametrize("name", ["solve", "decompose", "gauss_jordan_loo"])
+intercepts = pytest.mark.parametrize("fit_intercept", [True, False])
+
+
+def assert_close(ours, theirs, rtol=1e-8):
+    """Equal to ``rtol`` of the largest; outputs y − r beside targets of one also have 1e-14."""
+    assert ours.shape == theirs.shape
+    assert_allclose(ours, theirs, rtol=rtol, atol=rtol * np.abs(theirs).max() + 1e-14)
+
+
+@fast_producers
+@pytest.mark.parametrize(("kernel", "weights", "targets"), list(product(KERNELS, WEIGHTS, TARGETS)))
+@intercepts
+def test_equals_refitting(name, kernel, weights, targets, fit_intercept):
+    K, weight, y = KERNELS[kernel], WEIGHTS[weights], TARGETS[targets]
+    mu = 0.02 * max(np.trace(K) / N, 0.1)
+    ours, theirs = (
+        PRODUCERS[producer](K, y, mu, sample_weight=weight, fit_intercept=fit_intercept)
+        for producer in (name, "refit_loo")
+    )
+    assert_close(ours.outputs, theirs.outputs)
+    assert_array_equal(ours.y, y)
+    assert_array_equal(ours.sample_weight, np.ones(N) if weight is None else weight)
+
+
+@fast_producers
+@pytest.mark.parametrize("mu", [1e-8, 1e-4, 1.0, 1e4, 1e8])
+@intercepts
+def test_large_and_small_mu(name, mu, fit_intercept):
+    K, y = KERNELS["rbf"], TARGETS["three"]
+    ours, theirs = (
+        PRODUCERS[producer](K, y, mu, fit_intercept=fit_intercept)
+        for producer in (name, "refit_loo")
+    )
+    # K / n has a largest eigenvalue of about one: as many digits go as mu is below it.
+    assert_close(ours.outputs, theirs.outputs, rtol=max(1e-8, 1e-14 / mu))
+
+
+def test_limits_of_mu():
+    y = TARGETS["one"]
+    mean_of_the_others = (y.sum() - y) / (N - 1)
+    stiff = solve(KERNELS["rbf"], y, 1e10).loo.outputs
+    assert_allclose(stiff, mean_of_the_others, rtol=1e-6)
+    nothing = solve(KERNELS["rbf"], y, 1e10, fit_intercept=False).loo.outputs
+    assert_allclose(nothing, np.zeros(N), atol=1e-9)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("targets", ["one", "three"])
+@pytest.mark.parametrize("kernel", ["rbf", "cubic"])
+def test_refitting_is_scikit_learns_kernel_ridge(kernel, weights, targets):
+    # KernelRidge minimises Σ ζ (y − f)² + alpha ‖w‖²: alpha = n mu at the full n.
+    K, weight, y, mu = KERNELS[kernel], WEIGHTS[weights], TARGETS[targets], 0.05
+    theirs = np.empty_like(y)
+    for i in range(N):
+        rest = np.delete(np.arange(N), i)
+        ridge = KernelRidge(alpha=N * mu, kernel="precomputed")
+        ridge.fit(K[np.ix_(rest, rest)], y[rest], None if weight is None else weight[rest])
+        theirs[i] = ridge.predict(K[i : i + 1, rest])[0]
+    ours = refit_loo(K, y, mu, sample_weight=weight, fit_intercept=False)
+    assert_close(ours.outputs, theirs, rtol=1e-9)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_refitting_with_intercept_is_a_flat_direction(weights):
+    """A constant kernel of 10⁷ is an intercept that is hardly penalised."""
+    K, weight, y, mu = KERNELS["rbf"], WEIGHTS[weights], TARGETS["one"], 0.05
+    ours = refit_loo(K, y, mu, sample_weight=weight)
+    theirs = refit_loo(K + 1e7, y, mu, sample_weight=weight, fit_intercept=False)
+    assert_close(ours.outputs, theirs.outputs, rtol=1e-4)
+
+
+@each_producer
+def test_by_hand(producer):
+    # K = 0 predicts the mean of the others; weighted, their weighted mean.
+    assert_allclose(
+        producer(np.zeros((3, 3)), np.array([1.0, 2.0, 6.0]), 1.0).outputs, [4, 3.5, 1.5]
+    )
+    weight = np.array([1.0, 3.0, 2.0])
+    outputs = producer(
+        np.zeros((3, 3)), np.array([1.0, 2.0, 6.0]), 1.0, sample_weight=weight
+    ).outputs
+    assert_allclose(outputs, [(6 + 12) / 5, (1 + 12) / 3, (1 + 6) / 4], rtol=1e-13)
+    # Without an intercept, two samples: f(x_i) = K_ij y_j / (K_jj + 2 mu).
+    K = np.array([[2.0, 1.0], [1.0, 3.0]])
+    outputs = producer(K, np.array([4.0, 12.0]), 0.5, fit_intercept=False).outputs
+    assert_allclose(outputs, [12 / 4, 4 / 3], rtol=1e-13)
+
+
+@each_producer
+@intercepts
+def test_an_indefinite_kernel_that_the_ridge_makes_definite(producer, fit_intercept):
+    K = KERNELS["linear"] - 0.5 * np.eye(N)
+    y = TARGETS["one"]
+    ours = producer(K, y, 0.3, fit_intercept=fit_intercept)
+    theirs = refit_loo(K, y, 0.3, fit_intercept=fit_intercept)
+    assert_close(ours.outputs, theirs.outputs)
+
+
+@pytest.mark.parametrize("name", ["solve", "decompose"])
+@intercepts
+def test_indefinite_system_advises(name, fit_intercept):
+    K = KERNELS["linear"] - 0.5 * np.eye(N)
+    with pytest.raises(NotPositiveDefiniteError, match=r"mu = 0.001. Use a larger mu") as raised:
+        PRODUCERS[name](K, TARGETS["one"], 0.001, fit_intercept=fit_intercept)
+    assert raised.value.mu == 0.001
+    assert isinstance(raised.value, np.linalg.LinAlgError)
+
+
+@pytest.mark.parametrize("name", ["solve", "decompose"])
+def test_mu_lost_in_rounding_advises(name):
+    with pytest.raises(NotPositiveDefiniteError, match="larger mu"):
+        PRODUCERS[name](np.ones((3, 3)), np.array([1.0, 2.0, 3.0]), 1e-20)
+
+
+EYE, ONES = np.eye(3), np.ones(3)
+TILTED = np.array([[1.0, 0.5, 0.0], [0.4, 1.0, 0.0], [0.0, 0.0, 1.0]])
+
+
+@each_producer
+@intercepts
+@pytest.mark.parametrize(
+    ("K", "y", "mu", "weight", "message"),
+    [
+        (EYE[:2], ONES, 1, None, r"K must be a square matrix, but has shape \(2, 3\)"),
+        (ONES, ONES, 1, None, r"K must be a square matrix, but has shape \(3,\)"),
+        (EYE, np.ones(4), 1, None, r"y has shape \(4,\) and K has shape \(3, 3\)"),
+        (EYE, np.ones((3, 0)), 1, None, r"y has shape \(3, 0\) and K"),
+        (EYE, np.ones((3, 1, 1)), 1, None, r"y has shape \(3, 1, 1\) and K"),
+        (EYE, ONES, 1, np.ones(2), "sample_weight must have one entry per row"),
+        (EYE, ONES, 1, np.ones((3, 1)), "sample_weight must have one entry per row"),
+        (
+            EYE,
+            ONES,
+            1,
+            np.array([1.0, 0, 1]),
+            "sample_weight must be positive, but its minimum is 0",
+        ),
+        (EYE, ONES, 1, np.array([1.0, -1, 1]), "must be positive, but its minimum is -1"),
+        (EYE, ONES, 0, None, "mu must be positive and finite, but is 0"),
+        (EYE, ONES, -0.1, None, "mu must be positive and finite, but is -0.1"),
+        (EYE, ONES, np.inf, None, "mu must be positive and finite, but is inf"),
+        (EYE, ONES, np.nan, None, "mu must be positive and finite, but is nan"),
+        (EYE * np.nan, ONES, 1, None, "K must be finite"),
+        (EYE, ONES * np.inf, 1, None, "y must be finite"),
+        (EYE, ONES, 1, np.array([1, np.nan, 1]), "sample_weight must be finite"),
+        (EYE[:1, :1], ONES[:1], 1, None, "needs two samples or more"),
+    ],
+)
+def test_bad_input_is_refused(producer, K, y, mu, weight, message, fit_intercept):
+    with pytest.raises(ValueError, match=message):
+        producer(K, y, mu, sample_weight=weight, fit_intercept=fit_intercept)
+
+
+@pytest.mark.parametrize("producer", [solve, refit_loo, gauss_jordan_loo])
+def test_asymmetry_is_refused(producer):
+    with pytest.raises(ValueError, match=r"symmetric, but K and its transpose differ by 0.0999"):
+        producer(TILTED, ONES, 1)
+
+
+def test_decompose_reads_the_lower_triangle():
+    for garbage in (np.nan, np.inf, 1e308):
+        lower = np.where(np.tri(N), KERNELS["rbf"], garbage)
+        for K in (lower, np.asfortranarray(lower)):
+            ours = decompose(K, sample_weight=WEIGHTS["uneven"]).loo(TARGETS["one"], 0.1)
+            theirs = decompose(KERNELS["rbf"], sample_weight=WEIGHTS["uneven"])
+            assert_close(ours.outputs, theirs.loo(TARGETS["one"], 0.1).outputs)
+
+
+@each_producer
+def test_lists_are_arrays(producer):
+    ours = producer([[2, 1], [1, 3]], [4, 12], 1, sample_weight=[1, 2], fit_intercept=False)
+    assert_allclose(ours.outputs, [12 / 4, 4 / 4], rtol=1e-13)
+
+
+@each_producer
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_inputs_are_not_changed(producer, order):
+    K, y, weight = (
+        np.array(a, order=order) for a in (KERNELS["rbf"], TARGETS["three"], WEIGHTS["weighted"])
+    )
+    producer(K, y, 0.1, sample_weight=weight)
+    assert_array_equal(K, KERNELS["rbf"])
+    assert_array_equal(y, TARGETS["three"])
+    assert_array_equal(weight, WEIGHTS["weighted"])
+
+
+def test_one_decomposition_serves_many_mu():
+    K, y = KERNELS["rbf"], TARGETS["three"]
+    spectrum = decompose(K)
+    for mu in (1e-3, 0.1, 10.0):
+        assert_close(spectrum.loo(y, mu).outputs, solve(K, y, mu).loo.outputs)
+        alone = spectrum.loo(y[:, 0], mu, fit_intercept=False)
+        assert_close(alone.outputs, solve(K, y[:, 0], mu, fit_intercept=False).loo.outputs)
+
+
+@pytest.mark.parametrize("block", [1, 3, 7, 13, 14, 15])
+def test_sizes_around_the_block(block, monkeypatch):
+    K, y, weight = KERNELS["sum"], TARGETS["three"], WEIGHTS["weighted"]
+    slope = RNG.standard_normal((N, 3))
+    whole = solve(K, y, 0.1, sample_weight=weight)
+    G, slope_mu = whole.contract(slope)
+    monkeypatch.setattr(cholesky, "_BLOCK", block)
+    parts = solve(K, y, 0.1, sample_weight=weight)
+    assert_close(parts.loo.outputs, whole.loo.outputs, rtol=1e-12)
+    G_parts, slope_mu_parts = parts.contract(slope)
+    assert_close(np.tril(G_parts), np.tril(G), rtol=1e-12)
+    assert_allclose(slope_mu_parts, slope_mu, rtol=1e-12)

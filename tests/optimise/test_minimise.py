@@ -1,0 +1,307 @@
+"""Every optimiser on functions whose minimum is known."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import lsq_linear
+
+from looms.optimise import OPTIMIZERS, Outcome, Point, minimise
+
+each_optimizer = pytest.mark.parametrize("optimizer", OPTIMIZERS)
+by_gradient = pytest.mark.parametrize("optimizer", ["lbfgs", "scg"])
+FREE = np.array([-np.inf, np.inf])
+# A small standard error makes the search go on to the minimum itself.
+PRECISE = 1e-7
+
+
+class Counted:
+    """A function that keeps its own record of where it was called."""
+
+    def __init__(self, value, gradient, standard_error=PRECISE):
+        self.value, self.gradient, self.standard_error = value, gradient, standard_error
+        self.thetas = []
+
+    def __call__(self, theta, *, gradient=True):
+        self.thetas.append(theta.copy())
+        value = float(self.value(theta))
+        if not np.isfinite(value):
+            return Point(theta, value, np.inf)
+        return Point(theta, value, self.standard_error, self.gradient(theta) if gradient else None)
+
+
+def quadratic(p, condition=100.0, seed=0, **options):
+    """½ (θ − c)ᵀ A (θ − c) + 1, its A and its minimum c."""
+    rng = np.random.default_rng(seed)
+    Q, _ = np.linalg.qr(rng.standard_normal((p, p)))
+    A = Q * np.geomspace(1.0, condition, p) @ Q.T
+    centre = rng.standard_normal(p)
+    function = Counted(
+        lambda t: 0.5 * (t - centre) @ A @ (t - centre) + 1.0,
+        lambda t: A @ (t - centre),
+        **options,
+    )
+    return function, A, centre
+
+
+def rosenbrock(**options):
+    return Counted(
+        lambda t: 100 * (t[1] - t[0] ** 2) ** 2 + (1 - t[0]) ** 2,
+        lambda t: np.array(
+            [
+                -400 * t[0] * (t[1] - t[0] ** 2) - 2 * (1 - t[0]),
+                200 * (t[1] - t[0] ** 2),
+            ]
+        ),
+        **options,
+    )
+
+
+def box(p, low=-10.0, high=10.0):
+    return np.tile([low, high], (p, 1))
+
+
+@each_optimizer
+@pytest.mark.parametrize("p", [1, 2, 4])
+def test_quadratic(optimizer, p):
+    function, _, centre = quadratic(p, condition=10.0)
+    search = minimise(function, centre + 2.0, box(p), optimizer=optimizer, max_iter=1000)
+    assert_allclose(search.best.theta, centre, atol=1e-3)
+    assert search.outcome in (Outcome.WITHIN_NOISE, Outcome.CONVERGED)
+
+
+@each_optimizer
+def test_rosenbrock(optimizer):
+    search = minimise(
+        rosenbrock(), np.array([-1.2, 1.0]), box(2), optimizer=optimizer, max_iter=1000
+    )
+    assert_allclose(search.best.theta, [1.0, 1.0], atol=1e-3)
+    assert search.best.value < 1e-6
+
+
+@each_optimizer
+def test_without_bounds(optimizer):
+    function, _, centre = quadratic(3, condition=10.0)
+    bounds = np.tile(FREE, (3, 1))
+    search = minimise(function, np.zeros(3), bounds, optimizer=optimizer, max_iter=1000)
+    assert_allclose(search.best.theta, centre, atol=1e-3)
+
+
+@by_gradient
+@pytest.mark.parametrize("seed", range(6))
+def test_bounds_hold_and_their_minimum_is_found(optimizer, seed):
+    p = 4
+    function, A, centre = quadratic(p, condition=30.0, seed=seed)
+    bounds = box(p, -0.3, 0.4)
+    search = minimise(function, np.zeros(p), bounds, optimizer=optimizer, max_iter=500)
+    root = np.linalg.cholesky(A).T
+    expected = lsq_linear(root, root @ centre, (-0.3, 0.4), tol=1e-14).x
+    thetas = np.array([point.theta for point in search.history])
+    assert thetas.min() >= -0.3
+    assert thetas.max() <= 0.4
+    assert_allclose(search.best.theta, expected, atol=1e-4)
+
+
+@each_optimizer
+def test_minimum_in_a_corner(optimizer):
+    target = np.array([5.0, -5.0])
+    function = Counted(lambda t: np.sum((t - target) ** 2), lambda t: 2 * (t - target))
+    bounds = np.array([[-1.0, 2.0], [-0.5, 3.0]])
+    search = minimise(function, np.zeros(2), bounds, optimizer=optimizer, max_iter=500)
+    thetas = np.array(function.thetas)
+    assert (thetas >= bounds[:, 0]).all()
+    assert (thetas <= bounds[:, 1]).all()
+    assert_allclose(search.best.theta, [2.0, -0.5], atol=1e-3)
+
+
+@each_optimizer
+def test_start_outside_is_moved_into_the_box(optimizer):
+    function, _, _ = quadratic(2)
+    minimise(function, np.array([50.0, -50.0]), box(2, -1.0, 1.0), optimizer=optimizer, max_iter=3)
+    assert_array_equal(function.thetas[0], [1.0, -1.0])
+    assert np.abs(function.thetas).max() <= 1.0
+
+
+@each_optimizer
+def test_side_of_no_width_is_held(optimizer):
+    function, _, _centre = quadratic(2, condition=2.0)
+    bounds = np.array([[0.5, 0.5], [-10.0, 10.0]])
+    search = minimise(function, np.zeros(2), bounds, optimizer=optimizer, max_iter=300)
+    assert (np.array(function.thetas)[:, 0] == 0.5).all()
+    assert search.best.value < function.value(np.array([0.5, 0.0]))
+
+
+def walled(value, gradient, forbidden):
+    return Counted(lambda t: np.inf if forbidden(t) else value(t), gradient)
+
+
+@each_optimizer
+def test_infinite_region_beyond_the_minimum_is_stepped_over(optimizer):
+    # The first steps of all three run into it.
+    function = walled(
+        lambda t: np.sum((t - 1.0) ** 2), lambda t: 2 * (t - 1.0), lambda t: t.max() > 1.2
+    )
+    search = minimise(function, np.array([-3.0, 0.9]), box(2), optimizer=optimizer, max_iter=300)
+    assert_allclose(search.best.theta, [1.0, 1.0], atol=1e-2)
+    assert search.n_failures == sum(not np.isfinite(p.value) for p in search.history)
+
+
+@each_optimizer
+def test_minimum_behind_an_infinite_region_is_approached(optimizer):
+    function = walled(
+        lambda t: np.sum((t - 3.0) ** 2), lambda t: 2 * (t - 3.0), lambda t: t[0] + t[1] > 2.0
+    )
+    search = minimise(function, np.zeros(2), box(2), optimizer=optimizer, max_iter=300)
+    assert search.n_failures > 0
+    assert search.best.value < 18.0 - 2.0
+    assert search.best.theta.sum() <= 2.0
+
+
+@each_optimizer
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_start_that_cannot_be_evaluated(optimizer, value):
+    function = Counted(lambda t: value, lambda t: np.zeros_like(t))
+    search = minimise(function, np.ones(2), box(2), optimizer=optimizer)
+    assert search.outcome is Outcome.NEVER_EVALUATED
+    assert search.n_evaluations == search.n_failures == len(function.thetas) == 1
+    assert search.n_iterations == 0
+    assert_array_equal(search.best.theta, np.ones(2))
+
+
+@each_optimizer
+@pytest.mark.parametrize("max_iter", [1, 2, 5])
+def test_max_iter(optimizer, max_iter):
+    search = minimise(
+        rosenbrock(), np.array([-1.2, 1.0]), box(2), optimizer=optimizer, max_iter=max_iter
+    )
+    assert search.outcome is Outcome.MAX_ITER
+    assert search.n_iterations == max_iter
+
+
+@each_optimizer
+def test_no_iterations_evaluate_the_start(optimizer):
+    function = rosenbrock()
+    search = minimise(function, np.array([-1.2, 1.0]), box(2), optimizer=optimizer, max_iter=0)
+    assert search.outcome is Outcome.MAX_ITER
+    assert len(function.thetas) == search.n_evaluations == 1
+    assert search.n_iterations == 0
+    assert_array_equal(search.best.theta, [-1.2, 1.0])
+
+
+@each_optimizer
+def test_callback_sees_every_iteration_and_stops(optimizer):
+    seen = []
+
+    def callback(iteration, best):
+        seen.append((iteration, best.value))
+        return iteration == 4
+
+    search = minimise(
+        rosenbrock(), np.array([-1.2, 1.0]), box(2), optimizer=optimizer, callback=callback
+    )
+    assert search.outcome is Outcome.CALLBACK
+    assert [iteration for iteration, _ in seen] == [1, 2, 3, 4]
+    values = [value for _, value in seen]
+    assert values == sorted(values, reverse=True)
+    assert search.n_iterations == 4
+    assert search.best.value == values[-1]
+
+
+@each_optimizer
+def test_callback_that_returns_nothing_changes_nothing(optimizer):
+    start = np.array([-1.2, 1.0])
+    silent = minimise(rosenbrock(), start, box(2), optimizer=optimizer, max_iter=20)
+    watched = minimise(
+        rosenbrock(), start, box(2), optimizer=optimizer, max_iter=20, callback=lambda *_: None
+    )
+    assert_array_equal(watched.best.theta, silent.best.theta)
+    assert watched.n_evaluations == silent.n_evaluations
+
+
+@each_optimizer
+def test_noise_ends_the_search(optimizer):
+    start = np.array([-1.2, 1.0])
+    noisy = minimise(rosenbrock(standard_error=100.0), start, box(2), optimizer=optimizer)
+    precise = minimise(rosenbrock(), start, box(2), optimizer=optimizer, max_iter=1000)
+    assert noisy.outcome is Outcome.WITHIN_NOISE
+    assert noisy.n_evaluations < precise.n_evaluations
+    assert noisy.best.value <= 24.2
+
+
+@each_optimizer
+def test_tolerance_matters(optimizer):
+    start = np.array([-1.2, 1.0])
+    counts = [
+        minimise(
+            rosenbrock(standard_error=1.0), start, box(2), optimizer=optimizer, tolerance=tolerance
+        ).n_evaluations
+        for tolerance in (1e-6, 2.0)
+    ]
+    assert counts[0] > counts[1]
+
+
+@each_optimizer
+@pytest.mark.parametrize("seed", range(5))
+def test_history_is_complete_and_best_is_its_best(optimizer, seed):
+    rng = np.random.default_rng(seed)
+    waves, phases = 3 * rng.standard_normal((3, 2)), rng.uniform(0, 6, 3)
+    function = Counted(
+        lambda t: np.sin(waves @ t + phases).sum(), lambda t: np.cos(waves @ t + phases) @ waves
+    )
+    search = minimise(function, rng.standard_normal(2), box(2), optimizer=optimizer, max_iter=30)
+    assert_array_equal([point.theta for point in search.history], function.thetas)
+    assert search.n_evaluations == len(function.thetas)
+    values = [point.value for point in search.history]
+    assert_array_equal(values, [function.value(theta) for theta in function.thetas])
+    assert search.best.value == min(values)
+    assert search.best.value <= values[0]
+    assert all(point.gradient is None for point in search.history)
+
+
+@each_optimizer
+@pytest.mark.parametrize("scale", [1e-8, 1e6])
+def test_units_of_the_function_do_not_matter(optimizer, scale):
+    def scaled(factor):
+        base = rosenbrock()
+        return Counted(
+            lambda t: factor * base.value(t),
+            lambda t: factor * base.gradient(t),
+            factor * 1e-4,
+        )
+
+    ours, theirs = (
+        minimise(scaled(f), np.array([-1.2, 1.0]), box(2), optimizer=optimizer, max_iter=25)
+        for f in (1.0, scale)
+    )
+    assert ours.outcome == theirs.outcome
+    assert ours.n_evaluations == theirs.n_evaluations
+    assert_allclose(ours.best.theta, theirs.best.theta, rtol=1e-6)
+
+
+@each_optimizer
+def test_gradient_is_asked_for_only_where_it_is_used(optimizer):
+    asked = []
+
+    def function(theta, *, gradient=True):
+        asked.append(gradient)
+        return Point(theta, float(theta @ theta), 1e-4, 2 * theta if gradient else None)
+
+    minimise(function, np.ones(2), box(2), optimizer=optimizer, max_iter=10)
+    assert set(asked) == {optimizer != "nelder-mead"}
+
+
+@each_optimizer
+def test_arguments_are_not_changed(optimizer, read_only):
+    function, _, _ = quadratic(2)
+    start, bounds = read_only([5.0, 5.0]), read_only(box(2, -1.0, 1.0))
+    minimise(function, start, bounds, optimizer=optimizer, max_iter=5)
+    assert_array_equal(start, [5.0, 5.0])
+
+
+def test_unknown_optimizer_lists_the_known():
+    with pytest.raises(ValueError, match="Unknown optimizer 'adam'; known are lbfgs, scg, nelder"):
+        minimise(rosenbrock(), np.zeros(2), box(2), optimizer="adam")
+
+
+def test_outcomes_advise():
+    for outcome in Outcome:
+        assert len(outcome.value) > 15

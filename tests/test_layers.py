@@ -1,0 +1,151 @@
+"""Imports go one way: a module knows only modules on lower floors, and the core only numerics."""
+
+import ast
+import sys
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+import looms
+
+ROOT = Path(looms.__file__).parent
+
+#: From the ground up; rooms of one floor do not know each other. Rooms may be missing.
+FLOORS = [
+    {"_typing", "_threads"},
+    {"kernels", "leave_one_out"},
+    {"criteria", "lssvm"},
+    {"optimise"},
+    {"selection"},
+    {"threshold"},
+    {"estimators"},
+    {"tables", "datasets", "model_files"},
+    {"cli"},
+]
+FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+CORE = set(chain(*FLOORS[: FLOOR_OF["estimators"]]))
+CORE_MAY_IMPORT = {"numpy", "scipy", "threadpoolctl"}
+NOT_IN_THE_CORE = {"print", "open", "input", "exec", "eval"}
+
+
+def path_of(module):
+    return ".".join(("looms", *module.relative_to(ROOT).with_suffix("").parts))
+
+
+def room_of(module):
+    """The room a dotted name or a file belongs to; the package itself is none."""
+    name = path_of(module) if isinstance(module, Path) else module
+    parts = name.removesuffix(".__init__").split(".")
+    return parts[1] if len(parts) > 1 else None
+
+
+MODULES = sorted(ROOT.rglob("*.py"))
+each_module = pytest.mark.parametrize("module", MODULES, ids=path_of)
+
+
+def imports_of(source, package):
+    """Dotted names of what the source imports, and whether it does so inside a function."""
+    tree = ast.parse(source)
+    late = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for node in ast.walk(function)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, id(node) in late
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1]
+            base = ".".join([*(above if node.level else []), *filter(None, [node.module])])
+            for alias in node.names:
+                yield f"{base}.{alias.name}", id(node) in late
+
+
+def imports_of_module(module):
+    package = path_of(module).rpartition(".")[0]
+    return list(imports_of(module.read_text(encoding="utf-8"), package))
+
+
+def up_or_across(room, imported):
+    """Whether a module of ``room`` may not import the dotted name ``imported``."""
+    if imported.split(".")[0] != "looms" or room is None:
+        return False
+    other = room_of(imported)
+    if other == room:
+        return False
+    if other not in FLOOR_OF:  # a name of the package itself, which is made of the estimators
+        return FLOOR_OF[room] <= FLOOR_OF["estimators"]
+    return FLOOR_OF[other] >= FLOOR_OF[room]
+
+
+@each_module
+def test_every_room_has_a_floor(module):
+    assert room_of(module) in {None, "__init__", "__main__", *FLOOR_OF}
+
+
+@each_module
+def test_imports_go_down(module):
+    room = room_of(module)
+    if room in ("__init__", "__main__"):  # these open the house, nobody may need them
+        return
+    assert [name for name, _ in imports_of_module(module) if up_or_across(room, name)] == []
+
+
+@each_module
+def test_the_core_imports_only_numerics(module):
+    if room_of(module) not in CORE:
+        return
+    foreign = [
+        name
+        for name, _ in imports_of_module(module)
+        if name.split(".")[0] not in {"looms", *CORE_MAY_IMPORT, *sys.stdlib_module_names}
+        and not name.startswith("sklearn.base.")
+    ]
+    assert foreign == []
+
+
+@each_module
+def test_the_core_imports_its_own_at_the_top(module):
+    if room_of(module) not in CORE:
+        return
+    late = [name for name, late in imports_of_module(module) if late and name.startswith("looms")]
+    assert late == []
+
+
+@each_module
+def test_the_core_neither_prints_nor_reads_nor_logs(module):
+    if room_of(module) not in CORE:
+        return
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    called = {
+        node.func.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert called & NOT_IN_THE_CORE == set()
+    imported = {name.split(".")[0] for name, _ in imports_of_module(module)}
+    assert imported & {"logging", "warnings"} <= {"warnings"}
+
+
+def test_the_rules_see_what_they_forbid():
+    source = "import logging\nfrom ..selection import _tune\ndef f():\n    import looms.cli.run\n"
+    found = list(imports_of(source, "looms.kernels"))
+    assert found == [
+        ("logging", False),
+        ("looms.selection._tune", False),
+        ("looms.cli.run", True),
+    ]
+    assert up_or_across("kernels", "looms.selection._tune")
+    assert up_or_across("kernels", "looms.leave_one_out.LeaveOneOut")
+    assert up_or_across("kernels", "looms.LeaveOneOut")
+    assert not up_or_across("cli", "looms.LeaveOneOut")
+    assert not up_or_across("kernels", "looms.kernels._base")
+    assert not up_or_across("selection", "looms.criteria.PRESS")
+
+
+def test_modules_are_found():
+    rooms = {room_of(module) for module in MODULES}
+    assert {"kernels", "lssvm", "criteria", "optimise", "selection"} <= rooms
