@@ -6,9 +6,11 @@ import json
 import operator
 import os
 import pickle
+import subprocess
 import sys
 import warnings
 import zipfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -23,7 +25,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from looms import LeaveOneOut
+import looms
+from looms import LeaveOneOut, LSSVMRegressorCV
 from looms.kernels import RBF, Linear, as_kernel
 from looms.model_files import ModelFileError, load_model, save_model
 from looms.optimise import Outcome, Point, Search
@@ -77,6 +80,25 @@ def test_round_trip_of_a_table_preprocessor(tmp_path):
     loaded = load_model(tmp_path / "m.skops").model
     np.testing.assert_array_equal(loaded.transform(frame), transformer.transform(frame))
     assert (tmp_path / "m.skops").stat().st_size < 20_000
+
+
+def test_a_fresh_process_reads_it(tmp_path):
+    """Nothing but the module is imported; the types in the file must be known all the same."""
+    frame = pd.DataFrame({"a": [1.0, 2, 3, 5], "b": ["x", "x", "y", "z"]})
+    model = make_pipeline(table_preprocessor(frame), LSSVMRegressorCV()).fit(frame, [1, 2, 3, 4])
+    save_model(tmp_path / "m.skops", model, {})
+    code = (
+        "import sys; from looms.model_files import load_model; print(load_model(sys.argv[1]).model)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(looms.__file__).parents[1])}
+    result = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "m.skops"],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert result.stderr == ""
+    assert "LSSVMRegressorCV" in result.stdout
 
 
 def test_saving_replaces_the_file_and_leaves_nothing_beside(tmp_path):

@@ -22,6 +22,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
+# Only types of modules that are imported pass; these two bring all that models are made of.
+import looms.estimators
+import looms.tables  # noqa: F401
 from looms import __version__
 from looms._files import write_whole
 from looms._optional import require
