@@ -45,8 +45,10 @@ def demo(
         saved = SavedModel(fitted.model, fitted.metadata)
         show_figures(
             {
-                "leave-one-out": loo_figures(machine.loo_, "classification", machine.threshold_),
-                "test half": scored(saved, test).figures,
+                f"leave-one-out, {len(y_train)} rows": loo_figures(
+                    machine.loo_, "classification", machine.threshold_
+                ),
+                f"the other half, {len(y_test)} rows": scored(saved, test).figures,
             }
         )
         out.print(
