@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
+from pathlib import Path
 
 from threadpoolctl import ThreadpoolController
 
@@ -33,10 +34,20 @@ def blas_threads(n_samples: int) -> Iterator[None]:
     """
     controller = _controller()
     if n_samples >= _SMALL:
-        libraries = [info["filepath"] for info in controller.info()]
-        idle = [path for path in libraries if "scipy" not in path] if len(libraries) > 1 else []
-        controller = controller.select(filepath=idle)
+        paths = [info["filepath"] for info in controller.info()]
+        idle = [path for path in paths if not _is_scipys(path)]
+        # A BLAS that SciPy shares with others, as conda's, is the only one there is.
+        controller = controller.select(filepath=idle if len(idle) < len(paths) else [])
     with ExitStack() as stack:
         if len(controller):
             stack.enter_context(controller.limit(limits=1))
         yield
+
+
+def _is_scipys(path: str) -> bool:
+    """Whether a library came in SciPy's wheel: in ``scipy.libs``, on macOS in ``scipy/.dylibs``.
+
+    The name of the file does not tell: NumPy's own is ``libscipy_openblas64_`` too.
+    """
+    folder = Path(path).parent
+    return "scipy" in (folder.name.removesuffix(".libs"), folder.parent.name)

@@ -42,7 +42,8 @@ def balanced_error_threshold(loo: LeaveOneOut) -> tuple[float, float]:
     """
     if loo.y.ndim != 1:
         raise ValueError("A threshold needs two classes; for more, the largest output decides.")
-    order = np.argsort(loo.outputs, kind="stable")
+    seen = np.flatnonzero(loo.sample_weight > 0)  # the others must not place the cuts
+    order = seen[np.argsort(loo.outputs[seen], kind="stable")]
     f, weight, positive = loo.outputs[order], loo.sample_weight[order], loo.y[order] > 0
     mass_positive, mass_negative = weight[positive].sum(), weight[~positive].sum()
     if not (mass_positive > 0 and mass_negative > 0):

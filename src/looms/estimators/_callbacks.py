@@ -32,7 +32,8 @@ class CallbackWatcher:
     """Passes the course of a selection on to the callbacks of an estimator.
 
     One task a candidate, in it one task an iteration of the optimiser. A callback that
-    asks to stop ends the search of the current candidate.
+    asks to stop at the end of an iteration ends the search of that candidate; at the end
+    of a candidate, no further one is tried.
     """
 
     def __init__(self, estimator: Any, X: Any, y: Any, n_candidates: int) -> None:
@@ -56,9 +57,10 @@ class CallbackWatcher:
         task.call_on_fit_task_begin(**self._data)
         return bool(task.call_on_fit_task_end(**self._data))
 
-    def candidate_ends(self, candidate: Candidate) -> None:
-        if self._root is not None:
-            self._candidate.call_on_fit_task_end(**self._data)
+    def candidate_ends(self, candidate: Candidate) -> bool:
+        if self._root is None:
+            return False
+        return bool(self._candidate.call_on_fit_task_end(**self._data))
 
     def ends(self) -> None:
         if self._root is not None:
@@ -68,6 +70,10 @@ class CallbackWatcher:
 def warn_of(candidate: Candidate) -> None:
     """Warnings about the candidate that was chosen."""
     if candidate.outcome in (Outcome.MAX_ITER, Outcome.NO_PROGRESS):
-        warnings.warn(f"The selection {candidate.outcome.value}.", ConvergenceWarning, stacklevel=3)
+        warnings.warn(
+            f"Search for hyper-parameters: {candidate.outcome.value}.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
     for message in candidate.at_bounds:
         warnings.warn(f"{message}.", BoundWarning, stacklevel=3)

@@ -20,7 +20,7 @@ def encoded(y: Any, weight: Array) -> tuple[Any, Any, Array]:
     classes, labels = np.unique(y, return_inverse=True)
     present = classes[np.unique(labels[weight > 0])]
     if len(present) < 2:
-        only = f"; the only one is {present[0]!r}" if len(present) else ""
+        only = f"; the only one is {present.tolist()[0]!r}" if len(present) else ""
         raise ValueError(
             "Classifier can't train when only one class is present: the number of classes has to "
             f"be greater than one, got {len(present)} class{only}. Samples of weight zero do not "

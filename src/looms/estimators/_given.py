@@ -22,6 +22,12 @@ def fit_given(estimator: Any, X: Matrix, targets: Array, zeta: Array) -> tuple[K
     mu = estimator.mu
     if not (isinstance(mu, Real) and 0 < float(mu) < np.inf):
         raise ValueError(f"mu must be a positive number, got {mu!r}.")
+    if isinstance(estimator.kernel, (list, tuple)):
+        name = type(estimator).__name__
+        raise ValueError(
+            f"{name} takes one kernel, got a list of {len(estimator.kernel)}; {name}CV chooses "
+            "among several."
+        )
     (kernel,) = estimator._kernels()
     seen = np.flatnonzero(zeta > 0)
     if len(seen) < 2:
@@ -34,7 +40,18 @@ def fit_given(estimator: Any, X: Matrix, targets: Array, zeta: Array) -> tuple[K
         blocks = GramBlocks(X, frozenset(), zeta)
         kernel = kernel.started(blocks.samples)
         K = np.empty((len(seen), len(seen)), order="F")
-        gram_into(K, kernel, blocks)
+        with np.errstate(over="ignore", invalid="ignore"):
+            gram_into(K, kernel, blocks)
+        check_finite_lower(K, kernel)
         return kernel, solve_in_place(
             K, targets[seen], float(mu), zeta, fit_intercept=estimator.fit_intercept
         ).fit
+
+
+def check_finite_lower(K: Array, kernel: Kernel) -> None:
+    """ValueError unless the lower triangle of a kernel matrix is finite."""
+    if not all(np.isfinite(K[j:, j]).all() for j in range(len(K))):
+        raise ValueError(
+            f"The kernel matrix of {kernel!r} contains NaN or infinity: scale the features, or "
+            "use smaller values of its parameters."
+        )

@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
 from looms.estimators._weights import checked_sample_weight
-from looms.kernels import Kernel, Samples, as_kernel, expansion
-from looms.kernels._samples import centre_of
+from looms.kernels import Kernel, Samples, as_kernel, centre_of, expansion
 from looms.leave_one_out import LeaveOneOut
 from looms.lssvm import Fit
 
@@ -40,6 +39,7 @@ class LeastSquaresMachine(BaseEstimator):  # type: ignore[misc]
 
     def _checked_data(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Any:
         """Validated samples, targets and weights (raw, zeros kept)."""
+        check_flag("fit_intercept", self.fit_intercept)
         X, y = validate_data(
             self,
             X,
@@ -95,6 +95,12 @@ class LeastSquaresMachine(BaseEstimator):  # type: ignore[misc]
         return np.asarray(expanded + self.intercept_)
 
 
+def check_flag(name: str, value: Any) -> None:
+    """ValueError unless ``value`` is True or False: a string such as "no" would count as true."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+
+
 def one_or_many(parameter: Any) -> list[Any]:
     """The members of a list or tuple, or the one thing that is not a list."""
     return list(parameter) if isinstance(parameter, (list, tuple)) else [parameter]
@@ -120,7 +126,8 @@ def check_kernel_matrix(K: Matrix) -> None:
             f"The precomputed kernel matrix is not symmetric: K and its transpose differ by "
             f"{asymmetry:.3g}. If that is rounding, pass (K + K.T) / 2."
         )
-    shifted = K + 1e-8 * max(scale, 1.0) * len(K) * np.eye(len(K))
+    shifted = K.copy()
+    shifted[np.diag_indices_from(K)] += 1e-8 * (scale or 1.0) * len(K)
     try:
         np.linalg.cholesky(shifted)
     except np.linalg.LinAlgError:

@@ -11,7 +11,12 @@ from sklearn.utils import check_random_state
 from looms._typing import Array, Matrix
 from looms.criteria import Criterion, as_criterion
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher, warn_of
-from looms.estimators._machine import LeastSquaresMachine, one_or_many, training_rows
+from looms.estimators._machine import (
+    LeastSquaresMachine,
+    check_flag,
+    one_or_many,
+    training_rows,
+)
 from looms.kernels import Kernel
 from looms.optimise import OPTIMIZERS
 from looms.selection import Candidate, Choice, Tuning, choose
@@ -96,7 +101,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             raise ValueError(
                 "Precomputed kernels and kernels of features cannot be candidates for the same X."
             )
-        if self.optimizer not in OPTIMIZERS:
+        check_flag("prior", self.prior)
+        if not (isinstance(self.optimizer, str) and self.optimizer in OPTIMIZERS):
             known = ", ".join(OPTIMIZERS)
             raise ValueError(f"Unknown optimizer {self.optimizer!r}; known are {known}.")
         for name, least in (("max_iter", 1), ("n_restarts", 0)):

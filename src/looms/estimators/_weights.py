@@ -14,7 +14,10 @@ def checked_sample_weight(sample_weight: Any, X: Matrix) -> Array:
     n = X.shape[0]
     if sample_weight is None:
         return np.ones(n)
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"sample_weight must be numbers, got {sample_weight!r}.") from None
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
     if weight.ndim != 1:
@@ -30,6 +33,13 @@ def checked_sample_weight(sample_weight: Any, X: Matrix) -> Array:
         )
     if not (weight > 0).any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
+    with np.errstate(over="ignore"):
+        representable = np.isfinite([weight.sum(), n / weight.sum()]).all()
+    if not representable:
+        raise ValueError(
+            f"sample_weight is out of range, its largest value is {weight.max():.3g}: multiply all "
+            "weights by a constant, only their ratios count."
+        )
     return weight
 
 
@@ -59,8 +69,13 @@ def class_weights(
         raise ValueError(f"{name} must be None, 'balanced' or a dict, got {class_weight!r}.")
     unknown = [label for label in class_weight if label not in list(classes)]
     if unknown:
-        raise ValueError(f"{name} names {unknown}, which are no classes of y: {list(classes)}.")
-    weights = np.array([float(class_weight.get(label, 1.0)) for label in classes])
+        raise ValueError(
+            f"{name} names {unknown}, which are no classes of y: {np.asarray(classes).tolist()}."
+        )
+    try:
+        weights = np.array([float(class_weight.get(label, 1.0)) for label in classes])
+    except (TypeError, ValueError):
+        weights = np.array([np.nan])
     if not ((weights > 0) & np.isfinite(weights)).all():
         raise ValueError(f"{name} must be positive numbers, got {class_weight!r}.")
     return np.asarray(weights[labels])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -68,13 +69,13 @@ Judge: TypeAlias = Callable[[LeaveOneOut], tuple[float, float]]
 
 
 class Watcher(Protocol):
-    """Is told of the tuning as it goes."""
+    """Is told of the tuning as it goes; a true answer ends what it was asked about."""
 
     def candidate_begins(self, kernel: Kernel, criterion: Any) -> None: ...
 
     def iteration_done(self, objective: Objective, iteration: int, point: Point) -> bool: ...
 
-    def candidate_ends(self, candidate: Candidate) -> None: ...
+    def candidate_ends(self, candidate: Candidate) -> bool: ...
 
 
 def choose(
@@ -92,7 +93,8 @@ def choose(
     """Tune every kernel under every criterion and take the best by ``judge``.
 
     Of equally good candidates the first is taken. Every candidate is tuned on the
-    same subsamples.
+    same subsamples. If ``watcher`` asks to stop after a candidate, the rest are not tried,
+    provided that there is one to take.
 
     Raises
     ------
@@ -101,27 +103,29 @@ def choose(
     """
     candidates: list[Candidate] = []
     chosen: tuple[Candidate, Tuning, Fit] | None = None
-    for kernel in kernels:
-        objective: Objective | None = None
-        for criterion in criteria:
-            watcher.candidate_begins(kernel, criterion)
-            began = time.perf_counter()
-            if objective is None:
-                objective = Objective(X, y, kernel=kernel, criterion=criterion, **objective_options)
-            else:
-                objective = objective.with_criterion(criterion)
-            tuning, fit = tune(
-                objective,
-                random_state=np.random.RandomState(random_state),
-                progress=watcher.iteration_done,
-                **tune_options,
-            )
-            seconds = time.perf_counter() - began
-            candidate = _candidate(objective, criterion, tuning, fit, judge, seconds)
-            candidates.append(candidate)
-            watcher.candidate_ends(candidate)
-            if fit is not None and (chosen is None or candidate.score < chosen[0].score):
-                chosen = candidate, tuning, fit
+    objective: Objective | None = None
+    for n_tried, (kernel, criterion) in enumerate(product(kernels, criteria)):
+        if n_tried % len(criteria) == 0:
+            objective = None  # the matrices of a kernel go before those of the next come
+        watcher.candidate_begins(kernel, criterion)
+        began = time.perf_counter()
+        if objective is None:
+            objective = Objective(X, y, kernel=kernel, criterion=criterion, **objective_options)
+        else:
+            objective = objective.with_criterion(criterion)
+        tuning, fit = tune(
+            objective,
+            random_state=np.random.RandomState(random_state),
+            progress=watcher.iteration_done,
+            **tune_options,
+        )
+        seconds = time.perf_counter() - began
+        candidate = _candidate(objective, criterion, tuning, fit, judge, seconds)
+        candidates.append(candidate)
+        if fit is not None and (chosen is None or candidate.score < chosen[0].score):
+            chosen = candidate, tuning, fit
+        if watcher.candidate_ends(candidate) and chosen is not None:
+            break
     if chosen is None:
         raise ValueError(f"No candidate could be evaluated: {Outcome.NEVER_EVALUATED.value}.")
     return Choice(candidates, *chosen)

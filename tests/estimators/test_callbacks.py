@@ -1,0 +1,140 @@
+"""Progress by scikit-learn's callback protocol (1.9)."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressorCV
+from looms.optimise import Outcome
+
+callback = pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
+
+rng = np.random.default_rng(9)
+X = rng.normal(size=(60, 4))
+Y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=60)
+CANDIDATES = ["linear", "ard", "rbf"]
+
+ROOT, CANDIDATE, ITERATION = range(3)
+
+
+def depth(context):
+    return 0 if context.parent is None else 1 + depth(context.parent)
+
+
+class Recorder:
+    """Notes what it hears; asks to stop where ``stop(context)`` says so."""
+
+    def __init__(self, stop=lambda context: False):
+        self.stop = stop
+        self.calls = []
+        self.open = []
+        self.data = []
+
+    def setup(self, estimator, context):
+        self.calls.append("setup")
+
+    def teardown(self, estimator, context):
+        self.calls.append("teardown")
+
+    def on_fit_task_begin(self, estimator, context, *, X=None, y=None):
+        self.open.append(context)
+        self.data.append((X, y))
+
+    def on_fit_task_end(self, estimator, context):
+        assert self.open.pop() is context
+        self.calls.append((depth(context), context.task_id, context.task_name))
+        return self.stop(context)
+
+    def ended(self, level):
+        return [call for call in self.calls if call[0] == level]
+
+
+def fitted(recorder, estimator=None):
+    estimator = LSSVMRegressorCV(CANDIDATES) if estimator is None else estimator
+    return estimator.set_callbacks(recorder).fit(X, Y if "Reg" in repr(estimator) else Y > 0)
+
+
+def test_tasks_begin_and_end_in_pairs():
+    recorder = Recorder()
+    model = fitted(recorder)
+    assert (recorder.calls[0], recorder.calls[-1]) == ("setup", "teardown")
+    assert recorder.open == []
+    assert len(recorder.ended(ROOT)) == 1
+    assert [task_id for _, task_id, _ in recorder.ended(CANDIDATE)] == [0, 1, 2]
+    assert [name for _, _, name in recorder.ended(CANDIDATE)] == [
+        "Linear, press",
+        "ARD, press",
+        "RBF, press",
+    ]
+    assert len(recorder.ended(ITERATION)) >= model.n_iter_
+    assert all("n=60" in name for _, _, name in recorder.ended(ITERATION))
+    assert all(np.shares_memory(X_seen, X) for X_seen, _ in recorder.data)
+
+
+def test_listening_changes_nothing():
+    plain = LSSVMRegressorCV(CANDIDATES).fit(X, Y)
+    assert_allclose(fitted(Recorder()).predict(X), plain.predict(X), rtol=1e-12)
+
+
+def test_stopping_an_iteration_ends_the_search_of_its_candidate():
+    recorder = Recorder(stop=lambda context: depth(context) == ITERATION)
+    model = fitted(recorder, LSSVMRegressorCV(["ard", "rbf"]))
+    assert len(recorder.ended(ITERATION)) == 2
+    assert [c.outcome for c in model.candidates_] == [Outcome.CALLBACK] * 2
+    assert model.n_iter_ == 1
+    free = LSSVMRegressorCV(["ard", "rbf"]).fit(X, Y)
+    assert model.selection_.value > free.selection_.value
+    given = clone(LSSVMRegressorCV(model.kernel_)).set_params(max_iter=1)
+    assert np.isfinite(model.predict(X)).all()
+    assert model.selection_.value == pytest.approx(np.mean(model.loo_.residuals**2))
+    assert given.get_params()["kernel"] is not model.kernel_
+
+
+def test_stopping_a_candidate_ends_the_selection():
+    recorder = Recorder(stop=lambda context: depth(context) == CANDIDATE and context.task_id == 1)
+    model = fitted(recorder)
+    assert len(recorder.ended(CANDIDATE)) == len(model.candidates_) == 2
+    two = LSSVMRegressorCV(CANDIDATES[:2]).fit(X, Y)
+    assert_allclose(model.predict(X), two.predict(X), rtol=1e-12)
+
+
+def test_stopping_in_a_stage_on_a_subsample_still_fits_all_samples(monkeypatch):
+    monkeypatch.setattr("looms.selection._tune._SCAN_SAMPLES", 5)
+    recorder = Recorder(stop=lambda context: depth(context) == ITERATION)
+    model = fitted(recorder, LSSVMRegressorCV("ard"))
+    assert len(recorder.ended(ITERATION)) == 1
+    assert [size for size, _ in model.selection_.stages] == [15, 60]
+    assert model.selection_.outcome is Outcome.CALLBACK
+    assert model.loo_.n_samples == 60
+
+
+def test_classifier_and_failing_fits():
+    recorder = Recorder()
+    fitted(recorder, LSSVMClassifierCV(criterion=["press", "wmw"]))
+    assert [name for _, _, name in recorder.ended(CANDIDATE)] == ["RBF, press", "RBF, wmw"]
+    broken = Recorder()
+    model = LSSVMRegressorCV(lambda A, B: -(A @ B.T)).set_callbacks(broken)
+    with pytest.raises(ValueError, match="positive semi-definite"):
+        model.fit(X, Y)
+    assert broken.calls[-1] == "teardown"
+
+
+def test_estimators_that_do_not_search_have_no_callbacks():
+    assert not hasattr(LSSVMClassifier(), "set_callbacks")
+
+
+def test_progress_bar(capsys):
+    pytest.importorskip("rich")
+    model = LSSVMClassifierCV(["linear", "rbf"]).set_callbacks(callback.ProgressBar())
+    model.fit(X, Y > 0)
+    assert "LSSVMClassifierCV" in capsys.readouterr().out
+
+
+def test_within_a_pipeline():
+    recorder = Recorder()
+    model = LSSVMRegressorCV().set_callbacks(recorder)
+    make_pipeline(StandardScaler(), model).fit(X, Y)
+    assert recorder.calls[-1] == "teardown"

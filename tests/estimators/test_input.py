@@ -1,0 +1,249 @@
+"""What may be handed to the estimators: tables, sparse matrices, kernel matrices, functions."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import DataConversionWarning
+from sklearn.metrics.pairwise import rbf_kernel
+
+from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms.kernels import ARD, RBF, Linear, Normalized, Polynomial, Precomputed
+
+N = 40
+rng = np.random.default_rng(2)
+X = rng.normal(size=(N, 3)).round(2)
+X_NEW = rng.normal(size=(9, 3)).round(2)
+Y = X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=N)
+LABELS = np.where(Y > 0, "up", "down")
+WEIGHT = np.where(np.arange(N) % 5 == 2, 0.0, rng.uniform(0.5, 2.0, size=N))
+
+ESTIMATORS = [LSSVMClassifier, LSSVMRegressor, LSSVMClassifierCV, LSSVMRegressorCV]
+each_estimator = pytest.mark.parametrize("Estimator", ESTIMATORS)
+
+
+def is_classifier(Estimator):
+    return Estimator in (LSSVMClassifier, LSSVMClassifierCV)
+
+
+def target(Estimator):
+    return LABELS if is_classifier(Estimator) else Y
+
+
+def outputs(model, X):
+    return model.decision_function(X) if hasattr(model, "classes_") else model.predict(X)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+class TestTables:
+    @each_estimator
+    def test_equals_arrays_and_keeps_the_names(self, Estimator, frame):
+        table = frame(dict(zip("abc", X.T, strict=True)))
+        new = frame(dict(zip("abc", X_NEW.T, strict=True)))
+        model = Estimator().fit(table, pd.Series(target(Estimator)))
+        plain = Estimator().fit(X, target(Estimator))
+        assert_array_equal(model.feature_names_in_, ["a", "b", "c"])
+        assert_allclose(outputs(model, new), outputs(plain, X_NEW), rtol=1e-6)
+
+    def test_columns_in_another_order_are_an_error(self, frame):
+        table = frame(dict(zip("abc", X.T, strict=True)))
+        model = LSSVMRegressor().fit(table, Y)
+        with pytest.raises(ValueError, match="same order as they were in fit"):
+            model.predict(table[["b", "a", "c"]])
+
+    def test_unknown_columns_are_an_error(self, frame):
+        model = LSSVMRegressor().fit(frame(dict(zip("abc", X.T, strict=True))), Y)
+        with pytest.raises(ValueError, match="unseen at fit time"):
+            model.predict(frame(dict(zip("abd", X.T, strict=True))))
+
+    def test_targets_as_a_column_of_a_table(self, frame):
+        labels = frame({"y": LABELS})["y"]
+        model = LSSVMClassifier().fit(X, labels)
+        assert_array_equal(model.predict(X_NEW), LSSVMClassifier().fit(X, LABELS).predict(X_NEW))
+
+
+KERNELS = ["linear", "cubic", "boolean", "rbf", "ard", "normalized_quadratic", RBF() * Linear() + 1]
+
+
+class TestSparse:
+    X = np.where(np.abs(X) < 0.6, 0.0, X)
+
+    @pytest.mark.parametrize("kernel", KERNELS, ids=str)
+    @pytest.mark.parametrize("Estimator", [LSSVMClassifier, LSSVMRegressor])
+    def test_equals_dense(self, Estimator, kernel):
+        dense = Estimator(kernel).fit(self.X, target(Estimator), sample_weight=WEIGHT)
+        sparse = Estimator(kernel).fit(
+            sp.csr_array(self.X), target(Estimator), sample_weight=WEIGHT
+        )
+        expected = outputs(dense, X_NEW)
+        assert_allclose(outputs(sparse, sp.csr_array(X_NEW)), expected, rtol=1e-8)
+        assert_allclose(outputs(sparse, X_NEW), expected, rtol=1e-8)
+        assert_allclose(sparse.loo_.outputs, dense.loo_.outputs, rtol=1e-8)
+
+    @pytest.mark.parametrize("Estimator", [LSSVMClassifierCV, LSSVMRegressorCV])
+    def test_equals_dense_when_tuned(self, Estimator):
+        dense = Estimator(["linear", "rbf"]).fit(self.X, target(Estimator), sample_weight=WEIGHT)
+        sparse = Estimator(["linear", "rbf"])
+        sparse.fit(sp.csc_matrix(self.X), target(Estimator), sample_weight=WEIGHT)
+        assert_allclose(outputs(sparse, X_NEW), outputs(dense, X_NEW), rtol=1e-5)
+
+    @pytest.mark.parametrize("make", [sp.coo_array, sp.csc_array, sp.csr_matrix, sp.lil_array])
+    def test_any_format(self, make):
+        model = LSSVMRegressor().fit(make(self.X), Y)
+        plain = LSSVMRegressor().fit(self.X, Y)
+        assert_allclose(model.predict(make(X_NEW)), plain.predict(X_NEW), rtol=1e-8)
+
+
+class TestKernelMatrix:
+    K = rbf_kernel(X, gamma=0.4)
+    K_NEW = rbf_kernel(X_NEW, X, gamma=0.4)
+    RBF = RBF(eta=0.4, eta_bounds="fixed")
+
+    @each_estimator
+    @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "some weights zero"])
+    @pytest.mark.parametrize("kernel", ["precomputed", Precomputed()])
+    def test_precomputed_equals_computed(self, Estimator, kernel, weight):
+        given = Estimator(kernel).fit(self.K, target(Estimator), sample_weight=weight)
+        computed = Estimator(self.RBF).fit(X, target(Estimator), sample_weight=weight)
+        assert given.mu_ == pytest.approx(computed.mu_, rel=1e-6)
+        assert_allclose(outputs(given, self.K_NEW), outputs(computed, X_NEW), rtol=1e-6)
+        assert_allclose(given.loo_.outputs, computed.loo_.outputs, rtol=1e-6)
+
+    def test_one_sample_and_sparse_kernel_values(self):
+        model = LSSVMRegressor("precomputed").fit(sp.csr_array(self.K), Y)
+        expected = LSSVMRegressor(self.RBF).fit(X, Y).predict(X_NEW)
+        assert_allclose(model.predict(self.K_NEW[:1]), expected[:1], rtol=1e-9)
+        assert_allclose(model.predict(sp.csr_array(self.K_NEW)), expected, rtol=1e-9)
+
+    def test_normalized_precomputed_is_an_ordinary_composite(self):
+        K = Polynomial(degree=2, c=1.0)(X)
+        model = LSSVMRegressor("precomputed").fit(
+            K / np.sqrt(np.outer(K.diagonal(), K.diagonal())), Y
+        )
+        composed = LSSVMRegressor(Normalized(Polynomial(degree=2, c=1.0))).fit(X, Y)
+        assert_allclose(model.loo_.outputs, composed.loo_.outputs, rtol=1e-8)
+
+    @each_estimator
+    def test_candidates_may_not_mix_matrices_and_features(self, Estimator):
+        if Estimator in (LSSVMClassifier, LSSVMRegressor):
+            pytest.skip("one kernel only")
+        with pytest.raises(ValueError, match="cannot be candidates for the same X"):
+            Estimator(["precomputed", "rbf"]).fit(self.K, target(Estimator))
+
+
+class TestFunction:
+    @each_estimator
+    def test_equals_the_kernel_it_computes(self, Estimator):
+        def gaussian(A, B):
+            return rbf_kernel(A, B, gamma=0.4)
+
+        model = Estimator(gaussian).fit(X, target(Estimator), sample_weight=WEIGHT)
+        named = Estimator(RBF(eta=0.4, eta_bounds="fixed"))
+        named.fit(X, target(Estimator), sample_weight=WEIGHT)
+        assert_allclose(outputs(model, X_NEW), outputs(named, X_NEW), rtol=1e-6)
+
+    def test_a_list_of_functions_and_names(self):
+        model = LSSVMRegressorCV([rbf_kernel, "linear"]).fit(X, Y)
+        assert [type(c.kernel).__name__ for c in model.candidates_] == ["Function", "Linear"]
+
+
+def read_only(array):
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+FORMS = {
+    "Fortran": np.asfortranarray,
+    "float32": lambda a: a.astype(np.float32),
+    "integer": lambda a: (10 * a).astype(int),
+    "boolean": lambda a: a > 0,
+    "list": lambda a: a.tolist(),
+    "strided": lambda a: np.repeat(a, 2, axis=0)[::2],
+    "read-only": read_only,
+    "object": lambda a: a.astype(object),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@each_estimator
+def test_forms_of_arrays(Estimator, form):
+    given = form(X)
+    model = Estimator().fit(given, target(Estimator))
+    reference = Estimator().fit(np.array(given, dtype=np.float64), target(Estimator))
+    assert_array_equal(
+        outputs(model, form(X_NEW)), outputs(reference, np.array(form(X_NEW), dtype=np.float64))
+    )
+
+
+@each_estimator
+def test_nothing_given_is_changed(Estimator):
+    given = {"X": X.copy(), "y": target(Estimator).copy(), "sample_weight": WEIGHT.copy()}
+    frozen = {name: read_only(values) for name, values in given.items()}
+    model = Estimator().fit(**frozen)
+    again = Estimator().fit(**given)
+    assert_array_equal(outputs(model, read_only(X_NEW)), outputs(again, X_NEW))
+    assert_array_equal(given["X"], X)
+    assert_array_equal(given["y"], target(Estimator))
+    assert_array_equal(given["sample_weight"], WEIGHT)
+
+
+def test_a_kernel_matrix_given_is_not_changed():
+    K = rbf_kernel(X)
+    before = K.copy()
+    LSSVMRegressor("precomputed").fit(K, Y)
+    LSSVMRegressorCV("precomputed").fit(K, Y)
+    assert_array_equal(K, before)
+
+
+@pytest.mark.parametrize("Estimator", [LSSVMClassifier, LSSVMClassifierCV])
+class TestLabels:
+    @pytest.mark.parametrize(
+        "classes",
+        [("a", "b"), (0, 1), (1, -1), (False, True), (2.0, 7.0), (10**9, 10**9 + 1)],
+        ids=str,
+    )
+    def test_any_two_labels(self, Estimator, classes):
+        labels = np.where(Y > 0, classes[1], classes[0])
+        model = Estimator().fit(X, labels)
+        assert_array_equal(model.classes_, sorted(classes))
+        positive = model.decision_function(X_NEW) > 0
+        assert_array_equal(model.predict(X_NEW), model.classes_[positive.astype(int)])
+        assert model.predict(X_NEW).dtype == labels.dtype
+        assert model.score(X, labels) > 0.5
+
+    def test_objects_and_categories(self, Estimator):
+        expected = Estimator().fit(X, LABELS).predict(X_NEW)
+        assert_array_equal(Estimator().fit(X, LABELS.astype(object)).predict(X_NEW), expected)
+        assert_array_equal(Estimator().fit(X, pd.Categorical(LABELS)).predict(X_NEW), expected)
+
+    def test_a_column_warns(self, Estimator):
+        with pytest.warns(DataConversionWarning, match="column-vector y"):
+            model = Estimator().fit(X, LABELS[:, None])
+        assert model.predict(X_NEW).shape == (9,)
+
+
+def test_several_targets_are_tuned_together():
+    both = np.column_stack([Y, X[:, 2]])
+    model = LSSVMRegressorCV().fit(X, both)
+    assert model.predict(X_NEW).shape == (9, 2)
+    given = LSSVMRegressor(model.kernel_, mu=model.mu_).fit(X, both)
+    assert_allclose(model.predict(X_NEW), given.predict(X_NEW), rtol=1e-9)
+    assert model.selection_.value == pytest.approx(np.mean(model.loo_.residuals**2))
+
+
+@each_estimator
+def test_other_numbers_of_features_are_an_error(Estimator):
+    model = Estimator().fit(X, target(Estimator))
+    with pytest.raises(ValueError, match=r"has 2 features, but .* expecting 3"):
+        model.predict(X_NEW[:, :2])
+
+
+def test_etas_of_ard_as_numbers_or_one_number():
+    one = LSSVMRegressor(ARD(etas=0.2)).fit(X, Y)
+    three = LSSVMRegressor(ARD(etas=[0.2, 0.2, 0.2])).fit(X, Y)
+    rbf = LSSVMRegressor(RBF(eta=0.2)).fit(X, Y)
+    assert_allclose(one.predict(X_NEW), three.predict(X_NEW), rtol=1e-12)
+    assert_allclose(one.predict(X_NEW), rbf.predict(X_NEW), rtol=1e-8)

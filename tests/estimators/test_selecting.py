@@ -1,0 +1,397 @@
+"""Self-tuning estimators: what they choose, and that every option counts."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import scale
+
+from looms import (
+    BoundWarning,
+    LSSVMClassifier,
+    LSSVMClassifierCV,
+    LSSVMRegressor,
+    LSSVMRegressorCV,
+)
+from looms.criteria import (
+    DIFFERENTIABLE,
+    PRESS,
+    SmoothedError,
+    as_criterion,
+    balanced_error_rate,
+    reweighted,
+)
+from looms.kernels import ARD, RBF, Linear, Polynomial
+from looms.optimise import Outcome
+from looms.selection import Objective
+from looms.threshold import balanced_error_threshold
+
+N = 90
+rng = np.random.default_rng(5)
+X = rng.normal(size=(N, 3))
+X_NEW = rng.normal(size=(20, 3))
+SIGNAL = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1]
+Y = SIGNAL + 0.4 * rng.normal(size=N)
+LABELS = Y > 0.6  # one in four
+THREE = np.digitize(Y, [-0.5, 0.6])
+WEIGHT = rng.uniform(0.3, 3.0, size=N)
+
+
+def breast_cancer(n=180):
+    X, y = load_breast_cancer(return_X_y=True)
+    return scale(X)[:n], y[:n]
+
+
+def diabetes(n=180):
+    X, y = load_diabetes(return_X_y=True)
+    return X[:n], y[:n]
+
+
+class TestWhatIsChosen:
+    @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
+    @pytest.mark.parametrize("labels", [LABELS, THREE], ids=["two classes", "three classes"])
+    def test_classifier_is_the_machine_with_its_hyper_parameters(self, labels, weight):
+        model = LSSVMClassifierCV(["rbf", "linear"], class_weight="balanced")
+        model.fit(X, labels, sample_weight=weight)
+        given = LSSVMClassifier(model.kernel_, mu=model.mu_, class_weight="balanced")
+        given.fit(X, labels, sample_weight=weight)
+        assert_allclose(model.dual_coef_, given.dual_coef_, rtol=1e-6)
+        assert_allclose(model.loo_.outputs, given.loo_.outputs, rtol=1e-6)
+        assert_allclose(model.decision_function(X_NEW), given.decision_function(X_NEW), rtol=1e-6)
+
+    @pytest.mark.parametrize("fit_intercept", [True, False])
+    def test_regressor_is_the_machine_with_its_hyper_parameters(self, fit_intercept):
+        model = LSSVMRegressorCV("ard", fit_intercept=fit_intercept)
+        model.fit(X, Y, sample_weight=WEIGHT)
+        given = LSSVMRegressor(model.kernel_, mu=model.mu_, fit_intercept=fit_intercept)
+        given.fit(X, Y, sample_weight=WEIGHT)
+        assert_allclose(model.predict(X_NEW), given.predict(X_NEW), rtol=1e-6)
+        assert_allclose(model.loo_.outputs, given.loo_.outputs, rtol=1e-6)
+
+    @pytest.mark.parametrize("criterion", DIFFERENTIABLE)
+    def test_the_value_is_the_criterion_on_loo(self, criterion):
+        model = LSSVMClassifierCV(criterion=criterion).fit(X, LABELS, sample_weight=WEIGHT)
+        expected = as_criterion(criterion).evaluate(model.loo_)
+        assert model.selection_.value == pytest.approx(expected.value, rel=1e-9)
+        assert model.selection_.standard_error == pytest.approx(expected.standard_error, rel=1e-9)
+
+    @pytest.mark.parametrize("criterion", ["press", "wmw", "hinge"])
+    def test_it_is_close_to_the_best_of_a_fine_grid(self, criterion):
+        X, y = breast_cancer()
+        model = LSSVMClassifierCV(criterion=criterion).fit(X, y)
+        objective = Objective(X, np.where(y == 1, 1.0, -1.0), criterion=criterion)
+        best = self.grid_minimum(objective)
+        assert model.selection_.value < best + 0.15 * model.selection_.standard_error
+
+    def test_it_is_close_to_the_best_of_a_fine_grid_in_regression(self):
+        X, y = diabetes()
+        model = LSSVMRegressorCV().fit(X, y)
+        best = self.grid_minimum(Objective(X, y))
+        assert model.selection_.value < best + 0.15 * model.selection_.standard_error
+
+    @staticmethod
+    def grid_minimum(objective):
+        eta, mu = objective.theta0
+        values = [
+            objective.evaluate(np.array([eta + i, mu + j]), gradient=False).value
+            for i in np.arange(-10, 6.5, 0.5)
+            for j in np.arange(-12, 8.5, 0.5)
+        ]
+        return min(values)
+
+    def test_ard_finds_the_features_that_matter(self):
+        rng = np.random.default_rng(7)
+        X = rng.normal(size=(150, 8)) * [1, 100, 1, 1, 0.01, 1, 1, 1]
+        y = np.sin(2 * X[:, 0]) + np.cos(200 * X[:, 4]) + 0.2 * rng.normal(size=150)
+        model = LSSVMRegressorCV(["rbf", "ard"]).fit(X, y)
+        assert isinstance(model.kernel_, ARD)
+        relevance = model.kernel_.etas * X.var(axis=0)
+        assert set(np.argsort(relevance)[-2:]) == {0, 4}
+        assert np.sort(relevance)[-2] > 10 * np.sort(relevance)[-3]
+        rbf, ard = model.candidates_
+        assert ard.score < 0.5 * rbf.score
+
+    def test_zero_weights_take_no_part(self):
+        weight = np.where(np.arange(N) % 4 == 1, 0.0, WEIGHT)
+        seen = weight > 0
+        spoilt = X.copy()
+        spoilt[~seen] *= 30
+        model = LSSVMClassifierCV(class_weight="balanced", threshold="ber")
+        model.fit(spoilt, LABELS, sample_weight=weight)
+        without = clone(model).fit(X[seen], LABELS[seen], sample_weight=weight[seen])
+        assert_allclose(model.decision_function(X_NEW), without.decision_function(X_NEW), rtol=1e-7)
+        assert_allclose(model.loo_.outputs[seen], without.loo_.outputs, rtol=1e-7)
+        unseen = without.decision_function(spoilt[~seen]) + without.threshold_
+        assert_allclose(model.loo_.outputs[~seen], unseen, rtol=1e-7)
+
+
+class TestCandidates:
+    def test_table(self):
+        kernels, criteria = ["linear", "rbf"], ["press", "wmw"]
+        model = LSSVMClassifierCV(kernels, criteria).fit(X, LABELS)
+        table = pd.DataFrame(model.candidates_)
+        assert list(table["criterion"]) == ["press", "wmw", "press", "wmw"]
+        assert [type(k) for k in table["kernel"]] == [Linear, Linear, RBF, RBF]
+        assert (table["n_evaluations"] > 0).all()
+        assert (table["n_failures"] == 0).all()
+        assert (table["seconds"] > 0).all()
+        assert {type(o) for o in table["outcome"]} == {Outcome}
+
+    @pytest.mark.parametrize("threshold", [0.0, "ber"])
+    @pytest.mark.parametrize("selection_weight", [None, "balanced"])
+    def test_the_smallest_balanced_error_is_chosen(self, threshold, selection_weight):
+        model = LSSVMClassifierCV(
+            ["linear", "rbf", "quadratic"],
+            ["press", "squared_hinge"],
+            threshold=threshold,
+            selection_weight=selection_weight,
+        )
+        model.fit(X, LABELS, sample_weight=WEIGHT)
+        scores = [c.score for c in model.candidates_]
+        best = model.candidates_[int(np.argmin(scores))]
+        assert len(set(scores)) > 2
+        assert model.kernel_ is best.kernel
+        assert model.mu_ == best.mu
+        assert model.threshold_ == best.threshold
+        # The score is that of the leave-one-out outputs, weighted as the samples are.
+        assert best.score == pytest.approx(balanced_error_rate(model.loo_, model.threshold_))
+
+    def test_the_smallest_press_is_chosen(self):
+        model = LSSVMRegressorCV(["linear", "rbf", "cubic"]).fit(X, Y, sample_weight=WEIGHT)
+        scores = [c.score for c in model.candidates_]
+        best = model.candidates_[int(np.argmin(scores))]
+        assert model.kernel_ is best.kernel
+        assert best.score == pytest.approx(PRESS().evaluate(model.loo_).value)
+        assert best.score == best.value
+
+    def test_the_order_does_not_matter(self):
+        one = LSSVMRegressorCV(["linear", "rbf"]).fit(X, Y)
+        other = LSSVMRegressorCV(["rbf", "linear"]).fit(X, Y)
+        assert_array_equal(one.predict(X_NEW), other.predict(X_NEW))
+
+    def test_criteria_as_objects(self):
+        steep = SmoothedError(gamma=30.0)
+        model = LSSVMClassifierCV(criterion=[steep, "smoothed_error"]).fit(X, LABELS)
+        assert [c.criterion for c in model.candidates_] == [steep, "smoothed_error"]
+        assert model.candidates_[0].mu != model.candidates_[1].mu
+
+    def test_three_classes_compete_by_their_balanced_error(self):
+        model = LSSVMClassifierCV(["linear", "rbf"]).fit(X, THREE)
+        wrong = model.loo_.outputs.argmax(axis=1) != THREE
+        expected = np.mean([wrong[k == THREE].mean() for k in range(3)])
+        assert min(c.score for c in model.candidates_) == pytest.approx(expected)
+
+
+class TestRecord:
+    def test_history_and_reason(self):
+        model = LSSVMRegressorCV(["linear", "ard"]).fit(X, Y)
+        tuning = model.selection_
+        assert tuning.outcome is Outcome.WITHIN_NOISE
+        assert "fit noise" in tuning.outcome.value
+        assert len(tuning.history) == tuning.n_evaluations > 3
+        assert min(p.value for p in tuning.history) == pytest.approx(tuning.value)
+        assert model.n_iter_ == tuning.n_iterations >= 1
+        assert_allclose(2.0**tuning.theta, [*model.kernel_.etas, model.mu_])
+        best = min(model.candidates_, key=lambda c: c.score)
+        assert best.n_evaluations == tuning.n_evaluations
+
+    def test_large_data_are_searched_in_stages(self, monkeypatch):
+        monkeypatch.setattr("looms.selection._tune._SCAN_SAMPLES", 50)
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(820, 2))
+        y = np.sin(3 * X[:, 0]) + 0.3 * rng.normal(size=820)
+        model = LSSVMRegressorCV().fit(X, y)
+        assert [size for size, _ in model.selection_.stages] == [205, 820]
+        assert len(model.selection_.history) < model.selection_.n_evaluations
+        assert model.selection_.value == pytest.approx(np.mean(model.loo_.residuals**2))
+        assert model.selection_.value < 0.3**2 * 1.25
+        alone = Objective(X, y)
+        alone = min(alone.evaluate(t, gradient=False).value for t in self.around(model.selection_))
+        assert model.selection_.value < alone + 0.1 * model.selection_.standard_error
+
+    @staticmethod
+    def around(tuning):
+        return [tuning.theta + step for step in ([0.5, 0], [-0.5, 0], [0, 0.5], [0, -0.5])]
+
+
+def decisions(**options):
+    return LSSVMClassifierCV(**options).fit(X, LABELS).decision_function(X_NEW)
+
+
+class TestOptions:
+    """Every option changes the answer, in the way it should."""
+
+    @pytest.mark.parametrize(
+        "option",
+        [
+            {"kernel": "linear"},
+            {"criterion": "wmw"},
+            {"criterion": "hinge"},
+            {"criterion": "squared_hinge"},
+            {"criterion": "smoothed_error"},
+            {"criterion": "cross_entropy"},
+            {"optimizer": "scg"},
+            {"optimizer": "nelder-mead"},
+            {"fit_intercept": False},
+            {"class_weight": "balanced"},
+            {"class_weight": {True: 3}},
+            {"selection_weight": "balanced"},
+            {"selection_weight": {True: 30}},
+            {"threshold": "ber"},
+            {"threshold": 0.3},
+            {"prior": True},
+            {"tol": 0.0},
+        ],
+        ids=str,
+    )
+    def test_option(self, option):
+        assert np.abs(decisions(**option) - decisions()).max() > 1e-4
+
+    @pytest.mark.parametrize(
+        "option", [{"optimizer": "scg"}, {"fit_intercept": False}, {"prior": True}], ids=str
+    )
+    def test_option_in_regression(self, option):
+        plain = LSSVMRegressorCV("ard").fit(X, Y).predict(X_NEW)
+        changed = LSSVMRegressorCV("ard", **option).fit(X, Y).predict(X_NEW)
+        assert np.abs(changed - plain).max() > 1e-4
+
+    def test_optimizers_agree(self):
+        X, y = diabetes()
+        found = {
+            name: LSSVMRegressorCV(optimizer=name).fit(X, y).selection_
+            for name in ("lbfgs", "scg", "nelder-mead")
+        }
+        best = min(t.value for t in found.values())
+        for tuning in found.values():
+            assert tuning.value < best + 0.1 * tuning.standard_error
+
+    def test_each_criterion_is_lowest_where_it_was_the_criterion(self):
+        models = {
+            name: LSSVMClassifierCV(criterion=name, tol=1e-3, n_restarts=2).fit(X, LABELS)
+            for name in ("press", "squared_hinge", "wmw", "cross_entropy")
+        }
+        for name, model in models.items():
+            for other in models.values():
+                value = as_criterion(name).evaluate(other.loo_).value
+                assert model.selection_.value <= value + 0.02 * model.selection_.standard_error
+
+    def test_class_weight_counts_in_the_fit_and_selection_weight_in_the_criterion(self):
+        model = LSSVMClassifierCV(selection_weight={True: 30}).fit(X, LABELS)
+        expected = PRESS().evaluate(reweighted(model.loo_, np.where(LABELS, 30.0, 1.0))).value
+        assert model.selection_.value == pytest.approx(expected)
+        assert_array_equal(model.loo_.sample_weight, np.ones(N))
+        fit = LSSVMClassifier(model.kernel_, mu=model.mu_).fit(X, LABELS)
+        assert_allclose(fit.dual_coef_, model.dual_coef_, rtol=1e-6)
+        weighted = LSSVMClassifierCV(class_weight={True: 30}).fit(X, LABELS)
+        expected = PRESS().evaluate(weighted.loo_).value
+        assert weighted.selection_.value == pytest.approx(expected)
+
+    def test_threshold_ber_is_that_of_the_chosen_outputs(self):
+        model = LSSVMClassifierCV(["rbf", "linear"], threshold="ber").fit(X, LABELS)
+        threshold, rate = balanced_error_threshold(model.loo_)
+        assert (model.threshold_, min(c.score for c in model.candidates_)) == (threshold, rate)
+        assert len({c.threshold for c in model.candidates_}) == 2
+        plain = LSSVMClassifierCV(["rbf", "linear"]).fit(X, LABELS)
+        assert rate < min(c.score for c in plain.candidates_)
+
+    def test_tol_is_how_far_the_search_goes(self):
+        loose, default, tight = (
+            LSSVMRegressorCV("ard", tol=tol).fit(X, Y).selection_ for tol in (10.0, 0.05, 0.0)
+        )
+        assert loose.n_evaluations < default.n_evaluations < tight.n_evaluations
+        assert loose.value > default.value > tight.value
+
+    def test_max_iter_stops_the_search_with_a_warning(self):
+        with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+            model = LSSVMRegressorCV("ard", max_iter=1).fit(X, Y)
+        assert model.n_iter_ == 1
+        assert model.selection_.outcome is Outcome.MAX_ITER
+        assert model.selection_.value > LSSVMRegressorCV("ard").fit(X, Y).selection_.value
+
+    def test_restarts_search_from_further_starts(self):
+        def tuned(n_restarts):
+            return LSSVMClassifierCV("rbf", "smoothed_error", n_restarts=n_restarts).fit(X, LABELS)
+
+        once, thrice = tuned(0).selection_, tuned(2).selection_
+        assert (len(once.stages), len(thrice.stages)) == (1, 3)
+        starts = {tuple(search.history[0].theta) for _, search in thrice.stages}
+        assert len(starts) == 3
+        assert thrice.value <= once.value
+        assert thrice.value == min(search.best.value for _, search in thrice.stages)
+
+    def test_random_state_draws_the_subsamples(self, monkeypatch):
+        monkeypatch.setattr("looms.selection._tune._SCAN_SAMPLES", 20)
+
+        def tuned(random_state):
+            return LSSVMRegressorCV(random_state=random_state).fit(X, Y).selection_.theta
+
+        assert_array_equal(tuned(0), tuned(0))
+        assert_array_equal(tuned(3), tuned(np.random.RandomState(3)))
+        assert np.abs(tuned(0) - tuned(1)).max() > 0
+
+    def test_fixed_bounds_hold_a_hyper_parameter(self):
+        held = LSSVMRegressorCV(RBF(eta=0.05, eta_bounds="fixed")).fit(X, Y)
+        assert held.kernel_.eta == 0.05
+        assert len(held.selection_.theta) == 1
+        free = LSSVMRegressorCV(RBF(eta=0.05)).fit(X, Y)
+        assert free.kernel_.eta != 0.05
+        assert free.selection_.value < held.selection_.value
+
+    def test_bounds_confine_a_hyper_parameter(self):
+        kernel = Polynomial(degree=3, c=2.0, c_bounds=(1.0, 3.0))
+        with pytest.warns(BoundWarning, match="c ended at its upper bound 3: .*add 'linear'"):
+            model = LSSVMRegressorCV(kernel).fit(X, Y)
+        assert model.kernel_.c == pytest.approx(3.0)
+        assert model.kernel_.degree == 3
+
+    def test_prior_holds_the_kernel_nearer_to_its_start(self):
+        rng = np.random.default_rng(8)
+        X, y = rng.normal(size=(40, 10)), rng.normal(size=40) > 0
+        start = np.log2(ARD()._replaced(np.ones(10)).etas / 20)
+
+        def distance(prior):
+            model = LSSVMClassifierCV("ard", prior=prior).fit(X, y)
+            return np.abs(np.log2(model.kernel_.etas * X.var(axis=0)) - start).mean()
+
+        assert distance(prior=True) < 0.7 * distance(prior=False)
+
+
+class TestWarnings:
+    wave = np.sin(40 * np.linspace(0, 1, 60))
+    x = np.linspace(0, 1, 60)[:, None]
+    narrow = RBF(eta=0.5, eta_bounds=(0.1, 1.0))
+
+    def test_a_bound_says_what_it_means_and_what_to_do(self):
+        with pytest.warns(BoundWarning, match=r"eta ended at its upper bound 1: .*scale the feat"):
+            model = LSSVMRegressorCV(self.narrow).fit(self.x, self.wave + Y[:60] / 9)
+        assert model.candidates_[0].at_bounds == model.selection_.at_bounds != ()
+
+    def test_noise_free_targets_end_at_the_smallest_ridge(self):
+        with pytest.warns(BoundWarning, match="mu ended at its lower bound .* look noise-free"):
+            LSSVMRegressorCV("linear").fit(X, X @ [1.0, 2.0, -1.0])
+
+    def test_only_the_chosen_candidate_warns(self):
+        model = LSSVMRegressorCV([self.narrow, "rbf"]).fit(self.x, self.wave + Y[:60] / 9)
+        assert model.candidates_[0].at_bounds
+        assert not model.candidates_[1].at_bounds
+
+
+def test_documented_attributes_exist():
+    model = LSSVMClassifierCV().fit(pd.DataFrame(X, columns=list("abc")), LABELS)
+    assert_array_equal(model.classes_, [False, True])
+    assert_array_equal(model.feature_names_in_, ["a", "b", "c"])
+    own = ["threshold_", "selection_", "candidates_", "n_iter_", "classes_"]
+    for name in [*own, "kernel_", "mu_", "loo_", "dual_coef_", "intercept_", "X_fit_"]:
+        assert hasattr(model, name), name
+
+
+def test_fitted_twice_gives_the_same_and_keeps_the_parameters():
+    kernel = RBF()
+    model = LSSVMClassifierCV([kernel, "linear"]).fit(X, LABELS)
+    first = model.decision_function(X_NEW)
+    assert kernel.eta is None
+    model.fit(X[:, :2], THREE)
+    assert_array_equal(model.fit(X, LABELS).decision_function(X_NEW), first)

@@ -1,0 +1,40 @@
+"""scikit-learn's own checks of estimators."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+
+#: Expected failures are strict (see pyproject.toml): one that passes fails the run.
+WEIGHTS_ARE_NO_COPIES = (
+    "hyper-parameters are chosen by leaving one sample out: a sample of weight k is left out as a "
+    "whole, while of k copies one is left out and the others stay, so the choice differs"
+)
+
+ESTIMATORS = [
+    LSSVMClassifier(),
+    LSSVMClassifier("linear", class_weight="balanced"),
+    LSSVMRegressor(),
+    LSSVMRegressor("quadratic"),
+    LSSVMClassifierCV(),
+    LSSVMClassifierCV("linear"),
+    LSSVMClassifierCV(["linear", "rbf"], optimizer="scg"),
+    LSSVMRegressorCV(),
+    LSSVMRegressorCV(["linear", "rbf"]),
+]
+
+
+def expected_failures(estimator):
+    if not isinstance(estimator, LSSVMClassifierCV | LSSVMRegressorCV):
+        return {}
+    return {
+        "check_sample_weight_equivalence_on_dense_data": WEIGHTS_ARE_NO_COPIES,
+        "check_sample_weight_equivalence_on_sparse_data": WEIGHTS_ARE_NO_COPIES,
+    }
+
+
+# Some checks fit random labels and constant features: the search then ends at a bound.
+@pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+def test_sklearn_checks(estimator, check):
+    check(estimator)

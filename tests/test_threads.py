@@ -1,0 +1,75 @@
+"""Which BLAS may use threads, and that it is as before afterwards."""
+
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from looms._threads import _is_scipys, blas_threads
+
+
+def pools():
+    """Threads of every BLAS, by whether it is SciPy's."""
+    return {
+        info["filepath"]: info["num_threads"]
+        for info in threadpool_info()
+        if info["user_api"] == "blas"
+    }
+
+
+@pytest.fixture(autouse=True)
+def two_threads():
+    with threadpool_limits(2, user_api="blas"):
+        if set(pools().values()) != {2}:
+            pytest.skip("this BLAS has no threads")
+        yield
+
+
+def test_small_problems_use_one_thread_everywhere():
+    with blas_threads(100):
+        assert set(pools().values()) == {1}
+    assert set(pools().values()) == {2}
+
+
+def test_large_problems_keep_the_threads_of_scipy_alone():
+    with blas_threads(5000):
+        inside = pools()
+    if len(inside) == 1:
+        assert set(inside.values()) == {2}
+    else:
+        assert {path: 2 if _is_scipys(path) else 1 for path in inside} == inside
+        assert sorted(inside.values()) == [1, 2]
+    assert set(pools().values()) == {2}
+
+
+@pytest.mark.parametrize("n_samples", [100, 5000])
+def test_an_exception_restores_the_threads(n_samples):
+    with pytest.raises(KeyError), blas_threads(n_samples):
+        raise KeyError
+    assert set(pools().values()) == {2}
+
+
+@pytest.mark.parametrize("n_samples", [100, 5000])
+def test_limits_set_outside_hold(n_samples):
+    with threadpool_limits(1, user_api="blas"), blas_threads(n_samples):
+        assert set(pools().values()) == {1}
+
+
+def test_contexts_nest():
+    with blas_threads(5000):
+        before = pools()
+        with blas_threads(100):
+            assert set(pools().values()) == {1}
+        assert pools() == before
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("site-packages/scipy.libs/libscipy_openblas-6cdc.so", True),
+        ("site-packages/numpy.libs/libscipy_openblas64_-32a4.so", False),
+        ("site-packages/scipy/.dylibs/libscipy_openblas.dylib", True),
+        ("site-packages/numpy/.dylibs/libscipy_openblas64_.dylib", False),
+        ("envs/science/lib/libopenblas.so", False),
+    ],
+)
+def test_which_library_is_scipys(path, expected):
+    assert _is_scipys(path) is expected
