@@ -1,5 +1,7 @@
 """Running the command line in this process."""
 
+import re
+
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -34,3 +36,29 @@ def pets(tmp_path):
     path = tmp_path / "pets.csv"
     frame.to_csv(path, index=False)
     return path
+
+
+@pytest.fixture(scope="session")
+def one_line():
+    """Check that a command ended with this code and a line on stderr that holds this text."""
+
+    def check(result, code, text):
+        assert result.exit_code == code, result.stderr
+        last = result.stderr.strip().splitlines()[-1]
+        assert last.startswith("Error: ")
+        assert text in last
+        assert "Traceback" not in result.stderr
+        assert result.stdout == ""
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def figures():
+    """The last row of numbers of a table of figures."""
+
+    def read(output):
+        rows = re.findall(r"^ *\S.*? +([\d.]+) +([\d.]+) +([\d.–]+) *$", output, re.MULTILINE)
+        return [float(value) for value in rows[-1]]
+
+    return read

@@ -7,35 +7,17 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
-from sklearn.datasets import dump_svmlight_file, load_breast_cancer
+from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from looms import LSSVMClassifierCV
-from looms.model_files import load_model, save_model
-
-
-def one_line(result, code, text):
-    """The command ended with this code, and stderr with one line that holds this text."""
-    assert result.exit_code == code, result.stderr
-    last = result.stderr.strip().splitlines()[-1]
-    assert last.startswith("Error: ")
-    assert text in last
-    assert "Traceback" not in result.stderr
-    assert result.stdout == ""
-
-
-def figures(output):
-    """The last row of numbers of a table of figures."""
-    rows = re.findall(r"^ *\S.*? +([\d.]+) +([\d.]+) +([\d.–]+) *$", output, re.MULTILINE)
-    return [float(value) for value in rows[-1]]
-
+from looms.model_files import load_model
 
 # The main job --------------------------------------------------------------------
 
 
-def test_fit_classification(looms, pets):
+def test_fit_classification(looms, pets, figures):
     result = looms("fit", pets, "--target", "kind", "-k", "linear", "-k", "rbf", "-c", "press")
     assert result.exit_code == 0, result.stderr
     assert sorted(os.listdir()) == ["pets.csv", "pets.looms.skops"]
@@ -68,7 +50,7 @@ def test_progress_names_the_candidates(looms, pets):
     assert "Candidate 1 of 2: linear, wmw\nCandidate 2 of 2: rbf, wmw\n" in result.stderr
 
 
-def test_fit_and_score_regression(looms, data_folder):
+def test_fit_and_score_regression(looms, data_folder, figures):
     result = looms("fit", data_folder / "yacht.csv", "-t", "target", "-k", "rbf")
     assert result.exit_code == 0, result.stderr
     assert "regression: the target has" in result.stderr
@@ -116,7 +98,7 @@ def test_predict_regression_has_one_column(looms, data_folder):
     assert result.stdout.splitlines()[0] == "prediction"
 
 
-def test_predict_to_a_file(looms, pets):
+def test_predict_to_a_file(looms, pets, one_line):
     looms("fit", pets, "-t", "kind")
     result = looms("predict", "pets.looms.skops", pets, "-o", "out.csv")
     assert result.stdout == ""
@@ -127,7 +109,7 @@ def test_predict_to_a_file(looms, pets):
     pd.testing.assert_frame_equal(pd.read_csv("out.csv"), first)
 
 
-def test_score_counts_by_hand(looms, pets):
+def test_score_counts_by_hand(looms, pets, figures):
     looms("fit", pets, "-t", "kind")
     machine_says = pd.read_csv(io.StringIO(looms("predict", "pets.looms.skops", pets).stdout))
     wrong = (machine_says["prediction"] != pd.read_csv(pets)["kind"]).mean()
@@ -136,7 +118,7 @@ def test_score_counts_by_hand(looms, pets):
     assert re.search(r"cat +20 +0 *\n", result.stdout)
 
 
-def test_score_with_labels_that_are_new(looms, pets):
+def test_score_with_labels_that_are_new(looms, pets, figures):
     looms("fit", pets, "-t", "kind")
     frame = pd.read_csv(pets)
     frame.loc[0, "kind"] = "ferret"
@@ -147,7 +129,7 @@ def test_score_with_labels_that_are_new(looms, pets):
     assert re.search(r"ferret +1 +0 +0", result.stdout)
 
 
-def test_score_with_labels_read_as_numbers(looms, pets):
+def test_score_with_labels_read_as_numbers(looms, pets, figures):
     """Labels 1, 2 and A are text; a file with 1 and 2 only is read as numbers."""
     frame = pd.read_csv(pets)
     frame["kind"] = ["1", "2"] * 19 + ["A", "A"]
@@ -175,7 +157,7 @@ def test_show(looms, pets):
     assert "weight is missing" in result.stdout
 
 
-def test_demo_needs_no_file_and_writes_none(looms):
+def test_demo_needs_no_file_and_writes_none(looms, figures):
     result = looms("demo", "--random-state", 5)
     assert result.exit_code == 0, result.stderr
     assert os.listdir() == []
@@ -214,7 +196,7 @@ def test_options_reach_the_estimator(looms, pets):
     assert parameters == expected
 
 
-def test_figures_are_at_the_threshold(looms, data_folder):
+def test_figures_are_at_the_threshold(looms, data_folder, figures):
     result = looms("fit", data_folder / "haberman.csv", "-t", "target", "--threshold", "ber")
     machine = load_model("haberman.looms.skops").model[-1]
     assert abs(machine.threshold_) > 0.1
@@ -237,7 +219,7 @@ def test_task_can_be_forced(looms, pets):
     assert load_model("whole.looms.skops").metadata["task"] == "regression"
 
 
-def test_drop(looms, pets):
+def test_drop(looms, pets, one_line):
     assert looms("fit", pets, "-t", "kind", "--drop", "weight", "--drop", "colour").exit_code == 0
     assert list(load_model("pets.looms.skops").metadata["columns"]) == ["indoors"]
     one_line(
@@ -256,7 +238,7 @@ def test_format_and_output_name(looms, pets, tmp_path):
     assert result.exit_code == 0, result.stderr
 
 
-def test_force_replaces_the_model(looms, pets):
+def test_force_replaces_the_model(looms, pets, one_line):
     looms("fit", pets, "-t", "kind", "-k", "linear")
     one_line(looms("fit", pets, "-t", "kind"), 2, "pets.looms.skops exists; use --force")
     assert load_model("pets.looms.skops").metadata["asked"]["kernels"] == ["linear"]
@@ -270,149 +252,4 @@ def test_warnings_of_the_estimator_are_notes(looms, data_folder):
         *("--optimizer", "scg", "--max-iter", 1),
     )
     assert result.exit_code == 0, result.stderr
-    assert "Note: The selection stopped at max_iter" in result.stderr
-
-
-# Sparse files --------------------------------------------------------------------
-
-
-def test_svmlight_end_to_end(looms):
-    rng = np.random.default_rng(0)
-    X = sparse.random_array((60, 30), density=0.2, rng=rng, format="csr")
-    y = np.where(X[:, [3]].toarray().ravel() + X[:, [7]].toarray().ravel() > 0.3, 1, -1)
-    dump_svmlight_file(X, y, "t.svm")
-    dump_svmlight_file(X[:, :20], y, "narrow.svm")
-    assert looms("fit", "t.svm", "-k", "linear").exit_code == 0
-    assert load_model("t.looms.skops").metadata["columns"] is None
-    result = looms("score", "t.looms.skops", "t.svm")
-    assert figures(result.stdout.partition("Confusion")[0])[0] < 0.3
-    result = looms("predict", "t.looms.skops", "narrow.svm")
-    assert result.exit_code == 0, result.stderr
-    assert len(result.stdout.splitlines()) == 61
-    dump_svmlight_file(sparse.csr_array((1, 40)) + np.eye(1, 40, 39), [1], "wide.svm")
-    result = looms("predict", "t.looms.skops", "wide.svm")
-    one_line(result, 2, "a row has feature 40, and the model was fitted to 30")
-    one_line(looms("fit", "t.svm", "-t", "y", "-o", "m"), 2, "the target cannot be chosen")
-
-
-def test_challenge_end_to_end(looms, tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(30, 3))
-    np.savetxt("toy_train.data", X)
-    one_line(looms("fit", "toy_train.data"), 2, "put their .labels file beside them")
-    np.savetxt("toy_train.labels", np.where(X[:, 0] > 0, 1, -1), fmt="%d")
-    assert looms("fit", "toy_train.data").exit_code == 0
-    np.savetxt("toy_valid.data", X[:4])
-    result = looms("predict", "toy_train.looms.skops", "toy_valid.data")
-    assert result.stdout.splitlines()[0] == "prediction,decision_1"
-    one_line(
-        looms("score", "toy_train.looms.skops", "toy_valid.data"), 2, "no labels are beside it"
-    )
-    dump_svmlight_file(X, np.ones(30), "t.svm")
-    one_line(
-        looms("predict", "toy_train.looms.skops", "t.svm"), 2, "fitted to tables with named columns"
-    )
-
-
-# What is refused -----------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (("fit", "nowhere.csv", "-t", "kind"), "there is no such file"),
-        (("fit", "pets.csv"), "name the column to predict with --target (weight, colour, indoors"),
-        (("fit", "pets.csv", "-t", "Kind"), "Did you mean 'kind'?"),
-        (("fit", "pets.csv", "-t", "kind", "-k", "rfb"), "there is no kernel 'rfb'; known are lin"),
-        (("fit", "pets.csv", "-t", "kind", "-k", "precomputed"), "there is no kernel"),
-        (("fit", "pets.csv", "-t", "kind", "-c", "loss"), "there is no criterion 'loss'; known"),
-        (("fit", "pets.csv", "-t", "kind", "--task", "regression"), "must be numbers"),
-        (("fit", "pets.csv", "-t", "kind", "-o", "no/m.skops"), "there is no folder no"),
-        (("fit", "pets.csv", "-t", "kind", "-o", "."), "is a folder"),
-        (("fit", "one.csv", "-t", "kind"), "the target has one value only, 'cat'"),
-        (("fit", "flat.csv", "-t", "y"), "no column of the table has two different values"),
-        (
-            ("fit", "number.csv", "-t", "y", "--weight", "balanced"),
-            "--weight is for classification",
-        ),
-        (("fit", "number.csv", "-t", "y", "--threshold", "0"), "--threshold is for classification"),
-        (
-            ("fit", "three.csv", "-t", "y", "--threshold", "ber"),
-            "--threshold ber is for two classes",
-        ),
-        (
-            ("fit", "number.csv", "-t", "y", "-c", "wmw"),
-            "judges classes; for regression use 'press'",
-        ),
-        (("show", "pets.csv"), "it is not a model file"),
-        (("show", "nowhere.skops"), "there is no such file"),
-        (("show", "other.skops"), "the model was not saved by looms fit"),
-        (("predict", "m.skops", "number.csv"), "3 of the model's 3 columns are missing"),
-        (("predict", "m.skops", "nowhere.csv"), "there is no such file"),
-        (("score", "m.skops", "number.csv"), "there is no column 'kind' to be the target"),
-        (("predict", "m.skops", "pets.csv", "-o", "no/p.csv"), "there is no folder no"),
-    ],
-)
-def test_bad_input_is_one_line_and_code_2(looms, pets, arguments, text):
-    looms("fit", pets, "-t", "kind", "-o", "m.skops")
-    save_model("other.skops", LSSVMClassifierCV(), {})
-    frame = pd.read_csv(pets)
-    frame.assign(kind="cat").to_csv("one.csv", index=False)
-    pd.DataFrame({"a": [1, 1, 1], "y": ["p", "q", "p"]}).to_csv("flat.csv", index=False)
-    pd.DataFrame({"a": range(9), "y": np.arange(9) / 2}).to_csv("number.csv", index=False)
-    pd.DataFrame({"a": range(9), "y": [1, 2, 3] * 3}).to_csv("three.csv", index=False)
-    before = sorted(os.listdir())
-    one_line(looms(*arguments), 2, text)
-    assert sorted(os.listdir()) == before
-
-
-@pytest.mark.parametrize("arguments", [("fit",), ("fit", "a", "--task", "guess"), ("no",)])
-def test_wrong_usage_is_code_2(looms, arguments):
-    result = looms(*arguments)
-    assert result.exit_code == 2
-    assert "Usage: " in result.stderr
-
-
-def test_columns_that_are_ignored_are_noted(looms, pets):
-    looms("fit", pets, "-t", "kind")
-    extra = {f"extra{j}": 0 for j in range(12)}
-    pd.read_csv(pets).assign(**extra).to_csv("more.csv", index=False)
-    result = looms("predict", "pets.looms.skops", "more.csv")
-    assert result.exit_code == 0
-    assert result.stderr.startswith("Note: 12 columns that the model does not know are ignored: ex")
-    assert result.stderr.rstrip().endswith("extra9, ...")
-
-
-def test_interrupted_fit_is_130_and_writes_nothing(looms, pets, monkeypatch):
-    def interrupt(self, X, y):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(LSSVMClassifierCV, "fit", interrupt)
-    result = looms("fit", pets, "-t", "kind")
-    assert result.exit_code == 130
-    assert result.stderr.endswith("Interrupted.\n")
-    assert os.listdir() == ["pets.csv"]
-
-
-def test_unexpected_errors_are_one_line_and_code_1(looms, pets, monkeypatch):
-    def fail(self, X, y):
-        raise RuntimeError("it broke\nbadly")
-
-    monkeypatch.setattr(LSSVMClassifierCV, "fit", fail)
-    result = looms("fit", pets, "-t", "kind")
-    one_line(result, 1, "unexpected RuntimeError: it broke badly (set LOOMS_TRACEBACK=1")
-    monkeypatch.setenv("LOOMS_TRACEBACK", "1")
-    assert isinstance(looms("fit", pets, "-t", "kind").exception, RuntimeError)
-
-
-@pytest.mark.parametrize("module", ["skops", "pandas", "pyarrow"])
-def test_missing_package_names_the_extra(looms, pets, monkeypatch, module):
-    def absent(name):
-        if name.partition(".")[0] == module:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return __import__(name, fromlist=["_"])
-
-    monkeypatch.setattr("looms._optional.import_module", absent)
-    result = looms("fit", pets, "-t", "kind")
-    assert result.exit_code == 1
-    assert f'needs {module}, which is not installed: pip install "looms[cli]"' in result.stderr
+    assert "Note: Search for hyper-parameters: stopped at max_iter" in result.stderr

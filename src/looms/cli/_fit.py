@@ -25,14 +25,24 @@ def fit(
     task: Annotated[Task, typer.Option("--task", help="What to learn.")] = Task.AUTO,
     kernel: Annotated[
         list[str] | None,
-        typer.Option("--kernel", "-k", help="Kernel, default rbf; give it again to compare."),
+        typer.Option(
+            "--kernel",
+            "-k",
+            help=(
+                "linear, quadratic, cubic, boolean, rbf (default) or ard, or one of these after "
+                "normalized_; give it again to compare."
+            ),
+        ),
     ] = None,
     criterion: Annotated[
         list[str] | None,
         typer.Option(
             "--criterion",
             "-c",
-            help="Selection criterion, default press; give it again to compare.",
+            help=(
+                "press (default); for classes also hinge, squared_hinge, smoothed_error, wmw or "
+                "cross_entropy; give it again to compare."
+            ),
         ),
     ] = None,
     optimizer: Annotated[
@@ -100,6 +110,10 @@ def _run(
     metadata = {**fitted.metadata, "file": file.name}
     save_model(output, fitted.model, metadata)
     show_choice(fitted.model, metadata)
+    note(
+        "leave-one-out chose this machine, so its figures flatter it a little; looms score gives "
+        "those of rows that it never saw"
+    )
     note(f"the model is in {output}")
 
 
