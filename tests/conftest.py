@@ -1,5 +1,8 @@
 """What several test modules share."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -34,3 +37,13 @@ def numerical_gradient():
 @pytest.fixture(scope="session")
 def read_only():
     return _read_only
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    """Folder of the real data sets; the test is skipped where there is none."""
+    beside = Path(__file__).parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("LOOMS_DATA", beside))
+    if not folder.is_dir():
+        pytest.skip("no real data here: set LOOMS_DATA to their folder")
+    return folder

@@ -13,14 +13,15 @@ ROOT = Path(looms.__file__).parent
 
 #: From the ground up; rooms of one floor do not know each other. Rooms may be missing.
 FLOORS = [
-    {"_typing", "_threads"},
+    {"_typing", "_threads", "_files", "_optional"},
     {"kernels", "leave_one_out"},
     {"criteria", "lssvm"},
     {"optimise"},
     {"selection"},
     {"threshold"},
     {"estimators"},
-    {"tables", "datasets", "model_files"},
+    {"tables", "datasets"},
+    {"model_files"},
     {"cli"},
 ]
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -4,16 +4,19 @@ One factorisation of a kernel machine already contains every leave-one-out predi
 exactly. looms uses it to choose kernels, hyper-parameters and thresholds.
 """
 
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
 
-from looms.estimators import (
-    BoundWarning,
-    LSSVMClassifier,
-    LSSVMClassifierCV,
-    LSSVMRegressor,
-    LSSVMRegressorCV,
-)
-from looms.leave_one_out import LeaveOneOut
+if TYPE_CHECKING:
+    from looms.estimators import (
+        BoundWarning,
+        LSSVMClassifier,
+        LSSVMClassifierCV,
+        LSSVMRegressor,
+        LSSVMRegressorCV,
+    )
+    from looms.leave_one_out import LeaveOneOut
 
 try:
     __version__ = version("looms")
@@ -29,3 +32,15 @@ __all__ = [
     "LeaveOneOut",
     "__version__",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: `looms --help` needs none of them."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = "leave_one_out" if name == "LeaveOneOut" else "estimators"
+    return getattr(import_module(f"looms.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

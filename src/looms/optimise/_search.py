@@ -31,6 +31,10 @@ class Outcome(Enum):
         "positive definite; check that the kernel is positive semi-definite, or scale the features"
     )
 
+    def __reduce__(self) -> tuple[type[Outcome], tuple[str]]:
+        # skops stores what is rebuilt by a call of its own type, and no other enum.
+        return Outcome, (self.value,)
+
 
 @dataclass(frozen=True, eq=False)
 class Point:

@@ -1,0 +1,32 @@
+"""Writing a file whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write beside, then rename: a reader sees the old file or the new one, whole.
+
+    Parameters
+    ----------
+    path : Path
+        The file; one that is there is replaced.
+    data : bytes
+        Its content.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; what was there stays.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with beside.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)

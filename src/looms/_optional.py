@@ -1,0 +1,40 @@
+"""The one place where packages of the optional extras are imported by name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def require(module: str, purpose: str, extra: str = "cli") -> Any:
+    """Import an optional package, or say which extra brings it.
+
+    Parameters
+    ----------
+    module : str
+        Name of the module to import.
+    purpose : str
+        What needs it; the message starts with this.
+    extra : str, default="cli"
+        The extra of looms that installs it.
+
+    Returns
+    -------
+    module : module
+        The imported module.
+
+    Raises
+    ------
+    ImportError
+        If the package is not installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        if error.name is not None and error.name.partition(".")[0] != package:
+            raise
+        raise ImportError(
+            f'{purpose} needs {package}, which is not installed: pip install "looms[{extra}]"',
+            name=package,
+        ) from None

@@ -1,0 +1,116 @@
+"""A saved model and new rows brought together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from scipy import sparse
+
+from looms.cli._errors import InputError
+from looms.cli._figures import classification_figures, confusion, regression_figures
+from looms.cli._options import FileFormat
+from looms.cli._say import note, warnings_as_notes
+from looms.cli._task import numbers, text
+from looms.datasets import Format, Table, read_table
+from looms.model_files import SavedModel, load_model
+
+Array = np.ndarray[Any, Any]
+
+
+#: What looms fit says about a model.
+METADATA = {
+    *("task", "target", "columns", "n_rows", "n_features", "asked", "seconds", "date", "file"),
+    *("looms_version", "sklearn_version"),
+}
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Figures by name; labels and counts of a confusion matrix for a classification."""
+
+    figures: dict[str, float]
+    confusion: tuple[list[Any], list[list[int]]] | None
+
+
+def read(path: Path, target: str | None, format: FileFormat | None) -> Table:
+    """The table of a file, in the format of an option."""
+    return read_table(path, target, format=cast("Format | None", format))
+
+
+def load(path: Path) -> SavedModel:
+    """The model of a file of looms fit, with warnings about versions as notes."""
+    with warnings_as_notes():
+        saved = load_model(path)
+    if not saved.metadata.keys() >= METADATA:
+        raise InputError(f"{path}: the model was not saved by looms fit; fit it again")
+    return saved
+
+
+def rows_for(
+    saved: SavedModel, path: Path, format: FileFormat | None, *, with_target: bool
+) -> Table:
+    """The rows of a file in the form that the model takes, with the target if it is asked for."""
+    columns, target = saved.metadata["columns"], saved.metadata["target"]
+    table = read(path, target if with_target else None, format)
+    if (columns is None) != sparse.issparse(table.X):
+        made_for = "sparse files" if columns is None else "tables with named columns"
+        raise InputError(f"{path}: the model was fitted to {made_for}, and this is no such file")
+    if with_target and table.y is None:
+        raise InputError(f"{path}: no labels are beside it; put them there, or use looms predict")
+    if columns is None:
+        return Table(_widened(table.X, saved.metadata["n_features"], path), table.y, table.name)
+    ignored = [str(name) for name in table.X.columns if name not in {*columns, target}]
+    if ignored:
+        shown = ", ".join(ignored[:10]) + (", ..." if len(ignored) > 10 else "")
+        note(f"{len(ignored)} columns that the model does not know are ignored: {shown}")
+    return table
+
+
+def outputs(saved: SavedModel, X: Any) -> tuple[Array, Array]:
+    """Predictions and decision values of some rows; the same twice for a regression."""
+    try:
+        with warnings_as_notes():
+            matrix = saved.model[:-1].transform(X)
+            predicted = saved.model[-1].predict(matrix)
+            if saved.metadata["task"] == "regression":
+                return predicted, predicted
+            return predicted, saved.model[-1].decision_function(matrix)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"the model cannot take these rows: {error}") from error
+
+
+def scored(saved: SavedModel, table: Table) -> Scored:
+    """Figures of the predictions of rows whose target is known."""
+    predicted, decision = outputs(saved, table.X)
+    if saved.metadata["task"] == "regression":
+        return Scored(regression_figures(numbers(table.y), predicted), None)
+    classes, y, predicted = map(text, (saved.model[-1].classes_, table.y, predicted))
+    unknown = sorted(set(y) - set(classes))
+    if unknown:
+        note(f"labels that the model does not know count as errors: {', '.join(unknown)}")
+    return Scored(
+        classification_figures(y, predicted, decision, classes),
+        confusion(y, predicted, [*classes, *unknown]),
+    )
+
+
+def check_can_write(path: Path, force: bool) -> None:
+    """Refuse, before any work, to overwrite unless told to, or to write where no folder is."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name a file")
+    if path.exists() and not force:
+        raise InputError(f"{path} exists; use --force to overwrite it, or --output for another")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}; make it, or name another")
+
+
+def _widened(X: Any, n_features: int, path: Path) -> Any:
+    """Sparse rows with as many columns as the model has: a file ends at the last one it uses."""
+    if X.shape[1] > n_features:
+        raise InputError(
+            f"{path}: a row has feature {X.shape[1]}, and the model was fitted to {n_features}"
+        )
+    return sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))

@@ -1,0 +1,58 @@
+"""From exceptions to one line on stderr and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+BAD_INPUT = 2
+OTHER = 1
+INTERRUPTED = 130
+
+
+class InputError(ValueError):
+    """What the user gave cannot be used; the message says why, and what to do."""
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """End the program with one line instead of a traceback.
+
+    With the environment variable LOOMS_TRACEBACK the traceback of an unexpected error comes too.
+    """
+    try:
+        yield
+    except typer.Exit:
+        raise
+    except BrokenPipeError:  # whoever read our output had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(OTHER) from None
+    except KeyboardInterrupt:
+        _say("Interrupted.")
+        raise typer.Exit(INTERRUPTED) from None
+    except Exception as error:
+        from looms.datasets import TableError
+        from looms.model_files import ModelFileError
+
+        if isinstance(error, InputError | TableError | ModelFileError):
+            _say(f"Error: {error}")
+            raise typer.Exit(BAD_INPUT) from None
+        if isinstance(error, ModuleNotFoundError):
+            _say(f'Error: {error.name} is not installed: pip install "looms[cli]"')
+            raise typer.Exit(OTHER) from None
+        if isinstance(error, ImportError):
+            _say(f"Error: {error}")
+            raise typer.Exit(OTHER) from None
+        if os.environ.get("LOOMS_TRACEBACK"):
+            raise
+        what = f"unexpected {type(error).__name__}: {error}"
+        _say(f"Error: {what} (set LOOMS_TRACEBACK=1 to see where)")
+        raise typer.Exit(OTHER) from None
+
+
+def _say(message: str) -> None:
+    typer.echo(" ".join(message.split()), err=True)

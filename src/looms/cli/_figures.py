@@ -1,0 +1,79 @@
+"""Figures of merit of predictions, whether leave-one-out or of new rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from looms.leave_one_out import LeaveOneOut
+
+Array = np.ndarray[Any, Any]
+
+
+def loo_figures(loo: LeaveOneOut, task: str, threshold: float) -> dict[str, float]:
+    """Figures of leave-one-out outputs; every sample counts as one."""
+    if task == "regression":
+        return regression_figures(loo.y, loo.outputs)
+    if loo.y.ndim == 1:
+        truth, predicted = (loo.y > 0).astype(int), (loo.outputs > threshold).astype(int)
+        return classification_figures(truth, predicted, loo.outputs, np.arange(2))
+    truth, predicted = loo.y.argmax(axis=1), loo.outputs.argmax(axis=1)
+    return classification_figures(truth, predicted, loo.outputs, np.arange(loo.y.shape[1]))
+
+
+def classification_figures(
+    y: Array, predicted: Array, decision: Array, classes: Array
+) -> dict[str, float]:
+    """Error rate, balanced error rate and area under the ROC curve.
+
+    Parameters
+    ----------
+    y, predicted : (n_samples,) labels.
+    decision : (n_samples,) for two classes, the second being positive, or (n_samples, n_classes).
+    classes : (n_classes,) labels in the order of the decision values.
+
+    Returns
+    -------
+    figures : "error", "BER" and "AUC". BER is the mean over the classes in ``y`` of the error
+        rate in the class. For several classes AUC is the mean of one-against-rest areas. NaN for
+        an AUC without both kinds of samples.
+    """
+    wrong = y != predicted
+    rates = [wrong[y == label].mean() for label in np.unique(y)]
+    if decision.ndim == 1:
+        areas = [_auc(y == classes[1], decision)]
+    else:
+        both = [_auc(y == label, decision[:, k]) for k, label in enumerate(classes)]
+        areas = [area for area in both if not np.isnan(area)] or [float("nan")]
+    return {
+        "error": float(wrong.mean()),
+        "BER": float(np.mean(rates)),
+        "AUC": float(np.mean(areas)),
+    }
+
+
+def regression_figures(y: Array, predicted: Array) -> dict[str, float]:
+    """Root mean square error, mean absolute error, and the share of the variance explained."""
+    residuals = y - predicted
+    total = np.sum((y - y.mean()) ** 2)
+    return {
+        "RMSE": float(np.sqrt(np.mean(residuals**2))),
+        "MAE": float(np.mean(np.abs(residuals))),
+        "R2": float(1.0 - np.sum(residuals**2) / total) if total > 0 else float("nan"),
+    }
+
+
+def confusion(y: Array, predicted: Array, labels: list[Any]) -> tuple[list[Any], list[list[int]]]:
+    """Labels, and how often each (row) was predicted as each (column)."""
+    index = {label: k for k, label in enumerate(labels)}
+    counts = np.zeros((len(labels), len(labels)), dtype=int)
+    np.add.at(counts, ([index[v] for v in y.tolist()], [index[v] for v in predicted.tolist()]), 1)
+    return labels, counts.tolist()
+
+
+def _auc(positive: Array, decision: Array) -> float:
+    if positive.all() or not positive.any():
+        return float("nan")
+    return float(roc_auc_score(positive, decision))

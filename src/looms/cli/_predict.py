@@ -1,0 +1,61 @@
+"""looms predict: predictions for new rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from looms.cli._errors import reported
+from looms.cli._options import ForceOption, FormatOption
+
+if TYPE_CHECKING:
+    from looms.datasets import Table
+    from looms.model_files import SavedModel
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model file of looms fit.", metavar="MODEL")],
+    file: Annotated[Path, typer.Argument(help="The rows to predict.", metavar="FILE")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="CSV file to write; without it, standard output."),
+    ] = None,
+    format: FormatOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Predict rows: a CSV with the prediction and the decision values of each.
+
+    The larger decision_CLASS, the more speaks for that class; of two classes the second has one.
+    """
+    with reported():
+        from looms.cli._apply import check_can_write, load, rows_for
+        from looms.cli._say import note, to_stdout, write_output
+
+        if output is not None:
+            check_can_write(output, force)
+        saved = load(model)
+        table = rows_for(saved, file, format, with_target=False)
+        text = _csv(saved, table)
+        if output is None:
+            to_stdout(text)
+        else:
+            write_output(output, text.encode())
+            note(f"{table.X.shape[0]} predictions are in {output}")
+
+
+def _csv(saved: SavedModel, table: Table) -> str:
+    """One row a prediction; the larger ``decision_CLASS``, the more speaks for that class."""
+    import pandas as pd
+
+    from looms.cli._apply import outputs
+
+    predicted, decision = outputs(saved, table.X)
+    columns = {"prediction": predicted}
+    if saved.metadata["task"] == "classification":
+        classes = saved.model[-1].classes_
+        decided = classes[1:] if decision.ndim == 1 else classes
+        values = decision.reshape(len(predicted), -1)
+        columns |= {f"decision_{c}": values[:, k] for k, c in enumerate(decided)}
+    return str(pd.DataFrame(columns).to_csv(index=False, lineterminator="\n"))

@@ -1,0 +1,144 @@
+"""Results as tables on stdout; the numbers come from elsewhere."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from looms.cli._figures import loo_figures
+
+#: Of a kernel with a scale for every feature, so many are shown, the largest.
+MOST_SCALES = 8
+
+
+def console() -> Console:
+    """Standard output; wide enough for all columns where it is no terminal."""
+    terminal = sys.stdout.isatty()
+    return Console(
+        width=None if terminal else 120,
+        soft_wrap=not terminal,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+
+
+def show_asked(metadata: Mapping[str, Any]) -> None:
+    """What the model was fitted to, and what was asked for."""
+    asked = metadata["asked"]
+    wanted = ", ".join(f"{name}={_plain(value)}" for name, value in asked.items() if value)
+    out = console()
+    target = f" of {metadata['target']!r}" if metadata["target"] else ""
+    out.print(
+        f"{metadata['task'].capitalize()}{target}, {metadata['file']}: {metadata['n_rows']} "
+        f"rows, {metadata['n_features']} features"
+    )
+    out.print(f"Asked for: {wanted}")
+    out.print(
+        f"Fitted {metadata['date']} in {metadata['seconds']:.1f} s by looms "
+        f"{metadata['looms_version']}, scikit-learn {metadata['sklearn_version']}"
+    )
+
+
+def show_candidates(machine: Any, metadata: Mapping[str, Any]) -> None:
+    """Every kernel under every criterion, and which was chosen."""
+    regression = metadata["task"] == "regression"
+    asked = metadata["asked"]
+    table = _table("Candidates")
+    for name in ("", "kernel", "criterion"):
+        table.add_column(name)
+    score = "LOO RMSE" if regression else "LOO BER"
+    for name in ("value ± s.e.", score, "evals", "s"):
+        table.add_column(name, justify="right")
+    table.add_column("stopped")
+    names = product(asked["kernels"], asked["criteria"])
+    for (kernel, criterion), candidate in zip(names, machine.candidates_, strict=True):
+        chosen = candidate.mu == machine.mu_ and repr(candidate.kernel) == repr(machine.kernel_)
+        table.add_row(
+            "→" if chosen else "",
+            kernel,
+            criterion,
+            f"{candidate.value:.4g} ± {candidate.standard_error:.2g}",
+            f"{np.sqrt(candidate.score) if regression else candidate.score:.4g}",
+            str(candidate.n_evaluations),
+            f"{candidate.seconds:.2f}",
+            candidate.outcome.name.lower().replace("_", " "),
+        )
+    console().print(table)
+
+
+def show_choice(model: Any, metadata: Mapping[str, Any]) -> None:
+    """Candidates, the hyper-parameters of the best one, and its leave-one-out figures."""
+    machine = model[-1]
+    show_candidates(machine, metadata)
+    out = console()
+    values = machine.kernel_.hyperparameters
+    scales = [h for h in values if re.fullmatch(r".*\[\d+\]", h.name)]
+    shown = [f"{h.name} = {h.value:.4g}" for h in values if h not in scales]
+    shown.append(f"mu = {machine.mu_:.4g}")
+    if metadata["task"] == "classification" and machine.loo_.y.ndim == 1:
+        shown.append(f"threshold = {machine.threshold_:.4g}")
+    out.print(f"Chosen: {', '.join(shown)}")
+    if scales:
+        out.print(_largest_scales(scales, model))
+    threshold = getattr(machine, "threshold_", 0.0)
+    show_figures({"leave-one-out": loo_figures(machine.loo_, metadata["task"], threshold)})
+
+
+def show_figures(figures: Mapping[str, Mapping[str, float]]) -> None:
+    """Figures of merit, a row each of what they are of."""
+    table = _table()
+    table.add_column("")
+    for name in next(iter(figures.values())):
+        table.add_column(name, justify="right")
+    for row, values in figures.items():
+        table.add_row(row, *(f"{v:.4f}" if np.isfinite(v) else "–" for v in values.values()))
+    console().print(table)
+
+
+def show_confusion(labels: Sequence[Any], counts: Sequence[Sequence[int]]) -> None:
+    """How often each label (row) was predicted as each (column)."""
+    table = _table("Confusion")
+    table.add_column("true \\ predicted")
+    for label in labels:
+        table.add_column(str(label), justify="right")
+    for label, row in zip(labels, counts, strict=True):
+        table.add_row(str(label), *map(str, row))
+    console().print(table)
+
+
+def _table(title: str | None = None) -> Table:
+    return Table(
+        box=SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False
+    )
+
+
+def _largest_scales(scales: Sequence[Any], model: Any) -> str:
+    """The features that matter most to a kernel with a scale for each."""
+    names = model[:-1].get_feature_names_out()
+    order = np.argsort([-h.value for h in scales])[:MOST_SCALES]
+    largest = ", ".join(f"{_feature(names[k])} {scales[k].value:.3g}" for k in order)
+    return f"Largest of {len(scales)} scales: {largest}"
+
+
+def _feature(name: str) -> str:
+    """Name of a column of the matrix without the transformer that made it."""
+    kind, _, column = name.partition("__")
+    if kind == "gaps":
+        column = column.removeprefix("missingindicator_")
+        return f"{column} is missing"
+    if kind == "categories" and column.endswith("_nan"):
+        return f"{column.removesuffix('_nan')} is missing"
+    return column or name
+
+
+def _plain(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -1,0 +1,29 @@
+"""looms score: predictions for new rows against what is known of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from looms.cli._errors import reported
+from looms.cli._options import FormatOption
+
+
+def score(
+    model: Annotated[Path, typer.Argument(help="A model file of looms fit.", metavar="MODEL")],
+    file: Annotated[Path, typer.Argument(help="Rows with the target.", metavar="FILE")],
+    format: FormatOption = None,
+) -> None:
+    """Score the model on rows whose target is known."""
+    with reported():
+        from looms.cli._apply import load, rows_for, scored
+        from looms.cli._render import show_confusion, show_figures
+
+        saved = load(model)
+        table = rows_for(saved, file, format, with_target=True)
+        result = scored(saved, table)
+        show_figures({f"{table.X.shape[0]} rows of {file.name}": result.figures})
+        if result.confusion is not None:
+            show_confusion(*result.confusion)

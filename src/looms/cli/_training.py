@@ -1,0 +1,142 @@
+"""From what was asked for to a fitted model."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn import __version__ as sklearn_version
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+
+from looms import LSSVMClassifierCV, LSSVMRegressorCV, __version__
+from looms.cli._errors import InputError
+from looms.cli._options import Task
+from looms.cli._progress import progress_of
+from looms.cli._say import warnings_as_notes
+from looms.cli._task import labels, numbers
+from looms.criteria import DIFFERENTIABLE
+from looms.datasets import Table
+from looms.kernels import KERNEL_NAMES
+from looms.tables import table_preprocessor
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `looms fit` was asked for; None leaves a choice to the estimator."""
+
+    kernels: tuple[str, ...]
+    criteria: tuple[str, ...]
+    optimizer: str
+    threshold: str | None
+    weight: str | None
+    max_iter: int | None
+    random_state: int
+
+    def check(self) -> None:
+        """Refuse unknown names before any work."""
+        _check_names(
+            "kernel", self.kernels, [name for name in KERNEL_NAMES if name != "precomputed"]
+        )
+        _check_names("criterion", self.criteria, list(DIFFERENTIABLE))
+
+    def check_task(self, task: Task) -> None:
+        """Refuse options of classification for a regression."""
+        if task is Task.REGRESSION:
+            for name, value in (("--threshold", self.threshold), ("--weight", self.weight)):
+                if value is not None:
+                    raise InputError(f"{name} is for classification, and this is a regression")
+
+    def names(self) -> list[str]:
+        """The candidates in the order in which they are tried."""
+        return [
+            f"{kernel}, {criterion}" for kernel, criterion in product(self.kernels, self.criteria)
+        ]
+
+    def machine(self, task: Task) -> BaseEstimator:
+        """The estimator, not fitted yet."""
+        options: dict[str, Any] = {"optimizer": self.optimizer, "random_state": self.random_state}
+        if self.max_iter is not None:
+            options["max_iter"] = self.max_iter
+        kernel, criterion = _one_or_list(self.kernels), _one_or_list(self.criteria)
+        if task is Task.CLASSIFICATION:
+            balanced = "balanced" if self.weight == "balanced" else None
+            options |= {"class_weight": balanced, "selection_weight": balanced}
+            options["threshold"] = "ber" if self.threshold == "ber" else 0.0
+            return LSSVMClassifierCV(kernel, criterion, **options)
+        return LSSVMRegressorCV(kernel, criterion, **options)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fitted model and what to store with it."""
+
+    model: Pipeline
+    metadata: dict[str, Any]
+
+
+def train(table: Table, target: str | None, task: Task, request: Request) -> Fitted:
+    """Fit a table; progress goes to stderr.
+
+    Parameters
+    ----------
+    table : Table
+        Features and target.
+    target : str or None
+        Name of the target, where it has one.
+    task : Task
+        Classification or regression.
+    request : Request
+        The rest of what was asked for.
+    """
+    request.check_task(task)
+    y = labels(table.y) if task is Task.CLASSIFICATION else numbers(table.y)
+    n_values = len(np.unique(y))
+    if n_values < 2:
+        raise InputError(f"the target has one value only, {y[0]!r}: nothing to learn")
+    if n_values > 2 and request.threshold == "ber":
+        raise InputError(
+            f"--threshold ber is for two classes, and the target has {n_values}; against classes "
+            "of unequal size use --weight balanced"
+        )
+    machine = request.machine(task)
+    start = time.perf_counter()
+    try:
+        preprocessor = table_preprocessor(table.X)
+        X = preprocessor.fit_transform(table.X)
+        with warnings_as_notes(), progress_of(machine, request.names()):
+            machine.fit(X, y)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    model = Pipeline([("table", preprocessor), ("machine", machine)])
+    dense = not sparse.issparse(table.X)
+    metadata = {
+        "task": str(task),
+        "target": target,
+        "columns": {str(n): str(t) for n, t in table.X.dtypes.items()} if dense else None,
+        "n_rows": table.X.shape[0],
+        "n_features": table.X.shape[1],
+        "asked": asdict(request),
+        "seconds": time.perf_counter() - start,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "looms_version": __version__,
+        "sklearn_version": sklearn_version,
+    }
+    return Fitted(model, metadata)
+
+
+def _one_or_list(names: tuple[str, ...]) -> str | list[str]:
+    return names[0] if len(names) == 1 else list(names)
+
+
+def _check_names(what: str, names: tuple[str, ...], known: list[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise InputError(f"there is no {what} {name!r}; known are {', '.join(known)}")

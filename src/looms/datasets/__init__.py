@@ -1,0 +1,6 @@
+"""Readers: a file in, features and target out."""
+
+from looms.datasets._read import Format, read_table
+from looms.datasets._table import Table, TableError
+
+__all__ = ["Format", "Table", "TableError", "read_table"]

@@ -1,0 +1,247 @@
+"""From a table of mixed columns with gaps to a dense matrix of floats for a kernel.
+
+Numbers (dates as days) get the median for a gap, unit variance, and a column that marks the gaps
+where there are any; text, categories and booleans become one column of zeros and ones a value.
+
+Built from scikit-learn's ``ColumnTransformer`` and not on skrub's ``TableVectorizer`` because
+benchmarks/table_preprocessing.py found, on the credit data (690 rows, 15 mixed columns, five times
+ten folds, one machine), the same accuracy (logistic regression 0.864 ± 0.005 against
+0.861 ± 0.003 over repeats, SVC 0.851 ± 0.002 against 0.852 ± 0.004), a skops file of 0.24 MB
+against 12.8 MB (deflated 11 kB against 342 kB), loaded in 3 ms against 90 ms, and 16 packages or
+106 MB less to install.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
+
+from looms._optional import require
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["TableColumns", "as_text", "table_preprocessor"]
+
+Kind = Literal["number", "date", "category"]
+
+#: Categories of one column that get a column of their own; the rarest beyond these share one.
+MAX_CATEGORIES = 40
+
+_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")
+_DATES = ("datetime64", "datetime", "date")
+_CATEGORIES = ("string", "boolean", "categorical", "mixed-integer")
+
+
+def table_preprocessor(X: pd.DataFrame | sparse.sparray | sparse.spmatrix) -> TransformerMixin:
+    """Transformer, not fitted yet, that makes a dense and scaled matrix of a table like this.
+
+    Parameters
+    ----------
+    X : pandas.DataFrame or sparse matrix of shape (n_samples, n_features)
+        The table to fit later on. Its types decide what each column is.
+
+    Returns
+    -------
+    transformer : Pipeline or MaxAbsScaler
+        A pipeline of `TableColumns` and a ``ColumnTransformer``. For sparse input a scaler that
+        keeps it sparse.
+
+    Raises
+    ------
+    ValueError
+        If a column holds something that is neither number, date, text nor boolean, numbers that
+        are infinite, or if no column has two different values.
+
+    Notes
+    -----
+    Columns of numbers stay numbers however few values they have. Columns without two different
+    values are left out. At prediction, columns are found by name, in any order, and others are
+    ignored; a category that was not there at fit counts as a rare one if there were more than
+    ``MAX_CATEGORIES``, and else gets zeros in all columns of its own.
+    """
+    if sparse.issparse(X):
+        return MaxAbsScaler()
+    kinds = {str(name): _kind(X[name], name) for name in X.columns}
+    kept: dict[str, Kind] = {
+        name: kind for name, kind in kinds.items() if kind and X[name].nunique(dropna=False) > 1
+    }
+    if not kept:
+        raise ValueError("no column of the table has two different values: nothing to learn from")
+    numbers = [name for name, kind in kept.items() if kind != "category"]
+    categories = [name for name, kind in kept.items() if kind == "category"]
+    scale = Pipeline(
+        [
+            ("impute", SimpleImputer(strategy="median", keep_empty_features=True)),
+            ("scale", StandardScaler()),
+        ]
+    )
+    encode = OneHotEncoder(
+        handle_unknown="infrequent_if_exist", max_categories=MAX_CATEGORIES, sparse_output=False
+    )
+    gaps = MissingIndicator(features="missing-only", error_on_new=False)
+    matrix = ColumnTransformer(
+        [("numbers", scale, numbers), ("gaps", gaps, numbers), ("categories", encode, categories)]
+    )
+    return Pipeline([("columns", TableColumns(kept)), ("matrix", matrix)])
+
+
+class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Columns of a data frame, found by name and brought to floats and text.
+
+    Parameters
+    ----------
+    kinds : dict of str to {"number", "date", "category"}
+        What each column is. Dates become days since 1970, categories become text.
+
+    Attributes
+    ----------
+    feature_names_in_ : ndarray of str
+        The names of the columns.
+    """
+
+    def __init__(self, kinds: dict[str, Kind]) -> None:
+        self.kinds = kinds
+
+    def fit(self, X: pd.DataFrame, y: Any = None) -> TableColumns:
+        """Check that the columns are there; nothing is learnt.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+            The table.
+        y : ignored
+            For the interface.
+
+        Returns
+        -------
+        self : TableColumns
+            The transformer.
+        """
+        self._check(X)
+        self.feature_names_in_ = np.array(list(self.kinds), dtype=object)
+        self.n_features_in_ = len(self.kinds)
+        return self
+
+    def transform(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Columns in the order of ``kinds``, gaps as NaN.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+            A table with all the columns, in any order; others are ignored.
+
+        Returns
+        -------
+        X : pandas.DataFrame
+            Columns of floats and of text.
+        """
+        self._check(X)
+        pandas = require("pandas", "A table of mixed columns")
+        return pandas.DataFrame(
+            {
+                name: as_text(X[name]) if kind == "category" else _as_floats(X[name], name, kind)
+                for name, kind in self.kinds.items()
+            },
+            index=X.index,
+        )
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray[Any, Any]:
+        """Names of the columns.
+
+        Parameters
+        ----------
+        input_features : ignored
+            For the interface.
+
+        Returns
+        -------
+        names : ndarray of str
+            The names, as they are at input.
+        """
+        return np.array(list(self.kinds), dtype=object)
+
+    def _check(self, X: Any) -> None:
+        if not hasattr(X, "columns"):
+            raise TypeError(f"a pandas data frame is needed, not {type(X).__name__}")
+        absent = [name for name in self.kinds if name not in X.columns]
+        if absent:
+            there = [str(name) for name in X.columns]
+            alike = difflib.get_close_matches(absent[0], there, 1)
+            hint = f" ({alike[0]!r} is there)" if alike else ""
+            shown = ", ".join(map(repr, absent[:10])) + (", ..." if len(absent) > 10 else "")
+            raise ValueError(
+                f"{len(absent)} of the model's {len(self.kinds)} columns are missing: {shown}{hint}"
+            )
+
+
+def as_text(column: pd.Series) -> np.ndarray[Any, Any]:
+    """Values as text that is the same however a file's reader typed them; NaN for a gap.
+
+    Parameters
+    ----------
+    column : pandas.Series
+        Text, booleans or numbers. Whole numbers are written without a decimal point, for gaps turn
+        integers into floats; blanks around text are removed.
+
+    Returns
+    -------
+    values : ndarray of object
+        Strings, and NaN where the value is missing.
+    """
+    gaps = column.isna().to_numpy()
+    values = column.to_numpy(dtype=object)
+    text = [np.nan if gap else _text(value) for gap, value in zip(gaps, values, strict=True)]
+    return np.array(text, dtype=object)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float | np.floating) and value == np.floor(value) and np.isfinite(value):
+        value = int(value)
+    return str(value).strip()
+
+
+def _kind(column: pd.Series, name: Any) -> Kind | None:
+    """What a column is; None if it is empty."""
+    pandas = require("pandas", "A table of mixed columns")
+    inferred = pandas.api.types.infer_dtype(column, skipna=True)
+    if inferred == "empty":
+        return None
+    if inferred in _CATEGORIES:
+        return "category"
+    if inferred in _DATES:
+        return "date"
+    if inferred in _NUMBERS:
+        _as_floats(column, name, "number")
+        return "number"
+    raise ValueError(
+        f"column {name!r} holds {inferred} values, which are neither numbers, dates, text nor "
+        "booleans: leave it out or convert it"
+    )
+
+
+def _as_floats(column: pd.Series, name: Any, kind: str) -> np.ndarray[Any, Any]:
+    """Numbers, or days since 1970; NaN for a gap."""
+    pandas = require("pandas", "A table of mixed columns")
+    gaps = column.isna().to_numpy()
+    if kind == "date":
+        times = pandas.to_datetime(column, errors="coerce", utc=True)
+        values = (times - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(days=1)
+    else:
+        values = pandas.to_numeric(column, errors="coerce")
+    floats: np.ndarray[Any, Any] = values.to_numpy(dtype=float, na_value=np.nan)
+    wrong = (np.isnan(floats) & ~gaps) | np.isinf(floats)
+    if wrong.any():
+        raise ValueError(
+            f"column {name!r} is a column of {kind}s, and row {int(wrong.argmax()) + 1} holds "
+            f"{column.iloc[int(wrong.argmax())]!r}"
+        )
+    return floats

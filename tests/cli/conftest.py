@@ -1,0 +1,64 @@
+"""Running the command line in this process."""
+
+import re
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from looms.cli._app import app
+
+
+@pytest.fixture
+def looms(tmp_path, monkeypatch):
+    """Run ``looms`` with these arguments in an empty folder; the result has stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+    return run
+
+
+@pytest.fixture
+def pets(tmp_path):
+    """A small table of two classes, mixed columns and gaps."""
+    n = 40
+    frame = pd.DataFrame(
+        {
+            "weight": [4.0 + (i % 7) + 20.0 * (i % 2) for i in range(n)],
+            "colour": [("black", "white", None)[i % 3] for i in range(n)],
+            "indoors": [i % 5 == 0 for i in range(n)],
+            "kind": [("cat", "dog")[i % 2] for i in range(n)],
+        }
+    )
+    frame.loc[3, "weight"] = None
+    path = tmp_path / "pets.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="session")
+def one_line():
+    """Check that a command ended with this code and a line on stderr that holds this text."""
+
+    def check(result, code, text):
+        assert result.exit_code == code, result.stderr
+        last = result.stderr.strip().splitlines()[-1]
+        assert last.startswith("Error: ")
+        assert text in last
+        assert "Traceback" not in result.stderr
+        assert result.stdout == ""
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def figures():
+    """The last row of numbers of a table of figures."""
+
+    def read(output):
+        rows = re.findall(r"^ *\S.*? +([\d.]+) +([\d.]+) +([\d.–]+) *$", output, re.MULTILINE)
+        return [float(value) for value in rows[-1]]
+
+    return read

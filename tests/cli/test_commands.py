@@ -1,0 +1,255 @@
+"""The commands with the real estimators: what they say, write and refuse."""
+
+import io
+import os
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+
+from looms import LSSVMClassifierCV
+from looms.model_files import load_model
+
+# The main job --------------------------------------------------------------------
+
+
+def test_fit_classification(looms, pets, figures):
+    result = looms("fit", pets, "--target", "kind", "-k", "linear", "-k", "rbf", "-c", "press")
+    assert result.exit_code == 0, result.stderr
+    assert sorted(os.listdir()) == ["pets.csv", "pets.looms.skops"]
+    assert "classification: the target has 2 different labels; choose with --task" in result.stderr
+    assert "the model is in pets.looms.skops" in result.stderr
+    rows = re.findall(r"(→?) +(linear|rbf) +press +[\d.e-]+ ± [\d.e-]+ +([\d.]+)", result.stdout)
+    assert [name for _, name, _ in rows] == ["linear", "rbf"]
+    assert [mark for mark, _, _ in rows].count("→") == 1
+    saved = load_model("pets.looms.skops")
+    machine = saved.model[-1]
+    assert [float(score) for _, _, score in rows] == pytest.approx(
+        [c.score for c in machine.candidates_], rel=1e-3
+    )
+    loo = machine.loo_
+    error = np.mean((loo.y > 0) != (loo.outputs > 0))
+    assert figures(result.stdout)[0] == pytest.approx(error, abs=1e-4)
+    assert saved.metadata["task"] == "classification"
+    assert saved.metadata["target"] == "kind"
+    assert saved.metadata["file"] == "pets.csv"
+    assert list(saved.metadata["columns"]) == ["weight", "colour", "indoors"]
+    assert saved.metadata["columns"]["weight"] == "float64"
+    assert saved.metadata["asked"]["kernels"] == ["linear", "rbf"]
+    assert saved.metadata["n_rows"] == 40
+    assert {"date", "looms_version", "sklearn_version", "seconds"} <= saved.metadata.keys()
+
+
+def test_progress_names_the_candidates(looms, pets):
+    pytest.importorskip("sklearn.callback")
+    result = looms("fit", pets, "-t", "kind", "-k", "linear", "-k", "rbf", "-c", "wmw")
+    assert "Candidate 1 of 2: linear, wmw\nCandidate 2 of 2: rbf, wmw\n" in result.stderr
+
+
+def test_fit_and_score_regression(looms, data_folder, figures):
+    result = looms("fit", data_folder / "yacht.csv", "-t", "target", "-k", "rbf")
+    assert result.exit_code == 0, result.stderr
+    assert "regression: the target has" in result.stderr
+    assert "LOO RMSE" in result.stdout
+    rmse, _, r2 = figures(result.stdout)
+    machine = load_model("yacht.looms.skops").model[-1]
+    assert rmse == pytest.approx(np.sqrt(np.mean(machine.loo_.residuals**2)), abs=1e-4)
+    assert 0.9 < r2 < 1
+    (shown,) = re.findall(r"→ +rbf +press +[\d.e-]+ ± [\d.e-]+ +([\d.]+)", result.stdout)
+    assert float(shown) == pytest.approx(rmse, rel=1e-3)
+    result = looms("score", "yacht.looms.skops", data_folder / "yacht.csv")
+    assert result.exit_code == 0, result.stderr
+    assert figures(result.stdout)[0] < rmse
+    assert "Confusion" not in result.stdout
+
+
+def test_predict_to_standard_output_can_be_piped(looms, pets):
+    looms("fit", pets, "-t", "kind")
+    result = looms("predict", "pets.looms.skops", pets)
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr == ""
+    predictions = pd.read_csv(io.StringIO(result.stdout))
+    assert list(predictions) == ["prediction", "decision_dog"]
+    assert len(predictions) == 40
+    says_dog = predictions["decision_dog"] > 0
+    assert (predictions["prediction"] == np.where(says_dog, "dog", "cat")).all()
+    assert (predictions["prediction"] == pd.read_csv(pets)["kind"]).mean() > 0.9
+
+
+def test_predict_several_classes(looms, data_folder):
+    looms("fit", data_folder / "liver.csv", "-t", "target")
+    result = looms("predict", "liver.looms.skops", data_folder / "liver.csv")
+    predictions = pd.read_csv(io.StringIO(result.stdout))
+    decisions = predictions.filter(like="decision_")
+    winners = decisions.columns[decisions.to_numpy().argmax(axis=1)].str.removeprefix("decision_")
+    assert (winners == predictions["prediction"]).all()
+    assert decisions.shape[1] == 4
+    result = looms("score", "liver.looms.skops", data_folder / "liver.csv")
+    assert "persistent_chronic" in result.stdout
+
+
+def test_predict_regression_has_one_column(looms, data_folder):
+    looms("fit", data_folder / "mcycle.csv", "-t", "target")
+    result = looms("predict", "mcycle.looms.skops", data_folder / "mcycle.csv")
+    assert result.stdout.splitlines()[0] == "prediction"
+
+
+def test_predict_to_a_file(looms, pets, one_line):
+    looms("fit", pets, "-t", "kind")
+    result = looms("predict", "pets.looms.skops", pets, "-o", "out.csv")
+    assert result.stdout == ""
+    assert "40 predictions are in out.csv" in result.stderr
+    first = pd.read_csv("out.csv")
+    one_line(looms("predict", "pets.looms.skops", pets, "-o", "out.csv"), 2, "out.csv exists")
+    assert looms("predict", "pets.looms.skops", pets, "-o", "out.csv", "--force").exit_code == 0
+    pd.testing.assert_frame_equal(pd.read_csv("out.csv"), first)
+
+
+def test_score_counts_by_hand(looms, pets, figures):
+    looms("fit", pets, "-t", "kind")
+    machine_says = pd.read_csv(io.StringIO(looms("predict", "pets.looms.skops", pets).stdout))
+    wrong = (machine_says["prediction"] != pd.read_csv(pets)["kind"]).mean()
+    result = looms("score", "pets.looms.skops", pets)
+    assert figures(result.stdout.partition("Confusion")[0])[0] == pytest.approx(wrong, abs=1e-4)
+    assert re.search(r"cat +20 +0 *\n", result.stdout)
+
+
+def test_score_with_labels_that_are_new(looms, pets, figures):
+    looms("fit", pets, "-t", "kind")
+    frame = pd.read_csv(pets)
+    frame.loc[0, "kind"] = "ferret"
+    frame.to_csv("new.csv", index=False)
+    result = looms("score", "pets.looms.skops", "new.csv")
+    assert "labels that the model does not know count as errors: ferret" in result.stderr
+    assert figures(result.stdout.partition("Confusion")[0])[0] >= 1 / 40
+    assert re.search(r"ferret +1 +0 +0", result.stdout)
+
+
+def test_score_with_labels_read_as_numbers(looms, pets, figures):
+    """Labels 1, 2 and A are text; a file with 1 and 2 only is read as numbers."""
+    frame = pd.read_csv(pets)
+    frame["kind"] = ["1", "2"] * 19 + ["A", "A"]
+    frame.to_csv("labels.csv", index=False)
+    looms("fit", "labels.csv", "-t", "kind")
+    frame.head(30).to_csv("some.csv", index=False)
+    result = looms("score", "labels.looms.skops", "some.csv")
+    assert result.exit_code == 0, result.stderr
+    assert "does not know" not in result.stderr
+    assert figures(result.stdout.partition("Confusion")[0])[0] < 0.2
+
+
+def test_show(looms, pets):
+    fitted = looms("fit", pets, "-t", "kind", "-k", "ard", "--weight", "balanced")
+    result = looms("show", "pets.looms.skops")
+    assert result.exit_code == 0, result.stderr
+    assert "Classification of 'kind', pets.csv: 40 rows, 3 features" in result.stdout
+    assert "kernels=ard, criteria=press, optimizer=lbfgs, weight=balanced" in result.stdout
+    assert fitted.stdout in result.stdout
+    (scales,) = re.findall(r"Largest of 7 scales: (.*weight [\d.]+.*)", result.stdout)
+    sizes = [float(scale.split()[-1]) for scale in scales.split(", ")]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(sizes) == 7
+    assert "colour is missing" in result.stdout
+    assert "weight is missing" in result.stdout
+
+
+def test_demo_needs_no_file_and_writes_none(looms, figures):
+    result = looms("demo", "--random-state", 5)
+    assert result.exit_code == 0, result.stderr
+    assert os.listdir() == []
+    assert "leave-one-out, 284 rows  " in result.stdout
+    assert "the other half, 285 rows  " in result.stdout
+    X, y = load_breast_cancer(return_X_y=True)
+    y = np.array(["malignant", "benign"])[y]
+    X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=5)
+    scaler = StandardScaler().fit(X)
+    machine = LSSVMClassifierCV(["linear", "rbf"], random_state=5).fit(scaler.transform(X), y)
+    wrong = 1 - machine.score(scaler.transform(X_test), y_test)
+    assert figures(result.stdout)[0] == pytest.approx(wrong, abs=1e-4)
+
+
+# Options -------------------------------------------------------------------------
+
+
+def test_options_reach_the_estimator(looms, pets):
+    result = looms(
+        *("fit", pets, "-t", "kind", "-k", "linear", "-c", "wmw", "--optimizer", "scg"),
+        *("--threshold", "ber", "--weight", "balanced", "--max-iter", 7, "--random-state", 3),
+        *("--output", "m.skops"),
+    )
+    assert result.exit_code == 0, result.stderr
+    parameters = load_model("m.skops").model[-1].get_params(deep=False)
+    expected = LSSVMClassifierCV(
+        "linear",
+        "wmw",
+        optimizer="scg",
+        threshold="ber",
+        class_weight="balanced",
+        selection_weight="balanced",
+        max_iter=7,
+        random_state=3,
+    ).get_params(deep=False)
+    assert parameters == expected
+
+
+def test_figures_are_at_the_threshold(looms, data_folder, figures):
+    result = looms("fit", data_folder / "haberman.csv", "-t", "target", "--threshold", "ber")
+    machine = load_model("haberman.looms.skops").model[-1]
+    assert abs(machine.threshold_) > 0.1
+    assert f"threshold = {machine.threshold_:.4g}" in result.stdout
+    assert figures(result.stdout)[1] == pytest.approx(machine.candidates_[0].score, abs=1e-4)
+
+
+def test_defaults_are_those_of_the_estimator(looms, pets):
+    looms("fit", pets, "-t", "kind")
+    parameters = load_model("pets.looms.skops").model[-1].get_params(deep=False)
+    assert parameters == LSSVMClassifierCV().get_params(deep=False)
+
+
+def test_task_can_be_forced(looms, pets):
+    assert looms("fit", pets, "-t", "weight", "-o", "a").exit_code == 2  # a gap in the target
+    frame = pd.read_csv(pets).fillna({"weight": 4})
+    frame.to_csv("whole.csv", index=False)
+    result = looms("fit", "whole.csv", "-t", "weight", "--task", "regression")
+    assert result.exit_code == 0, result.stderr
+    assert load_model("whole.looms.skops").metadata["task"] == "regression"
+
+
+def test_drop(looms, pets, one_line):
+    assert looms("fit", pets, "-t", "kind", "--drop", "weight", "--drop", "colour").exit_code == 0
+    assert list(load_model("pets.looms.skops").metadata["columns"]) == ["indoors"]
+    one_line(
+        looms("fit", pets, "-t", "kind", "--drop", "size", "-o", "m"),
+        2,
+        "there is no column 'size' to leave out",
+    )
+
+
+def test_format_and_output_name(looms, pets, tmp_path):
+    pets.rename(tmp_path / "pets.of.mine.txt")
+    result = looms("fit", "pets.of.mine.txt", "-t", "kind", "--format", "csv")
+    assert result.exit_code == 0, result.stderr
+    assert "pets.of.mine.looms.skops" in os.listdir()
+    result = looms("score", "pets.of.mine.looms.skops", "pets.of.mine.txt", "--format", "csv")
+    assert result.exit_code == 0, result.stderr
+
+
+def test_force_replaces_the_model(looms, pets, one_line):
+    looms("fit", pets, "-t", "kind", "-k", "linear")
+    one_line(looms("fit", pets, "-t", "kind"), 2, "pets.looms.skops exists; use --force")
+    assert load_model("pets.looms.skops").metadata["asked"]["kernels"] == ["linear"]
+    assert looms("fit", pets, "-t", "kind", "--force").exit_code == 0
+    assert load_model("pets.looms.skops").metadata["asked"]["kernels"] == ["rbf"]
+
+
+def test_warnings_of_the_estimator_are_notes(looms, data_folder):
+    result = looms(
+        *("fit", data_folder / "haberman.csv", "-t", "target", "-c", "wmw"),
+        *("--optimizer", "scg", "--max-iter", 1),
+    )
+    assert result.exit_code == 0, result.stderr
+    assert "Note: Search for hyper-parameters: stopped at max_iter" in result.stderr

@@ -1,0 +1,89 @@
+"""Figures of merit against scikit-learn and by hand."""
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from looms import LeaveOneOut
+from looms.cli._figures import (
+    classification_figures,
+    confusion,
+    loo_figures,
+    regression_figures,
+)
+
+RNG = np.random.default_rng(0)
+
+
+def test_two_classes_against_scikit_learn():
+    y = RNG.choice(["a", "b"], size=50, p=[0.8, 0.2]).astype(object)
+    decision = RNG.normal(size=50) + (y == "b")
+    predicted = np.where(decision > 0.3, "b", "a").astype(object)
+    figures = classification_figures(y, predicted, decision, np.array(["a", "b"], dtype=object))
+    assert figures["error"] == pytest.approx(1 - metrics.accuracy_score(y, predicted))
+    assert figures["BER"] == pytest.approx(1 - metrics.balanced_accuracy_score(y, predicted))
+    assert figures["AUC"] == pytest.approx(metrics.roc_auc_score(y == "b", decision))
+
+
+def test_three_classes():
+    y = RNG.integers(3, size=60)
+    decision = RNG.normal(size=(60, 3)) + 1.5 * np.eye(3)[y]
+    predicted = decision.argmax(axis=1)
+    figures = classification_figures(y, predicted, decision, np.arange(3))
+    areas = [metrics.roc_auc_score(y == k, decision[:, k]) for k in range(3)]
+    assert figures["AUC"] == pytest.approx(np.mean(areas))
+    assert figures["BER"] == pytest.approx(1 - metrics.balanced_accuracy_score(y, predicted))
+
+
+def test_a_class_that_is_not_there_does_not_count():
+    y, decision = np.array([0, 1, 0, 1]), np.eye(3)[[0, 1, 1, 1]]
+    figures = classification_figures(y, decision.argmax(axis=1), decision, np.arange(3))
+    assert figures == {"error": 0.25, "BER": 0.25, "AUC": 0.75}
+
+
+def test_one_class_only_has_no_auc():
+    figures = classification_figures(
+        np.array([1, 1]), np.array([1, 0]), np.array([1.0, -1.0]), np.arange(2)
+    )
+    assert figures["error"] == figures["BER"] == 0.5
+    assert np.isnan(figures["AUC"])
+
+
+def test_regression_against_scikit_learn():
+    y, predicted = RNG.normal(size=(2, 30))
+    figures = regression_figures(y, predicted)
+    assert figures["RMSE"] == pytest.approx(metrics.root_mean_squared_error(y, predicted))
+    assert figures["MAE"] == pytest.approx(metrics.mean_absolute_error(y, predicted))
+    assert figures["R2"] == pytest.approx(metrics.r2_score(y, predicted))
+    assert np.isnan(regression_figures(np.ones(3), np.ones(3))["R2"])
+
+
+def test_confusion_against_scikit_learn():
+    y = np.array(["a", "b", "c", "a", "z"], dtype=object)
+    predicted = np.array(["a", "a", "c", "b", "c"], dtype=object)
+    labels, counts = confusion(y, predicted, ["c", "b", "a", "z"])
+    assert labels == ["c", "b", "a", "z"]
+    assert counts == metrics.confusion_matrix(y, predicted, labels=labels).tolist()
+
+
+def test_leave_one_out_of_two_classes_by_hand():
+    weighted = LeaveOneOut([1, 1, 1, -1], [0.3, -0.2, 0.9, -0.5], [1, 9, 1, 1])
+    assert loo_figures(weighted, "classification", 0.0) == {
+        "error": 0.25,
+        "BER": pytest.approx(1 / 6),
+        "AUC": 1.0,
+    }
+    assert loo_figures(weighted, "classification", -0.3)["error"] == 0.0
+
+
+def test_leave_one_out_of_three_classes_by_hand():
+    y = 2.0 * np.eye(3) - 1.0
+    outputs = np.array([[0.5, 0.6, 0.0], [0.1, 0.2, 0.0], [0.0, 0.0, 0.9]])
+    figures = loo_figures(LeaveOneOut(y, outputs), "classification", 0.0)
+    assert figures["error"] == pytest.approx(1 / 3)
+    assert figures["AUC"] == pytest.approx(np.mean([1.0, 0.5, 1.0]))
+
+
+def test_leave_one_out_of_a_regression():
+    figures = loo_figures(LeaveOneOut([1.0, 2.0, 6.0], [4.0, 3.5, 1.5]), "regression", 0.0)
+    assert figures["RMSE"] == pytest.approx(np.sqrt((9 + 2.25 + 20.25) / 3))

@@ -1,0 +1,115 @@
+"""The script as a process: what it imports, how it ends."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import looms
+
+# A relative PYTHONPATH would not be found from another folder.
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(looms.__file__).parents[1])}
+ENVIRONMENT.pop("PYTHONUNBUFFERED", None)  # a long write to a closed pipe then seems to succeed
+RUN = "from looms.cli import main; main()"
+
+
+def command(*arguments, code=RUN):
+    return [sys.executable, "-c", code, *map(str, arguments)]
+
+
+def run(*arguments, code=RUN, **options):
+    return subprocess.run(
+        command(*arguments, code=code),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=ENVIRONMENT,
+        **options,
+    )
+
+
+def test_help_and_version():
+    result = run("--help")
+    assert result.returncode == 0
+    for name in ("fit", "predict", "score", "show", "demo"):
+        assert f" {name} " in result.stdout
+    assert "Usage: looms" in result.stdout
+    result = run("--version")
+    assert result.returncode == 0
+    assert result.stdout.startswith("looms ")
+
+
+def test_help_imports_nothing_heavy():
+    imported = run(code="import sys, looms.cli._app; print(*sys.modules)").stdout.split()
+    assert "typer" in imported
+    heavy = {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "skops", "rich.progress"}
+    assert not heavy & set(imported)
+
+
+@pytest.mark.parametrize("module", ["typer", "typer.core"])
+def test_without_typer_the_message_names_the_extra(module):
+    result = run("--help", code=f"import sys; sys.modules[{module!r}] = None; {RUN}")
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
+    assert 'not installed: pip install "looms[cli]"' in result.stderr
+
+
+def test_without_rich_the_message_names_the_extra(tmp_path):
+    (tmp_path / "t.csv").write_text("a,y\n1,p\n2,q\n")
+    hidden = "import sys; sys.modules['rich.progress'] = None; " + RUN
+    result = run("fit", "t.csv", "-t", "y", code=hidden, cwd=tmp_path)
+    assert result.returncode == 1
+    assert 'pip install "looms[cli]"' in result.stderr.splitlines()[-1]
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_interrupt(tmp_path):
+    """Ctrl-C while the optimiser runs: code 130, one line, nothing written."""
+    pytest.importorskip("sklearn.callback")
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.normal(size=(1500, 20)), rng.integers(2, size=1500)])
+    header = ",".join([*(f"x{j}" for j in range(20)), "y"])
+    np.savetxt(tmp_path / "t.csv", table, delimiter=",", header=header, comments="")
+    arguments = command("fit", "t.csv", "-t", "y", "-k", "ard", "-k", "ard", "-k", "ard")
+    with subprocess.Popen(
+        arguments,
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        for line in process.stderr:
+            if line.startswith("Candidate 1"):
+                process.send_signal(signal.SIGINT)
+                break
+        rest = process.stderr.read()
+        assert process.wait(timeout=120) == 130
+        assert process.stdout.read() == ""
+    assert rest == "Interrupted.\n"
+    assert os.listdir(tmp_path) == ["t.csv"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
+def test_a_reader_that_had_enough(tmp_path):
+    table = "x,y\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(300))
+    (tmp_path / "t.csv").write_text(table)
+    (tmp_path / "long.csv").write_text("x\n" + "".join(f"{i / 7}\n" for i in range(50_000)))
+    assert run("fit", "t.csv", "-t", "y", cwd=tmp_path).returncode == 0
+    with subprocess.Popen(
+        command("predict", "t.looms.skops", "long.csv"),
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout.readline() == "prediction,decision_1\n"
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(timeout=120) == 1

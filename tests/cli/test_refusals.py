@@ -1,0 +1,111 @@
+"""What the commands refuse, and how they end."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from looms import LSSVMClassifierCV
+from looms.model_files import save_model
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("fit", "nowhere.csv", "-t", "kind"), "there is no such file"),
+        (("fit", "pets.csv"), "name the column to predict with --target (weight, colour, indoors"),
+        (("fit", "pets.csv", "-t", "Kind"), "Did you mean 'kind'?"),
+        (("fit", "pets.csv", "-t", "kind", "-k", "rfb"), "there is no kernel 'rfb'; known are lin"),
+        (("fit", "pets.csv", "-t", "kind", "-k", "precomputed"), "there is no kernel"),
+        (("fit", "pets.csv", "-t", "kind", "-c", "loss"), "there is no criterion 'loss'; known"),
+        (("fit", "pets.csv", "-t", "kind", "--task", "regression"), "must be numbers"),
+        (("fit", "pets.csv", "-t", "kind", "-o", "no/m.skops"), "there is no folder no"),
+        (("fit", "pets.csv", "-t", "kind", "-o", "."), "is a folder"),
+        (("fit", "one.csv", "-t", "kind"), "the target has one value only, 'cat'"),
+        (("fit", "flat.csv", "-t", "y"), "no column of the table has two different values"),
+        (
+            ("fit", "number.csv", "-t", "y", "--weight", "balanced"),
+            "--weight is for classification",
+        ),
+        (("fit", "number.csv", "-t", "y", "--threshold", "0"), "--threshold is for classification"),
+        (
+            ("fit", "three.csv", "-t", "y", "--threshold", "ber"),
+            "--threshold ber is for two classes",
+        ),
+        (
+            ("fit", "number.csv", "-t", "y", "-c", "wmw"),
+            "judges classes; for regression use 'press'",
+        ),
+        (("show", "pets.csv"), "it is not a model file"),
+        (("show", "nowhere.skops"), "there is no such file"),
+        (("show", "other.skops"), "the model was not saved by looms fit"),
+        (("predict", "m.skops", "number.csv"), "3 of the model's 3 columns are missing"),
+        (("predict", "m.skops", "nowhere.csv"), "there is no such file"),
+        (("score", "m.skops", "number.csv"), "there is no column 'kind' to be the target"),
+        (("predict", "m.skops", "pets.csv", "-o", "no/p.csv"), "there is no folder no"),
+    ],
+)
+def test_bad_input_is_one_line_and_code_2(looms, pets, arguments, text, one_line):
+    looms("fit", pets, "-t", "kind", "-o", "m.skops")
+    save_model("other.skops", LSSVMClassifierCV(), {})
+    frame = pd.read_csv(pets)
+    frame.assign(kind="cat").to_csv("one.csv", index=False)
+    pd.DataFrame({"a": [1, 1, 1], "y": ["p", "q", "p"]}).to_csv("flat.csv", index=False)
+    pd.DataFrame({"a": range(9), "y": np.arange(9) / 2}).to_csv("number.csv", index=False)
+    pd.DataFrame({"a": range(9), "y": [1, 2, 3] * 3}).to_csv("three.csv", index=False)
+    before = sorted(os.listdir())
+    one_line(looms(*arguments), 2, text)
+    assert sorted(os.listdir()) == before
+
+
+@pytest.mark.parametrize("arguments", [("fit",), ("fit", "a", "--task", "guess"), ("no",)])
+def test_wrong_usage_is_code_2(looms, arguments):
+    result = looms(*arguments)
+    assert result.exit_code == 2
+    assert "Usage: " in result.stderr
+
+
+def test_columns_that_are_ignored_are_noted(looms, pets):
+    looms("fit", pets, "-t", "kind")
+    extra = {f"extra{j}": 0 for j in range(12)}
+    pd.read_csv(pets).assign(**extra).to_csv("more.csv", index=False)
+    result = looms("predict", "pets.looms.skops", "more.csv")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("Note: 12 columns that the model does not know are ignored: ex")
+    assert result.stderr.rstrip().endswith("extra9, ...")
+
+
+def test_interrupted_fit_is_130_and_writes_nothing(looms, pets, monkeypatch):
+    def interrupt(self, X, y):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LSSVMClassifierCV, "fit", interrupt)
+    result = looms("fit", pets, "-t", "kind")
+    assert result.exit_code == 130
+    assert result.stderr.endswith("Interrupted.\n")
+    assert os.listdir() == ["pets.csv"]
+
+
+def test_unexpected_errors_are_one_line_and_code_1(looms, pets, monkeypatch, one_line):
+    def fail(self, X, y):
+        raise RuntimeError("it broke\nbadly")
+
+    monkeypatch.setattr(LSSVMClassifierCV, "fit", fail)
+    result = looms("fit", pets, "-t", "kind")
+    one_line(result, 1, "unexpected RuntimeError: it broke badly (set LOOMS_TRACEBACK=1")
+    monkeypatch.setenv("LOOMS_TRACEBACK", "1")
+    assert isinstance(looms("fit", pets, "-t", "kind").exception, RuntimeError)
+
+
+@pytest.mark.parametrize("module", ["skops", "pandas", "pyarrow"])
+def test_missing_package_names_the_extra(looms, pets, monkeypatch, module):
+    def absent(name):
+        if name.partition(".")[0] == module:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return __import__(name, fromlist=["_"])
+
+    monkeypatch.setattr("looms._optional.import_module", absent)
+    result = looms("fit", pets, "-t", "kind")
+    assert result.exit_code == 1
+    assert f'needs {module}, which is not installed: pip install "looms[cli]"' in result.stderr

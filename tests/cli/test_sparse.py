@@ -1,0 +1,45 @@
+"""Commands on svmlight files and the challenge's pairs of files."""
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
+
+from looms.model_files import load_model
+
+
+def test_svmlight_end_to_end(looms, figures, one_line):
+    rng = np.random.default_rng(0)
+    X = sparse.csr_array(np.maximum(rng.random((60, 30)) - 0.8, 0))
+    y = np.where(X[:, [3]].toarray().ravel() + X[:, [7]].toarray().ravel() > 0.05, 1, -1)
+    dump_svmlight_file(X, y, "t.svm")
+    dump_svmlight_file(X[:, :20], y, "narrow.svm")
+    assert looms("fit", "t.svm", "-k", "linear").exit_code == 0
+    assert load_model("t.looms.skops").metadata["columns"] is None
+    result = looms("score", "t.looms.skops", "t.svm")
+    assert figures(result.stdout.partition("Confusion")[0])[0] < 0.3
+    result = looms("predict", "t.looms.skops", "narrow.svm")
+    assert result.exit_code == 0, result.stderr
+    assert len(result.stdout.splitlines()) == 61
+    dump_svmlight_file(sparse.csr_array((1, 40)) + np.eye(1, 40, 39), [1], "wide.svm")
+    result = looms("predict", "t.looms.skops", "wide.svm")
+    one_line(result, 2, "a row has feature 40, and the model was fitted to 30")
+    one_line(looms("fit", "t.svm", "-t", "y", "-o", "m"), 2, "the target cannot be chosen")
+
+
+def test_challenge_end_to_end(looms, tmp_path, one_line):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    np.savetxt("toy_train.data", X)
+    one_line(looms("fit", "toy_train.data"), 2, "put their .labels file beside them")
+    np.savetxt("toy_train.labels", np.where(X[:, 0] > 0, 1, -1), fmt="%d")
+    assert looms("fit", "toy_train.data").exit_code == 0
+    np.savetxt("toy_valid.data", X[:4])
+    result = looms("predict", "toy_train.looms.skops", "toy_valid.data")
+    assert result.stdout.splitlines()[0] == "prediction,decision_1"
+    one_line(
+        looms("score", "toy_train.looms.skops", "toy_valid.data"), 2, "no labels are beside it"
+    )
+    dump_svmlight_file(X, np.ones(30), "t.svm")
+    one_line(
+        looms("predict", "toy_train.looms.skops", "t.svm"), 2, "fitted to tables with named columns"
+    )

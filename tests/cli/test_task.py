@@ -1,0 +1,50 @@
+"""Classification or regression, by the target."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from looms.cli._errors import InputError
+from looms.cli._options import Task
+from looms.cli._task import MOST_CLASSES, choose_task, labels, numbers, text
+
+
+@pytest.mark.parametrize(
+    ("y", "task", "reason"),
+    [
+        (["a", "b", "a"], Task.CLASSIFICATION, "2 different labels"),
+        ([True, False, True], Task.CLASSIFICATION, "2 different labels"),
+        ([1, 2, 2], Task.CLASSIFICATION, "2 different whole numbers"),
+        ([-1.0, 1.0, 1.0], Task.CLASSIFICATION, "2 different whole numbers"),
+        (range(MOST_CLASSES), Task.CLASSIFICATION, "20 different whole numbers"),
+        (range(MOST_CLASSES + 1), Task.REGRESSION, "21 different whole numbers"),
+        ([0.5, 1.5, 0.5], Task.REGRESSION, "2 different numbers, not all whole"),
+        (pd.Categorical([1.5, 2.5, 1.5]), Task.CLASSIFICATION, "2 different labels"),
+    ],
+)
+def test_auto(y, task, reason):
+    chosen, why = choose_task(pd.Series(y), Task.AUTO)
+    assert chosen is task
+    assert f"the target has {reason}; choose with --task" in why
+
+
+@pytest.mark.parametrize("task", [Task.CLASSIFICATION, Task.REGRESSION])
+def test_as_asked(task):
+    assert choose_task(pd.Series([1, 2]), task) == (task, "as asked")
+
+
+def test_labels():
+    assert labels(pd.Series([1.0, 2.0])).dtype == np.int64
+    assert labels(np.array([1, -1])).tolist() == [1, -1]
+    assert labels(pd.Series([0.5, 1.0])).tolist() == ["0.5", "1"]
+    assert labels(pd.Series([True, False])).tolist() == ["True", "False"]
+    assert labels(pd.Series(["x "])).tolist() == ["x"]
+    assert text(np.array([1, 2])).tolist() == ["1", "2"]
+
+
+def test_numbers():
+    assert numbers(pd.Series([1, 2])).dtype == np.float64
+    with pytest.raises(InputError, match=r"must be numbers, and this one holds 'a'; use --task cl"):
+        numbers(pd.Series(["a", "b"]))
+    with pytest.raises(InputError, match="must be numbers"):
+        numbers(pd.Series([True, False]))

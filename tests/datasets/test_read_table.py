@@ -1,0 +1,247 @@
+"""Every reader against data written by other libraries, and what all readers refuse."""
+
+import datetime
+import gzip
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from looms._optional import require
+from looms.datasets import Table, TableError, read_table
+
+FRAME = pd.DataFrame(
+    {
+        "age": [30, 41, 52],
+        "income": [1.5, np.nan, 2.5],
+        "town": ["Bath, UK", None, 'the "Wirral",\nCheshire'],
+        "owner": [True, False, True],
+        "seen": pd.to_datetime(["2006-07-16", "2007-08-12", "2008-01-01"]),
+        "outcome": ["yes", "no", "yes"],
+    }
+)
+
+
+def write(folder, name, text):
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def check_is_frame(table, name):
+    assert isinstance(table, Table)
+    assert table.name == name
+    assert list(table.X) == ["age", "income", "town", "owner", "seen"]
+    assert table.y.name == "outcome"
+    assert list(table.y) == ["yes", "no", "yes"]
+    for column in table.X:
+        values = table.X[column].astype(object)
+        expected = FRAME[column].astype(object)
+        assert list(values.isna()) == list(expected.isna())
+        assert list(values.dropna()) == list(expected.dropna())
+    assert pd.api.types.is_integer_dtype(table.X["age"])
+    assert pd.api.types.is_bool_dtype(table.X["owner"])
+    assert pd.api.types.is_datetime64_any_dtype(table.X["seen"])
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz"])
+def test_reads_what_pandas_writes(tmp_path, suffix):
+    path = tmp_path / f"frame{suffix}"
+    if "parquet" in suffix:
+        FRAME.to_parquet(path)
+    else:
+        FRAME.to_csv(path, index=False, sep="\t" if "tsv" in suffix else ",")
+    check_is_frame(read_table(path, "outcome"), "frame")
+
+
+def test_format_overrides_the_suffix(tmp_path):
+    path = tmp_path / "frame.txt"
+    FRAME.to_csv(path, index=False, sep="\t")
+    check_is_frame(read_table(path, "outcome", format="tsv"), "frame")
+
+
+def test_without_target_all_columns_are_features(tmp_path):
+    table = read_table(write(tmp_path, "t.csv", "a,b\n1,2\n"))
+    assert table.y is None
+    assert list(table.X) == ["a", "b"]
+
+
+def test_byte_order_mark_and_windows_line_ends(tmp_path):
+    X = read_table(write(tmp_path, "t.csv", "\ufeffa,b\r\n1,é\r\n\r\n2,x\r\n")).X
+    assert list(X) == ["a", "b"]
+    assert X["b"].tolist() == ["é", "x"]
+
+
+@pytest.mark.parametrize("cell", ["", "?", "NA", "nan", '""'])
+def test_what_stands_for_missing_in_text_files(tmp_path, cell):
+    X = read_table(write(tmp_path, "t.csv", f"a,b\n1,x\n{cell},{cell}\n")).X
+    assert X.isna().to_numpy().tolist() == [[False, False], [True, True]]
+    assert pd.api.types.is_float_dtype(X["a"])
+
+
+def test_signs_are_not_missing(tmp_path):
+    assert list(read_table(write(tmp_path, "t.csv", "a,y\n1,+\n2,-\n"), "y").y) == ["+", "-"]
+
+
+def test_a_semicolon_in_the_name_of_one_of_several_columns(tmp_path):
+    assert list(read_table(write(tmp_path, "t.csv", "a;b,c\n1,2\n")).X) == ["a;b", "c"]
+
+
+def test_rows_longer_than_a_block_of_arrow(tmp_path):
+    long = "x" * 3_000_000
+    X = read_table(write(tmp_path, "t.csv", f"a,b\n1,{long}\n2,{long}\n")).X
+    assert X.shape == (2, 2)
+
+
+def test_dates_of_parquet(tmp_path):
+    dates = pa.array([datetime.date(2006, 7, 16), None])
+    parquet.write_table(pa.table({"a": dates}), tmp_path / "t.parquet")
+    X = read_table(tmp_path / "t.parquet").X
+    assert pd.api.types.is_datetime64_any_dtype(X["a"])
+
+
+def test_same_name_twice_in_parquet(tmp_path):
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+    parquet.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(TableError, match="more than one column is called 'a'"):
+        read_table(tmp_path / "t.parquet")
+
+
+def test_all_rows_decide_the_type_of_a_column(tmp_path):
+    path = write(tmp_path, "t.csv", "a,b\n" + "1,10000000\n" * 200_000 + "x,0.5\n")
+    X = read_table(path).X
+    assert X["a"].iloc[-1] == "x"
+    assert X["b"].iloc[-1] == 0.5
+
+
+def test_real_data(data_folder):
+    credit = read_table(data_folder / "credit.csv", "target")
+    assert credit.X.shape == (690, 15)
+    assert credit.X.isna().any(axis=1).sum() == 37
+    assert (credit.y == "+").sum() == 307
+    ada = read_table(data_folder / "ada.csv.gz", "target")
+    assert ada.name == "ada"
+    assert ada.X.shape == (4147, 48)
+    assert (ada.y == 1).sum() == 1029
+
+
+REFUSED = {
+    "empty": (b"", "the file is empty"),
+    "white space": (b" \n\n", "the file is empty"),
+    "no rows": ("a,y\n", "no rows of data"),
+    "short row": ("a,y\n1,2\n3\n", "Row #3: Expected 2 columns, got 1"),
+    "long row": ("a,y\n1,2\n3,4,5\n", "Row #3: Expected 2 columns, got 3"),
+    "open quotation": ('a,y\n1,2\n3,"4\n5,6\n', "quotation mark before '4.* is not closed"),
+    "same name": ("a,b,a,y\n1,2,3,4\n", "more than one column is called 'a'"),
+    "no name": (",a,y\n0,1,2\n", "column 1 has no name"),
+    "only the target": ("y\n1\n", "no column beside the target 'y'"),
+    "semicolons": ("a;y\n1;2\n", "';' seems to separate the cells"),
+    "gap in the target": ("a,y\n1,2\n3,\n4,\n", "missing in 2 of 3 rows, first in data row 2"),
+    "not UTF-8": ("a,y\n1,é\n".encode("latin-1"), "byte 7 is not UTF-8 text"),
+    "UTF-16": ("a,y\n1,2\n".encode("utf-16"), "is not UTF-8 text"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refuses(tmp_path, case):
+    content, problem = REFUSED[case]
+    path = write(tmp_path, "bad.csv", content)
+    with pytest.raises(TableError, match=problem) as caught:
+        read_table(path, "y")
+    assert str(caught.value) == f"{path}: {caught.value.problem}. {caught.value.advice}"
+    assert caught.value.path == path
+    assert caught.value.advice.endswith((".", ")."))
+
+
+def test_missing_target_lists_the_columns_and_those_alike(tmp_path):
+    path = write(tmp_path, "t.csv", "age,Outcome,town\n1,2,3\n")
+    with pytest.raises(
+        TableError, match=r"no column 'outcom' .* Did you mean 'Outcome'\?"
+    ) as caught:
+        read_table(path, "outcom")
+    assert "The columns are 'age', 'Outcome', 'town'." in str(caught.value)
+
+
+def test_missing_target_of_a_file_without_names(tmp_path):
+    with pytest.raises(TableError, match="first line must hold the names"):
+        read_table(write(tmp_path, "t.csv", "5.1,3.5,1\n4.9,3.0,2\n"), "species")
+
+
+def test_many_columns_are_not_all_listed(tmp_path):
+    header = ",".join(f"c{j}" for j in range(300))
+    path = write(tmp_path, "t.csv", f"{header}\n{','.join('1' * 300)}\n")
+    with pytest.raises(TableError, match=r"'c19' and 280 more\.$"):
+        read_table(path, "target")
+
+
+@pytest.mark.parametrize("cut", [5, -9])
+def test_truncated_gzip(tmp_path, cut):
+    content = gzip.compress(b"a,y\n" + b"1,2\n" * 1000)
+    with pytest.raises(TableError, match="the compressed data end too early"):
+        read_table(write(tmp_path, "t.csv.gz", content[:cut]), "y")
+
+
+def test_not_gzip(tmp_path):
+    with pytest.raises(TableError, match="cannot be unpacked"):
+        read_table(write(tmp_path, "t.csv.gz", "a,y\n1,2\n"), "y")
+
+
+@pytest.mark.parametrize("cut", [3, 60, -3])
+def test_truncated_parquet(tmp_path, cut):
+    FRAME.to_parquet(tmp_path / "t.parquet")
+    whole = (tmp_path / "t.parquet").read_bytes()
+    with pytest.raises(TableError, match="not a whole Parquet file"):
+        read_table(write(tmp_path, "t.parquet", whole[:cut]), "outcome")
+
+
+def test_folder_and_missing_file(tmp_path):
+    (tmp_path / "t.csv").mkdir()
+    with pytest.raises(TableError, match="this is a folder"):
+        read_table(tmp_path / "t.csv", "y")
+    with pytest.raises(TableError, match="no such file"):
+        read_table(tmp_path / "nowhere.csv", "y")
+
+
+def test_file_that_may_not_be_read(tmp_path, monkeypatch):
+    path = write(tmp_path, "t.csv", "a\n1\n")
+
+    def refuse(self):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(type(path), "read_bytes", refuse)
+    with pytest.raises(TableError, match=r"cannot be read \(Permission denied\)"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("t.xlsx", "suffix '.xlsx' is of no known format"),
+        ("t.txt.gz", "suffix '.txt' is of no known format"),
+        ("table", "no suffix"),
+        ("t_train.labels", "labels without data"),
+    ],
+)
+def test_unknown_format(tmp_path, name, problem):
+    with pytest.raises(TableError, match=problem):
+        read_table(write(tmp_path, name, "a\n1\n"))
+
+
+def test_without_pandas_the_message_names_the_extra(tmp_path, monkeypatch):
+    def absent(name):
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setattr("looms._optional.import_module", absent)
+    with pytest.raises(ImportError, match=r'needs pandas, .* pip install "looms\[cli\]"'):
+        read_table(write(tmp_path, "t.csv", "a\n1\n"))
+
+
+def test_a_fault_inside_an_optional_package_is_not_hidden(monkeypatch):
+    def broken(name):
+        raise ModuleNotFoundError("No module named 'numpy'", name="numpy")
+
+    monkeypatch.setattr("looms._optional.import_module", broken)
+    with pytest.raises(ModuleNotFoundError, match="numpy"):
+        require("pandas", "Reading tables")

@@ -1,0 +1,135 @@
+"""svmlight files and the challenge's pairs of files."""
+
+import gzip
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
+from sklearn.utils import check_array
+
+from looms.datasets import TableError, read_table
+
+DENSE = np.array([[0.0, 1.5, 0.0], [2.0, 0.0, 3.0], [0.0, 0.0, 4.0], [0.0, 0.0, 0.0]])
+LABELS = np.array([1, -1, 1, -1])
+
+
+@pytest.mark.parametrize("suffix", [".svm", ".svmlight", ".libsvm", ".svm.gz"])
+@pytest.mark.parametrize("zero_based", [True, False])
+def test_reads_what_scikit_learn_writes(tmp_path, suffix, zero_based):
+    path = tmp_path / f"t{suffix}"
+    dump_svmlight_file(DENSE, LABELS, str(tmp_path / "plain"), zero_based=zero_based)
+    content = (tmp_path / "plain").read_bytes()
+    path.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
+    table = read_table(path)
+    assert isinstance(table.X, sparse.csr_array)
+    expected = DENSE if zero_based else np.hstack([np.zeros((4, 1)), DENSE])
+    np.testing.assert_array_equal(table.X.toarray(), expected)
+    np.testing.assert_array_equal(table.y, LABELS)
+    assert table.y.dtype.kind == "i"
+    assert_indices_that_scikit_learn_takes(table.X)
+    assert table.name == "t"
+
+
+def test_svmlight_targets_that_are_not_whole_stay_as_they_are(tmp_path):
+    (tmp_path / "t.svm").write_text("0.5 1:1\n2 2:1\n")
+    assert read_table(tmp_path / "t.svm").y.tolist() == [0.5, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("1 1:0.5 2\n", "not an svmlight file"),
+        ("1:0.5 2:1\n", "not an svmlight file"),
+        ("1 2:0.5 1:1\n", "not an svmlight file"),
+        ("1 -2:0.5\n", "not an svmlight file"),
+        ("# nothing\n", "no rows of data"),
+        ("1\n-1\n", "no row has a feature"),
+        ("1 1:1\nnan 1:2\n", "target is missing in 1 of 2 rows"),
+    ],
+)
+def test_refused_svmlight(tmp_path, text, problem):
+    (tmp_path / "t.svm").write_text(text)
+    with pytest.raises(TableError, match=problem):
+        read_table(tmp_path / "t.svm")
+
+
+@pytest.mark.parametrize("name", ["t.svm", "t_train.data"])
+def test_target_cannot_be_chosen(tmp_path, name):
+    (tmp_path / name).write_text("1 1:2\n")
+    with pytest.raises(TableError, match="target cannot be chosen"):
+        read_table(tmp_path / name, "y")
+
+
+def challenge(folder, text, labels=None, suffix=""):
+    path = folder / f"toy_train.data{suffix}"
+    path.write_bytes(gzip.compress(text.encode()) if suffix else text.encode())
+    if labels is not None:
+        (folder / "toy_train.labels").write_text(labels)
+    return path
+
+
+def test_dense_challenge(tmp_path):
+    path = challenge(tmp_path, "1 2.5 \n3 4 \n", "1\n-1\n")
+    table = read_table(path)
+    assert table.name == "toy_train"
+    assert list(table.X) == ["x1", "x2"]
+    assert table.X.to_numpy().tolist() == [[1, 2.5], [3, 4]]
+    assert table.y.tolist() == [1, -1]
+
+
+def test_challenge_without_labels(tmp_path):
+    assert read_table(challenge(tmp_path, "1 2\n3 4\n")).y is None
+
+
+def test_compressed_challenge_with_plain_labels(tmp_path):
+    assert read_table(challenge(tmp_path, "1 2\n3 4\n", "1\n-1\n", ".gz")).y.tolist() == [1, -1]
+
+
+def test_compressed_labels(tmp_path):
+    path = challenge(tmp_path, "1 2\n3 4\n")
+    (tmp_path / "toy_train.labels.gz").write_bytes(gzip.compress(b"1\n-1\n"))
+    assert read_table(path).y.tolist() == [1, -1]
+
+
+def test_a_file_is_not_its_own_labels(tmp_path):
+    (tmp_path / "toy.labels").write_text("1\n-1\n")
+    assert read_table(tmp_path / "toy.labels", format="challenge").y is None
+
+
+@pytest.mark.parametrize("text", ["2:1.5\n1:2 3:3\n3:4\n\n", "2:1.5 \n1:2 3:3 \n3:4 \n \n"])
+def test_sparse_challenge(tmp_path, text):
+    table = read_table(challenge(tmp_path, text, "1\n-1\n1\n-1\n"))
+    np.testing.assert_array_equal(table.X.toarray(), DENSE)
+    assert table.y.tolist() == LABELS.tolist()
+    assert_indices_that_scikit_learn_takes(table.X)
+
+
+def assert_indices_that_scikit_learn_takes(X):
+    assert check_array(X, accept_sparse="csr", accept_large_sparse=False) is X
+
+
+def test_sparse_binary_challenge(tmp_path):
+    X = read_table(challenge(tmp_path, "2\n1 3\n3\n\n")).X
+    np.testing.assert_array_equal(X.toarray(), DENSE != 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "problem"),
+    [
+        ("5 4 6\n7 2\n", None, "row 1 is neither as long as the other rows nor"),
+        ("1 2 3\n7 2\n", None, "row 2 is neither as long as the other rows nor"),
+        ("1 2\n0 1 2\n", None, "row 2 is neither as long as the other rows nor"),
+        ("1 2.5\n1\n", None, "row 1 is neither as long as the other rows nor"),
+        ("1 2 3\n1 5000000000\n", None, "row 2 is neither as long as the other rows nor"),
+        ("2:1 2:3\n", None, "row 1 is neither as long as the other rows nor"),
+        ("1,2\n3,4\n", None, "row 1 holds '1,2', which is not a number"),
+        ("1:1 2\n", None, "row 1 holds '', which is not a number"),
+        ("1 2\n3 4\n", "1\n", "there are 1 labels for 2 rows"),
+        ("1 2\n3 4\n", "1\n0\n", "label 2 is '0'"),
+        ("", None, "the file is empty"),
+    ],
+)
+def test_refused_challenge(tmp_path, text, labels, problem):
+    with pytest.raises(TableError, match=problem):
+        read_table(challenge(tmp_path, text, labels))
