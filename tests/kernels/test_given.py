@@ -71,3 +71,9 @@ def test_function_keeps_its_array():
 def test_function_that_returns_a_wrong_shape(function, shape):
     with pytest.raises(ValueError, match="called with 9 and 4 samples and returned shape " + shape):
         Function(function)(X, Z)
+
+
+@pytest.mark.parametrize("kernel", [Precomputed(), Precomputed() + 0.5 * Precomputed()])
+def test_a_precomputed_kernel_is_not_normalised(kernel):
+    with pytest.raises(ValueError, match="normalise the matrices before you pass them"):
+        Normalized(kernel)(np.eye(3))

@@ -66,6 +66,15 @@ def test_rbf_starts_at_one_over_the_mean_squared_distance(convert):
     assert_allclose(RBF().started(Samples(convert(X))).eta, 1 / D.mean(), rtol=1e-12)
 
 
+@pytest.mark.parametrize("constant", [0.1, 3.0, -1e8 / 7])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_start_of_constant_samples(constant, convert):
+    for n in (1, 3, 6, 7, 13):
+        samples = Samples(convert(np.full((n, 2), constant)))
+        assert RBF().started(samples).eta == 1.0
+        assert_array_equal(ARD().started(samples).etas, [0.25, 0.25])
+
+
 def test_rbf_start_when_samples_coincide():
     samples = np.vstack([np.zeros((9, 2)), [[3.0, 4.0]]])
     assert_allclose(RBF().started(Samples(samples)).eta, 1 / (25 * 18 / 100), rtol=1e-12)

@@ -9,7 +9,7 @@ from sklearn.kernel_ridge import KernelRidge
 
 from looms.criteria import DIFFERENTIABLE, reweighted
 from looms.kernels import RBF
-from looms.lssvm import solve, solve_in_place
+from looms.lssvm import NotPositiveDefiniteError, solve, solve_in_place
 
 N = 9
 RNG = np.random.default_rng(0)
@@ -81,6 +81,15 @@ def test_solve_in_place_reads_the_lower_triangle_and_uses_the_memory():
     assert_allclose(machine.loo.outputs, solve(K, LABELS, MU).loo.outputs, rtol=1e-13)
     G, _ = machine.contract(np.ones(N))
     assert np.shares_memory(G, buffer)
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan, 1e300, 1e160])
+@pytest.mark.parametrize("i", [0, 4, N - 1])
+def test_overflown_kernel_matrix_is_not_positive_definite(value, i):
+    buffer = np.array(K, order="F")
+    buffer[i, i] = value
+    with pytest.raises(NotPositiveDefiniteError):
+        solve_in_place(buffer, LABELS, MU, np.ones(N))
 
 
 # The gradient ------------------------------------------------------------

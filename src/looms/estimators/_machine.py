@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
 from looms.estimators._weights import checked_sample_weight
-from looms.kernels import Kernel, Samples, as_kernel, expansion
-from looms.kernels._samples import centre_of
+from looms.kernels import Kernel, Samples, as_kernel, centre_of, expansion
 from looms.leave_one_out import LeaveOneOut
 from looms.lssvm import Fit
 

@@ -7,7 +7,7 @@ from looms.kernels._gram import GramBlocks, contract_lower, expansion, gram_into
 from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._names import KERNEL_NAMES, as_kernel
 from looms.kernels._normalized import Normalized
-from looms.kernels._samples import Pairs, Samples, as_matrix
+from looms.kernels._samples import Pairs, Samples, as_matrix, centre_of
 from looms.kernels._stationary import ARD, RBF
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "Sum",
     "as_kernel",
     "as_matrix",
+    "centre_of",
     "contract_lower",
     "expansion",
     "gram_into",

@@ -27,7 +27,6 @@ from looms.kernels._hyperparameters import (
     is_fixed,
 )
 from looms.kernels._samples import Pairs, Samples, samples_of
-from looms.kernels._samples import as_matrix as as_matrix
 
 
 class Kernel(BaseEstimator, ABC):  # type: ignore[misc]

@@ -53,9 +53,14 @@ class GramBlocks:
 
 
 def gram_into(K: Array, kernel: Kernel, blocks: GramBlocks) -> None:
-    """Write the lower triangle of the Gram matrix to ``K``; above it nothing is promised."""
-    for R, C, pairs in blocks:
-        K[R, C] = kernel.values(pairs)
+    """Write the lower triangle of the Gram matrix to ``K``; above it nothing is promised.
+
+    Values that overflow are written as they come, infinite or nan, without a warning:
+    a search may ask for them and is told so by the factorisation.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        for R, C, pairs in blocks:
+            K[R, C] = kernel.values(pairs)
 
 
 def contract_lower(G: Array, kernel: Kernel, blocks: GramBlocks) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from looms._typing import Array
@@ -16,13 +18,22 @@ class Normalized(Composite):
 
     Parameters
     ----------
-    kernel : the kernel to normalise.
+    kernel : the kernel to normalise; not a precomputed one, whose k(x, x) is not known
+        for new samples: normalise the matrices themselves.
     """
 
     _parts = ("kernel",)
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
+
+    def started(self, samples: Samples) -> Self:
+        if self.pairwise:
+            raise ValueError(
+                "Normalized: k(x, x) of new samples is not in a precomputed kernel matrix; "
+                "normalise the matrices before you pass them."
+            )
+        return super().started(samples)
 
     def values(self, pairs: Pairs) -> Array:
         K = self.kernel.values(pairs)

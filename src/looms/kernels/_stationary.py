@@ -165,14 +165,21 @@ def _scaled(X: Matrix, scale: Array) -> Matrix:
 
 
 def _variances(samples: Samples) -> Array:
-    """Weighted variance of every feature."""
+    """Weighted variance of every feature, exactly zero for a constant one."""
     X, share = samples.X, samples.weight / samples.weight.sum()
     mean = np.asarray(share @ X).ravel()
-    if not sp.issparse(X):
-        return np.asarray(share @ np.square(X - mean))
+    if sp.issparse(X):
+        variances = _sparse_variances(X, share, mean)
+    else:
+        variances = np.asarray(share @ np.square(X - mean))
+    # A constant is told from its own rounding, whatever the units of the other features.
+    return np.where(variances > 1e-28 * square_sums(X, share), variances, 0.0)
+
+
+def _sparse_variances(X: Matrix, share: Array, mean: Array) -> Array:
+    n_features = X.shape[1]
     of_entry = np.repeat(share, np.diff(X.indptr))
     deviations = of_entry * np.square(X.data - mean[X.indices])
-    n_features = X.shape[1]
     nonzero = np.bincount(X.indices, weights=deviations, minlength=n_features)
     share_of_zeros = 1.0 - np.bincount(X.indices, weights=of_entry, minlength=n_features)
     share_of_zeros[np.bincount(X.indices, minlength=n_features) == len(share)] = 0.0
@@ -182,6 +189,4 @@ def _variances(samples: Samples) -> Array:
 def _positive_variances(samples: Samples) -> Array:
     """Variance of every feature; one for a constant feature, whose eta changes nothing."""
     variances = _variances(samples)
-    mean_squares = square_sums(samples.X, samples.weight) / samples.weight.sum()
-    # A constant is told from its own rounding, whatever the units of the other features.
-    return np.where(variances > 1e-28 * mean_squares, variances, 1.0)
+    return np.where(variances > 0, variances, 1.0)

@@ -30,6 +30,7 @@ from looms.lssvm._system import (
 )
 
 _BLOCK = 512
+_HUGE = 1e150  # squares of kernel values beyond it overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,10 +169,13 @@ def solve_in_place(
 ) -> Solution:
     """`solve` in the memory of ``K``, Fortran-ordered, of which it reads the lower triangle.
 
-    Nothing is checked beyond what the factorisation finds.
+    Nothing is checked beyond what the factorisation finds, and that no value
+    is so large that its square overflows.
     """
     n = len(K)
     K[np.diag_indices(n)] += ridge(mu, zeta)
+    if not (np.abs(K.diagonal()) < _HUGE).all():  # LAPACK itself would stop at nan only
+        raise NotPositiveDefiniteError(mu)
     R, info = lapack.dpotrf(K, lower=1, clean=0, overwrite_a=1)
     if info:
         raise NotPositiveDefiniteError(mu)

@@ -90,9 +90,8 @@ def _advanced(
     new_residual = -free_gradient(trial.theta, _gradient(trial), low, high)
     n_accepted = state.n_accepted + 1
     beta = float(new_residual @ new_residual - new_residual @ residual) / slope
-    # Within the face of the box: a blocked component stays, none leads out.
+    # Within the face of the box: a component that a bound blocks stays where it is.
     direction = np.where(new_residual != 0, new_residual + beta * state.direction, 0.0)
-    direction = -free_gradient(trial.theta, -direction, low, high)
     if n_accepted % len(direction) == 0 or direction @ new_residual <= 0:
         direction = new_residual
     return ScgState(trial, direction, None, lam, 0.0, n_accepted, True)

@@ -116,6 +116,8 @@ class Objective:
         )
         self._check()
         opened = as_kernel(kernel)
+        if opened.pairwise and self.X.shape[0] != self.X.shape[1]:
+            raise ValueError(f"A precomputed kernel matrix is square, got shape {self.X.shape}.")
         self._work: Array | None = None
         self._scratch: Array | None = None
         with blas_threads(self.n_samples):
@@ -257,14 +259,20 @@ class Objective:
         n = self.n_samples
         if self.y.ndim not in (1, 2) or len(self.y) != n:
             raise ValueError(f"{n} samples need as many targets, got shape {self.y.shape}.")
+        if n < 2:
+            raise ValueError("Leave-one-out needs two samples or more, but there is one.")
+        entries = self.X if isinstance(self.X, np.ndarray) else self.X.data
+        if not (np.isfinite(entries).all() and np.isfinite(self.y).all()):
+            raise ValueError("X and y must be finite, but hold NaN or infinity.")
         if self.criterion.needs_labels and not np.isin(self.y, (-1.0, 1.0)).all():
             raise ValueError(
                 f"Criterion {type(self.criterion).__name__} judges labels -1 and +1; for other "
                 "targets use 'press'."
             )
-        if self.selection_weight.shape != (n,) or not (self.selection_weight >= 0).all():
+        weight = self.selection_weight
+        if weight.shape != (n,) or not ((weight >= 0) & np.isfinite(weight)).all():
             raise ValueError("selection_weight must hold one nonnegative number a sample.")
-        if not self.selection_weight.sum() > 0:
+        if not weight.sum() > 0:
             raise ValueError("selection_weight is zero for every sample.")
 
 

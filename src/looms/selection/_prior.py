@@ -14,6 +14,8 @@ from looms.optimise import Point
 # matter, at n = 60, 100 and 400: 0.33, 0.25, 0.13 without prior, 0.31, 0.24, 0.12 with
 # this; 0.41, 0.31, 0.12 with a quarter of it, which holds to the centre.
 _SPREAD = 2.0
+# A hinge loss can be zero, of which there is no logarithm.
+_LEAST = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +51,14 @@ class HyperPrior:
         if omega == 0:  # no hyper-parameter but μ
             return point
         rate = len(away) / n_samples
+        level = max(point.value, _LEAST)
         gradient = point.gradient
         if gradient is not None:
-            gradient = gradient / point.value
+            gradient = gradient / level
             gradient[:-1] += rate * away / omega
         return replace(
             point,
-            value=float(np.log(point.value)) + rate * float(np.log(omega)),
-            standard_error=point.standard_error / point.value,
+            value=float(np.log(level)) + rate * float(np.log(omega)),
+            standard_error=point.standard_error / level,
             gradient=gradient,
         )

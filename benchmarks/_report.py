@@ -1,0 +1,57 @@
+"""What the benchmarks share: the data folder, timing, and tables that say how they were made."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+DATA = Path(os.environ.get("LOOMS_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+def seconds(call: Callable[[], Any], repeats: int = 3) -> float:
+    """Shortest of a few runs."""
+    times = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def write_table(name: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table and keep it as ``results/name.csv``, with the command and machine on top."""
+    lines = [",".join(header), *(",".join(_text(cell) for cell in row) for row in rows)]
+    command = f"python benchmarks/{Path(sys.argv[0]).name} {shlex.join(sys.argv[1:])}".strip()
+    note = f"# {command}; {os.cpu_count()} cores, {platform.machine()}, {versions()}"
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.csv").write_text("\n".join([note, *lines]) + "\n")
+    print("\n".join(lines))
+
+
+def versions() -> str:
+    import numpy
+    import scipy
+    import sklearn
+
+    modules = (numpy, scipy, sklearn)
+    packages = " ".join(f"{module.__name__} {module.__version__}" for module in modules)
+    return f"Python {platform.python_version()} {packages}"
+
+
+def data_or_exit(name: str) -> Path:
+    """Path of a data file, or a message where the data folder is."""
+    path = DATA / name
+    if not path.exists():
+        raise SystemExit(f"{name} not found: set LOOMS_DATA to the folder of data sets.")
+    return path
+
+
+def _text(cell: Any) -> str:
+    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)

@@ -1,0 +1,364 @@
+"""The selection criterion as a function of all hyper-parameters."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from looms import LeaveOneOut
+from looms.criteria import DIFFERENTIABLE, WMW, as_criterion, reweighted
+from looms.kernels import (
+    ARD,
+    KERNEL_NAMES,
+    RBF,
+    Boolean,
+    Function,
+    Linear,
+    Normalized,
+    Polynomial,
+    Precomputed,
+    Samples,
+    as_kernel,
+)
+from looms.lssvm import NotPositiveDefiniteError, refit_loo
+from looms.optimise import Point
+from looms.selection import HyperPrior, Objective
+
+N = 18
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((N, 3)) * [1.0, 2.0, 0.5]
+X[RNG.random((N, 3)) < 0.3] = 0.0
+LABELS = np.where(X[:, 0] + 0.5 * X[:, 1] + 0.7 * RNG.standard_normal(N) > 0, 1.0, -1.0)
+THREE = np.column_stack([LABELS, -LABELS, np.where(RNG.random(N) < 0.5, 1.0, -1.0)])
+WEIGHT = RNG.uniform(0.3, 4.0, N)
+SELECTION = RNG.uniform(0.0, 2.0, N)
+SELECTION[:3] = 0.0
+KERNELS = {
+    "linear": Linear(),
+    "quadratic": Polynomial(2),
+    "boolean": Boolean(),
+    "rbf": RBF(),
+    "ard": ARD(),
+    "fixed rbf": RBF(0.2, "fixed"),
+    "normalized cubic": Normalized(Polynomial(3)),
+    "nested": 0.5 * RBF() * Linear() + Normalized(Boolean()) + 1.0,
+    "function": Function(lambda A, B: np.exp(A @ B.T / 8)),
+}
+VARIANTS = {
+    "plain": {},
+    "weighted": {"sample_weight": WEIGHT},
+    "weighted selection": {"selection_weight": SELECTION},
+    "both": {"sample_weight": WEIGHT, "selection_weight": SELECTION},
+    "no intercept": {"fit_intercept": False, "sample_weight": WEIGHT},
+    "prior": {"prior": True},
+}
+each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
+each_variant = pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
+each_criterion = pytest.mark.parametrize("criterion", DIFFERENTIABLE)
+STEP = 1e-3
+
+
+def kinks(objective, theta):
+    loo = objective.fit(theta).loo
+    return loo.y * loo.outputs < 1.0
+
+
+def check_gradient(objective, theta, numerical_gradient):
+    value, gradient = objective(theta)
+    expected = numerical_gradient(lambda t: objective(t)[0], theta, STEP)
+    # The hinge has kinks where t f = 1: no sample may cross one between the differences.
+    for moved in 2 * STEP * np.vstack([np.eye(len(theta)), -np.eye(len(theta))]):
+        assert_array_equal(kinks(objective, theta + moved), kinks(objective, theta))
+    assert_allclose(gradient, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max() + 1e-11)
+    assert objective.evaluate(theta, gradient=False).value == value
+
+
+@each_criterion
+@each_kernel
+def test_gradient_against_differences(criterion, kernel, numerical_gradient):
+    objective = Objective(X, LABELS, kernel=kernel, criterion=criterion, sample_weight=WEIGHT)
+    theta = objective.theta0 + 0.5 * np.random.default_rng(1).standard_normal(len(objective.theta0))
+    check_gradient(objective, theta, numerical_gradient)
+
+
+@each_criterion
+@each_variant
+@pytest.mark.parametrize("y", [LABELS, LABELS[:, None], THREE], ids=["one", "column", "three"])
+def test_gradient_of_variants(criterion, options, y, numerical_gradient):
+    kernel = 0.5 * RBF() + Polynomial(2)
+    objective = Objective(X, y, kernel=kernel, criterion=criterion, **options)
+    theta = objective.theta0 + np.array([0.3, -0.5, 0.4, -1.0])
+    check_gradient(objective, theta, numerical_gradient)
+
+
+@pytest.mark.parametrize("log_mu", [-8.0, -3.0, 3.0, 10.0])
+def test_gradient_along_mu(log_mu, numerical_gradient):
+    objective = Objective(X, LABELS, kernel="rbf")
+    theta = objective.theta0.copy()
+    theta[-1] += log_mu + 3
+    check_gradient(objective, theta, numerical_gradient)
+
+
+@each_kernel
+@each_variant
+def test_value_is_that_of_refitting(kernel, options):
+    options = {k: v for k, v in options.items() if k != "prior"}
+    for y, criterion in product([LABELS, THREE], ["press", "wmw"]):
+        objective = Objective(X, y, kernel=kernel, criterion=criterion, **options)
+        theta = objective.theta0
+        zeta = options.get("sample_weight", np.ones(N))
+        zeta = zeta * N / zeta.sum()
+        K = objective.kernel_at(theta)(X)
+        loo = refit_loo(
+            K,
+            y,
+            objective.mu_at(theta),
+            sample_weight=zeta,
+            fit_intercept=options.get("fit_intercept", True),
+        )
+        judged = reweighted(loo, options.get("selection_weight", zeta))
+        expected = as_criterion(criterion).evaluate(judged)
+        point = objective.evaluate(theta)
+        assert_allclose(point.value, expected.value, rtol=1e-9)
+        assert_allclose(point.standard_error, expected.standard_error, rtol=1e-8)
+        assert_allclose(objective.fit(theta).loo.outputs, loo.outputs, rtol=1e-8, atol=1e-9)
+
+
+@each_kernel
+@each_variant
+def test_value_alone_is_the_value_with_gradient(kernel, options):
+    objective = Objective(X, LABELS, kernel=kernel, **options)
+    alone = objective.evaluate(objective.theta0, gradient=False)
+    both = objective.evaluate(objective.theta0)
+    assert alone.gradient is None
+    assert both.gradient.shape == objective.theta0.shape
+    assert (alone.value, alone.standard_error) == (both.value, both.standard_error)
+    value, gradient = objective(objective.theta0)
+    assert value == both.value
+    assert_array_equal(gradient, both.gradient)
+
+
+@pytest.mark.parametrize("kernel", [name for name in KERNELS if name != "function"])
+@pytest.mark.parametrize("sparse", [sp.csr_array, sp.csr_matrix, sp.csc_array])
+def test_sparse_samples(kernel, sparse):
+    dense, sparse = (Objective(A, LABELS, kernel=KERNELS[kernel]) for A in (X, sparse(X)))
+    assert_allclose(sparse.theta0, dense.theta0, rtol=1e-10, atol=1e-10)
+    for ours, theirs in zip(sparse(dense.theta0), dense(dense.theta0), strict=True):
+        assert_allclose(ours, theirs, rtol=1e-7, atol=1e-10)
+
+
+@each_kernel
+def test_precomputed_is_the_kernel_itself(kernel):
+    objective = Objective(X, LABELS, kernel=kernel)
+    theta = objective.theta0
+    given = Objective(objective.kernel(X), LABELS, kernel=Precomputed())
+    assert given.names == ["mu"]
+    assert_allclose(given.theta0, theta[-1:], rtol=1e-10)
+    assert_allclose(given(theta[-1:])[0], objective(theta)[0], rtol=1e-10)
+    assert_allclose(given(theta[-1:])[1], objective(theta)[1][-1:], rtol=1e-7)
+
+
+@pytest.mark.parametrize("name", KERNEL_NAMES[:-1])
+def test_start_is_in_the_box_and_at_the_kernels_own(name):
+    objective = Objective(X, LABELS, kernel=name)
+    low, high = objective.bounds.T
+    assert objective.bounds.shape == (len(objective.theta0), 2)
+    assert (low < objective.theta0).all()
+    assert (objective.theta0 < high).all()
+    assert objective.names[-1] == "mu"
+    assert len(objective.names) == len(objective.theta0)
+    started = as_kernel(name).started(Samples(X, centre=X.mean(axis=0)))
+    assert_allclose(objective.theta0[:-1], started.theta, rtol=1e-12, atol=1e-12)
+    assert np.isfinite(objective(objective.theta0)[0])
+
+
+def test_given_bounds_are_the_box():
+    objective = Objective(X, LABELS, kernel=RBF(1.0, (0.25, 8.0)))
+    assert_array_equal(objective.bounds[0], [-2.0, 3.0])
+    assert objective.theta0[0] == 0.0
+
+
+def test_start_outside_its_bounds_is_moved_in():
+    objective = Objective(X, LABELS, kernel=RBF(100.0, (0.25, 8.0)))
+    assert objective.theta0[0] == 3.0
+
+
+def test_ridge_follows_the_scale_of_the_kernel():
+    one, thousand = (
+        Objective(c * Linear()(X), LABELS, kernel="precomputed") for c in (1.0, 1000.0)
+    )
+    assert_allclose(thousand.mu_at(thousand.theta0), 1000 * one.mu_at(one.theta0), rtol=1e-10)
+    assert_allclose(thousand(thousand.theta0)[0], one(one.theta0)[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_indefinite_kernel_is_stepped_over(fit_intercept):
+    K = Linear()(X) - 0.5 * np.eye(N)
+    objective = Objective(K, LABELS, kernel="precomputed", fit_intercept=fit_intercept)
+    theta = np.array([-20.0])
+    value, gradient = objective(theta)
+    assert value == np.inf
+    assert np.isnan(gradient).all()
+    assert gradient.shape == (1,)
+    point = objective.evaluate(theta)
+    assert point.value == point.standard_error == np.inf
+    assert point.gradient is None
+    with pytest.raises(NotPositiveDefiniteError):
+        objective.fit(theta)
+    assert np.isfinite(objective(np.array([0.0]))[0])  # and nothing is left behind
+
+
+@pytest.mark.parametrize("name", KERNEL_NAMES[:-1])
+@pytest.mark.parametrize("criterion", ["press", "wmw", "cross_entropy", "smoothed_error"])
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_corners_of_the_box_give_numbers_or_infinity(name, criterion, scale):
+    # Of thirty features, for which the Boolean kernel overflows.
+    samples = scale * np.tile(X, 10)
+    objective = Objective(samples, LABELS, kernel=name, criterion=criterion)
+    for theta in ([low_high[i] for low_high in objective.bounds] for i in (0, 1)):
+        for mu in (0, 1):
+            corner = np.append(theta[:-1], objective.bounds[-1, mu])
+            value, _ = objective(corner)
+            assert not np.isnan(value)
+
+
+def test_with_criterion_shares_but_does_not_interfere():
+    options = {"kernel": ARD(), "sample_weight": WEIGHT, "selection_weight": SELECTION}
+    press = Objective(X, LABELS, criterion="press", **options)
+    theta = press.theta0
+    before = press(theta)
+    wmw = press.with_criterion(WMW(3.0))
+    assert wmw.kernel is press.kernel
+    separate = Objective(X, LABELS, criterion=WMW(3.0), **options)
+    assert_array_equal(wmw(theta)[0], separate(theta)[0])
+    assert_array_equal(wmw(theta)[1], separate(theta)[1])
+    fit = press.fit(theta)
+    outputs = fit.loo.outputs.copy()
+    wmw(theta + 0.3)
+    assert_array_equal(fit.loo.outputs, outputs)
+    assert press.criterion == as_criterion("press")
+    after = press(theta)
+    assert before[0] == after[0]
+    assert_array_equal(before[1], after[1])
+
+
+def test_with_criterion_checks_labels():
+    objective = Objective(X, RNG.standard_normal(N), criterion="press")
+    with pytest.raises(ValueError, match="Criterion Hinge judges labels"):
+        objective.with_criterion("hinge")
+
+
+def test_gradients_are_the_callers_own():
+    objective = Objective(X, LABELS)
+    _, gradient = objective(objective.theta0)
+    kept = gradient.copy()
+    objective(objective.theta0 + 1.0)
+    assert_array_equal(gradient, kept)
+
+
+@each_kernel
+def test_inputs_are_not_changed(kernel, read_only):
+    arrays = {"sample_weight": read_only(WEIGHT), "selection_weight": read_only(SELECTION)}
+    objective = Objective(read_only(X), read_only(THREE), kernel=kernel, **arrays)
+    theta = read_only(objective.theta0)
+    objective(theta)
+    objective.fit(theta)
+
+
+def test_scale_of_sample_weights_does_not_matter():
+    for criterion in ("press", "wmw"):
+        one, ten = (
+            Objective(X, LABELS, criterion=criterion, sample_weight=c * WEIGHT) for c in (1, 10)
+        )
+        assert_allclose(ten(one.theta0)[0], one(one.theta0)[0], rtol=1e-12)
+        assert_allclose(ten(one.theta0)[1], one(one.theta0)[1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("option", ["sample_weight", "selection_weight"])
+def test_weights_matter(option):
+    plain = Objective(X, LABELS)
+    weighted = Objective(X, LABELS, **{option: WEIGHT})
+    assert abs(weighted(plain.theta0)[0] - plain(plain.theta0)[0]) > 1e-3
+
+
+def test_prior_pulls_to_its_centre(numerical_gradient):
+    prior = HyperPrior(np.array([1.0, -2.0]))
+    gradient = np.array([0.3, -0.2, 0.5])
+
+    def penalised(theta, value=0.7):
+        return prior.penalised(Point(theta, value, 0.1, gradient), n_samples=10)
+
+    centre, away = np.array([1.0, -2.0, 5.0]), np.array([2.0, -2.5, 5.0])
+    assert_allclose(penalised(centre).value, np.log(0.7) + 0.2 * np.log(4.0))
+    assert_allclose(penalised(away).value, np.log(0.7) + 0.2 * np.log(0.625 + 4.0))
+    assert_allclose(penalised(away).standard_error, 0.1 / 0.7)
+    expected = gradient / 0.7 + numerical_gradient(lambda t: penalised(t).value, away)
+    assert_allclose(penalised(away).gradient, expected, rtol=1e-8)
+    assert_array_equal(gradient, [0.3, -0.2, 0.5])
+
+
+@pytest.mark.parametrize("kernel", ["rbf", ARD(), Precomputed()])
+def test_subset_is_the_objective_of_its_rows(kernel):
+    A = RBF(0.3)(X) if isinstance(kernel, Precomputed) else X
+    options = {"sample_weight": WEIGHT, "selection_weight": SELECTION}
+    whole = Objective(A, LABELS, kernel=kernel, criterion="wmw", **options)
+    rows = np.array([0, 2, 3, 5, 6, 7, 9, 11, 12, 16])
+    part = whole.subset(rows)
+    rows_of = (
+        (lambda M: M[np.ix_(rows, rows)])
+        if isinstance(kernel, Precomputed)
+        else (lambda M: M[rows])
+    )
+    alone = Objective(
+        rows_of(A),
+        LABELS[rows],
+        kernel=whole.kernel,
+        criterion="wmw",
+        sample_weight=WEIGHT[rows],
+        selection_weight=SELECTION[rows],
+    )
+    theta = whole.theta0
+    assert part.n_samples == len(rows)
+    assert part.names == whole.names
+    for ours, theirs in zip(part(theta), alone(theta), strict=True):
+        assert_allclose(ours, theirs, rtol=1e-12)
+    # The same box of ridges n μ.
+    n_mu = [o.n_samples * np.exp2(o.bounds[-1]) for o in (whole, part)]
+    assert_allclose(n_mu[1], n_mu[0], rtol=1e-12)
+    assert_array_equal(part.bounds[:-1], whole.bounds[:-1])
+
+
+BAD = [
+    ({"y": LABELS[:-1]}, "18 samples need as many targets"),
+    ({"y": np.ones((N, 1, 1))}, "18 samples need as many targets"),
+    ({"y": np.arange(N), "criterion": "hinge"}, "Criterion Hinge judges labels -1 and"),
+    ({"sample_weight": np.zeros(N)}, "sample_weight must hold one positive number"),
+    ({"sample_weight": np.ones(3)}, "sample_weight must hold one positive number"),
+    ({"sample_weight": np.full(N, np.nan)}, "sample_weight must hold one positive number"),
+    ({"sample_weight": np.full(N, np.inf)}, "sample_weight must hold one positive number"),
+    ({"selection_weight": -np.ones(N)}, "selection_weight must hold one nonnegative number"),
+    ({"selection_weight": np.ones(3)}, "selection_weight must hold one nonnegative number"),
+    ({"selection_weight": np.zeros(N)}, "selection_weight is zero for every sample"),
+    ({"criterion": "auc"}, "Unknown criterion 'auc'"),
+    ({"kernel": "poly"}, "Unknown kernel 'poly'"),
+    ({"kernel": RBF(-1.0)}, "RBF: eta must be a positive number"),
+    ({"kernel": RBF(1.0, (3, 2))}, "RBF: eta_bounds must be"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD, ids=[message for _, message in BAD])
+def test_bad_input_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Objective(X, **{"y": LABELS, **options})
+
+
+def test_fit_is_of_the_whole_machine():
+    objective = Objective(X, THREE, kernel=RBF(0.3))
+    fit = objective.fit(objective.theta0)
+    assert fit.alpha.shape == THREE.shape
+    assert isinstance(fit.loo, LeaveOneOut)
+    f = objective.kernel_at(objective.theta0)(X) @ fit.alpha + fit.intercept
+    mu = objective.mu_at(objective.theta0)
+    assert_allclose(f + N * mu * fit.alpha, THREE, rtol=1e-9, atol=1e-9)

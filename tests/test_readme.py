@@ -1,0 +1,42 @@
+"""The examples of the README run as they are written."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_python_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    examples = blocks("python")
+    assert len(examples) == 2
+    exec("\n".join(examples), {})
+    assert "Linear" in capsys.readouterr().out
+
+
+def test_command_line_example(tmp_path: Path) -> None:
+    pytest.importorskip("typer")
+    (example,) = [block for block in blocks("console") if "looms fit" in block]
+    for line in example.strip().splitlines():
+        program, *arguments = shlex.split(line)
+        if program == "looms":
+            arguments = ["-c", "from looms.cli import main; main()", *arguments]
+        done = subprocess.run(
+            [sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "predictions.csv").read_text().count("\n") == 179
+
+
+def test_two_commands_set_everything_up() -> None:
+    commands = [block for block in blocks("console") if block.startswith("python3 -m venv")]
+    assert len(commands) == 2
+    assert all(len(command.strip().splitlines()) == 1 for command in commands)
