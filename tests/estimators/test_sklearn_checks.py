@@ -33,8 +33,12 @@ def expected_failures(estimator):
     }
 
 
+CHECKS = parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures).mark
+NAMES, VALUES = CHECKS.args
+
+
 # Some checks fit random labels and constant features: the search then ends at a bound.
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+@pytest.mark.parametrize(NAMES, list(VALUES), **CHECKS.kwargs)  # before 1.8 VALUES is a generator
 def test_sklearn_checks(estimator, check):
     check(estimator)

@@ -67,9 +67,10 @@ class CallbackWatcher:
             self._root.call_on_fit_task_end(**self._data)
 
 
-def warn_of(candidate: Candidate) -> None:
-    """Warnings about the candidate that was chosen."""
-    if candidate.outcome in (Outcome.MAX_ITER, Outcome.NO_PROGRESS):
+def warn_of(candidate: Candidate, *, exact: bool) -> None:
+    """Warnings about the candidate that was chosen; ``exact`` if all that is left is rounding."""
+    worrying = {Outcome.MAX_ITER} if exact else {Outcome.MAX_ITER, Outcome.NO_PROGRESS}
+    if candidate.outcome in worrying:
         warnings.warn(
             f"Search for hyper-parameters: {candidate.outcome.value}.",
             ConvergenceWarning,

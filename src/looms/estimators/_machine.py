@@ -80,7 +80,7 @@ class LeastSquaresMachine(BaseEstimator):  # type: ignore[misc]
         self.loo_ = LeaveOneOut(y, outputs, weight)
 
     def _checked_new_data(self, X: Any) -> Matrix:
-        check_is_fitted(self)
+        check_is_fitted(self, "dual_coef_")  # a fit that failed may have left other attributes
         return validate_data(
             self, X, accept_sparse="csr", accept_large_sparse=False, dtype=np.float64, reset=False
         )

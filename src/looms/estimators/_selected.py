@@ -22,6 +22,8 @@ from looms.optimise import OPTIMIZERS
 from looms.selection import Candidate, Choice, Tuning, choose
 from looms.selection._candidates import Judge
 
+_ROUNDING = 1e-10  # of targets; a criterion below its square has nothing left to fall
+
 
 class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: ignore[misc]
     """Base of the self-tuning estimators: from their parameters to a choice."""
@@ -85,7 +87,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         )
         self._keep(choice, X, weight, targets)
         watcher.ends()
-        warn_of(choice.best)
+        warn_of(choice.best, exact=choice.best.value <= _ROUNDING**2 * float(np.mean(targets**2)))
         return choice.best
 
     def _keep(self, choice: Choice, X: Matrix, weight: Array, targets: Array) -> None:

@@ -8,6 +8,8 @@ import numpy as np
 
 from looms._typing import Array, Matrix
 
+_NEGLIGIBLE = 1e-100  # share of the total weight below which the ridge of a sample may overflow
+
 
 def checked_sample_weight(sample_weight: Any, X: Matrix) -> Array:
     """(n,) weights, ones unless given; ValueError for negative, non-finite or only zero ones."""
@@ -34,11 +36,18 @@ def checked_sample_weight(sample_weight: Any, X: Matrix) -> Array:
     if not (weight > 0).any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
     with np.errstate(over="ignore"):
-        representable = np.isfinite([weight.sum(), n / weight.sum()]).all()
+        total = float(weight.sum())
+        representable = np.isfinite([total, n / total]).all()
     if not representable:
         raise ValueError(
             f"sample_weight is out of range, its largest value is {weight.max():.3g}: multiply all "
             "weights by a constant, only their ratios count."
+        )
+    least = weight[weight > 0].min()
+    if least / total < _NEGLIGIBLE:
+        raise ValueError(
+            f"sample_weight ranges from {least:.3g} to {weight.max():.3g}: give negligible weights "
+            "as zero."
         )
     return weight
 

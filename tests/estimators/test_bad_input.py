@@ -1,0 +1,316 @@
+"""What cannot be fitted is an error that says what is wrong and what to do."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+
+from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms.criteria import Hinge
+from looms.kernels import ARD, RBF, Boolean, Polynomial
+
+N = 40
+rng = np.random.default_rng(6)
+X = rng.normal(size=(N, 3))
+Y = X[:, 0] + 0.3 * rng.normal(size=N)
+LABELS = (Y > 0).astype(int)
+THREE = np.arange(N) % 3
+K = X @ X.T
+
+ALL = [LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV]
+CLASSIFIERS, SELECTING, GIVEN = ALL[:2], ALL[1::2], ALL[::2]
+each_estimator = pytest.mark.parametrize("Estimator", ALL)
+each_classifier = pytest.mark.parametrize("Estimator", CLASSIFIERS)
+each_selecting = pytest.mark.parametrize("Estimator", SELECTING)
+each_given = pytest.mark.parametrize("Estimator", GIVEN)
+
+
+def target(Estimator):
+    return LABELS if Estimator in CLASSIFIERS else Y
+
+
+def changed(values, value):
+    values = np.array(values, dtype=np.float64)
+    values.flat[3] = value
+    return values
+
+
+class TestData:
+    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+    @each_estimator
+    def test_values_that_are_no_numbers(self, Estimator, value):
+        name = "NaN" if np.isnan(value) else "infinity"
+        with pytest.raises(ValueError, match=f"Input X contains {name}"):
+            Estimator().fit(changed(X, value), target(Estimator))
+        with pytest.raises(ValueError, match=f"Input X contains {name}"):
+            Estimator().fit(sp.csr_array(changed(X, value)), target(Estimator))
+        with pytest.raises(ValueError, match=f"Input y contains {name}"):
+            Estimator().fit(X, changed(target(Estimator), value))
+        with pytest.raises(ValueError, match=f"Input X contains {name}"):
+            Estimator().fit(X, target(Estimator)).predict(changed(X, value))
+
+    @each_estimator
+    def test_too_few_samples(self, Estimator):
+        with pytest.raises(ValueError, match="minimum of 2 is required"):
+            Estimator().fit(X[:1], target(Estimator)[:1])
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            Estimator().fit(X, target(Estimator)[:-1])
+        with pytest.raises(ValueError, match=r"0 feature\(s\)"):
+            Estimator().fit(X[:, :0], target(Estimator))
+
+    def test_two_samples_can_be_fitted_but_not_chosen_by(self):
+        two = [int(np.argmin(LABELS)), int(np.argmax(LABELS))]
+        assert np.isfinite(LSSVMClassifier().fit(X[two], LABELS[two]).loo_.outputs).all()
+        model = LSSVMRegressor().fit(X[two], Y[two])
+        # Without one of two samples only the other's target is left.
+        np.testing.assert_allclose(model.loo_.outputs, Y[two][::-1])
+        for Estimator in SELECTING:
+            with pytest.raises(ValueError, match="needs three samples of non-zero weight"):
+                Estimator().fit(X[two], target(Estimator)[two])
+
+    @each_estimator
+    def test_not_fitted(self, Estimator):
+        with pytest.raises(NotFittedError):
+            Estimator().predict(X)
+
+
+@each_classifier
+class TestLabels:
+    def test_one_class(self, Estimator):
+        with pytest.raises(ValueError, match=r"only one class is present.* the only one is 0"):
+            Estimator().fit(X, np.zeros(N))
+        with pytest.raises(ValueError, match=r"only one is 1.* weight zero do not count"):
+            Estimator().fit(X, LABELS, sample_weight=LABELS)
+
+    def test_a_class_without_weight(self, Estimator):
+        with pytest.raises(ValueError, match=r"class \[2\] have weight zero; leave these"):
+            Estimator().fit(X, THREE, sample_weight=THREE < 2)
+
+    @pytest.mark.parametrize("options", [{}, {"threshold": "ber"}, {"class_weight": "balanced"}])
+    @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+    def test_a_class_of_one_works(self, Estimator, options):
+        model = Estimator(**options).fit(X, np.arange(N) == 3)
+        assert model.predict(X).shape == (N,)
+        single = Estimator().fit(X, np.where(np.arange(N) == 3, 2, LABELS))
+        assert list(single.classes_) == [0, 1, 2]
+
+    def test_numbers_are_no_classes(self, Estimator):
+        with pytest.raises(ValueError, match="Unknown label type: continuous"):
+            Estimator().fit(X, Y)
+        with pytest.raises(ValueError, match="1d array"):
+            Estimator().fit(X, np.column_stack([LABELS, LABELS]))
+
+    @pytest.mark.parametrize("threshold", ["best", None, np.nan, [0.0]])
+    def test_threshold(self, Estimator, threshold):
+        with pytest.raises(ValueError, match="threshold must be a number or 'ber'"):
+            Estimator(threshold=threshold).fit(X, LABELS)
+
+    @pytest.mark.parametrize("threshold", ["ber", 0.1])
+    def test_threshold_of_three_classes(self, Estimator, threshold):
+        with pytest.raises(ValueError, match=f"threshold={threshold!r} needs two classes, y has 3"):
+            Estimator(threshold=threshold).fit(X, THREE)
+
+    @pytest.mark.parametrize(
+        ("weight", "message"),
+        [
+            ("fair", "must be None, 'balanced' or a dict, got 'fair'"),
+            ([1, 2], r"must be None, 'balanced' or a dict, got \[1, 2\]"),
+            ({7: 2.0}, r"names \[7\], which are no classes of y: \[0, 1\]"),
+            ({0: -1}, "must be positive numbers"),
+            ({0: 0}, "must be positive numbers"),
+            ({0: "much"}, "must be positive numbers"),
+            ({0: np.nan}, "must be positive numbers"),
+        ],
+        ids=str,
+    )
+    def test_weights_of_classes(self, Estimator, weight, message):
+        with pytest.raises(ValueError, match="class_weight " + message):
+            Estimator(class_weight=weight).fit(X, LABELS)
+        if Estimator is LSSVMClassifierCV:
+            with pytest.raises(ValueError, match="selection_weight " + message):
+                Estimator(selection_weight=weight).fit(X, LABELS)
+
+
+class TestWeights:
+    @pytest.mark.parametrize(
+        ("weight", "message"),
+        [
+            (np.zeros(N), "at least one non-zero"),
+            (np.where(np.arange(N) < 3, -1.0, 1.0), "must not be negative; 3 of 40 are"),
+            (changed(np.ones(N), np.nan), "sample_weight contains NaN or infinity"),
+            (changed(np.ones(N), np.inf), "sample_weight contains NaN or infinity"),
+            (np.ones(N - 1), r"sample_weight.shape == \(39,\), expected \(40,\)"),
+            (np.ones((N, 2)), "1D array"),
+            ("heavy", "sample_weight must be numbers, got 'heavy'"),
+            (np.full(N, 1e308), "out of range, its largest value is 1e[+]308: multiply"),
+            (np.geomspace(1e-99, 1e99, N), "ranges from 1e-99 to 1e[+]99: give negl"),
+            (np.full(N, 1e-320), "out of range, its largest value is 1e-320: multiply"),
+        ],
+        ids=["zero", "negative", "nan", "inf", "short", "2d", "text", "huge", "spread", "tiny"],
+    )
+    @each_estimator
+    def test_weights_of_samples(self, Estimator, weight, message):
+        with pytest.raises(ValueError, match=message):
+            Estimator().fit(X, target(Estimator), sample_weight=weight)
+
+    @pytest.mark.parametrize("Estimator", [LSSVMRegressor, LSSVMRegressorCV])
+    def test_one_sample_left(self, Estimator):
+        with pytest.raises(ValueError, match="samples of non-zero weight or more, got 1"):
+            Estimator().fit(X, Y, sample_weight=np.arange(N) == 2)
+
+    @each_estimator
+    def test_any_spread_of_weights_works(self, Estimator):
+        weight = np.geomspace(1e-40, 1e40, N)[rng.permutation(N)]
+        model = Estimator("linear").fit(X[:, :1], target(Estimator), sample_weight=weight)
+        assert np.isfinite(model.predict(X[:, :1])).all()
+
+
+@each_estimator
+class TestKernels:
+    def test_a_matrix_that_is_not_square(self, Estimator):
+        with pytest.raises(ValueError, match=r"square matrix, got shape \(40, 39\)"):
+            Estimator("precomputed").fit(K[:, :-1], target(Estimator))
+
+    def test_a_matrix_that_is_not_symmetric(self, Estimator):
+        with pytest.raises(ValueError, match=r"not symmetric: .* pass \(K \+ K.T\) / 2"):
+            Estimator("precomputed").fit(K + np.triu(np.ones((N, N))), target(Estimator))
+
+    @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+    def test_a_matrix_that_is_indefinite(self, Estimator, scale):
+        indefinite = scale * (K - 20 * np.eye(N))
+        with pytest.raises(ValueError, match=r"smallest eigenvalue is -.* Clip or flip"):
+            Estimator("precomputed").fit(indefinite, target(Estimator))
+        with pytest.raises(ValueError, match="smallest eigenvalue"):
+            Estimator("precomputed").fit(sp.csr_array(indefinite), target(Estimator))
+
+    @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+    @pytest.mark.parametrize("scale", [0.0, 1e-12, 1.0, 1e12])
+    def test_a_singular_matrix_works(self, Estimator, scale):
+        options = {"mu": max(scale, 1.0)} if Estimator in GIVEN else {}
+        model = Estimator("precomputed", **options).fit(scale * K, target(Estimator))
+        assert np.isfinite(model.predict(scale * K)).all()
+
+    def test_other_training_samples(self, Estimator):
+        model = Estimator("precomputed").fit(K, target(Estimator))
+        with pytest.raises(ValueError, match=r"39 features.* expecting 40"):
+            model.predict(K[:, :-1])
+
+    def test_unknown_names(self, Estimator):
+        with pytest.raises(ValueError, match="Unknown kernel 'gauss'; known are linear, quadratic"):
+            Estimator("gauss").fit(X, target(Estimator))
+
+    @pytest.mark.parametrize("kernel", [None, 3, RBF], ids=str)
+    def test_no_kernels(self, Estimator, kernel):
+        with pytest.raises(TypeError, match="A kernel is a name"):
+            Estimator(kernel).fit(X, target(Estimator))
+
+    @pytest.mark.parametrize(
+        ("kernel", "message"),
+        [
+            (RBF(eta=-1.0), "RBF: eta must be a positive number, got -1.0"),
+            (RBF(eta="wide"), "RBF: eta must be a positive number, got 'wide'"),
+            (Polynomial(degree=1.5), "degree must be a positive integer"),
+            (ARD(etas=[1.0, 2.0]), "one number for each of the 3 features"),
+        ],
+        ids=repr,
+    )
+    def test_values_of_kernels(self, Estimator, kernel, message):
+        with pytest.raises(ValueError, match=message):
+            Estimator(kernel).fit(X, target(Estimator))
+
+    def test_functions_that_are_no_kernels(self, Estimator):
+        with pytest.raises(ValueError, match=r"returned shape \(2, 2\); it must return"):
+            Estimator(lambda A, B: np.ones((2, 2))).fit(X, target(Estimator))
+        with pytest.raises(ValueError, match=r"not positive definite|never positive definite"):
+            Estimator(lambda A, B: -(A @ B.T)).fit(X, target(Estimator))
+        with pytest.raises(ValueError, match=r"contains NaN or infinity|could be evaluated"):
+            Estimator(lambda A, B: A @ B.T * np.nan).fit(X, target(Estimator))
+
+    def test_flags(self, Estimator):
+        with pytest.raises(ValueError, match="fit_intercept must be True or False, got 'no'"):
+            Estimator(fit_intercept="no").fit(X, target(Estimator))
+        assert Estimator(fit_intercept=np.bool_(False)).fit(X, target(Estimator)).intercept_ == 0
+
+
+@each_given
+class TestGiven:
+    @pytest.mark.parametrize("mu", [0, -1.0, None, "a", np.nan, np.inf, [1.0]], ids=repr)
+    def test_mu(self, Estimator, mu):
+        with pytest.raises(ValueError, match="mu must be a positive number"):
+            Estimator(mu=mu).fit(X, target(Estimator))
+
+    def test_a_mu_too_small_for_the_kernel(self, Estimator):
+        with pytest.raises(ValueError, match=r"not positive definite at mu = 0.001. Use a larger"):
+            Estimator("cubic").fit(X * 1e8, target(Estimator))
+
+    def test_a_kernel_that_overflows(self, Estimator):
+        with pytest.raises(ValueError, match=r"Boolean\(eta=1e\+300\).*infinity: scale the feat"):
+            Estimator(Boolean(eta=1e300)).fit(X, target(Estimator))
+
+    @pytest.mark.parametrize("kernel", [[], ["rbf"], ("rbf", "linear")])
+    def test_a_list_of_kernels(self, Estimator, kernel):
+        message = f"takes one kernel, got a list of {len(kernel)}; {Estimator.__name__}CV chooses"
+        with pytest.raises(ValueError, match=message):
+            Estimator(kernel).fit(X, target(Estimator))
+
+
+@each_selecting
+class TestSelecting:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"criterion": "auc"}, "Unknown criterion 'auc'; known are press, hinge, "),
+            ({"optimizer": "adam"}, "Unknown optimizer 'adam'; known are lbfgs, scg, nelder-mead"),
+            ({"optimizer": ["scg"]}, "Unknown optimizer"),
+            ({"kernel": []}, "must each name at least one candidate"),
+            ({"criterion": []}, "must each name at least one candidate"),
+            ({"kernel": ["rbf", "gauss"]}, "Unknown kernel 'gauss'"),
+            ({"max_iter": 0}, "max_iter must be an integer of at least 1, got 0"),
+            ({"max_iter": 1.5}, "max_iter must be an integer"),
+            ({"n_restarts": -1}, "n_restarts must be an integer of at least 0, got -1"),
+            ({"tol": -0.1}, "tol must be a nonnegative number, got -0.1"),
+            ({"tol": "low"}, "tol must be a nonnegative number"),
+            ({"tol": np.nan}, "tol must be a nonnegative number"),
+            ({"prior": "yes"}, "prior must be True or False, got 'yes'"),
+            ({"random_state": "dice"}, "'dice' cannot be used to seed"),
+            ({"kernel": RBF(eta_bounds=(3.0, 1.0))}, "eta_bounds must be None, 'fixed' or a pair"),
+        ],
+        ids=str,
+    )
+    def test_options(self, Estimator, options, message):
+        with pytest.raises(ValueError, match=message):
+            Estimator(**options).fit(X, target(Estimator))
+
+    def test_no_criterion(self, Estimator):
+        with pytest.raises(TypeError, match="A criterion is a name"):
+            Estimator(criterion=None).fit(X, target(Estimator))
+
+    def test_a_kernel_that_overflows_at_its_start_is_stepped_over(self, Estimator):
+        overflowing = Boolean(eta=1e300, eta_bounds=(1e299, 1e301))
+        model = Estimator([overflowing, "rbf"]).fit(10 * X, target(Estimator))
+        failed, fine = model.candidates_
+        assert (failed.score, failed.n_failures) == (np.inf, failed.n_evaluations)
+        assert "positive definite" in failed.outcome.value
+        assert model.kernel_ is fine.kernel
+        with pytest.raises(ValueError, match=r"No candidate could be evaluated.* scale the feat"):
+            Estimator(overflowing).fit(10 * X, target(Estimator))
+
+
+def test_criteria_of_classes_in_regression():
+    for criterion in ("hinge", Hinge(), ["press", "wmw"]):
+        with pytest.raises(ValueError, match="judges classes; for regression use 'press'"):
+            LSSVMRegressorCV(criterion=criterion).fit(X, Y)
+
+
+def test_targets_that_are_text():
+    for Estimator in (LSSVMRegressor, LSSVMRegressorCV):
+        with pytest.raises(ValueError, match="could not convert string"):
+            Estimator().fit(X, np.full(N, "a"))
+
+
+def test_a_failed_fit_leaves_no_half_fitted_machine():
+    model = LSSVMClassifierCV(lambda A, B: -(A @ B.T))
+    with pytest.raises(ValueError):
+        model.fit(X, LABELS)
+    with pytest.raises(NotFittedError):
+        model.predict(X)

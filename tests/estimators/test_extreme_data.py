@@ -1,0 +1,139 @@
+"""Data at the edge of what can be learnt from: tiny, constant, repeated, badly scaled.
+
+Warnings are errors here as everywhere, but for the one about bounds, which such data provoke.
+"""
+
+import numpy as np
+import pytest
+
+from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms.criteria import DIFFERENTIABLE
+from looms.kernels import KERNEL_NAMES, Boolean
+
+pytestmark = pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+
+NAMES = [name for name in KERNEL_NAMES if name != "precomputed"]
+each_kernel = pytest.mark.parametrize("kernel", NAMES)
+
+N = 40
+rng = np.random.default_rng(0)
+X = rng.normal(size=(N, 3))
+Y = X[:, 0] + 0.1 * rng.normal(size=N)
+LABELS = X[:, 0] > 0
+
+
+def check(model, X):
+    assert np.isfinite(model.dual_coef_).all()
+    assert np.isfinite(model.loo_.outputs).all()
+    face = model.decision_function if hasattr(model, "classes_") else model.predict
+    assert np.isfinite(face(X)).all()
+
+
+DEGENERATE = {
+    "a constant feature": np.column_stack([X, np.full(N, 3.0)]),
+    "constant features": np.full((N, 3), 2.0),
+    "zeros": np.zeros((N, 3)),
+    "one sample of zeros": np.vstack([X[:-1], np.zeros(3)]),
+    "repeated rows": np.repeat(X[: N // 2], 2, axis=0),
+    "repeated columns": np.hstack([X, X]),
+    "more features than samples": rng.normal(size=(N, 500)),
+    "binary features": (X > 0).astype(float),
+    "one feature": X[:, :1],
+    "heavy tails": rng.standard_cauchy(size=(N, 3)) * 3,
+}
+
+
+@each_kernel
+@pytest.mark.parametrize("X", DEGENERATE.values(), ids=DEGENERATE)
+def test_degenerate_features(X, kernel):
+    mu = max(1e-3, 1e-3 * float(np.square(X).sum(axis=1).max()) ** 3)
+    if kernel != "boolean":  # which a sample far out may take beyond all numbers
+        check(LSSVMClassifier(kernel, mu=mu).fit(X, LABELS), X)
+    check(LSSVMClassifierCV(kernel).fit(X, LABELS), X)
+    check(LSSVMRegressorCV(kernel).fit(X, Y), X)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "scale"),
+    [
+        (kernel, scale)
+        for kernel in NAMES
+        for scale in (1e8, 1e-8, (1e8, 1.0, 1e-8))
+        if not ("boolean" in kernel and scale == 1e-8)
+    ],
+)
+def test_units_of_the_features(kernel, scale):
+    model = LSSVMRegressorCV(kernel).fit(X * np.array(scale), Y)
+    check(model, X * np.array(scale))
+    if kernel == "ard" or np.isscalar(scale):
+        assert model.selection_.value < 0.5 * Y.var()
+    check(LSSVMClassifierCV(kernel).fit(X * np.array(scale), LABELS), X * np.array(scale))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kernel", ["boolean", "normalized_boolean"])
+def test_a_kernel_that_is_constant_on_small_features(kernel):
+    """(1 + eta)^(x·x') is one up to rounding, however large eta: nothing to learn from."""
+    check(LSSVMRegressorCV(kernel).fit(X * 1e-8, Y), X)
+    check(LSSVMClassifierCV(kernel).fit(X * 1e-8, LABELS), X)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "quadratic", "cubic", "rbf", "ard"])
+@pytest.mark.parametrize("power", [-30, 30])
+def test_units_of_the_features_do_not_matter(power, kernel):
+    plain = LSSVMRegressorCV(kernel).fit(X, Y)
+    scaled = LSSVMRegressorCV(kernel).fit(X * 2.0**power, Y)
+    np.testing.assert_allclose(scaled.loo_.outputs, plain.loo_.outputs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-3, 1e12])
+@each_kernel
+def test_units_of_the_targets_do_not_matter(scale, kernel):
+    plain = LSSVMRegressorCV(kernel).fit(X, Y)
+    scaled = LSSVMRegressorCV(kernel).fit(X, scale * Y)
+    assert scaled.selection_.value == pytest.approx(scale**2 * plain.selection_.value, rel=1e-3)
+
+
+@pytest.mark.parametrize("offset", [1e6, -1e9])
+def test_offset_of_the_targets_is_the_intercepts(offset):
+    plain = LSSVMRegressor().fit(X, Y)
+    moved = LSSVMRegressor().fit(X, Y + offset)
+    np.testing.assert_allclose(moved.loo_.residuals, plain.loo_.residuals, atol=1e-8 * abs(offset))
+
+
+@each_kernel
+@pytest.mark.parametrize("value", [0.0, 3.0, -1e9])
+def test_constant_targets_are_predicted(value, kernel):
+    model = LSSVMRegressorCV(kernel).fit(X, np.full(N, value))
+    np.testing.assert_allclose(model.predict(X[:5]), value, rtol=1e-7, atol=1e-12)
+
+
+@each_kernel
+@pytest.mark.parametrize("n", [3, 4, 5, 7, 10])
+def test_tiny_data(n, kernel):
+    rng = np.random.default_rng(n)
+    X, y, labels = rng.normal(size=(n, 2)), rng.normal(size=n), np.arange(n) % 2
+    check(LSSVMRegressor(kernel).fit(X, y), X)
+    check(LSSVMRegressorCV(kernel).fit(X, y), X)
+    for criterion in DIFFERENTIABLE:
+        check(LSSVMClassifierCV(kernel, criterion, threshold="ber").fit(X, labels), X)
+
+
+def test_an_overflowing_part_of_the_search_is_stepped_over():
+    rng = np.random.default_rng(0)
+    X = rng.standard_cauchy(size=(60, 5))
+    labels = X[:, 0] > 0
+    for kernel in ("boolean", "normalized_boolean", Boolean(eta_bounds=(1e-6, 1e3))):
+        check(LSSVMClassifierCV(kernel, optimizer="nelder-mead").fit(X, labels), X)
+
+
+def test_classes_that_are_drawn_by_lot_are_not_learnt():
+    rng = np.random.default_rng(1)
+    X, labels = rng.normal(size=(80, 5)), rng.random(80) > 0.5
+    model = LSSVMClassifierCV(["linear", "rbf"]).fit(X, labels)
+    assert model.candidates_[0].score > 0.35
+
+
+def test_classes_that_are_separable_are():
+    model = LSSVMClassifierCV("linear").fit(X, LABELS)
+    assert model.score(X, LABELS) > 0.95

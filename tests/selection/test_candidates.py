@@ -1,0 +1,128 @@
+"""Choosing among kernels and criteria."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+from looms.criteria import PRESS, balanced_error_rate
+from looms.kernels import RBF, GramBlocks, Linear, as_kernel
+from looms.selection import choose
+
+rng = np.random.default_rng(4)
+X = rng.normal(size=(50, 3))
+LABELS = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=50) > 0, 1.0, -1.0)
+
+
+class Watcher:
+    def __init__(self, last=None):
+        self.heard = []
+        self.last = last
+
+    def candidate_begins(self, kernel, criterion):
+        self.heard.append(("begins", kernel, criterion))
+
+    def iteration_done(self, objective, iteration, point):
+        return False
+
+    def candidate_ends(self, candidate):
+        self.heard.append(("ends", candidate))
+        return sum(event[0] == "ends" for event in self.heard) == self.last
+
+
+def judged_by_ber(loo):
+    return balanced_error_rate(loo), 0.0
+
+
+def chosen(kernels, criteria=("press",), *, judge=judged_by_ber, watcher=None, **options):
+    return choose(
+        X,
+        LABELS,
+        kernels=[as_kernel(kernel) for kernel in kernels],
+        criteria=criteria,
+        judge=judge,
+        watcher=watcher or Watcher(),
+        random_state=0,
+        objective_options={},
+        tune_options={"max_iter": 20, **options},
+    )
+
+
+def impossible(A, B):
+    return -1e9 * (A @ B.T)
+
+
+def test_every_kernel_under_every_criterion_in_order():
+    watcher = Watcher()
+    choice = chosen(["linear", "rbf"], ["press", "wmw", PRESS()], watcher=watcher)
+    pairs = [(type(c.kernel), c.criterion) for c in choice.candidates]
+    criteria = ["press", "wmw", PRESS()]
+    assert pairs == [(kernel, c) for kernel in (Linear, RBF) for c in criteria]
+    assert [event[0] for event in watcher.heard] == ["begins", "ends"] * 6
+    assert [event[1] for event in watcher.heard[1::2]] == choice.candidates
+
+
+def test_the_best_is_taken_with_its_machine():
+    choice = chosen(["linear", "rbf"])
+    assert choice.best is min(choice.candidates, key=lambda c: c.score)
+    assert type(choice.best.kernel) is RBF
+    assert balanced_error_rate(choice.fit.loo) == choice.best.score
+    assert choice.tuning.value == choice.best.value
+    assert np.exp2(choice.tuning.theta[-1]) == choice.best.mu
+
+
+def test_of_equals_the_first_is_taken():
+    choice = chosen(["linear", "rbf", "cubic"], judge=lambda loo: (0.25, 0.0))
+    assert choice.best is choice.candidates[0]
+
+
+def test_judge_gives_score_and_threshold():
+    choice = chosen(["linear", "rbf"], judge=lambda loo: (float(loo.outputs[0]), loo.outputs[1]))
+    for candidate in choice.candidates:
+        assert candidate.threshold != 0
+    assert (choice.best.score, choice.best.threshold) == tuple(choice.fit.loo.outputs[:2])
+
+
+def test_a_failing_candidate_is_reported_and_not_taken():
+    for kernels in (["linear", impossible], [impossible, "linear"]):
+        choice = chosen(kernels)
+        failed = choice.candidates[kernels.index(impossible)]
+        assert failed.score == np.inf
+        assert failed.value == np.inf
+        assert failed.n_failures == failed.n_evaluations > 0
+        assert type(choice.best.kernel) is Linear
+
+
+def test_only_failing_candidates_are_an_error():
+    with pytest.raises(ValueError, match=r"No candidate could be evaluated: .*scale the features"):
+        chosen([impossible, impossible])
+
+
+def test_a_watcher_can_end_it():
+    choice = chosen(["linear", "rbf", "cubic"], ["press", "wmw"], watcher=Watcher(last=3))
+    assert len(choice.candidates) == 3
+    with_failure = chosen([impossible, "linear", "rbf"], watcher=Watcher(last=1))
+    assert len(with_failure.candidates) == 3
+
+
+def test_criteria_of_one_kernel_share_its_matrices_and_kernels_do_not_pile_up(monkeypatch):
+    made = []
+
+    class Noted(GramBlocks):
+        def __init__(self, *args):
+            gc.collect()
+            assert all(ref() is None for ref in made)
+            made.append(weakref.ref(self))
+            super().__init__(*args)
+
+    monkeypatch.setattr("looms.selection._objective.GramBlocks", Noted)
+    chosen(["linear", "rbf"], ["press", "wmw", "hinge"])
+    assert len(made) == 2
+
+
+def test_candidates_do_not_depend_on_each_other():
+    alone = chosen(["rbf"], ["wmw"]).candidates[0]
+    among = chosen(["linear", "rbf"], ["press", "wmw"]).candidates[3]
+    assert among.value == alone.value
+    assert among.kernel.eta == alone.kernel.eta

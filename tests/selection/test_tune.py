@@ -1,0 +1,173 @@
+"""Tuning one machine in stages."""
+
+import numpy as np
+import pytest
+
+from looms.kernels import RBF
+from looms.optimise import Outcome
+from looms.selection import Objective, tune
+from looms.selection._tune import _nested_subsets, stage_sizes
+
+rng = np.random.default_rng(2)
+N = 240
+X = rng.normal(size=(N, 2))
+Y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=N)
+LABELS = np.where(Y > 0.8, 1.0, -1.0)
+WEIGHT = rng.uniform(0.2, 3.0, size=N)
+
+
+@pytest.fixture
+def small_stages(monkeypatch):
+    monkeypatch.setattr("looms.selection._tune._SCAN_SAMPLES", 15)
+
+
+class TestStages:
+    @pytest.mark.parametrize(
+        ("n_samples", "sizes"),
+        [
+            (3, []),
+            (200, []),
+            (201, [200]),
+            (799, [200]),
+            (800, [200]),
+            (1600, [400]),
+            (1604, [200, 401]),
+            (3200, [200, 800]),
+            (20000, [312, 1250, 5000]),
+        ],
+    )
+    def test_sizes(self, n_samples, sizes):
+        assert stage_sizes(n_samples) == sizes
+
+    def test_they_grow_and_are_worth_it(self):
+        for n in range(1, 5000, 7):
+            sizes = [*stage_sizes(n), n]
+            assert sizes == sorted(set(sizes))
+            assert sizes[0] <= max(400, 200)
+
+    def test_subsets_are_nested_and_keep_the_classes(self, small_stages):
+        objective = Objective(X, LABELS)
+        subsets = _nested_subsets(objective, np.random.RandomState(0))
+        assert [len(s) for s in subsets] == [15, 60]
+        assert set(subsets[0]) < set(subsets[1])
+        share = (LABELS > 0).mean()
+        for subset in subsets:
+            assert (np.diff(subset) > 0).all()
+            assert abs((LABELS[subset] > 0).sum() - share * len(subset)) <= 1
+
+    def test_a_rare_class_is_in_every_subset(self, small_stages):
+        rare = np.full((N, 3), -1.0)
+        rare[np.arange(N), np.where(np.arange(N) == 100, 2, np.arange(N) % 2)] = 1
+        for subset in _nested_subsets(Objective(X, rare), np.random.RandomState(1)):
+            assert 100 in subset
+
+    def test_every_stage_holds_the_ridge(self, small_stages):
+        objective = Objective(X, Y, sample_weight=WEIGHT)
+        part = objective.subset(np.arange(0, N, 4))
+        np.testing.assert_allclose(part.bounds[-1] + np.log2(60), objective.bounds[-1] + np.log2(N))
+        np.testing.assert_allclose(part.bounds[:-1], objective.bounds[:-1])
+        tuning, _ = tune(objective)
+        (n_small, small), (n_all, search) = tuning.stages
+        assert (n_small, n_all) == (60, N)
+        begins = search.history[0].theta
+        np.testing.assert_allclose(begins[:-1], small.best.theta[:-1])
+        assert begins[-1] + np.log2(N) == pytest.approx(small.best.theta[-1] + np.log2(60))
+
+    def test_stages_find_what_all_samples_alone_do(self, small_stages, monkeypatch):
+        objective = Objective(X, Y)
+        staged, _ = tune(objective)
+        assert len(staged.history) < staged.n_evaluations
+        monkeypatch.setattr("looms.selection._tune._SCAN_SAMPLES", N)
+        direct, _ = tune(objective)
+        assert [size for size, _ in direct.stages] == [N]
+        assert abs(staged.value - direct.value) < 0.1 * direct.standard_error
+
+
+class TestTuning:
+    def test_the_machine_is_the_one_at_theta(self):
+        objective = Objective(X, Y, sample_weight=WEIGHT)
+        tuning, fit = tune(objective)
+        again = objective.fit(tuning.theta)
+        np.testing.assert_allclose(fit.alpha, again.alpha, rtol=1e-9)
+        evaluation = objective.judge(fit.loo)
+        assert tuning.value == pytest.approx(evaluation.value)
+        assert tuning.standard_error == pytest.approx(evaluation.standard_error)
+        assert tuning.n_failures == 0
+
+    def test_value_is_without_the_prior(self):
+        objective = Objective(X[:60], Y[:60], kernel="ard", prior=True)
+        tuning, fit = tune(objective)
+        assert tuning.value == pytest.approx(np.mean(fit.loo.residuals**2))
+        assert tuning.history[-1].value != pytest.approx(tuning.value)
+
+    def test_records_keep_no_machines(self):
+        tuning, _ = tune(Objective(X, Y))
+        assert all(search.best.model is None for _, search in tuning.stages)
+
+    @pytest.mark.parametrize("optimizer", ["lbfgs", "scg", "nelder-mead"])
+    def test_failing_points_are_stepped_over_and_counted(self, optimizer):
+        """A kernel that is indefinite but for some hyper-parameters and large ridges."""
+
+        class Fragile(RBF):
+            def values(self, pairs):
+                K = super().values(pairs)
+                if self.number > 2.6:  # where the search wants to go
+                    K -= 2.0
+                return K
+
+        objective = Objective(X[:60], np.sin(4 * X[:60, 0]), kernel=Fragile(eta=1.0))
+        tuning, fit = tune(objective, optimizer=optimizer)
+        assert tuning.n_failures > 0
+        assert tuning.n_failures == sum(not np.isfinite(p.value) for p in tuning.history)
+        assert fit is not None
+        assert np.isfinite(tuning.value)
+        assert objective.kernel_at(tuning.theta).eta <= 2.6
+
+    def test_nothing_can_be_evaluated(self):
+        objective = Objective(X[:30], Y[:30], kernel=lambda A, B: -1e9 * (A @ B.T))
+        tuning, fit = tune(objective)
+        assert fit is None
+        assert tuning.outcome is Outcome.NEVER_EVALUATED
+        assert (tuning.value, tuning.standard_error) == (np.inf, np.inf)
+        assert tuning.n_failures == tuning.n_evaluations > 0
+
+    def test_progress_hears_every_iteration_of_every_stage(self, small_stages):
+        heard = []
+        tuning, _ = tune(
+            Objective(X, Y, kernel="ard"),
+            progress=lambda objective, iteration, point: heard.append(
+                (objective.n_samples, iteration, point.value)
+            ),
+        )
+        for size, search in tuning.stages:
+            own = [(i, value) for n, i, value in heard if n == size]
+            assert [i for i, _ in own] == list(range(1, search.n_iterations + 1))
+            assert all(np.diff([value for _, value in own]) <= 0)
+
+    def test_progress_can_stop_it(self, small_stages):
+        tuning, fit = tune(Objective(X, Y, kernel="ard"), progress=lambda *_: True)
+        assert tuning.outcome is Outcome.CALLBACK
+        assert [search.n_iterations for _, search in tuning.stages] == [1, 0]
+        assert len(fit.alpha) == N
+
+    def test_random_state_draws_the_subsamples(self, small_stages):
+        objective = Objective(X, Y)
+        default, seeded, other = (
+            tune(objective, random_state=state)[0].theta
+            for state in (None, np.random.RandomState(0), np.random.RandomState(1))
+        )
+        np.testing.assert_array_equal(default, seeded)
+        assert (other != seeded).any()
+
+    def test_a_failing_restart_does_no_harm(self, small_stages):
+        once, thrice = (tune(Objective(X, Y), n_restarts=n)[0] for n in (0, 4))
+        assert [size for size, _ in thrice.stages] == [60] * 5 + [N]
+        assert thrice.value <= once.value + 0.05 * once.standard_error
+
+    def test_bounds_that_are_met_are_named(self):
+        x = np.linspace(0, 1, 60)[:, None]
+        wave = np.sin(40 * x[:, 0]) + 0.1 * Y[:60]
+        tuning, _ = tune(Objective(x, wave, kernel=RBF(eta=0.5, eta_bounds=(0.1, 1.0))))
+        assert tuning.at_bounds[0].startswith("eta ended at its upper bound 1: every sample")
+        tuning, _ = tune(Objective(x, wave, kernel=RBF(eta=0.5, eta_bounds=(0.5, 0.5))))
+        assert not any("eta" in message for message in tuning.at_bounds)
