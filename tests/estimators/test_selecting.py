@@ -353,7 +353,7 @@ class TestOptions:
         start = np.log2(ARD()._replaced(np.ones(10)).etas / 20)
 
         def distance(prior):
-            model = LSSVMClassifierCV("ard", prior=prior).fit(X, y)
+            model = LSSVMClassifierCV("ard", prior=prior, tol=0.01).fit(X, y)
             return np.abs(np.log2(model.kernel_.etas * X.var(axis=0)) - start).mean()
 
         assert distance(prior=True) < 0.7 * distance(prior=False)

@@ -61,7 +61,7 @@ class TestStages:
         for subset in _nested_subsets(Objective(X, rare), np.random.RandomState(1)):
             assert 100 in subset
 
-    def test_every_stage_holds_the_ridge(self, small_stages):
+    def test_every_stage_begins_where_the_last_one_leads(self, small_stages):
         objective = Objective(X, Y, sample_weight=WEIGHT)
         part = objective.subset(np.arange(0, N, 4))
         np.testing.assert_allclose(part.bounds[-1] + np.log2(60), objective.bounds[-1] + np.log2(N))
@@ -71,7 +71,8 @@ class TestStages:
         assert (n_small, n_all) == (60, N)
         begins = search.history[0].theta
         np.testing.assert_allclose(begins[:-1], small.best.theta[:-1])
-        assert begins[-1] + np.log2(N) == pytest.approx(small.best.theta[-1] + np.log2(60))
+        # Between the same ridge n μ and the same μ: μ goes as 1 / √n.
+        assert begins[-1] == pytest.approx(small.best.theta[-1] + 0.5 * np.log2(60 / N))
 
     def test_stages_find_what_all_samples_alone_do(self, small_stages, monkeypatch):
         objective = Objective(X, Y)

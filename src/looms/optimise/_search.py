@@ -73,7 +73,7 @@ class Search:
     outcome: Outcome
     history: tuple[Point, ...]
     n_iterations: int
-    accepted: tuple[Point, ...]
+    accepted: tuple[Point, ...] = ()
 
     @property
     def n_evaluations(self) -> int:
