@@ -52,10 +52,8 @@ def main() -> None:
             with threadpool_limits(1):
                 plain, cached, closed = route_seconds(model.kernel_(X), loo.y, model.mu_)
             test_error = 1.0 - float(model.score(X_test, y_test))
-            rows.append(
-                (kernel, prior, error, PAPER_ERROR, test_error, plain, cached, closed)
-                + (plain / cached, PAPER_RATIO, plain / closed)
-            )
+            times = (plain, cached, closed, plain / cached, PAPER_RATIO, plain / closed)
+            rows.append((kernel, prior, error, PAPER_ERROR, test_error, *times))
     header = (
         "kernel",
         "prior",

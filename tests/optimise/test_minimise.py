@@ -5,7 +5,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import lsq_linear
 
-from looms.optimise import OPTIMIZERS, Outcome, Point, minimise, secant_inverse_hessian
+from looms.optimise import (
+    OPTIMIZERS,
+    Outcome,
+    Point,
+    difference_inverse_hessian,
+    minimise,
+    secant_inverse_hessian,
+)
 
 each_optimizer = pytest.mark.parametrize("optimizer", OPTIMIZERS)
 by_gradient = pytest.mark.parametrize("optimizer", ["lbfgs", "scg"])
@@ -351,3 +358,30 @@ class TestCurvature:
         )
         assert all((np.abs(point.theta) <= 1.0).all() for point in search.history)
         assert_allclose(search.best.theta, [1.0, 0.0], atol=0.02)
+
+    def test_differences_of_gradients_are_the_inverse_hessian_of_a_quadratic(self):
+        A = np.diag([1.0, 30.0, 400.0]) + 0.5
+
+        def bowl(theta, *, gradient=True):
+            return Point(theta, 0.5 * theta @ A @ theta, 1e-3, A @ theta)
+
+        at = bowl(np.array([9.9, 0.0, 1.0]))  # nearer to the bound than the step
+        H = difference_inverse_hessian(bowl, at, box(3), 0.1)
+        assert_allclose(H, np.linalg.inv(A), rtol=1e-9)
+
+    def test_flat_and_concave_directions_are_not_followed_far(self):
+        def saddle(theta, *, gradient=True):
+            value = theta[0] ** 2 - theta[1] ** 2
+            return Point(theta, value, 1.0, 2.0 * theta * [1.0, -1.0, 0.0])
+
+        H = difference_inverse_hessian(saddle, saddle(np.zeros(3)), box(3), 0.1)
+        # Two powers of two along these change the value by 0.1 standard errors.
+        assert_allclose(np.diag(H), [0.5, 20.0, 20.0])
+
+    def test_no_curvature_beside_a_wall(self):
+        def walled(theta, *, gradient=True):
+            if theta[0] > 0.1:
+                return Point(theta, np.inf, np.inf)
+            return Point(theta, theta @ theta, 1.0, 2.0 * theta)
+
+        assert difference_inverse_hessian(walled, walled(np.zeros(2)), box(2), 0.1) is None

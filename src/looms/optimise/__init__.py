@@ -14,7 +14,8 @@ import numpy as np
 from scipy import optimize
 
 from looms._typing import Array
-from looms.optimise._coordinates import Coordinates, secant_inverse_hessian
+from looms.optimise._coordinates import Coordinates
+from looms.optimise._curvature import difference_inverse_hessian, secant_inverse_hessian
 from looms.optimise._scg import scg_start, scg_step
 from looms.optimise._search import (
     Callback,
@@ -33,6 +34,7 @@ __all__ = [
     "Outcome",
     "Point",
     "Search",
+    "difference_inverse_hessian",
     "minimise",
     "secant_inverse_hessian",
 ]
@@ -65,7 +67,8 @@ def minimise(
     callback : called after every iteration with its number and the best point so
         far; a true result stops the search.
     inverse_hessian : (p, p) of the function near the start, if something is known of it:
-        `secant_inverse_hessian` of an earlier search of a similar function.
+        `difference_inverse_hessian` or `secant_inverse_hessian` of an earlier search of
+        a similar function.
 
     Returns
     -------

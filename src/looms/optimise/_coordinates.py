@@ -6,14 +6,15 @@ standard errors of the criterion, and along the axes of its curvature, these fit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 
 from looms._typing import Array
 from looms.optimise._search import Evaluate, Point, free_gradient
+
+# Longest step that a curvature measured at the start is trusted for, log₂ units.
+_TRUSTED = 1.0
 
 
 class Coordinates:
@@ -39,7 +40,7 @@ class Coordinates:
         self._axes: Array | None = None
         self.low, self.high = bounds.T - start.theta
         if inverse_hessian is not None:
-            self._axes = np.asarray(np.linalg.cholesky(inverse_hessian * self._unit))
+            self._axes = _trusted_axes(inverse_hessian * self._unit, start, bounds, self._unit)
             self.low, self.high = np.full((2, len(start.theta)), [[-np.inf], [np.inf]])
         self.start = self._transformed(np.zeros(len(start.theta)), start)
 
@@ -63,22 +64,10 @@ class Coordinates:
         )
 
 
-def secant_inverse_hessian(points: Sequence[Point]) -> Array | None:
-    """Inverse Hessian by the BFGS formula from a sequence of points with gradients.
-
-    None if no two neighbours show positive curvature.
-    """
-    pairs = []
-    for before, after in pairwise(points):
-        if before.gradient is not None and after.gradient is not None:
-            s, y = after.theta - before.theta, after.gradient - before.gradient
-            if s @ y > 1e-8 * np.linalg.norm(s) * np.linalg.norm(y):
-                pairs.append((s, y))
-    if not pairs:
-        return None
-    s, y = pairs[-1]
-    H = np.eye(len(s)) * (s @ y) / (y @ y)
-    for s, y in pairs:
-        V = np.eye(len(s)) - np.outer(y, s) / (s @ y)
-        H = V.T @ H @ V + np.outer(s, s) / (s @ y)
-    return H
+def _trusted_axes(inverse_hessian: Array, start: Point, bounds: Array, unit: float) -> Array:
+    """Axes L with L Lᵀ the inverse Hessian, shortened if the first step would go too far."""
+    if start.gradient is not None:
+        gradient = free_gradient(start.theta, start.gradient, *bounds.T) / unit
+        length = float(np.linalg.norm(inverse_hessian @ gradient))
+        inverse_hessian = inverse_hessian * min(1.0, _TRUSTED / max(length, 1e-300))
+    return np.asarray(np.linalg.cholesky(inverse_hessian))

@@ -96,9 +96,9 @@ Callback: TypeAlias = Callable[[int, Point], bool | None]
 
 
 # How far from an optimum, in log₂ units of every hyper-parameter, a gradient is taken to
-# reach: far where nothing is known of the curvature; near where a quasi-Newton step says
-# how far it is, as such a step can be too short.
-_REACH_BLIND, _REACH_INFORMED = 1.0, 0.25
+# reach: far where nothing is known of the curvature, and not so near where it is measured
+# that a curvature measured too large ends a search on a slope.
+_REACH_BLIND, _REACH_INFORMED = 1.0, 0.2
 
 
 class SearchStopped(Exception):
@@ -117,7 +117,7 @@ class Recorder:
     evaluate : the function.
     tolerance : fraction of the standard error of the value that is not worth an
         iteration. The search ends after one that gained less, and at a point whose
-        gradient promises less for a quasi-Newton step, if ``inverse_hessian`` is known,
+        gradient promises less: for a quasi-Newton step, if ``inverse_hessian`` is known,
         and for a small move in every hyper-parameter.
     max_iter : iterations allowed.
     callback : see `Callback`.
@@ -194,8 +194,8 @@ class Recorder:
         if self._inverse_hessian is None:
             promise = _REACH_BLIND * slope
         else:
-            step = 0.5 * float(free @ self._inverse_hessian @ free)
-            promise = max(step, _REACH_INFORMED * slope)
+            newton = 0.5 * float(free @ self._inverse_hessian @ free)
+            promise = max(newton, _REACH_INFORMED * slope)
         if promise <= self.tolerance * point.standard_error:
             raise SearchStopped(Outcome.WITHIN_NOISE)
 

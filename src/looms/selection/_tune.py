@@ -16,12 +16,20 @@ import numpy as np
 
 from looms._typing import Array
 from looms.lssvm import Fit
-from looms.optimise import Outcome, Point, Search, minimise, secant_inverse_hessian
+from looms.optimise import (
+    Outcome,
+    Point,
+    Search,
+    difference_inverse_hessian,
+    minimise,
+    secant_inverse_hessian,
+)
 from looms.selection._objective import Objective
 from looms.selection._start import starting_points
 
 _SCAN_SAMPLES = 200
 _GROWTH = 4  # of the number of samples from stage to stage
+_FEW = 16  # hyper-parameters whose curvature is measured by differences
 # From n to m samples the best μ goes as (n / m)^_DECAY: 1 keeps the ridge n μ, as for
 # targets that the kernel fits but for noise, 0 keeps μ, as for classes that overlap.
 _DECAY = 0.5
@@ -135,11 +143,24 @@ def tune(
         best = min(searches, key=lambda search: search.best.value)
         if best.outcome is not Outcome.NEVER_EVALUATED:
             thetas = [_moved(best.best.theta, stage, objective)]
-            curvature = secant_inverse_hessian(best.accepted)
+            curvature = None if stage is objective else _curvature(stage, best, tolerance)
         if best.outcome is Outcome.CALLBACK:  # what is left is one fit on all samples
             max_iter, stopped = 0, True
     outcome = Outcome.CALLBACK if stopped else best.outcome
     return _tuning(objective, best, outcome, stages), best.best.model
+
+
+def _curvature(stage: Objective, search: Search, tolerance: float) -> Array | None:
+    """Inverse Hessian where a search on a subsample ended.
+
+    An evaluation there costs a `_GROWTH`³-th of one in the next stage, so for a few
+    hyper-parameters differences are cheap and save steps that secants send astray.
+    """
+    if len(search.best.theta) <= _FEW:
+        return difference_inverse_hessian(
+            stage.evaluate, search.accepted[-1], stage.bounds, tolerance
+        )
+    return secant_inverse_hessian(search.accepted)
 
 
 def _nested_subsets(objective: Objective, rng: np.random.RandomState) -> list[Any]:
