@@ -1,5 +1,7 @@
 """Which BLAS may use threads, and that it is as before afterwards."""
 
+import threading
+
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -59,6 +61,32 @@ def test_contexts_nest():
         with blas_threads(100):
             assert set(pools().values()) == {1}
         assert pools() == before
+
+
+@pytest.mark.parametrize("sizes", [(100, 100), (5000, 100), (100, 5000), (5000, 5000)], ids=str)
+def test_contexts_of_two_python_threads_overlap(sizes):
+    """The first one in leaves first: the limit stays until the other leaves too."""
+    first_in, second_in, first_out = (threading.Event() for _ in range(3))
+    seen = {}
+    with blas_threads(sizes[1]):
+        alone = pools()
+
+    def second():
+        assert first_in.wait(10)
+        with blas_threads(sizes[1]):
+            second_in.set()
+            assert first_out.wait(10)
+            seen.update(pools())
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    with blas_threads(sizes[0]):
+        first_in.set()
+        assert second_in.wait(10)
+    first_out.set()
+    thread.join()
+    assert seen == alone
+    assert set(pools().values()) == {2}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from sklearn.exceptions import NotFittedError
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.criteria import Hinge
 from looms.kernels import ARD, RBF, Boolean, Polynomial
+from looms.lssvm import refit_loo
 
 N = 40
 rng = np.random.default_rng(6)
@@ -158,11 +159,35 @@ class TestWeights:
         with pytest.raises(ValueError, match="samples of non-zero weight or more, got 1"):
             Estimator().fit(X, Y, sample_weight=np.arange(N) == 2)
 
+    @pytest.mark.parametrize("weight", [1e-12, 1e-40])
     @each_estimator
-    def test_any_spread_of_weights_works(self, Estimator):
-        weight = np.geomspace(1e-40, 1e40, N)[rng.permutation(N)]
+    def test_weights_beyond_double_precision(self, Estimator, weight):
+        """One sample of overwhelming weight: nothing would be left of the ridge without it."""
+        with pytest.raises(ValueError, match="below 1e-10 of the largest, as zero"):
+            Estimator().fit(
+                X, target(Estimator), sample_weight=np.where(np.arange(N) == 3, 1.0, weight)
+            )
+
+    @each_estimator
+    @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+    def test_spread_of_weights(self, Estimator):
+        weight = np.geomspace(1e-5, 1e4, N)[rng.permutation(N)]
         model = Estimator("linear").fit(X[:, :1], target(Estimator), sample_weight=weight)
-        assert np.isfinite(model.predict(X[:, :1])).all()
+        refits = refit_loo(
+            X[:, :1] @ X[:, :1].T,
+            model.loo_.y,
+            model.mu_,
+            sample_weight=weight * N / weight.sum(),
+        )
+        np.testing.assert_allclose(model.loo_.outputs, refits.outputs, rtol=1e-5, atol=1e-7)
+
+    @each_given
+    def test_one_sample_outweighs_all(self, Estimator):
+        """As far as weights may differ, the outputs are those of refits."""
+        weight = np.where(np.arange(N) == 3, 1.0, 1.01e-10)
+        model = Estimator("linear").fit(X, target(Estimator), sample_weight=weight)
+        refits = refit_loo(K, model.loo_.y, model.mu_, sample_weight=weight * N / weight.sum())
+        np.testing.assert_allclose(model.loo_.outputs, refits.outputs, rtol=1e-4)
 
 
 @each_estimator

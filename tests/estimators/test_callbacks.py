@@ -136,3 +136,50 @@ def test_within_a_pipeline():
     model = LSSVMRegressorCV().set_callbacks(recorder)
     make_pipeline(StandardScaler(), model).fit(X, Y)
     assert recorder.calls[-1] == "teardown"
+
+
+class Detailed:
+    """Notes labels, metadata and predictions that it is given."""
+
+    def __init__(self):
+        self.begun, self.ended = [], []
+
+    def setup(self, estimator, context):
+        pass
+
+    teardown = setup
+
+    def on_fit_task_begin(self, estimator, context, *, y=None, metadata=None):
+        self.begun.append((y, metadata))
+
+    def on_fit_task_end(
+        self, estimator, context, *, X=None, y=None, metadata=None, fitted_estimator=None
+    ):
+        predicted = None if fitted_estimator is None else fitted_estimator.predict(X)
+        self.ended.append((depth(context), y, metadata, predicted))
+
+
+@pytest.mark.parametrize("weight", [None, np.arange(60) % 3 + 1.0])
+def test_callbacks_get_labels_weights_and_the_machine(weight):
+    labels = np.where(Y > 0.2, "yes", "no")
+    detailed = Detailed()
+    model = LSSVMClassifierCV(threshold="ber").set_callbacks(detailed)
+    model.fit(X, labels, sample_weight=weight)
+    calls = [*detailed.begun, *((y, metadata) for _, y, metadata, _ in detailed.ended)]
+    for y, metadata in calls:
+        assert list(y) == list(labels)
+        if weight is None:
+            assert metadata is None
+        else:
+            assert_allclose(metadata["sample_weight"], weight)
+    *parts, (level, _, _, predicted) = detailed.ended
+    assert level == ROOT
+    assert list(predicted) == list(model.predict(X))
+    assert all(predicted is None for *_, predicted in parts)
+
+
+def test_scoring_monitor():
+    labels = np.where(Y > 0.2, "yes", "no")
+    monitor = callback.ScoringMonitor(scoring="accuracy")
+    model = LSSVMClassifierCV().set_callbacks(monitor).fit(X, labels)
+    assert str(round(model.score(X, labels), 6))[:6] in str(monitor.get_logs())

@@ -14,6 +14,7 @@ from looms.kernels import (
     Normalized,
     Pairs,
     Polynomial,
+    Precomputed,
     Product,
     Samples,
     Sum,
@@ -205,3 +206,18 @@ def test_constant_waits_as_one():
 def test_samples_must_be_a_matrix():
     with pytest.raises(ValueError, match="rows of a matrix, got an array of 1 dimensions"):
         RBF()(X[0])
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [Precomputed() + RBF(), RBF() * Precomputed(), 2.0 * Precomputed() + 0.5 * RBF() * RBF()],
+    ids=str,
+)
+def test_precomputed_and_features_do_not_combine(kernel):
+    with pytest.raises(ValueError, match="precomputed kernel and a kernel of features do not"):
+        kernel(np.eye(3))
+
+
+def test_constants_combine_with_either():
+    K = np.eye(3)
+    assert_allclose((2.0 * Precomputed() + 0.5 + Precomputed())(K), 3.0 * K + 0.5)

@@ -210,3 +210,13 @@ def test_contracting_twice_is_refused():
         machine.contract(np.ones(N))
     assert_array_equal(machine.loo.outputs, outputs)
     assert_allclose(machine.fit.alpha, solve(K, LABELS, MU).fit.alpha)
+
+
+@pytest.mark.parametrize("weight", [1e-15, 1e-17, 1e-30])
+def test_a_sample_beside_which_the_others_vanish(weight):
+    """Without it the ridge of the others is all there is, and that is lost beside its own."""
+    zeta = np.where(np.arange(N) == 4, 1.0, weight)
+    zeta *= N / zeta.sum()
+    with pytest.raises(NotPositiveDefiniteError, match="weight or leverage of sample 4") as caught:
+        solve(np.zeros((N, N)), np.arange(N, dtype=float), 1.0, sample_weight=zeta)
+    assert caught.value.mu == 1.0

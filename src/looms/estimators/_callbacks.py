@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import sklearn
 from sklearn.exceptions import ConvergenceWarning
 
+from looms._typing import Array
 from looms.optimise import Outcome, Point
 from looms.selection import Candidate, Objective
 
@@ -21,7 +27,12 @@ except ImportError:  # before scikit-learn 1.9
         return method
 
 
-__all__ = ["BoundWarning", "CallbackSupportMixin", "CallbackWatcher", "with_callbacks"]
+__all__ = ["BoundWarning", "CallbackSupportMixin", "CallbackWatcher", "finish", "with_callbacks"]
+
+_ROUNDING = 1e-10  # of targets; a criterion below its square has nothing left to fall
+_PACKAGES = tuple(
+    f"{folder}{os.sep}" for folder in (Path(__file__).parents[1], Path(sklearn.__path__[0]))
+)
 
 
 class BoundWarning(UserWarning):
@@ -36,10 +47,15 @@ class CallbackWatcher:
     of a candidate, no further one is tried.
     """
 
-    def __init__(self, estimator: Any, X: Any, y: Any, n_candidates: int) -> None:
+    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         self._data = {"estimator": estimator, "X": X, "y": y}
+        if sample_weight is not None:
+            self._data["metadata"] = {"sample_weight": sample_weight}
         self._root: Any = None
         self._candidate: Any = None
+
+    def begins(self, n_candidates: int) -> None:
+        estimator = self._data["estimator"]
         if hasattr(estimator, "_init_callback_context"):
             self._root = estimator._init_callback_context(max_subtasks=n_candidates)
             self._root.call_on_fit_task_begin(**self._data)
@@ -63,18 +79,33 @@ class CallbackWatcher:
         return bool(self._candidate.call_on_fit_task_end(**self._data))
 
     def ends(self) -> None:
+        """To be called when all fitted attributes are set: callbacks may predict and score."""
         if self._root is not None:
-            self._root.call_on_fit_task_end(**self._data)
+            self._root.call_on_fit_task_end(**self._data, reconstruction_attributes={})
 
 
-def warn_of(candidate: Candidate, *, exact: bool) -> None:
-    """Warnings about the candidate that was chosen; ``exact`` if all that is left is rounding."""
+def finish(watcher: CallbackWatcher, chosen: Candidate, targets: Array) -> None:
+    """Tell the callbacks of a machine that is fitted, then warn of what looks wrong with it.
+
+    Last of all, since callbacks may raise and warnings may be errors.
+    """
+    watcher.ends()
+    exact = chosen.value <= _ROUNDING**2 * float(np.mean(targets**2))  # all left is rounding
     worrying = {Outcome.MAX_ITER} if exact else {Outcome.MAX_ITER, Outcome.NO_PROGRESS}
-    if candidate.outcome in worrying:
+    level = _level_of_user()
+    if chosen.outcome in worrying:
         warnings.warn(
-            f"Search for hyper-parameters: {candidate.outcome.value}.",
+            f"Search for hyper-parameters: {chosen.outcome.value}.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=level,
         )
-    for message in candidate.at_bounds:
-        warnings.warn(f"{message}.", BoundWarning, stacklevel=3)
+    for message in chosen.at_bounds:
+        warnings.warn(f"{message}.", BoundWarning, stacklevel=level)
+
+
+def _level_of_user() -> int:
+    """``stacklevel`` with which the caller warns at the line that called looms or scikit-learn."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGES):
+        frame, level = frame.f_back, level + 1
+    return level

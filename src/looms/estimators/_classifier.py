@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from looms._typing import Array
 from looms.estimators._classes import encoded
 from looms.estimators._given import fit_given
-from looms.estimators._machine import LeastSquaresMachine
+from looms.estimators._machine import LeastSquaresMachine, fitted_machine
 from looms.estimators._weights import class_weights
 from looms.leave_one_out import LeaveOneOut
 from looms.threshold import balanced_error_threshold
@@ -58,10 +58,9 @@ class Classifier(ClassifierMixin, LeastSquaresMachine):  # type: ignore[misc]
         return self.classes_[chosen]
 
     def _checked_classes(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        """Validated samples, ±1 targets, sample weights and class indices; sets ``classes_``."""
+        """Validated samples and labels, weights, classes, index of each class, ±1 targets."""
         X, y, weight = self._checked_data(X, y, sample_weight)
-        self.classes_, labels, targets = encoded(y, weight)
-        return X, targets, weight, labels
+        return X, y, weight, *encoded(y, weight)
 
 
 class LSSVMClassifier(Classifier):
@@ -169,12 +168,13 @@ class LSSVMClassifier(Classifier):
         self : LSSVMClassifier
             The fitted machine.
         """
-        X, targets, weight, labels = self._checked_classes(X, y, sample_weight)
+        X, y, weight, classes, labels, targets = self._checked_classes(X, y, sample_weight)
         check_threshold(self.threshold, targets)
-        zeta = weight * class_weights(self.class_weight, labels, self.classes_, weight)
-        kernel, fit = fit_given(self, X, targets, zeta)
-        self._store(X, weight, targets, kernel, float(self.mu), fit)
-        self.threshold_ = threshold_and_rate(self.threshold, self.loo_)[0]
+        fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
+        kernel, fit = fit_given(self, X, targets, fit_weight)
+        fitted = fitted_machine(X, weight, targets, kernel, float(self.mu), fit)
+        threshold, _ = threshold_and_rate(self.threshold, fitted["loo_"])
+        self._set_fitted(classes_=classes, threshold_=threshold, **fitted)
         return self
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from looms.criteria import balanced_error_rate, reweighted
-from looms.estimators._callbacks import with_callbacks
+from looms.estimators._callbacks import CallbackWatcher, finish, with_callbacks
 from looms.estimators._classifier import Classifier, check_threshold, threshold_and_rate
 from looms.estimators._selected import SelectingMachine
 from looms.estimators._weights import class_weights
@@ -152,11 +152,12 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         self : LSSVMClassifierCV
             The fitted machine.
         """
-        X, targets, weight, labels = self._checked_classes(X, y, sample_weight)
+        given = sample_weight is not None
+        X, y, weight, classes, labels, targets = self._checked_classes(X, y, sample_weight)
         check_threshold(self.threshold, targets)
-        zeta = weight * class_weights(self.class_weight, labels, self.classes_, weight)
+        fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
         selection_weight = weight * class_weights(
-            self.selection_weight, labels, self.classes_, weight, "selection_weight"
+            self.selection_weight, labels, classes, weight, "selection_weight"
         )
         seen = weight > 0
 
@@ -165,6 +166,8 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
             threshold, rate = threshold_and_rate(self.threshold, loo)
             return balanced_error_rate(loo, threshold) if rate is None else rate, threshold
 
-        best = self._select(X, targets, weight, zeta, selection_weight, judge)
-        self.threshold_ = best.threshold
+        watcher = CallbackWatcher(self, X, y, weight if given else None)
+        choice = self._choose(X, targets, weight, fit_weight, selection_weight, judge, watcher)
+        self._keep(choice, X, weight, targets, classes_=classes, threshold_=choice.best.threshold)
+        finish(watcher, choice.best, targets)
         return self

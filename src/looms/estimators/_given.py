@@ -9,15 +9,15 @@ import numpy as np
 
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
-from looms.estimators._machine import training_rows
+from looms.estimators._machine import check_kernel_matrix, training_rows
 from looms.kernels import GramBlocks, Kernel, gram_into
 from looms.lssvm import Fit, solve_in_place
 
 
-def fit_given(estimator: Any, X: Matrix, targets: Array, zeta: Array) -> tuple[Kernel, Fit]:
+def fit_given(estimator: Any, X: Matrix, targets: Array, fit_weight: Array) -> tuple[Kernel, Fit]:
     """The estimator's kernel with all its values, and its machine on samples of positive weight.
 
-    ``zeta`` is rescaled to mean one over these, so that integer weights are copies.
+    ``fit_weight`` is rescaled to mean one over these, so that integer weights are copies.
     """
     mu = estimator.mu
     if not (isinstance(mu, Real) and 0 < float(mu) < np.inf):
@@ -29,22 +29,24 @@ def fit_given(estimator: Any, X: Matrix, targets: Array, zeta: Array) -> tuple[K
             "among several."
         )
     (kernel,) = estimator._kernels()
-    seen = np.flatnonzero(zeta > 0)
+    if kernel.pairwise:
+        check_kernel_matrix(X)
+    seen = np.flatnonzero(fit_weight > 0)
     if len(seen) < 2:
         raise ValueError(
             f"Leave-one-out needs two samples of non-zero weight or more, got {len(seen)}."
         )
-    X = training_rows(X, seen, kernel.pairwise) if len(seen) < len(zeta) else X
-    zeta = zeta[seen] * (len(seen) / zeta[seen].sum())
+    X = training_rows(X, seen, kernel.pairwise) if len(seen) < len(fit_weight) else X
+    fit_weight = fit_weight[seen] * (len(seen) / fit_weight[seen].sum())
     with blas_threads(len(seen)):
-        blocks = GramBlocks(X, frozenset(), zeta)
+        blocks = GramBlocks(X, frozenset(), fit_weight)
         kernel = kernel.started(blocks.samples)
         K = np.empty((len(seen), len(seen)), order="F")
         with np.errstate(over="ignore", invalid="ignore"):
             gram_into(K, kernel, blocks)
         check_finite_lower(K, kernel)
         return kernel, solve_in_place(
-            K, targets[seen], float(mu), zeta, fit_intercept=estimator.fit_intercept
+            K, targets[seen], float(mu), fit_weight, fit_intercept=estimator.fit_intercept
         ).fit
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import lapack
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -14,6 +16,8 @@ from looms.estimators._weights import checked_sample_weight
 from looms.kernels import Kernel, Samples, as_kernel, centre_of, expansion
 from looms.leave_one_out import LeaveOneOut
 from looms.lssvm import Fit
+
+_ROWS = 256  # compared at a time, so that a kernel matrix is not copied for it
 
 
 class LeastSquaresMachine(BaseEstimator):  # type: ignore[misc]
@@ -50,49 +54,70 @@ class LeastSquaresMachine(BaseEstimator):  # type: ignore[misc]
             ensure_min_samples=2,
             **options,
         )
-        if self.__sklearn_tags__().input_tags.pairwise:
-            check_kernel_matrix(X)
+        X = without_duplicates(X)
         return X, y, checked_sample_weight(sample_weight, X)
 
     def _kernels(self) -> list[Kernel]:
         return [as_kernel(kernel) for kernel in one_or_many(self.kernel)]
 
-    def _store(
-        self, X: Matrix, weight: Array, y: Array, kernel: Kernel, mu: float, fit: Fit
-    ) -> None:
-        """Keep a machine that was fitted to the samples of positive weight.
-
-        The others get coefficient zero and, as leave-one-out output, the output of
-        the machine that never saw them.
-        """
-        self.X_fit_ = X
-        self.kernel_ = kernel
-        self.mu_ = mu
-        self.intercept_ = fit.intercept
-        seen = weight > 0
-        if seen.all():
-            self.dual_coef_, outputs = fit.alpha, fit.loo.outputs
-        else:
-            self.dual_coef_, outputs = np.zeros(y.shape), np.empty(y.shape)
-            self.dual_coef_[seen] = fit.alpha
-            outputs[seen] = fit.loo.outputs
-            outputs[~seen] = self._outputs(X[~seen])
-        self.loo_ = LeaveOneOut(y, outputs, weight)
+    def _set_fitted(self, **attributes: Any) -> None:
+        """Set fitted attributes, all at once: a fit that failed before changed none of them."""
+        for name, value in attributes.items():
+            setattr(self, name, value)
 
     def _checked_new_data(self, X: Any) -> Matrix:
         check_is_fitted(self, "dual_coef_")  # a fit that failed may have left other attributes
-        return validate_data(
+        X = validate_data(
             self, X, accept_sparse="csr", accept_large_sparse=False, dtype=np.float64, reset=False
         )
+        return without_duplicates(X)
 
     def _outputs(self, X: Matrix) -> Array:
         """f(x) = Σ_j α_j k(x_j, x) + b for validated samples."""
-        n_fit = len(self.dual_coef_)
-        # For a precomputed kernel X_fit_ is the kernel matrix, of which only the size counts.
-        basis = Samples(self.X_fit_, centre=centre_of(self.X_fit_))
-        with blas_threads(max(n_fit, X.shape[0])):
-            expanded = expansion(self.kernel_, X, basis, self.dual_coef_)
-        return np.asarray(expanded + self.intercept_)
+        return outputs(self.kernel_, X, self.X_fit_, self.dual_coef_, self.intercept_)
+
+
+def fitted_machine(
+    X: Matrix, weight: Array, y: Array, kernel: Kernel, mu: float, fit: Fit
+) -> dict[str, Any]:
+    """Fitted attributes of a machine that was fitted to the samples of positive weight.
+
+    The others get coefficient zero and, as leave-one-out output, the output of
+    the machine that never saw them.
+    """
+    seen = weight > 0
+    dual_coef, loo = fit.alpha, fit.loo.outputs
+    if not seen.all():
+        dual_coef, loo = np.zeros(y.shape), np.empty(y.shape)
+        dual_coef[seen] = fit.alpha
+        loo[seen] = fit.loo.outputs
+        loo[~seen] = outputs(kernel, X[~seen], X, dual_coef, fit.intercept)
+    return {
+        "X_fit_": X,
+        "kernel_": kernel,
+        "mu_": mu,
+        "intercept_": fit.intercept,
+        "dual_coef_": dual_coef,
+        "loo_": LeaveOneOut(y, loo, weight),
+    }
+
+
+def outputs(kernel: Kernel, X: Matrix, X_fit: Matrix, dual_coef: Array, intercept: Any) -> Array:
+    """f(x) = Σ_j α_j k(x_j, x) + b for validated samples."""
+    # For a precomputed kernel X_fit is the kernel matrix, of which only the size counts.
+    basis = Samples(X_fit, centre=centre_of(X_fit))
+    with blas_threads(max(len(dual_coef), X.shape[0])):
+        expanded = expansion(kernel, X, basis, dual_coef)
+    return np.asarray(expanded + intercept)
+
+
+def without_duplicates(X: Matrix) -> Matrix:
+    """Sparse ``X`` with every entry stored once, in order; a copy where that takes a change."""
+    if not sp.issparse(X) or X.has_canonical_format:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
 
 
 def check_flag(name: str, value: Any) -> None:
@@ -119,20 +144,24 @@ def check_kernel_matrix(K: Matrix) -> None:
             "and one column a training sample."
         )
     K = K.toarray() if hasattr(K, "toarray") else K
-    scale = float(np.abs(K).max())
-    asymmetry = float(np.abs(K - K.T).max())
+    scale = float(max(K.max(), -K.min()))
+    asymmetry = max(
+        float(np.abs(K[i : i + _ROWS] - K[:, i : i + _ROWS].T).max())
+        for i in range(0, len(K), _ROWS)
+    )
     if asymmetry > 1e-8 * scale:
         raise ValueError(
             f"The precomputed kernel matrix is not symmetric: K and its transpose differ by "
             f"{asymmetry:.3g}. If that is rounding, pass (K + K.T) / 2."
         )
-    shifted = K.copy()
+    shifted = np.array(K, order="F")
     shifted[np.diag_indices_from(K)] += 1e-8 * (scale or 1.0) * len(K)
-    try:
-        np.linalg.cholesky(shifted)
-    except np.linalg.LinAlgError:
+    with blas_threads(len(K)):
+        _, failed = lapack.dpotrf(shifted, lower=1, clean=0, overwrite_a=1)
+        if not failed:
+            return
         smallest = float(np.linalg.eigvalsh(K)[0])
-        raise ValueError(
-            "The precomputed kernel matrix is not positive semi-definite: its smallest eigenvalue "
-            f"is {smallest:.3g}. Clip or flip its negative eigenvalues, or use a valid kernel."
-        ) from None
+    raise ValueError(
+        "The precomputed kernel matrix is not positive semi-definite: its smallest eigenvalue "
+        f"is {smallest:.3g}. Clip or flip its negative eigenvalues, or use a valid kernel."
+    )

@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 
 from looms._typing import Array
 from looms.estimators._given import fit_given
-from looms.estimators._machine import LeastSquaresMachine
+from looms.estimators._machine import LeastSquaresMachine, fitted_machine
 
 
 class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
@@ -104,5 +104,5 @@ class LSSVMRegressor(Regressor):
         """
         X, targets, weight = self._checked_targets(X, y, sample_weight)
         kernel, fit = fit_given(self, X, targets, weight)
-        self._store(X, weight, targets, kernel, float(self.mu), fit)
+        self._set_fitted(**fitted_machine(X, weight, targets, kernel, float(self.mu), fit))
         return self

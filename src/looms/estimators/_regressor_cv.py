@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from looms.criteria import PRESS, as_criterion, reweighted
-from looms.estimators._callbacks import with_callbacks
+from looms.estimators._callbacks import CallbackWatcher, finish, with_callbacks
 from looms.estimators._regressor import Regressor
 from looms.estimators._selected import SelectingMachine
 from looms.leave_one_out import LeaveOneOut
@@ -102,6 +102,7 @@ class LSSVMRegressorCV(Regressor, SelectingMachine):
         self : LSSVMRegressorCV
             The fitted machine.
         """
+        given = sample_weight is not None
         X, targets, weight = self._checked_targets(X, y, sample_weight)
         for criterion in self._criteria():
             if as_criterion(criterion).needs_labels:
@@ -113,5 +114,8 @@ class LSSVMRegressorCV(Regressor, SelectingMachine):
         def judge(loo: LeaveOneOut) -> tuple[float, float]:
             return PRESS().evaluate(reweighted(loo, weight[seen])).value, 0.0
 
-        self._select(X, targets, weight, weight, weight, judge)
+        watcher = CallbackWatcher(self, X, targets, weight if given else None)
+        choice = self._choose(X, targets, weight, weight, weight, judge, watcher)
+        self._keep(choice, X, weight, targets)
+        finish(watcher, choice.best, targets)
         return self

@@ -10,18 +10,18 @@ from sklearn.utils import check_random_state
 
 from looms._typing import Array, Matrix
 from looms.criteria import Criterion, as_criterion
-from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher, warn_of
+from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
 from looms.estimators._machine import (
     LeastSquaresMachine,
     check_flag,
+    check_kernel_matrix,
+    fitted_machine,
     one_or_many,
     training_rows,
 )
 from looms.kernels import Kernel
 from looms.optimise import OPTIMIZERS
 from looms.selection import Candidate, Choice, Judge, Tuning, choose
-
-_ROUNDING = 1e-10  # of targets; a criterion below its square has nothing left to fall
 
 
 class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: ignore[misc]
@@ -37,6 +37,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     n_iter_: int
     selection_: Tuning
     candidates_: list[Candidate]
+    best_index_: int
 
     def _criteria(self) -> list[str | Criterion]:
         criteria = one_or_many(self.criterion)
@@ -44,26 +45,29 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             as_criterion(criterion)  # an unknown name is an error before any work
         return criteria
 
-    def _select(
+    def _choose(
         self,
         X: Matrix,
         targets: Array,
         weight: Array,
-        zeta: Array,
+        fit_weight: Array,
         selection_weight: Array,
         judge: Judge,
-    ) -> Candidate:
-        """Choose, keep the machine chosen, and warn of what looks wrong with it."""
+        watcher: CallbackWatcher,
+    ) -> Choice:
+        """Check the parameters and choose among the candidates that they name."""
         kernels, criteria = self._kernels(), self._criteria()
         self._check_search(kernels, criteria)
+        if kernels[0].pairwise:
+            check_kernel_matrix(X)
         seen = np.flatnonzero(weight > 0)
         if len(seen) < 3:
             raise ValueError(
                 f"Choosing by leave-one-out needs three samples of non-zero weight or more, got "
                 f"{len(seen)} sample{'s' * (len(seen) != 1)}."
             )
-        watcher = CallbackWatcher(self, X, targets, len(kernels) * len(criteria))
-        choice = choose(
+        watcher.begins(len(kernels) * len(criteria))
+        return choose(
             training_rows(X, seen, kernels[0].pairwise) if len(seen) < len(weight) else X,
             targets[seen],
             kernels=kernels,
@@ -72,7 +76,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             watcher=watcher,
             random_state=check_random_state(self.random_state).randint(2**31 - 1),
             objective_options={
-                "sample_weight": zeta[seen],
+                "sample_weight": fit_weight[seen],
                 "selection_weight": selection_weight[seen],
                 "fit_intercept": self.fit_intercept,
                 "prior": self.prior,
@@ -84,16 +88,19 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 "tolerance": self.tol,
             },
         )
-        self._keep(choice, X, weight, targets)
-        watcher.ends()
-        warn_of(choice.best, exact=choice.best.value <= _ROUNDING**2 * float(np.mean(targets**2)))
-        return choice.best
 
-    def _keep(self, choice: Choice, X: Matrix, weight: Array, targets: Array) -> None:
-        self.candidates_ = choice.candidates
-        self.selection_ = choice.tuning
-        self.n_iter_ = max(1, choice.tuning.n_iterations)
-        self._store(X, weight, targets, choice.best.kernel, choice.best.mu, choice.fit)
+    def _keep(
+        self, choice: Choice, X: Matrix, weight: Array, targets: Array, **attributes: Any
+    ) -> None:
+        best = choice.best
+        self._set_fitted(
+            candidates_=choice.candidates,
+            best_index_=choice.candidates.index(best),
+            selection_=choice.tuning,
+            n_iter_=max(1, choice.tuning.n_iterations),
+            **attributes,
+            **fitted_machine(X, weight, targets, best.kernel, best.mu, choice.fit),
+        )
 
     def _check_search(self, kernels: list[Kernel], criteria: list[Any]) -> None:
         if not kernels or not criteria:

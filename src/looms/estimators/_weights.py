@@ -8,7 +8,9 @@ import numpy as np
 
 from looms._typing import Array, Matrix
 
-_NEGLIGIBLE = 1e-100  # share of the total weight below which the ridge of a sample may overflow
+# Beside weights larger than this by its inverse, too few digits of a sample's ridge are left
+# for the machine without one of the heavy samples.
+_NEGLIGIBLE = 1e-10
 
 
 def checked_sample_weight(sample_weight: Any, X: Matrix) -> Array:
@@ -43,11 +45,11 @@ def checked_sample_weight(sample_weight: Any, X: Matrix) -> Array:
             f"sample_weight is out of range, its largest value is {weight.max():.3g}: multiply all "
             "weights by a constant, only their ratios count."
         )
-    least = weight[weight > 0].min()
-    if least / total < _NEGLIGIBLE:
+    least, largest = weight[weight > 0].min(), weight.max()
+    if least < _NEGLIGIBLE * largest:
         raise ValueError(
-            f"sample_weight ranges from {least:.3g} to {weight.max():.3g}: give negligible weights "
-            "as zero."
+            f"sample_weight ranges from {least:.3g} to {largest:.3g}, beyond double precision: "
+            f"give negligible weights, those below {_NEGLIGIBLE:g} of the largest, as zero."
         )
     return weight
 

@@ -262,6 +262,12 @@ class Composite(Kernel):
         ]
 
     def started(self, samples: Samples) -> Self:
+        if len(_kinds(self)) > 1:
+            raise ValueError(
+                f"{type(self).__name__}: a precomputed kernel and a kernel of features do not "
+                "combine, one takes the kernel matrix for samples, the other features; compute "
+                "both matrices and combine these."
+            )
         return self._with_parts([part.started(samples) for part in self.parts])
 
     def with_values(self, values: Sequence[float] | Array) -> Self:
@@ -338,6 +344,13 @@ class Product(Composite):
         return np.concatenate(
             [self.k1.self_values_gradient(samples, v1), self.k2.self_values_gradient(samples, v2)]
         )
+
+
+def _kinds(kernel: Kernel) -> set[bool]:
+    """`pairwise` of all kernels in ``kernel`` but constants, which are either."""
+    if isinstance(kernel, Composite):
+        return set().union(*map(_kinds, kernel.parts))
+    return set() if isinstance(kernel, Constant) else {kernel.pairwise}
 
 
 def as_term(term: Kernel | float) -> Kernel:

@@ -19,6 +19,20 @@ class NotPositiveDefiniteError(np.linalg.LinAlgError):
         self.mu = mu
 
 
+class LeverageError(NotPositiveDefiniteError):
+    """K + diag(λ) is definite, but not what is left of the machine without one of its samples."""
+
+    def __init__(self, mu: float, sample: int) -> None:
+        np.linalg.LinAlgError.__init__(
+            self,
+            f"The weight or leverage of sample {sample} is so large at mu = {mu:.3g} that the "
+            "system without it is singular in double precision: it has no leave-one-out output. "
+            "Use weights that differ less, or a larger mu.",
+        )
+        self.mu = mu
+        self.sample = sample
+
+
 def ridge(mu: float, sample_weight: Array) -> Array:
     """λ_i = n mu / ζ_i, (n,): what is added to the diagonal of K [C06 eq. 17]."""
     return len(sample_weight) * mu / sample_weight

@@ -23,6 +23,7 @@ from scipy.linalg import blas, lapack
 from looms._typing import Array
 from looms.leave_one_out import LeaveOneOut
 from looms.lssvm._system import (
+    LeverageError,
     NotPositiveDefiniteError,
     checked_system,
     ridge,
@@ -58,7 +59,7 @@ class Solution:
     p : (n,) diagonal of P = M⁻¹ − η ηᵀ / Ση, positive.
     """
 
-    def __init__(self, S: Array, y: Array, zeta: Array, eta: Array, nu: Array) -> None:
+    def __init__(self, S: Array, y: Array, mu: float, zeta: Array, eta: Array, nu: Array) -> None:
         self._buffer: Array | None = S
         self._zeta = zeta
         self._eta = eta
@@ -66,7 +67,11 @@ class Solution:
         Y = targets_as_columns(y)
         b = nu.sum(axis=0) / self._eta_sum if eta.any() else np.zeros(Y.shape[1])
         self._alpha = np.asfortranarray(nu - np.outer(eta, b))
-        self.p = _column_square_sums(S) - eta**2 / self._eta_sum
+        diagonal = _column_square_sums(S)
+        self.p = diagonal - eta**2 / self._eta_sum
+        safe = self.p > len(y) * np.finfo(np.float64).eps * diagonal
+        if not safe.all():  # the difference has cancelled: its digits are rounding
+            raise LeverageError(mu, int(np.argmin(safe)))
         self._residuals = self._alpha / self.p[:, None]
         self.fit = Fit(
             np.ascontiguousarray(self._alpha).reshape(y.shape),
@@ -146,7 +151,8 @@ def solve(
         For shapes that do not agree, μ or weights that are not positive, values
         that are not finite.
     NotPositiveDefiniteError
-        If M is not numerically positive definite.
+        If M is not numerically positive definite, or no longer is once a sample of
+        overwhelming weight is left out.
 
     Notes
     -----
@@ -185,7 +191,7 @@ def solve_in_place(
     right_hand_sides[:, 1:] = Y
     solutions, _ = lapack.dpotrs(R, right_hand_sides, lower=1, overwrite_b=1)
     S, _ = lapack.dtrtri(R, lower=1, overwrite_c=1)
-    return Solution(S, y, zeta, solutions[:, 0], solutions[:, 1:])
+    return Solution(S, y, mu, zeta, solutions[:, 0], solutions[:, 1:])
 
 
 def _blocks(n: int) -> Iterator[slice]:

@@ -1,0 +1,128 @@
+"""What a fit leaves behind: all of a machine or, where it fails, all of the one before."""
+
+import copy
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from looms import BoundWarning, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms.kernels import RBF
+
+N = 40
+rng = np.random.default_rng(16)
+X = rng.normal(size=(N, 3))
+Y = X[:, 0] + 0.3 * rng.normal(size=N)
+LABELS = np.where(Y > 0.3, "b", "a")
+AT_BOUND = RBF(eta=0.5, eta_bounds=(0.4, 1.0))
+
+CLASSIFIERS = [LSSVMClassifier, LSSVMClassifierCV]
+SELECTING = [LSSVMClassifierCV, LSSVMRegressorCV]
+ALL = [*CLASSIFIERS, LSSVMRegressor, LSSVMRegressorCV]
+
+
+def target(Estimator):
+    return LABELS if Estimator in CLASSIFIERS else Y
+
+
+def twice_stored(X):
+    """``X`` with every entry in two halves, and the columns of a row in reverse order."""
+    n, d = X.shape
+    columns = np.tile(np.arange(d)[::-1], (n, 2)).ravel().astype(np.int32)
+    halves = np.hstack([X[:, ::-1] / 2, X[:, ::-1] / 2]).ravel()
+    return sp.csr_array((halves, columns, np.arange(n + 1, dtype=np.int32) * 2 * d), shape=(n, d))
+
+
+@pytest.mark.parametrize("Estimator", ALL)
+@pytest.mark.parametrize("kernel", ["rbf", "ard", "cubic"])
+@pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+def test_entries_stored_twice(Estimator, kernel):
+    X_twice = twice_stored(X)
+    before = [a.copy() for a in (X_twice.data, X_twice.indices, X_twice.indptr)]
+    once = Estimator(kernel).fit(sp.csr_array(X), target(Estimator))
+    twice = Estimator(kernel).fit(X_twice, target(Estimator))
+    assert_allclose(twice.loo_.outputs, once.loo_.outputs, rtol=1e-9)
+    face = "decision_function" if Estimator in CLASSIFIERS else "predict"
+    expected = getattr(once, face)(sp.csr_array(X))
+    assert_allclose(getattr(twice, face)(X_twice), expected, rtol=1e-9)
+    assert_allclose(getattr(once, face)(X_twice), expected, rtol=1e-9)
+    for a, b in zip(before, (X_twice.data, X_twice.indices, X_twice.indptr), strict=True):
+        assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("Estimator", SELECTING)
+def test_a_warning_that_is_an_error_finds_the_machine_complete(Estimator):
+    model = Estimator(AT_BOUND)
+    if Estimator is LSSVMClassifierCV:
+        model.set_params(threshold="ber")
+    with pytest.raises(BoundWarning):
+        model.fit(X, target(Estimator))
+    with warnings.catch_warnings(action="ignore"):
+        quiet = Estimator(**model.get_params()).fit(X, target(Estimator))
+    assert_array_equal(model.predict(X), quiet.predict(X))
+    if Estimator is LSSVMClassifierCV:
+        assert model.threshold_ == quiet.threshold_ != 0
+
+
+@pytest.mark.parametrize("Estimator", SELECTING)
+def test_warnings_point_to_the_line_that_called_fit(Estimator):
+    with pytest.warns(BoundWarning) as caught:
+        Estimator(AT_BOUND).fit(X, target(Estimator))
+    assert {w.filename for w in caught} == {__file__}
+    with pytest.warns(BoundWarning) as caught:
+        make_pipeline(StandardScaler(), Estimator(AT_BOUND)).fit(X, target(Estimator))
+    assert {w.filename for w in caught} == {__file__}
+
+
+@pytest.mark.parametrize("Estimator", ALL)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kernel": "rfb"},
+        {"kernel": lambda A, B: np.full((len(A), len(B)), np.nan)},
+        {"threshold": "best"},
+        {"class_weight": {"q": 1.0}},
+        {"mu": -1.0},
+        {"tol": -1.0},
+    ],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_a_refit_that_fails_leaves_the_machine_before(Estimator, wrong):
+    model = Estimator().fit(X, target(Estimator))
+    if not wrong.keys() <= model.get_params().keys():
+        pytest.skip("no such parameter")
+    before = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    values = copy.deepcopy(before)
+    y = np.where(Y > 0, "d", "c") if Estimator in CLASSIFIERS else 2 * Y
+    with pytest.raises(ValueError):
+        model.set_params(**wrong).fit(2 * X, y)
+    after = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    assert after.keys() == before.keys()
+    assert all(after[name] is before[name] for name in before if name != "n_features_in_")
+    assert_array_equal(model.dual_coef_, values["dual_coef_"])
+
+
+@pytest.mark.parametrize("Estimator", SELECTING)
+@pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+def test_best_index(Estimator):
+    model = Estimator(["boolean", "rbf", "linear"]).fit(X, target(Estimator))
+    best = model.candidates_[model.best_index_]
+    assert best.kernel is model.kernel_
+    assert model.best_index_ == int(np.argmin([c.score for c in model.candidates_])) > 0
+
+
+def test_kernel_matrix_beside_kernels_of_features_is_explained():
+    with pytest.raises(ValueError, match="cannot be candidates for the same X"):
+        LSSVMRegressorCV(["precomputed", "rbf"]).fit(X, Y)
+
+
+@pytest.mark.parametrize("make", [np.asarray, np.asfortranarray, sp.csr_array])
+def test_checking_a_kernel_matrix_does_not_change_it(make):
+    K = RBF(0.3)(X)
+    given = make(K.copy())
+    LSSVMRegressor("precomputed").fit(given, Y)
+    assert_array_equal(given.toarray() if sp.issparse(given) else given, K)
