@@ -53,24 +53,42 @@ def blas_threads(n_samples: int) -> Iterator[None]:
 
 
 _LOCK = threading.Lock()
-#: For every library held to one thread: by how many contexts, and what restores it.
-_HELD: dict[str, tuple[int, Any]] = {}
+#: For every library held to one thread: by how many contexts, and how many it had before.
+_HELD: dict[str, tuple[int, int]] = {}
 
 
 def _hold(path: str) -> None:
-    if path in _HELD:
-        count, limiter = _HELD[path]
-    else:
-        count, limiter = 0, _controller().select(filepath=path).limit(limits=1)
-    _HELD[path] = count + 1, limiter
+    count, before = _HELD.get(path, (0, 0))
+    if count == 0:
+        before = _library(path).get_num_threads()
+        _set_threads(path, 1)
+    _HELD[path] = count + 1, before
 
 
 def _release(path: str) -> None:
-    count, limiter = _HELD.pop(path)
+    count, before = _HELD.pop(path)
     if count > 1:
-        _HELD[path] = count - 1, limiter
+        _HELD[path] = count - 1, before
     else:
-        limiter.restore_original_limits()
+        _set_threads(path, before)
+
+
+def _set_threads(path: str, n_threads: int) -> None:
+    """Set the threads of a library, from whichever Python thread is the one to do so.
+
+    For OpenBLAS threadpoolctl listens only to the first Python thread that sets a limit,
+    and passes over others in silence, until that one is cleared.
+    """
+    library = _library(path)
+    clear = getattr(library, "clear_controlling_thread", lambda force: None)
+    clear(force=True)
+    library.set_num_threads(n_threads)
+    clear(force=True)
+
+
+def _library(path: str) -> Any:
+    (library,) = _controller().select(filepath=path).lib_controllers
+    return library
 
 
 def _is_scipys(path: str) -> bool:
