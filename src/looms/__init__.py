@@ -9,6 +9,15 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from looms import criteria as criteria
+    from looms import datasets as datasets
+    from looms import kernels as kernels
+    from looms import lssvm as lssvm
+    from looms import model_files as model_files
+    from looms import optimise as optimise
+    from looms import selection as selection
+    from looms import tables as tables
+    from looms import threshold as threshold
     from looms.estimators import (
         BoundWarning,
         LSSVMClassifier,
@@ -33,14 +42,32 @@ __all__ = [
     "__version__",
 ]
 
+#: Modules that ``import looms`` alone makes available, each imported when it is first used.
+_ROOMS = (
+    "criteria",
+    "datasets",
+    "kernels",
+    "lssvm",
+    "model_files",
+    "optimise",
+    "selection",
+    "tables",
+    "threshold",
+)
+
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: `looms --help` needs none of them."""
-    if name not in __all__:
+    if name in _ROOMS:
+        value: Any = import_module(f"looms.{name}")
+    elif name in __all__:
+        home = "leave_one_out" if name == "LeaveOneOut" else "estimators"
+        value = getattr(import_module(f"looms.{home}"), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = "leave_one_out" if name == "LeaveOneOut" else "estimators"
-    return getattr(import_module(f"looms.{home}"), name)
+    globals()[name] = value  # so that it is looked up here once
+    return value
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted([*__all__, *_ROOMS])
