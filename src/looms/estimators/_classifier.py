@@ -115,7 +115,9 @@ class LSSVMClassifier(Classifier):
 
     Notes
     -----
-    2n³/3 flops and two n×n arrays.
+    2n³/3 flops beside the kernel matrix. Memory: one n×n array, in which the matrix is
+    factorised; for ``kernel="precomputed"`` the one given stays, in ``X_fit_``. That one is
+    checked to be positive semi-definite, for another n³/3 flops.
 
     References
     ----------

@@ -45,10 +45,13 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         Iterations of each search.
     n_restarts : int, default=0
         Starts beside the first. All starts are the best points of a scan of the
-        hyper-parameters on a subsample.
+        hyper-parameters on a subsample, one for each of five kernels between a narrow and a
+        wide one: more than four restarts add nothing.
     tol : float, default=0.1
         A search ends when an iteration gains less than this fraction of the standard
-        error of the criterion.
+        error of the criterion; on subsamples of a fraction of it, for there iterations
+        cost little. A heuristic: the difference of the criterion between two settings of the
+        hyper-parameters is less noisy than the criterion itself.
     random_state : int, RandomState instance or None, default=0
         Draws the subsamples of up to a quarter of the samples on which searches begin.
 
@@ -67,6 +70,8 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     candidates_ : list of looms.selection.Candidate
         All candidates in the order they were tried; ``pandas.DataFrame(candidates_)``
         is a table of them.
+    best_index_ : int
+        Index of the chosen candidate in ``candidates_``.
     n_iter_ : int
         Iterations of the chosen candidate's last search, at least 1.
     classes_, dual_coef_, intercept_, X_fit_, n_features_in_, feature_names_in_

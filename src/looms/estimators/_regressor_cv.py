@@ -21,22 +21,37 @@ class LSSVMRegressorCV(Regressor, SelectingMachine):
     Parameters
     ----------
     kernel : str, looms.kernels.Kernel, callable or list of these, default="rbf"
-        As for `LSSVMClassifierCV`.
+        As for `LSSVMRegressor`; several are candidates. Values given in a kernel object
+        are where the search starts; ``eta_bounds="fixed"`` and the like hold them.
     criterion : {"press"} or looms.criteria.PRESS, default="press"
         Other criteria judge classes.
     optimizer : {"lbfgs", "scg", "nelder-mead"}, default="lbfgs"
         L-BFGS-B, scaled conjugate gradients, or the Nelder-Mead simplex.
     fit_intercept : bool, default=True
         Whether there is an (unregularised) intercept.
-    prior, max_iter, n_restarts, tol, random_state
-        As for `LSSVMClassifierCV`.
+    prior : bool, default=False
+        Bayesian regularisation of the kernel's hyper-parameters (Cawley & Talbot 2007),
+        for kernels with many, such as "ard" on few samples.
+    max_iter : int, default=100
+        Iterations of each search.
+    n_restarts : int, default=0
+        Starts beside the first. All starts are the best points of a scan of the
+        hyper-parameters on a subsample, one for each of five kernels between a narrow and a
+        wide one: more than four restarts add nothing.
+    tol : float, default=0.1
+        A search ends when an iteration gains less than this fraction of the standard
+        error of the criterion; on subsamples of a fraction of it, for there iterations
+        cost little. A heuristic: the difference of the criterion between two settings of the
+        hyper-parameters is less noisy than the criterion itself.
+    random_state : int, RandomState instance or None, default=0
+        Draws the subsamples of up to a quarter of the samples on which searches begin.
 
     Attributes
     ----------
     kernel_, mu_ : the kernel with its hyper-parameters, and the regularisation, chosen.
     loo_ : LeaveOneOut
         Exact leave-one-out outputs of the machine chosen.
-    selection_, candidates_, n_iter_
+    selection_, candidates_, best_index_, n_iter_
         As for `LSSVMClassifierCV`.
     dual_coef_, intercept_, X_fit_, n_features_in_, feature_names_in_
         As for `LSSVMRegressor`.
@@ -47,6 +62,12 @@ class LSSVMRegressorCV(Regressor, SelectingMachine):
         If a hyper-parameter chosen is at the edge of what was searched.
     ConvergenceWarning
         If the search stopped at ``max_iter`` or found no way down.
+
+    Notes
+    -----
+    Several targets share one kernel and one regularisation. PRESS is the plain mean over
+    them, so targets in different units should be scaled first: otherwise the one with the
+    largest variance decides.
 
     Examples
     --------
