@@ -9,6 +9,7 @@ from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegre
 from looms.criteria import Hinge
 from looms.kernels import ARD, RBF, Boolean, Polynomial
 from looms.lssvm import refit_loo
+from looms.selection import Objective
 
 N = 40
 rng = np.random.default_rng(6)
@@ -180,6 +181,10 @@ class TestWeights:
             sample_weight=weight * N / weight.sum(),
         )
         np.testing.assert_allclose(model.loo_.outputs, refits.outputs, rtol=1e-5, atol=1e-7)
+
+    def test_a_search_steps_over_points_without_leave_one_out_outputs(self):
+        objective = Objective(X, Y, sample_weight=np.where(np.arange(N) == 3, 1.0, 1e-20))
+        assert objective(objective.theta0)[0] == np.inf
 
     @each_given
     def test_one_sample_outweighs_all(self, Estimator):
