@@ -30,7 +30,9 @@ from looms.selection._start import starting_points
 _SCAN_SAMPLES = 200
 _GROWTH = 4  # of the number of samples from stage to stage
 _FEW = 16  # hyper-parameters whose curvature is measured by differences
-_MORE_RIDGE = 2.0  # log₂, where a start cannot be evaluated
+# Where a start cannot be evaluated: more ridge, log₂, and how often, before a kernel is
+# taken for none.
+_MORE_RIDGE, _ATTEMPTS = 2.0, 5
 # From n to m samples the best μ goes as (n / m)^_DECAY: 1 keeps the ridge n μ, as for
 # targets that the kernel fits but for noise, 0 keeps μ, as for classes that overlap.
 _DECAY = 0.5
@@ -157,12 +159,15 @@ def tune(
 def _searched(stage: Objective, theta: Array, **options: Any) -> Search:
     """A search that begins at more μ if the start cannot be evaluated; it holds all attempts."""
     failed: list[Point] = []
-    while True:
+    for _ in range(_ATTEMPTS):
         search = minimise(stage.evaluate, theta, stage.bounds, **options)
-        if search.outcome is not Outcome.NEVER_EVALUATED or theta[-1] >= stage.bounds[-1, 1]:
-            return replace(search, history=(*failed, *search.history))
+        if search.outcome is not Outcome.NEVER_EVALUATED:
+            break
         failed += search.history
         theta = np.append(theta[:-1], theta[-1] + _MORE_RIDGE)
+    else:
+        return replace(search, history=tuple(failed))
+    return replace(search, history=(*failed, *search.history))
 
 
 def _curvature(
