@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from looms.assessment import assess, compare
     from looms.estimators import (
         BoundWarning,
         LSSVMClassifier,
@@ -31,15 +32,19 @@ __all__ = [
     "LSSVMRegressorCV",
     "LeaveOneOut",
     "__version__",
+    "assess",
+    "compare",
 ]
+
+#: Rooms of the names that are not in `looms.estimators`.
+_HOMES = {"LeaveOneOut": "leave_one_out", "assess": "assessment", "compare": "assessment"}
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: `looms --help` needs none of them."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = "leave_one_out" if name == "LeaveOneOut" else "estimators"
-    return getattr(import_module(f"looms.{home}"), name)
+    return getattr(import_module(f"looms.{_HOMES.get(name, 'estimators')}"), name)
 
 
 def __dir__() -> list[str]:

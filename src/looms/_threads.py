@@ -44,6 +44,13 @@ def blas_threads(n_samples: int) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Context in which no BLAS uses threads, for work that runs beside other work."""
+    with _controller().limit(limits=1):
+        yield
+
+
 def _is_scipys(path: str) -> bool:
     """Whether a library came in SciPy's wheel: in ``scipy.libs``, on macOS in ``scipy/.dylibs``.
 
