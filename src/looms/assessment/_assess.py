@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import _num_samples
 
@@ -155,8 +156,8 @@ def assess(
     kept = None if store is None else _opened(Path(store), estimator, X, y, scorers, splits[0])
     results = _finished(kept, estimator, X, y, scorers, splits, n_jobs, progress)
     done = tuple(results[split.index] for split in splits if split.index != WHOLE)
-    text = " ".join(repr(estimator).split())
-    result = Assessment(done, results.get(WHOLE), tuple(scorers), method, seed, text)
+    whole, text = results.get(WHOLE), _text(estimator)
+    result = Assessment(done, whole, tuple(scorers), method, seed, text)
     _check_success(result)
     return result
 
@@ -204,7 +205,7 @@ def _opened(
     except TypeError as error:
         raise StoreError(folder, str(error).rstrip("."), "Assess without a store.") from error
     about = {
-        "estimator": " ".join(repr(estimator).split()),
+        "estimator": _text(estimator),
         "shape": list(getattr(X, "shape", (len(y),))),
         "scores": list(scorers),
         **plan_of,
@@ -247,3 +248,16 @@ def _check_success(result: Assessment) -> None:
     if len(result.failures) == len(result.splits):
         first = next(iter(result.failures.values()))
         raise ValueError(f"All {len(result.splits)} splits raised; the first: {first}")
+
+
+def _text(estimator: Any) -> str:
+    """An estimator in a line: of a pipeline the names of the steps, and the last one whole."""
+    if isinstance(estimator, Pipeline):
+        *before, (_, last) = estimator.steps
+        names = [name if isinstance(step, Pipeline) else _class(step) for name, step in before]
+        return " → ".join([*names, _text(last)])
+    return " ".join(repr(estimator).split())
+
+
+def _class(step: Any) -> str:
+    return step if isinstance(step, str) else type(step).__name__

@@ -54,7 +54,7 @@ class Assessment:
 
         Index "split"; columns: "n_train" and "n_test"; every score of the test part under
         its name; for machines of looms the same score of their leave-one-out outputs
-        under "loo_" and the name; what was chosen; and "error", the reason of a split that
+        under "loo_" and the name; what was chosen; and "failure", the reason of a split that
         raised, whose other values are missing. Times are not in it (see `seconds`): the
         same splits give the same table, to the last digit.
         """
@@ -64,7 +64,7 @@ class Assessment:
         columns = ["n_train", "n_test", *self.scores]
         if any(split.loo_scores for split in self.splits):
             columns += [f"loo_{name}" for name in self.scores]
-        columns += [*chosen, "error"]
+        columns += [*(name for name in chosen if name not in columns), "failure"]
         index = pandas.Index([split.index for split in self.splits], name="split")
         return pandas.DataFrame(rows, index=index, columns=columns)
 
@@ -156,6 +156,8 @@ class Assessment:
 
     def _remarks(self) -> list[str]:
         remarks = []
+        if self.method == "bootstrap" and any(len(self._loo(name)) for name in self.scores):
+            remarks.append("Resamples hold copies of rows, which flatter leave-one-out.")
         for name in self.scores:
             mean, error = self._optimism(name)
             if np.isfinite(mean):
@@ -247,4 +249,4 @@ def _series(values: Any, index: Any, name: str, index_name: str | None = None) -
 def _row(split: SplitResult) -> dict[str, Any]:
     loo = {f"loo_{name}": score for name, score in split.loo_scores.items()}
     sizes = {"n_train": split.n_train, "n_test": split.n_test}
-    return {**sizes, **split.scores, **loo, **split.chosen, "error": split.error}
+    return {**split.chosen, **sizes, **split.scores, **loo, "failure": split.error}

@@ -35,10 +35,11 @@ def reported() -> Iterator[None]:
         _say("Interrupted.")
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
+        from looms.assessment import StoreError
         from looms.datasets import TableError
         from looms.model_files import ModelFileError
 
-        if isinstance(error, InputError | TableError | ModelFileError):
+        if isinstance(error, InputError | TableError | ModelFileError | StoreError):
             _say(f"Error: {error}")
             raise typer.Exit(BAD_INPUT) from None
         if isinstance(error, ModuleNotFoundError):
