@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 #: Types, some of packages that need not be there, whose values are their text.
-_TEXTS = {"NAType", "NaTType", "Timestamp", "Timedelta", "datetime", "date", "timedelta", "dtype"}
+_TEXTS = {"NAType", "NaTType", "Timestamp", "Timedelta", "datetime", "date", "timedelta"}
 
 Feed = Callable[[bytes], None]
 
@@ -174,6 +174,8 @@ def _plain(value: Any) -> tuple[str, ...] | None:
         value = value.item()
     if isinstance(value, str | bytes):
         return (type(value).__name__, value if isinstance(value, str) else value.hex())
+    if isinstance(value, np.dtype):
+        return ("dtype", str(value))
     if isinstance(value, Number):
         return ("number", repr(value))
     if type(value).__name__ in _TEXTS:

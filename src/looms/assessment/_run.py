@@ -215,7 +215,11 @@ def _candidate_names(machine: Any) -> dict[str, Value]:
     if not hasattr(machine, "candidates_"):
         return {"kernel": _kernel_name(kernels[0])}
     criteria = one_or_many(machine.criterion)
-    (place,) = [k for k, c in enumerate(machine.candidates_) if c.kernel is machine.kernel_][:1]
+    place = next(
+        k
+        for k, candidate in enumerate(machine.candidates_)
+        if candidate.kernel is machine.kernel_ and candidate.mu == machine.mu_
+    )
     kernel, criterion = divmod(place, len(criteria))
     return {"kernel": _kernel_name(kernels[kernel]), "criterion": str(criteria[criterion])}
 

@@ -162,11 +162,14 @@ def _test_counts(sizes: list[int], test_size: float) -> list[int]:
     shares = [size * n_test / n for size in sizes]
     most = [size - 1 for size in sizes]
     counts = [min(max(int(s), 1), m) for s, m in zip(shares, most, strict=True)]
-    by_remainder = sorted(range(len(sizes)), key=lambda k: counts[k] - shares[k])
-    while sum(counts) < n_test and any(c < m for c, m in zip(counts, most, strict=True)):
-        for k in by_remainder:  # largest remainder first
-            if sum(counts) < n_test and counts[k] < most[k]:
-                counts[k] += 1
+
+    def excess(k: int) -> float:
+        return counts[k] - shares[k]
+
+    while sum(counts) < n_test and (below := [k for k, m in enumerate(most) if counts[k] < m]):
+        counts[min(below, key=excess)] += 1
+    while sum(counts) > n_test and (large := [k for k, c in enumerate(counts) if c > 1]):
+        counts[max(large, key=excess)] -= 1
     return counts
 
 

@@ -29,7 +29,7 @@ def progress_of(machine: Any, names: list[str]) -> Iterator[None]:
     if not hasattr(machine, "set_callbacks"):
         yield
         return
-    machine.set_callbacks(Bar(names) if sys.stderr.isatty() else Lines(names))
+    machine.set_callbacks(Bar(names) if _is_terminal() else Lines(names))
     try:
         yield
     finally:
@@ -103,7 +103,7 @@ def _depth(context: Any) -> int:
 @contextmanager
 def split_progress() -> Iterator[Any]:
     """Show the progress of an assessment: the callback to give to it."""
-    if not sys.stderr.isatty():
+    if not _is_terminal():
         yield SplitLines()
         return
     with Progress(
@@ -151,6 +151,10 @@ class SplitLines:
         left = f", about {_duration(pace * (total - done))} left" if done < total else ""
         name = "All rows" if result.index < 0 else f"Split {result.index}"
         typer.echo(f"{name}: {_figures(result)} ({done} of {total}{left})", err=True)
+
+
+def _is_terminal() -> bool:
+    return sys.stderr.isatty()
 
 
 def _figures(result: Any) -> str:
