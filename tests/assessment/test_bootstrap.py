@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 from sklearn.metrics import accuracy_score, r2_score, root_mean_squared_error
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -69,3 +70,8 @@ def test_scores_without_a_definition(two_classes):
             scoring=["error", "f1_macro", "neg_log_loss"],
             method="bootstrap",
         )
+
+
+def test_several_targets_are_refused():
+    with pytest.raises(ValueError, match="takes one target"):
+        assess(Ridge(), np.eye(9), np.eye(9), method="bootstrap")

@@ -153,6 +153,17 @@ def test_another_version(counted, tmp_path, monkeypatch, package):
     assert counted(model=DummyClassifier())[1] == 6  # nothing of that was there
 
 
+def test_damaged_versions(counted, tmp_path):
+    counted()
+    (about,) = tmp_path.glob("store/*/about.json")
+    about.write_text("{")
+    with pytest.raises(StoreError, match=r"about.json: this file, which says what versions"):
+        counted()
+    for path in split_files(tmp_path):
+        path.unlink()
+    assert counted()[1] == 6
+
+
 def test_another_format(counted, tmp_path):
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "looms-assessments.json").write_text('{"format": 2}')

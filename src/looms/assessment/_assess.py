@@ -143,7 +143,7 @@ def assess(
     seed = _checked_seed(random_state, store)
     scorers = scorers_of(scoring, estimator, y)
     if method == "bootstrap":
-        check_defined(scorers)
+        check_defined(scorers, y)
     stratified = bool(is_classifier(estimator))
     splits = plan(
         y,

@@ -41,8 +41,10 @@ NO_INFORMATION: dict[str, Callable[[Any, Any], float]] = {
 }
 
 
-def check_defined(names: Mapping[str, Any]) -> None:
-    """ValueError unless .632+ is defined for all these scores."""
+def check_defined(names: Mapping[str, Any], y: Any) -> None:
+    """ValueError unless .632+ is defined for all these scores of these targets."""
+    if np.ndim(y) != 1:
+        raise ValueError("The .632+ bootstrap takes one target; assess each by itself.")
     unknown = [name for name in names if name not in NO_INFORMATION]
     if unknown:
         raise ValueError(

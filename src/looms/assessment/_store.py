@@ -80,9 +80,17 @@ class Store:
         try:
             _claim(folder)
             self._folder.mkdir(exist_ok=True)
+            used = any(self._folder.glob("seed*.json"))  # before its manifest is looked for
             manifest = self._folder / _ABOUT
-            if manifest.exists() and (there := _json(manifest)) is not None:
+            there = _json(manifest) if manifest.exists() else None
+            if there is not None:
                 _check_versions(folder, there)
+            elif used:
+                raise StoreError(
+                    manifest,
+                    "this file, which says what versions the splits beside it are of, is damaged",
+                    "Nothing was changed; name another folder for the store.",
+                )
             else:
                 write_whole(manifest, _bytes({**about, "versions": versions()}))
         except OSError as error:
