@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
+from threading import Lock
 
 from threadpoolctl import ThreadpoolController
 
@@ -44,11 +45,33 @@ def blas_threads(n_samples: int) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Context in which no BLAS uses threads, for work that runs beside other work."""
-    with _controller().limit(limits=1):
-        yield
+class _Shared:
+    """A limit held by any number of threads at once, lifted by the last that leaves.
+
+    Each with a limit of its own, a thread that leaves late would restore the limit of
+    the thread before it, for good.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+        self._limit = ExitStack()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limit.enter_context(_controller().limit(limits=1))
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.close()
+
+
+#: Context in which no BLAS uses threads, for work that runs beside other work.
+one_blas_thread = _Shared()
 
 
 def _is_scipys(path: str) -> bool:

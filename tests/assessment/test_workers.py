@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from threadpoolctl import threadpool_info
 
 import looms
 from looms.assessment._execute import run_splits
@@ -71,6 +72,35 @@ def test_who_stops_early_gets_no_warning(numbered):
         results = run_splits(model, X, y, scorers_of("ber", model, y), splits, 2)
         next(results)
         results.close()
+    time.sleep(0.3)  # the splits at work then end by themselves
+
+
+class Threads(Deadly):
+    """Its score is the number of threads that BLAS may use while it is fitted."""
+
+    def fit(self, X, y):
+        self.n_threads_ = _n_threads()
+        return super().fit(X, y)
+
+
+def _n_threads():
+    return max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+
+
+def _threads_of(estimator, X, y):
+    return estimator.n_threads_
+
+
+def test_blas_keeps_to_one_thread_beside_other_work(numbered):
+    model, before = Threads(os.getpid()), _n_threads()
+    if before == 1:
+        pytest.skip("BLAS has one thread here anyway")
+    options = {"scoring": _threads_of, "random_state": 0}
+    assert looms.assess(model, *numbered, 4, **options).mean.item() == before
+    with joblib.parallel_config("threading"):
+        assert looms.assess(model, *numbered, 4, n_jobs=2, **options).mean.item() == 1
+    assert looms.assess(model, *numbered, 4, n_jobs=2, **options).mean.item() == 1
+    assert _n_threads() == before
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")

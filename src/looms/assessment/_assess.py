@@ -119,6 +119,9 @@ def assess(
     On a cluster: ``with joblib.parallel_config("dask"): assess(...)`` after making a
     ``distributed.Client`` (``pip install "looms[dask]"``). Data are scattered once, only
     the calling process writes to the store, and splits of workers that die are run again.
+    A split that kills every worker it meets, as by its memory, is recorded with joblib's
+    own backends; with dask joblib does not hear of it and waits (`distributed` gives up
+    after its ``allowed-failures``): interrupt it, all other splits are in the store.
 
     References
     ----------

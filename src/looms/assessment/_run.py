@@ -85,7 +85,7 @@ def run_split(
     train, test = split.rows(y)
     found: dict[str, Any] = {}
     with (
-        one_blas_thread() if one_thread else nullcontext(),
+        one_blas_thread if one_thread else nullcontext(),
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
