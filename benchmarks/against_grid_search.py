@@ -4,7 +4,11 @@ The grid: C = 2^-5, 2^-3 .. 2^15, gamma = 2^-15, 2^-13 .. 2^3, five folds, two p
 IDA sets: the original splits 1 to 10. ADA: one stratified split, nine tenths for training,
 continuous columns standardised.
 
-Bars: mean test error no higher and 25 × faster on the IDA sets, 40 × faster on ADA.
+Claims checked: mean test error no higher and 25 × faster on the IDA sets, 40 × faster on ADA.
+The first does not hold on heart: the error is higher by a quarter of the standard error of the
+difference.
+What a search costs varies with the subsamples it begins on: the last row is the median of looms
+over random_state 0 to 4 on the split of ADA, beside the same grid search.
 
     python benchmarks/against_grid_search.py [banana breast_cancer heart ada]
 """
@@ -58,6 +62,15 @@ def fit_and_test(model: object, split: Split) -> tuple[float, float]:
     return elapsed, float(np.mean(model.predict(X_test) != y_test))
 
 
+def median_row(split: Split, theirs: np.ndarray) -> tuple:
+    """The row of ADA with the median over five values of random_state."""
+    fits = [fit_and_test(LSSVMClassifierCV(random_state=k), split) for k in range(5)]
+    elapsed, error = (float(x) for x in np.median(fits, axis=0))
+    grid_elapsed, grid_error = (float(x) for x in theirs)
+    name = "ada: median over random_state 0 to 4"
+    return (name, 1, elapsed, error, grid_elapsed, grid_error, np.nan, grid_elapsed / elapsed)
+
+
 def main() -> None:
     names = sys.argv[1:] or ["banana", "breast_cancer", "heart", "ada"]
     rows = []
@@ -80,6 +93,9 @@ def main() -> None:
             )
         )
         print(*rows[-1], flush=True)
+        if name == "ada":
+            rows.append(median_row(splits[0], theirs[0]))
+            print(*rows[-1], flush=True)
     header = (
         "data",
         "splits",

@@ -1,8 +1,9 @@
 """What caching the partial states of an elimination saves in leave-one-out.
 
-Reproduces Figure 1 of Saadi, Cawley & Talbot (2002): operations of plain and cached
+Reproduces Figure 1 of Saadi, Cawley & Talbot: operations of plain and cached
 leave-one-out for 20 to 400 samples, where the paper reports 2.28 to 5.83 times fewer, and the
-time of both beside the closed form, which needs no elimination per sample.
+time of both beside the closed form, which needs no elimination per sample. Seconds are on one
+thread, the best of three runs, for up to 200 samples.
 
 The paper does not say what it counts. Its 5.83 at 400 samples is, to within the choice of details,
 what plain elimination above and below each pivot takes over cached elimination below: 5.82 as
@@ -18,13 +19,9 @@ The table is written to ``benchmarks/results/gauss_jordan.csv``, the plot beside
 """
 
 import argparse
-import csv
-import platform
-import sys
-import time
-from pathlib import Path
 
 import numpy as np
+from _report import RESULTS, seconds, write_table
 from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
@@ -35,7 +32,6 @@ from looms.lssvm.gauss_jordan import (
     triangular_form,
 )
 
-RESULTS = Path(__file__).parent / "results"
 SIZES = (20, 40, 60, 100, 200, 300, 400)
 LARGEST_CLOCKED = 200
 PAPER_RATIO = {20: 2.28, 400: 5.83}
@@ -50,11 +46,11 @@ def linear_problem(n):
     return X @ X.T, X[:, 0] + 0.5 * rng.standard_normal(n)
 
 
-def bordered(K, y):
+def bordered(K, y, mu):
     """The system [[K + n mu I, 1], [1', 0]] beside [y; 0]."""
     n = len(y)
     A = np.ones((n + 1, n + 2))
-    A[:n, :n] = K + n * MU * np.eye(n)
+    A[:n, :n] = K + n * mu * np.eye(n)
     A[:n, -1] = y
     A[-1, n:] = 0
     return A
@@ -76,9 +72,9 @@ def solve_below(A):
     return solve_triangular(U[:, :-1], U[:, -1])
 
 
-def plain_loo(K, y, solve):
+def plain_loo(K, y, mu, solve):
     """Leave-one-out outputs by one complete solution per sample."""
-    A, K1 = bordered(K, y), np.hstack([K, np.ones((len(K), 1))])
+    A, K1 = bordered(K, y, mu), np.hstack([K, np.ones((len(K), 1))])
     outputs = np.empty(len(y))
     for i in range(len(y)):
         beta = solve(np.delete(np.delete(A, i, axis=0), i, axis=1))
@@ -86,18 +82,18 @@ def plain_loo(K, y, solve):
     return outputs
 
 
-def closed_form_loo(K, y):
+def closed_form_loo(K, y, mu):
     """Outputs y_i - alpha_i / [C^-1]_ii of the bordered matrix C."""
-    A, n = bordered(K, y), len(y)
+    A, n = bordered(K, y, mu), len(y)
     C_inverse = np.linalg.inv(A[:, :-1])
     return y - (C_inverse @ A[:, -1])[:n] / np.diag(C_inverse)[:n]
 
 
 METHODS = {
-    "plain": lambda K, y: plain_loo(K, y, solve_above_and_below),
-    "plain_below": lambda K, y: plain_loo(K, y, solve_below),
+    "plain": lambda K, y: plain_loo(K, y, MU, solve_above_and_below),
+    "plain_below": lambda K, y: plain_loo(K, y, MU, solve_below),
     "cached": lambda K, y: gauss_jordan_loo(K, y, MU).outputs,
-    "closed_form": closed_form_loo,
+    "closed_form": lambda K, y: closed_form_loo(K, y, MU),
 }
 
 
@@ -115,20 +111,16 @@ def count_operations(n):
     }
 
 
-def clock(n, repeats=3):
-    """Seconds of every method, the best of a few, after checking that all agree."""
+def clock(n):
+    """Seconds of every method, the best of three, after checking that all agree."""
     K, y = linear_problem(n)
-    seconds, outputs = {}, {}
+    expected = METHODS["plain"](K, y)
+    times = {}
     for name, method in METHODS.items():
-        times = []
-        for _ in range(repeats):
-            start = time.perf_counter()
-            outputs[name] = method(K, y)
-            times.append(time.perf_counter() - start)
-        np.testing.assert_allclose(outputs[name], outputs["plain"], rtol=1e-6, atol=1e-9)
-        seconds[f"seconds_{name}"] = float(f"{min(times):.3g}")
-    ratio = seconds["seconds_plain"] / seconds["seconds_cached"]
-    return seconds | {"seconds_ratio": round(ratio, 2)}
+        np.testing.assert_allclose(method(K, y), expected, rtol=1e-6, atol=1e-9)
+        times[f"seconds_{name}"] = float(f"{seconds(lambda m=method: m(K, y)):.3g}")
+    ratio = times["seconds_plain"] / times["seconds_cached"]
+    return times | {"seconds_ratio": round(ratio, 2)}
 
 
 def measure(with_clock):
@@ -141,24 +133,6 @@ def measure(with_clock):
                 row |= clock(n)
         rows.append(row)
     return rows
-
-
-def print_table(rows):
-    names = list(rows[0])
-    for line in [dict(zip(names, names, strict=True)), *rows]:
-        print("  ".join(str(line.get(name, "")).rjust(max(len(name), 13)) for name in names))
-
-
-def write_table(rows, command):
-    with open(RESULTS / "gauss_jordan.csv", "w", newline="") as file:
-        file.write(f"# {command}\n")
-        file.write(
-            f"# Python {platform.python_version()}, NumPy {np.__version__}, "
-            f"{platform.machine()}; seconds: one thread, best of three, empty where not clocked\n"
-        )
-        writer = csv.DictWriter(file, list(rows[0]), restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 LABELS = {
@@ -214,10 +188,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--no-clock", action="store_true", help="count operations only")
     arguments = parser.parse_args()
-    RESULTS.mkdir(exist_ok=True)
     rows = measure(with_clock=not arguments.no_clock)
-    print_table(rows)
-    write_table(rows, " ".join(["python benchmarks/gauss_jordan.py", *sys.argv[1:]]))
+    names = list(rows[0])
+    write_table("gauss_jordan", names, [[row.get(name, "") for name in names] for row in rows])
     plot(rows)
 
 

@@ -1,9 +1,14 @@
-"""The Pima experiment of Saadi, Cawley & Talbot (2002): leave-one-out error on Ripley's split.
+"""The Pima experiment of Saadi, Cawley & Talbot: leave-one-out error on Ripley's split.
 
 The paper tunes an anisotropic Gaussian kernel by ten-fold cross-validation and finds a
 leave-one-out error of 23 %, 5.86 times faster with cached states (63.1 s against 10.16 s).
 Here hyper-parameters are chosen by exact leave-one-out; the error at them is computed by
 three routes, which must agree, and timed on one thread.
+
+Measured, cached states are 4.7 × faster than plain elimination. Counting operations gives 5.7 at
+these 200 samples (`gauss_jordan.py`); what is missing is the overhead of NumPy's row operations,
+which weighs more on the smaller blocks of the cached states. The leave-one-out error is 23.5 to
+25 % against the paper's 23 %: one sample is 0.5 %, and the hyper-parameters are chosen otherwise.
 """
 
 from __future__ import annotations
@@ -28,11 +33,12 @@ def pima(part: str) -> tuple[np.ndarray, np.ndarray]:
 
 def route_seconds(K: np.ndarray, y: np.ndarray, mu: float) -> tuple[float, float, float]:
     """Plain eliminations, cached states, closed form; outputs checked to agree."""
-    ridged = K + len(y) * mu * np.eye(len(y)) - len(y) * 1e-3 * np.eye(len(y))  # its own mu
     closed = solve(K, y, mu).loo.outputs
+    plain = plain_loo(K, y, mu, solve_above_and_below)
+    np.testing.assert_allclose(plain, closed, atol=1e-8)
     np.testing.assert_allclose(gauss_jordan_loo(K, y, mu).outputs, closed, atol=1e-8)
     return (
-        seconds(lambda: plain_loo(ridged, y, solve_above_and_below)),
+        seconds(lambda: plain_loo(K, y, mu, solve_above_and_below)),
         seconds(lambda: gauss_jordan_loo(K, y, mu)),
         seconds(lambda: solve(K, y, mu)),
     )

@@ -4,7 +4,7 @@ Prints, for a CSV file with a column ``target``: ten-fold accuracy of two classi
 makes of the table, the size of its skops file, the time to load it, the number of output columns,
 and what has to be installed beyond looms[cli]. Needs skrub, which looms does not.
 
-    python benchmarks/table_preprocessing.py ../shared/data/credit.csv
+    python benchmarks/table_preprocessing.py "$LOOMS_DATA/credit.csv"
 """
 
 import argparse

@@ -19,6 +19,7 @@ import pytest
 import skops.io
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
@@ -365,6 +366,38 @@ def test_sparse_samples_come_back_checked(tmp_path, steps):
     np.testing.assert_array_equal(loaded.X_fit_.toarray(), np.eye(3))
     model.X_fit_.indices[:] = 1_000_000
     save_model(tmp_path / "m.skops", saved, {})
+    with pytest.raises(ModelFileError, match="its content is damaged"):
+        load_model(tmp_path / "m.skops")
+
+
+def column_transformer(hidden):
+    inner = make_pipeline(StandardScaler(), hidden)
+    return make_pipeline(ColumnTransformer([("both", inner, [0, 1])]), Ridge())
+
+
+def attribute(value):
+    model = Ridge()
+    model.kept_ = value
+    return model
+
+
+HIDING = {
+    "a pipeline in a column transformer": column_transformer,
+    "a dict": lambda hidden: attribute({"a": {"b": hidden}}),
+    "a list of tuples": lambda hidden: attribute([(1, hidden)]),
+    "an array of objects": lambda hidden: attribute(np.array([hidden, None], dtype=object)),
+    "a kernel": lambda hidden: attribute(RBF(eta=hidden)),
+}
+
+
+@pytest.mark.parametrize("case", HIDING)
+def test_hostile_sparse_samples_are_found_anywhere(tmp_path, case):
+    samples = sparse.csr_array(np.eye(3))
+    model = HIDING[case](attribute(samples))
+    save_model(tmp_path / "m.skops", model, {})
+    load_model(tmp_path / "m.skops")
+    samples.indices[:] = 1_000_000
+    save_model(tmp_path / "m.skops", model, {})
     with pytest.raises(ModelFileError, match="its content is damaged"):
         load_model(tmp_path / "m.skops")
 

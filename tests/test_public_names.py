@@ -1,5 +1,8 @@
 """The names of the package, which are imported when they are first used."""
 
+import subprocess
+import sys
+
 import pytest
 
 import looms
@@ -18,3 +21,35 @@ def test_unknown_names():
         looms.nothing  # noqa: B018
     with pytest.raises(ImportError):
         from looms import nothing  # noqa: F401
+
+
+ROOMS = (
+    "assessment",
+    "criteria",
+    "datasets",
+    "kernels",
+    "lssvm",
+    "model_files",
+    "optimise",
+    "selection",
+    "tables",
+    "threshold",
+)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_are_attributes(room):
+    """In a fresh process, where nothing has imported the room yet."""
+    code = (
+        "import sys, looms\n"
+        f"assert 'looms.{room}' not in sys.modules\n"
+        f"assert looms.{room} is sys.modules['looms.{room}']\n"
+        f"assert '{room}' in dir(looms)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_names_are_looked_up_once():
+    assert looms.LSSVMClassifier is vars(looms)["LSSVMClassifier"]
+    assert looms.selection.Objective.__module__.startswith("looms.selection")

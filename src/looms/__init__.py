@@ -9,6 +9,16 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from looms import assessment as assessment
+    from looms import criteria as criteria
+    from looms import datasets as datasets
+    from looms import kernels as kernels
+    from looms import lssvm as lssvm
+    from looms import model_files as model_files
+    from looms import optimise as optimise
+    from looms import selection as selection
+    from looms import tables as tables
+    from looms import threshold as threshold
     from looms.assessment import assess, compare
     from looms.estimators import (
         BoundWarning,
@@ -39,13 +49,32 @@ __all__ = [
 #: Rooms of the names that are not in `looms.estimators`.
 _HOMES = {"LeaveOneOut": "leave_one_out", "assess": "assessment", "compare": "assessment"}
 
+#: Modules that ``import looms`` alone makes available, each imported when it is first used.
+_ROOMS = (
+    "assessment",
+    "criteria",
+    "datasets",
+    "kernels",
+    "lssvm",
+    "model_files",
+    "optimise",
+    "selection",
+    "tables",
+    "threshold",
+)
+
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: `looms --help` needs none of them."""
-    if name not in __all__:
+    if name in _ROOMS:
+        value: Any = import_module(f"looms.{name}")
+    elif name in __all__:
+        value = getattr(import_module(f"looms.{_HOMES.get(name, 'estimators')}"), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"looms.{_HOMES.get(name, 'estimators')}"), name)
+    globals()[name] = value  # so that it is looked up here once
+    return value
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted([*__all__, *_ROOMS])

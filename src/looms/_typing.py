@@ -10,3 +10,5 @@ import numpy.typing as npt
 Array: TypeAlias = npt.NDArray[np.float64]
 #: A dense float64 array or a SciPy CSR matrix or array, which has no common type.
 Matrix: TypeAlias = Any
+#: An array of anything, such as labels.
+AnyArray: TypeAlias = npt.NDArray[Any]

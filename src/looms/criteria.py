@@ -7,6 +7,8 @@ t = ±1 and outputs f the leave-one-out margin is t f, and t r = 1 − t f.
 
 Those in `DIFFERENTIABLE` have a gradient and guide the search; the error rates are
 steps, for choosing among what was found and for reporting.
+
+Sources are cited by the keys of docs/references.md.
 """
 
 from __future__ import annotations
@@ -140,10 +142,14 @@ class WMW(Criterion):
     ----------
     gamma : steepness of the step, per unit of difference of two outputs.
 
+    Raises
+    ------
+    ValueError
+        By `evaluate`, if a class is missing or has no weight.
+
     Notes
     -----
-    O(n₊ n₋) in time, in blocks of about 10⁶ pairs. ValueError if a class is missing
-    or has no weight. The standard error is that of a
+    O(n₊ n₋) in time, in blocks of about 10⁶ pairs. The standard error is that of a
     two-sample U statistic (DeLong, DeLong & Clarke-Pearson 1988).
     """
 

@@ -12,12 +12,13 @@ import os
 import sys
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
@@ -205,14 +206,32 @@ def _checked(content: Any, path: Path) -> SavedModel:
 
 
 def _check_sparse(model: BaseEstimator, path: Path) -> None:
-    """Refuse sparse samples whose indices would read beyond their arrays."""
-    estimators = [model, *(step for _, step in getattr(model, "steps", []))]
-    for value in (value for estimator in estimators for value in vars(estimator).values()):
+    """Refuse sparse samples, wherever they are, whose indices would read beyond their arrays."""
+    for value in _parts(model):
         if sparse.issparse(value):
             try:
                 value.check_format(full_check=True)
             except Exception as error:  # anything may be in a file that others may have written
                 raise _damaged(path, f"its content is damaged ({_brief(error)})") from error
+
+
+def _parts(whole: Any) -> Iterator[Any]:
+    """Everything that an object holds, at any depth, itself included; each once."""
+    waiting, seen = [whole], set()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        yield part
+        if isinstance(part, Mapping):
+            waiting += [*part.keys(), *part.values()]
+        elif isinstance(part, list | tuple | set | frozenset):
+            waiting += part
+        elif isinstance(part, np.ndarray) and part.dtype == object:
+            waiting += part.ravel().tolist()
+        if not isinstance(part, type):
+            waiting += getattr(part, "__dict__", {}).values()
 
 
 def _refused(untrusted: list[str]) -> list[str]:

@@ -1,4 +1,7 @@
-"""The threshold of a two-class machine, from its leave-one-out outputs."""
+"""The threshold of a two-class machine, from its leave-one-out outputs.
+
+Sources are cited by the keys of docs/references.md.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ def balanced_error_threshold(loo: LeaveOneOut) -> tuple[float, float]:
 
     Outputs above the threshold are positive. It lies midway between two neighbouring
     outputs (outside all of them by 1 if one class takes everything); of equally good
-    ones it is the one nearest to zero [method.md §6].
+    ones it is the one nearest to zero [G06].
 
     Parameters
     ----------

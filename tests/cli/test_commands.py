@@ -253,3 +253,11 @@ def test_warnings_of_the_estimator_are_notes(looms, data_folder):
     )
     assert result.exit_code == 0, result.stderr
     assert "Note: Search for hyper-parameters: stopped at max_iter" in result.stderr
+
+
+def test_one_candidate_is_marked_of_equal_ones(looms, pets):
+    """The same candidate twice: the first is the one that was chosen."""
+    result = looms("fit", pets, "-t", "kind", "-k", "linear", "-c", "press", "-c", "press")
+    assert result.exit_code == 0, result.stderr
+    rows = re.findall(r"^ *(→?) +linear +press", result.stdout, re.MULTILINE)
+    assert rows == ["→", ""]

@@ -109,3 +109,34 @@ def test_missing_package_names_the_extra(looms, pets, monkeypatch, module):
     result = looms("fit", pets, "-t", "kind")
     assert result.exit_code == 1
     assert f'needs {module}, which is not installed: pip install "looms[cli]"' in result.stderr
+
+
+def test_failures_of_the_algebra_are_not_bad_input(looms, pets, monkeypatch, one_line):
+    def fail(self, *arguments):
+        raise np.linalg.LinAlgError("no convergence")
+
+    monkeypatch.setattr(LSSVMClassifierCV, "fit", fail)
+    result = looms("fit", pets, "-t", "kind")
+    one_line(result, 1, "unexpected LinAlgError: no convergence")
+
+
+def test_predicting_too(looms, pets, monkeypatch, one_line, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert looms("fit", pets, "-t", "kind", "-k", "linear").exit_code == 0
+
+    def fail(self, *arguments):
+        raise np.linalg.LinAlgError("no convergence")
+
+    monkeypatch.setattr(LSSVMClassifierCV, "predict", fail)
+    one_line(looms("predict", "pets.looms.skops", pets), 1, "unexpected LinAlgError")
+
+
+def test_the_cause_of_bad_input_can_be_seen(looms, pets, monkeypatch, one_line):
+    def fail(self, *arguments):
+        raise ValueError("it is odd")
+
+    monkeypatch.setattr(LSSVMClassifierCV, "fit", fail)
+    one_line(looms("fit", pets, "-t", "kind"), 2, "Error: it is odd")
+    monkeypatch.setenv("LOOMS_TRACEBACK", "1")
+    error = looms("fit", pets, "-t", "kind").exception
+    assert isinstance(error.__cause__, ValueError)

@@ -366,7 +366,9 @@ class TestCurvature:
             return Point(theta, 0.5 * theta @ A @ theta, 1e-3, A @ theta)
 
         at = bowl(np.array([9.9, 0.0, 1.0]))  # nearer to the bound than the step
-        H = difference_inverse_hessian(bowl, at, box(3), 0.1)
+        H, evaluated = difference_inverse_hessian(bowl, at, box(3), 0.1)
+        assert len(evaluated) == 3
+        assert all((np.abs(point.theta) <= 10.0).all() for point in evaluated)
         assert_allclose(H, np.linalg.inv(A), rtol=1e-9)
 
     def test_flat_and_concave_directions_are_not_followed_far(self):
@@ -374,7 +376,7 @@ class TestCurvature:
             value = theta[0] ** 2 - theta[1] ** 2
             return Point(theta, value, 1.0, 2.0 * theta * [1.0, -1.0, 0.0])
 
-        H = difference_inverse_hessian(saddle, saddle(np.zeros(3)), box(3), 0.1)
+        H, _ = difference_inverse_hessian(saddle, saddle(np.zeros(3)), box(3), 0.1)
         # Two powers of two along these change the value by 0.1 standard errors.
         assert_allclose(np.diag(H), [0.5, 20.0, 20.0])
 
@@ -384,4 +386,44 @@ class TestCurvature:
                 return Point(theta, np.inf, np.inf)
             return Point(theta, theta @ theta, 1.0, 2.0 * theta)
 
-        assert difference_inverse_hessian(walled, walled(np.zeros(2)), box(2), 0.1) is None
+        H, evaluated = difference_inverse_hessian(walled, walled(np.zeros(2)), box(2), 0.1)
+        assert H is None
+        assert len(evaluated) == 1
+
+    def test_no_curvature_in_a_box_narrower_than_the_differences(self):
+        def bowl(theta, *, gradient=True):
+            return Point(theta, theta @ theta, 1.0, 2.0 * theta)
+
+        narrow = np.array([[-9.0, 9.0], [-0.1, 0.1]])
+        assert difference_inverse_hessian(bowl, bowl(np.zeros(2)), narrow, 0.1) == (None, [])
+
+    def test_without_tolerance_flat_directions_still_have_an_inverse(self):
+        def trough(theta, *, gradient=True):
+            return Point(theta, theta[0] ** 2, 1.0, 2.0 * theta * [1.0, 0.0])
+
+        H, _ = difference_inverse_hessian(trough, trough(np.zeros(2)), box(2), 0.0)
+        np.linalg.cholesky(H)
+
+    def test_no_curvature_where_all_directions_bend_down(self):
+        def hill(theta, *, gradient=True):
+            return Point(theta, -theta @ theta, 1.0, -2.0 * theta)
+
+        assert difference_inverse_hessian(hill, hill(np.zeros(2)), box(2), 0.1)[0] is None
+
+    @pytest.mark.parametrize("optimizer", ["lbfgs", "scg"])
+    @pytest.mark.parametrize("seed", range(40))
+    def test_minimum_on_the_box_is_found_with_a_known_hessian(self, optimizer, seed):
+        rng = np.random.default_rng(seed)
+        B, target = rng.normal(size=(6, 3)), rng.normal(size=6) * 3.0
+        limits = np.array([[-1.0, 1.0]] * 3)
+        expected = lsq_linear(B, target, (-1.0, 1.0), tol=1e-12)
+
+        def function(theta, *, gradient=True):
+            r = B @ theta - target
+            return Point(theta, 0.5 * r @ r, 1e-2, B.T @ r)
+
+        start = np.clip(rng.normal(size=3), -1.0, 1.0)
+        search = minimise(
+            function, start, limits, optimizer=optimizer, inverse_hessian=np.linalg.inv(B.T @ B)
+        )
+        assert search.best.value - expected.cost < 0.2 * 1e-2

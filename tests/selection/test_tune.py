@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from looms.kernels import RBF
-from looms.optimise import Outcome
+from looms.kernels import RBF, Linear
+from looms.optimise import Outcome, Point
 from looms.selection import Objective, tune
-from looms.selection._tune import _nested_subsets, stage_sizes
+from looms.selection._start import starting_points
+from looms.selection._tune import _nested_subsets, _searched, stage_sizes
 
 rng = np.random.default_rng(2)
 N = 240
@@ -172,3 +173,62 @@ class TestTuning:
         assert tuning.at_bounds[0].startswith("eta ended at its upper bound 1: every sample")
         tuning, _ = tune(Objective(x, wave, kernel=RBF(eta=0.5, eta_bounds=(0.5, 0.5))))
         assert not any("eta" in message for message in tuning.at_bounds)
+
+
+class TestSteppingOver:
+    """Points that cannot be evaluated, and boxes that leave little room, end no search."""
+
+    @staticmethod
+    def indefinite(A, B):
+        return np.exp(-0.5 * ((A[:, None] - B) ** 2).sum(axis=2)) - 0.02 * A @ B.T
+
+    def test_a_start_that_fails_on_all_samples_is_tried_with_more_ridge(self, small_stages):
+        objective = Objective(X, Y, kernel=self.indefinite)
+        tuning, fit = tune(objective)
+        assert fit is not None
+        assert np.isfinite(tuning.value)
+
+    def test_all_attempts_are_in_the_record(self):
+        class Walled(Objective):
+            def evaluate(self, theta, *, gradient=True):
+                if theta[-1] < self.theta0[-1]:
+                    return Point(theta, np.inf, np.inf)
+                return super().evaluate(theta, gradient=gradient)
+
+        objective = Walled(X, Y)
+        low = objective.theta0 - [0.0, 5.0]
+        search = _searched(objective, low)
+        assert [np.isfinite(point.value) for point in search.history[:4]] == [False] * 3 + [True]
+        assert search.n_failures >= 3
+        assert search.outcome is not Outcome.NEVER_EVALUATED
+
+    def test_kernels_that_are_not_finite_are_left_to_the_others(self):
+        def broken(A, B):
+            K = A @ B.T
+            return np.where(K > 1.0, np.nan, K)
+
+        assert starting_points(Objective(X, Y, kernel=broken), 1)[0].shape == (1,)
+
+    def test_kernel_is_evaluated_in_the_box_only(self, small_stages):
+        seen = []
+
+        class Watched(RBF):
+            def values(self, pairs):
+                seen.append(self.eta)
+                return super().values(pairs)
+
+        tune(Objective(X, Y, kernel=Watched(1.0, (1.0, 1.1))))
+        assert min(seen) >= 1.0 - 1e-12
+        assert max(seen) <= 1.1 + 1e-12
+
+    @pytest.mark.parametrize("criterion", ["hinge", "press"])
+    def test_without_tolerance(self, small_stages, criterion):
+        y = np.where(Y - np.median(Y) > 0, 1.0, -1.0)
+        objective = Objective(X, y, kernel=Linear() + 0.5 * RBF(), criterion=criterion)
+        tuning, _ = tune(objective, tolerance=0.0, max_iter=20)
+        assert np.isfinite(tuning.value)
+
+    def test_evaluations_for_the_curvature_are_counted(self, small_stages):
+        tuning, _ = tune(Objective(X, Y))
+        assert tuning.n_measured == 2
+        assert tuning.n_evaluations == 2 + sum(s.n_evaluations for _, s in tuning.stages)

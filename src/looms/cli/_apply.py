@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
+from looms._typing import AnyArray
 from looms.cli._errors import InputError
 from looms.cli._figures import classification_figures, confusion, regression_figures
 from looms.cli._options import FileFormat
@@ -17,13 +18,19 @@ from looms.cli._task import numbers, text
 from looms.datasets import Format, Table, read_table
 from looms.model_files import SavedModel, load_model
 
-Array = np.ndarray[Any, Any]
-
-
 #: What looms fit says about a model.
 METADATA = {
-    *("task", "target", "columns", "n_rows", "n_features", "asked", "seconds", "date", "file"),
-    *("looms_version", "sklearn_version"),
+    "task",
+    "target",
+    "columns",
+    "n_rows",
+    "n_features",
+    "asked",
+    "seconds",
+    "date",
+    "file",
+    "looms_version",
+    "sklearn_version",
 }
 
 
@@ -69,7 +76,7 @@ def rows_for(
     return table
 
 
-def outputs(saved: SavedModel, X: Any) -> tuple[Array, Array]:
+def outputs(saved: SavedModel, X: Any) -> tuple[AnyArray, AnyArray]:
     """Predictions and decision values of some rows; the same twice for a regression."""
     try:
         with warnings_as_notes():
@@ -78,6 +85,8 @@ def outputs(saved: SavedModel, X: Any) -> tuple[Array, Array]:
             if saved.metadata["task"] == "regression":
                 return predicted, predicted
             return predicted, saved.model[-1].decision_function(matrix)
+    except np.linalg.LinAlgError:  # a ValueError too, and not the fault of the rows
+        raise
     except (ValueError, TypeError) as error:
         raise InputError(f"the model cannot take these rows: {error}") from error
 

@@ -22,7 +22,8 @@ class InputError(ValueError):
 def reported() -> Iterator[None]:
     """End the program with one line instead of a traceback.
 
-    With the environment variable LOOMS_TRACEBACK the traceback of an unexpected error comes too.
+    With the environment variable LOOMS_TRACEBACK the traceback comes too: of an unexpected error,
+    and of an error that another one was the cause of.
     """
     try:
         yield
@@ -39,6 +40,8 @@ def reported() -> Iterator[None]:
         from looms.datasets import TableError
         from looms.model_files import ModelFileError
 
+        if error.__cause__ is not None and os.environ.get("LOOMS_TRACEBACK"):
+            raise
         if isinstance(error, InputError | TableError | ModelFileError | StoreError):
             _say(f"Error: {error}")
             raise typer.Exit(BAD_INPUT) from None

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
+from looms._typing import AnyArray
 from looms.leave_one_out import LeaveOneOut
-
-Array = np.ndarray[Any, Any]
 
 
 def loo_figures(loo: LeaveOneOut, task: str, threshold: float) -> dict[str, float]:
@@ -24,7 +23,7 @@ def loo_figures(loo: LeaveOneOut, task: str, threshold: float) -> dict[str, floa
 
 
 def classification_figures(
-    y: Array, predicted: Array, decision: Array, classes: Array
+    y: AnyArray, predicted: AnyArray, decision: AnyArray, classes: AnyArray
 ) -> dict[str, float]:
     """Error rate, balanced error rate and area under the ROC curve.
 
@@ -54,7 +53,7 @@ def classification_figures(
     }
 
 
-def regression_figures(y: Array, predicted: Array) -> dict[str, float]:
+def regression_figures(y: AnyArray, predicted: AnyArray) -> dict[str, float]:
     """Root mean square error, mean absolute error, and the share of the variance explained."""
     residuals = y - predicted
     total = np.sum((y - y.mean()) ** 2)
@@ -65,7 +64,9 @@ def regression_figures(y: Array, predicted: Array) -> dict[str, float]:
     }
 
 
-def confusion(y: Array, predicted: Array, labels: list[Any]) -> tuple[list[Any], list[list[int]]]:
+def confusion(
+    y: AnyArray, predicted: AnyArray, labels: list[Any]
+) -> tuple[list[Any], list[list[int]]]:
     """Labels, and how often each (row) was predicted as each (column)."""
     index = {label: k for k, label in enumerate(labels)}
     counts = np.zeros((len(labels), len(labels)), dtype=int)
@@ -73,7 +74,7 @@ def confusion(y: Array, predicted: Array, labels: list[Any]) -> tuple[list[Any],
     return labels, counts.tolist()
 
 
-def _auc(positive: Array, decision: Array) -> float:
+def _auc(positive: AnyArray, decision: AnyArray) -> float:
     if positive.all() or not positive.any():
         return float("nan")
     return float(roc_auc_score(positive, decision))

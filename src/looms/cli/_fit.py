@@ -54,7 +54,7 @@ def fit(
     with reported():
         from looms.cli._apply import check_can_write, check_target, read, without
         from looms.cli._training import Request
-        from looms.datasets._table import table_name
+        from looms.datasets import table_name
 
         request = Request(
             kernels=tuple(kernel or ["rbf"]),

@@ -60,10 +60,12 @@ def show_candidates(machine: Any, metadata: Mapping[str, Any]) -> None:
         table.add_column(name, justify="right")
     table.add_column("stopped")
     names = product(asked["kernels"], asked["criteria"])
-    for (kernel, criterion), candidate in zip(names, machine.candidates_, strict=True):
-        chosen = candidate.mu == machine.mu_ and repr(candidate.kernel) == repr(machine.kernel_)
+    candidates = machine.candidates_
+    # Of equally good candidates the first was chosen.
+    chosen = min(range(len(candidates)), key=lambda k: candidates[k].score)
+    for k, ((kernel, criterion), candidate) in enumerate(zip(names, candidates, strict=True)):
         table.add_row(
-            "→" if chosen else "",
+            "→" if k == chosen else "",
             kernel,
             criterion,
             f"{candidate.value:.4g} ± {candidate.standard_error:.2g}",

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from looms._optional import require
+from looms._typing import AnyArray
 from looms.cli._errors import InputError
 from looms.cli._options import Task
 from looms.tables import as_text
-
-Array = np.ndarray[Any, Any]
 
 #: Whole numbers with no more different values than this are taken for classes.
 MOST_CLASSES = 20
@@ -52,19 +51,19 @@ def is_number(y: Any) -> bool:
     return bool(types.is_numeric_dtype(y) and not types.is_bool_dtype(y))
 
 
-def labels(y: Any) -> Array:
+def labels(y: Any) -> AnyArray:
     """Classes: integers if all are whole numbers, else text."""
     if is_number(y) and _whole(y):
         return np.asarray(y, dtype=np.int64)
     return text(y)
 
 
-def text(values: Any) -> Array:
+def text(values: Any) -> AnyArray:
     """Labels as text, in which labels of files and of models can be compared."""
     return as_text(require("pandas", "Reading tables").Series(values))
 
 
-def numbers(y: Any) -> Array:
+def numbers(y: Any) -> AnyArray:
     """Targets of a regression."""
     if not is_number(y):
         raise InputError(

@@ -25,8 +25,6 @@ from looms.datasets import Table
 from looms.kernels import KERNEL_NAMES
 from looms.tables import table_preprocessor
 
-Array = np.ndarray[Any, Any]
-
 
 @dataclass(frozen=True)
 class Request:
@@ -107,7 +105,9 @@ def train(table: Table, target: str | None, task: Task, request: Request) -> Fit
         X = preprocessor.fit_transform(table.X)
         with warnings_as_notes(), progress_of(machine, request.names()):
             machine.fit(X, y)
-    except ValueError as error:
+    except np.linalg.LinAlgError:  # a ValueError too, and not the fault of the table
+        raise
+    except ValueError as error:  # what scikit-learn and the estimators refuse
         raise InputError(str(error)) from error
     model = Pipeline([("table", preprocessor), ("machine", machine)])
     dense = not sparse.issparse(table.X)
@@ -126,7 +126,7 @@ def train(table: Table, target: str | None, task: Task, request: Request) -> Fit
     return Fitted(model, metadata)
 
 
-def targets(table: Table, task: Task, request: Request) -> Array:
+def targets(table: Table, task: Task, request: Request) -> Any:
     """The target as the estimators take it, or a refusal of what they could not learn."""
     request.check_task(task)
     y = labels(table.y) if task is Task.CLASSIFICATION else numbers(table.y)

@@ -19,8 +19,7 @@ from looms.estimators._machine import (
 )
 from looms.kernels import Kernel
 from looms.optimise import OPTIMIZERS
-from looms.selection import Candidate, Choice, Tuning, choose
-from looms.selection._candidates import Judge
+from looms.selection import Candidate, Choice, Judge, Tuning, choose
 
 _ROUNDING = 1e-10  # of targets; a criterion below its square has nothing left to fall
 

@@ -79,7 +79,7 @@ class Solution:
         return self.fit.loo
 
     def contract(self, slope: Array, scratch: Array | None = None) -> tuple[Array, float]:
-        """Derivative of a criterion with respect to the kernel matrix and μ [method.md §4].
+        """Derivative of a criterion with respect to the kernel matrix and μ [docs/references.md, Gradient].
 
         With g = ∂J/∂r, u = P (g / p), h = g ∘ r / p, summed over targets:
         G = P diag(h) P − ½ (u αᵀ + α uᵀ) and dJ = Σ_ij G_ij dM_ij.

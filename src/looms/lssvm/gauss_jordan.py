@@ -1,9 +1,11 @@
 """Leave-one-out by elimination with cached partial states: the reference algorithm.
 
 It asks nothing of the linear system but pivots that are not zero, and takes no formula on trust:
-each left-out system is really solved. The closed form gives the same outputs in
-O(n^3) operations and O(n^2) memory, against n^4/6 and n^3/3 here.
+each left-out system is really solved. The closed form gives the same outputs in O(n³)
+operations and O(n²) memory, against n⁴/6 and n³/3 here.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -25,64 +27,51 @@ def gauss_jordan_loo(
     sample_weight: npt.ArrayLike | None = None,
     fit_intercept: bool = True,
 ) -> LeaveOneOut:
-    r"""Leave-one-out outputs of a weighted LS-SVM, by elimination resumed from cached states.
+    """Leave-one-out outputs of a weighted LS-SVM, by elimination resumed from cached states.
 
-    .. math:: f^{(-i)}(x_i) = \sum_{j \neq i} \alpha_j^{(-i)} K_{ij} + b^{(-i)}, \quad
-              \begin{bmatrix} K + \lambda & 1 \\ 1^\top & 0 \end{bmatrix}_{(-i)}
-              \begin{bmatrix} \alpha^{(-i)} \\ b^{(-i)} \end{bmatrix} =
-              \begin{bmatrix} y \\ 0 \end{bmatrix}_{(-i)}, \quad
-              \lambda = n \mu \, \mathrm{diag}(1 / \zeta)
+    f⁽⁻ⁱ⁾(x_i) = Σ_{j ≠ i} α_j⁽⁻ⁱ⁾ K_ij + b⁽⁻ⁱ⁾, where α⁽⁻ⁱ⁾ and b⁽⁻ⁱ⁾ solve the system
+    [[K + diag(λ), 1], [1ᵀ, 0]] [α; b] = [y; 0] with row and column i struck out and
+    λ_i = n mu / ζ_i.
 
-    The bordered matrix beside its right-hand sides, :math:`A^0`, is eliminated
-    once, giving :math:`A^1, A^2, \dots`; the system without sample :math:`i`
-    resumes from :math:`A^{i-1}` with row and column :math:`i` struck out.
-
-    Source: Saadi, Cawley & Talbot (2002), Section 3; its :math:`\ell` is ``n``,
-    its :math:`\gamma` is ``1 / mu``, its :math:`\Omega` is :math:`K + \lambda`.
-    The weights :math:`\zeta` (``sample_weight``) are those of Cawley (2006).
+    The system beside its right-hand sides, A⁰, is eliminated once, giving A¹, A², …; the
+    system without sample i resumes from Aⁱ⁻¹ with row and column i struck out [S04 section 3],
+    whose Ω is K + diag(λ).
 
     Parameters
     ----------
-    K : array-like of shape (n_samples, n_samples)
-        Kernel matrix, symmetric. Not checked to be positive semidefinite.
-    y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        Targets; labels are coded as -1 and +1. One elimination serves all columns.
-    mu : float
-        Regularisation, positive; not its logarithm.
-    sample_weight : array-like of shape (n_samples,), optional
-        Positive weights in the training loss, ones by default; not rescaled.
-    fit_intercept : bool, default=True
-        Without it the border is dropped, :math:`b = 0`: kernel ridge regression.
+    K : (n, n) symmetric kernel matrix. Not checked to be positive semi-definite.
+    y : (n,) or (n, t) targets, labels as ±1. One elimination serves all columns.
+    mu : regularisation, positive; not its logarithm.
+    sample_weight : (n,) ζ, positive, not rescaled; ones unless given.
+    fit_intercept : False for kernel ridge regression: the border is dropped, b = 0.
 
     Returns
     -------
-    LeaveOneOut
-        Exact, in units of `y`, with `sample_weight` as its weights. ``lambda_i``
-        keeps its full-sample value :math:`n \mu / \zeta_i`, ``n`` not ``n - 1``,
-        while a sample is left out.
+    loo : exact, in units of ``y``. λ_i keeps its full-sample value, n not n − 1, while a
+        sample is left out.
 
     Raises
     ------
     ValueError
-        If the arguments are not finite, not positive or not of matching shapes,
-        `K` is not symmetric, or there are fewer than two samples.
+        For shapes that do not agree, an asymmetric kernel matrix, weights or μ that are
+        not positive, values that are not finite, fewer than two samples.
     numpy.linalg.LinAlgError
         If a pivot is zero.
 
     Notes
     -----
-    About n^4/6 + 5n^3/3 operations for one target (`cached_flops` is exact).
-    A step of the elimination leaves alone the rows above and the columns to the
-    left, so only the trailing block of each state is kept: n^3/3 numbers in
-    total, 21 MB at n = 200 and 2.7 GB at n = 1000.
+    About n⁴/6 + 5n³/3 operations for one target (`cached_flops` is exact). A step of the
+    elimination leaves alone the rows above and the columns to the left, so only the
+    trailing block of each state is kept: n³/3 numbers in total, 21 MB at n = 200 and
+    2.7 GB at n = 1000.
 
-    There is no pivoting. For a positive semidefinite `K` and ``mu > 0`` none is
-    needed: every pivot before the border is at least ``min(lambda)``. Otherwise
-    a pivot that is small but not zero loses digits silently.
+    There is no pivoting. For a positive semi-definite ``K`` and μ > 0 none is needed:
+    every pivot before the border is at least min λ. Otherwise a pivot that is small but
+    not zero loses digits silently.
 
     Examples
     --------
-    A zero kernel and ``lambda = 1`` predict each target by the mean of the others.
+    A zero kernel and λ = 1 predict each target by the mean of the others.
 
     >>> import numpy as np
     >>> gauss_jordan_loo(np.zeros((3, 3)), [1.0, 2.0, 6.0], mu=1 / 3).outputs
@@ -113,25 +102,20 @@ def gauss_jordan_loo(
 
 
 def partial_states(A: Array) -> Iterator[Array]:
-    r"""Partial states :math:`A^0, A^1, \dots` of an elimination, each as its trailing block.
+    """Partial states A⁰, A¹, … of an elimination, each as its trailing block.
 
-    .. math:: A^{k}_{rc} = A^{k-1}_{rc} - A^{k-1}_{rk} A^{k-1}_{kc} / A^{k-1}_{kk},
-              \qquad r, c > k
-
-    Source: Saadi, Cawley & Talbot (2002), Section 3, where the states are
-    printed in full: those entries of :math:`A^k` that are not in its trailing
-    block are zero or stand in the first row of an earlier state.
+    Aᵏ_rc = Aᵏ⁻¹_rc − Aᵏ⁻¹_rk Aᵏ⁻¹_kc / Aᵏ⁻¹_kk for r, c > k [S04 section 3], where the states
+    are printed in full: those entries of Aᵏ that are not in its trailing block are zero or
+    stand in the first row of an earlier state.
 
     Parameters
     ----------
-    A : ndarray of shape (m, m + n_targets)
-        A square system beside its right-hand sides. Not modified.
+    A : (m, m + t) square system beside its right-hand sides. Not modified.
 
     Yields
     ------
-    state : ndarray of shape (m - k, m - k + n_targets)
-        That of :math:`A^k` for ``k = 0, ..., m - 1``, computed only when asked for. Its
-        first row is row ``k + 1`` of the triangular form, from the diagonal on.
+    state : (m − k, m − k + t), that of Aᵏ for k = 0, …, m − 1, computed only when asked
+        for. Its first row is row k + 1 of the triangular form, from the diagonal on.
 
     Raises
     ------
@@ -159,21 +143,17 @@ def partial_states(A: Array) -> Iterator[Array]:
 
 
 def triangular_form(A: Array) -> Array:
-    r"""Upper triangular form of a linear system, to be solved by back-substitution.
+    """Upper triangular form of a linear system, to be solved by back-substitution.
 
-    .. math:: U_{kc} = A^{k-1}_{kc}, \qquad c \geq k
-
-    Source: Saadi, Cawley & Talbot (2002), Section 3: the last partial state.
+    U_kc = Aᵏ⁻¹_kc for c ≥ k: the last partial state [S04 section 3].
 
     Parameters
     ----------
-    A : ndarray of shape (m, m + n_targets)
-        A square system beside its right-hand sides. Not modified.
+    A : (m, m + t) square system beside its right-hand sides. Not modified.
 
     Returns
     -------
-    ndarray of shape (m, m + n_targets)
-        The equivalent system, zero below the diagonal and nowhere on it.
+    U : (m, m + t) equivalent system, zero below the diagonal and nowhere on it.
 
     Raises
     ------
@@ -191,30 +171,23 @@ def triangular_form(A: Array) -> Array:
 
 
 def cached_flops(n: int, *, fit_intercept: bool = True) -> int:
-    r"""Floating-point operations of `gauss_jordan_loo` for one target.
+    """Floating-point operations of `gauss_jordan_loo` for one target.
 
-    .. math:: E(N) - E(N - n + 1) + \sum_{i=1}^{n} E(N - i) + n (M^2 + 2 M - 1), \quad
-              E(m) = \sum_{k=1}^{m} (k - 1)(2 k + 1)
-
-    with :math:`N = n + 1` unknowns (``n`` without intercept), :math:`M = N - 1`
-    of them left; :math:`E(m)` is the elimination of ``m`` rows below the
-    pivots. The terms are the cached elimination, the resumed ones, and for each
-    sample the back-substitution and the output.
-
-    Source: counted on the code; Saadi, Cawley & Talbot (2002) give no formula.
+    E(N) − E(N − n + 1) + Σ_{i=1..n} E(N − i) + n (M² + 2M − 1) with N = n + 1 unknowns
+    (n without intercept), M = N − 1 of them left, and E(m) = Σ_{k=1..m} (k − 1)(2k + 1),
+    the elimination of m rows below the pivots. The terms are the cached elimination, the
+    resumed ones, and for each sample the back-substitution and the output. Counted on the
+    code; [S04] gives no formula.
 
     Parameters
     ----------
-    n : int
-        Number of samples, two or more; not checked.
-    fit_intercept : bool, default=True
-        Whether the system is bordered.
+    n : number of samples, two or more; not checked.
+    fit_intercept : whether the system is bordered.
 
     Returns
     -------
-    int
-        Multiplications, additions, subtractions and divisions, each as one.
-        Neither `K` nor ``lambda`` is counted. Asymptotically n^4/6.
+    flops : multiplications, additions, subtractions and divisions, each as one. Neither
+        ``K`` nor λ is counted. Asymptotically n⁴/6.
 
     Examples
     --------
@@ -229,36 +202,29 @@ def cached_flops(n: int, *, fit_intercept: bool = True) -> int:
 
 
 def plain_flops(n: int, *, eliminate_above: bool = True, fit_intercept: bool = True) -> int:
-    r"""Floating-point operations of leave-one-out by ``n`` separate eliminations.
+    """Floating-point operations of leave-one-out by n separate eliminations, for one target.
 
-    .. math:: n (M^3 + M^2 - M + 2 M - 1)
-
-    with :math:`M = n` unknowns left (``n - 1`` without intercept): Gauss–Jordan
-    elimination above and below each pivot, then the output. Eliminating below
-    only, then substituting back, takes :math:`E(M) + M^2` (`cached_flops`) in
-    place of the first three terms, asymptotically two thirds of them.
-
-    Source: counted on the code; Saadi, Cawley & Talbot (2002) give no formula.
+    n (M³ + M² − M + 2M − 1) with M = n unknowns left (n − 1 without intercept):
+    Gauss–Jordan elimination above and below each pivot, then the output. Eliminating below
+    only, then substituting back, takes E(M) + M² (`cached_flops`) in place of the first
+    three terms, asymptotically two thirds of them. Counted on the code; [S04] gives no
+    formula.
 
     Parameters
     ----------
-    n : int
-        Number of samples, two or more; not checked.
-    eliminate_above : bool, default=True
-        Whether the entries above a pivot are eliminated as well.
-    fit_intercept : bool, default=True
-        Whether the system is bordered.
+    n : number of samples, two or more; not checked.
+    eliminate_above : whether the entries above a pivot are eliminated as well.
+    fit_intercept : whether the system is bordered.
 
     Returns
     -------
-    int
-        Operations for one target, counted as in `cached_flops`.
+    flops : counted as in `cached_flops`.
 
     Notes
     -----
-    Over `cached_flops` this tends to 6, as in the paper, and to 4 without
-    `eliminate_above`. The paper prints 5.83 at ``n = 400``, the ratio here being
-    5.82, and 2.28 at ``n = 20``, where it is 3.68.
+    Over `cached_flops` this tends to 6, as in [S04], and to 4 without
+    ``eliminate_above``. [S04] prints 5.83 at n = 400, the ratio here being 5.82, and 2.28
+    at n = 20, where it is 3.68.
 
     Examples
     --------

@@ -22,6 +22,14 @@ def refit_loo(
     Arguments as for `looms.lssvm.solve`; ``K`` is read as a whole. λ_i = n mu / ζ_i
     keeps the full n. O(n⁴): for checking, not for use.
 
+    Raises
+    ------
+    ValueError
+        For shapes that do not agree, an asymmetric kernel matrix, weights or μ that are
+        not positive, values that are not finite, fewer than two samples.
+    numpy.linalg.LinAlgError
+        If a system without one sample is singular.
+
     Examples
     --------
     >>> import numpy as np

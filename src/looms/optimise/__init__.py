@@ -40,6 +40,9 @@ __all__ = [
 ]
 
 
+_NO_LIMIT = 10**9  # of SciPy's own counts: the recorder counts
+
+
 def minimise(
     evaluate: Evaluate,
     theta0: Array,
@@ -85,10 +88,14 @@ def minimise(
     """
     if optimizer not in OPTIMIZERS:
         raise ValueError(f"Unknown optimizer {optimizer!r}; known are {', '.join(OPTIMIZERS)}.")
-    recorder = Recorder(evaluate, bounds, tolerance, max_iter, callback, inverse_hessian)
+    recorder = Recorder(evaluate, bounds, tolerance, max_iter, callback)
     try:
         start = recorder.start(np.clip(theta0, *bounds.T), gradient=optimizer != "nelder-mead")
         function = Coordinates(recorder, start, bounds, inverse_hessian)
+        if function.follows_curvature:  # it is of another function: at least one step tests it
+            recorder.inverse_hessian = inverse_hessian
+        else:
+            recorder.stop_if_flat(start)
         outcome = OPTIMIZERS[optimizer](function, recorder)
     except SearchStopped as stop:
         outcome = stop.outcome
@@ -121,7 +128,7 @@ def _run_lbfgs(function: Coordinates, recorder: Recorder) -> Outcome:
         recorder.iteration_done,
         "L-BFGS-B",
         jac=True,
-        options={"ftol": 0.0, "gtol": 1e-8},
+        options={"ftol": 0.0, "gtol": 1e-8, "maxiter": _NO_LIMIT, "maxfun": _NO_LIMIT},
     )
     return Outcome.CONVERGED if result.status == 0 else Outcome.NO_PROGRESS
 
@@ -133,6 +140,7 @@ def _run_nelder_mead(function: Coordinates, recorder: Recorder) -> Outcome:
         "fatol": recorder.tolerance,  # in standard errors, as the function is
         "xatol": 0.25,  # a simplex this small and flat to within noise is done
         "maxfev": np.inf,
+        "maxiter": np.inf,
     }
 
     # A simplex moves many times without a new best point: gains say nothing here.

@@ -11,23 +11,25 @@ from dataclasses import replace
 import numpy as np
 
 from looms._typing import Array
-from looms.optimise._search import Evaluate, Point, free_gradient
+from looms.optimise._search import Evaluate, Point
 
-# Longest step that a curvature measured at the start is trusted for, log₂ units.
+# Longest first step that a curvature measured before is trusted for, log₂ units.
 _TRUSTED = 1.0
 
 
 class Coordinates:
     """θ = θ_start + L z, and the function in units of its standard error at the start.
 
-    L Lᵀ is the inverse Hessian where one is given, so that a gradient step in z is a
-    quasi-Newton step in θ; else L is the identity.
+    With an inverse Hessian L Lᵀ is this, shortened to a first step that it is trusted
+    for, so that going downhill in z is going by a quasi-Newton step in θ. Where that
+    step comes near the box only the diagonal of the Hessian scales the axes: freezing a
+    variable at its bound would not free the others from it. Without one L is the identity.
 
     Attributes
     ----------
     start : the start, z = 0.
-    low, high : (p,) box in z. With an inverse Hessian it is infinite, θ is moved into
-        its own box, and components of the gradient that push out of that are dropped.
+    low, high : (p,) box in z.
+    follows_curvature : whether L is of the whole inverse Hessian.
     """
 
     def __init__(
@@ -37,37 +39,45 @@ class Coordinates:
         self._origin = start.theta
         self._bounds = bounds
         self._unit = start.standard_error if start.standard_error > 0 else 1.0
-        self._axes: Array | None = None
         self.low, self.high = bounds.T - start.theta
-        if inverse_hessian is not None:
-            self._axes = _trusted_axes(inverse_hessian * self._unit, start, bounds, self._unit)
-            self.low, self.high = np.full((2, len(start.theta)), [[-np.inf], [np.inf]])
+        self._axes: Array = np.eye(len(start.theta))
+        self.follows_curvature = False
+        if inverse_hessian is not None and start.gradient is not None:
+            self._take_axes(inverse_hessian, start.gradient)
         self.start = self._transformed(np.zeros(len(start.theta)), start)
 
     def __call__(self, theta: Array, *, gradient: bool = True) -> Point:
         """The function at z = ``theta``, which is what optimisers call it."""
-        z = theta
-        step = z if self._axes is None else self._axes @ z
-        inside = np.clip(self._origin + step, *self._bounds.T)
-        return self._transformed(np.array(z), self._evaluate(inside, gradient=gradient))
+        z = np.array(theta)
+        reached = self._origin + self._axes @ z
+        inside = np.clip(reached, *self._bounds.T)
+        point = self._evaluate(inside, gradient=gradient)
+        if self.follows_curvature and point.gradient is not None:
+            # Beyond the box, which has no walls in z, the function no longer changes.
+            point = replace(point, gradient=np.where(reached == inside, point.gradient, 0.0))
+        return self._transformed(z, point)
+
+    def _take_axes(self, inverse_hessian: Array, gradient: Array) -> None:
+        step = inverse_hessian @ gradient
+        twice = self._origin - 2.0 * step
+        low, high = self._bounds.T
+        outside = (self._origin <= low) | (self._origin >= high) | (twice < low) | (twice > high)
+        if outside.any():
+            scales = np.sqrt(self._unit / np.diag(np.linalg.inv(inverse_hessian)))
+            self._axes = np.diag(scales)
+            self.low, self.high = self.low / scales, self.high / scales
+            return
+        shortened = min(1.0, _TRUSTED / max(float(np.linalg.norm(step)), 1e-300))
+        self._axes = np.asarray(np.linalg.cholesky(inverse_hessian * (self._unit * shortened)))
+        self.low, self.high = np.full((2, len(step)), [[-np.inf], [np.inf]])
+        self.follows_curvature = True
 
     def _transformed(self, z: Array, point: Point) -> Point:
         gradient = point.gradient
-        if gradient is not None and self._axes is not None:
-            gradient = self._axes.T @ free_gradient(point.theta, gradient, *self._bounds.T)
         return replace(
             point,
             theta=z,
             value=point.value / self._unit,
             standard_error=point.standard_error / self._unit,
-            gradient=None if gradient is None else gradient / self._unit,
+            gradient=None if gradient is None else self._axes.T @ gradient / self._unit,
         )
-
-
-def _trusted_axes(inverse_hessian: Array, start: Point, bounds: Array, unit: float) -> Array:
-    """Axes L with L Lᵀ the inverse Hessian, shortened if the first step would go too far."""
-    if start.gradient is not None:
-        gradient = free_gradient(start.theta, start.gradient, *bounds.T) / unit
-        length = float(np.linalg.norm(inverse_hessian @ gradient))
-        inverse_hessian = inverse_hessian * min(1.0, _TRUSTED / max(length, 1e-300))
-    return np.asarray(np.linalg.cholesky(inverse_hessian))

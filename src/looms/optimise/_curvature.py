@@ -13,36 +13,48 @@ from looms.optimise._search import Evaluate, Point
 _STEP = 0.25  # of the differences, log₂ units: far above rounding, well below the optimum's width
 # A move this far, log₂ units, is taken to change the value by more than what is noise.
 _FLAT = 2.0
+_LARGEST_CONDITION = 1e8
 
 
 def difference_inverse_hessian(
     evaluate: Evaluate, point: Point, bounds: Array, tolerance: float
-) -> Array | None:
+) -> tuple[Array | None, list[Point]]:
     """Inverse Hessian at a point by differences of gradients, one evaluation a parameter.
 
     Directions that are flat, or bend down, within ``tolerance`` standard errors are
-    taken as just not flat, so that no quasi-Newton step follows them far. None where a
-    gradient cannot be evaluated.
+    taken as just not flat, so that no quasi-Newton step follows them far.
+
+    Returns
+    -------
+    inverse_hessian : (p, p) positive definite; None where the box leaves no room for a
+        difference, a gradient cannot be evaluated, or no direction bends up.
+    evaluated : the points that it took.
     """
-    if point.gradient is None:
-        return None
     p = len(point.theta)
+    room = bounds - point.theta[:, None]
+    steps = np.where(room[:, 1] >= _STEP, _STEP, -_STEP)
+    if point.gradient is None or (np.maximum(room[:, 1], -room[:, 0]) < _STEP).any():
+        return None, []
+    evaluated: list[Point] = []
     H = np.empty((p, p))
     for k in range(p):
-        towards = 1.0 if point.theta[k] + _STEP <= bounds[k, 1] else -1.0
-        ahead = evaluate(point.theta + towards * _STEP * np.eye(p)[k])
+        ahead = evaluate(point.theta + steps[k] * np.eye(p)[k])
+        evaluated.append(ahead)
         if ahead.gradient is None:
-            return None
-        H[k] = (ahead.gradient - point.gradient) / (towards * _STEP)
+            return None, evaluated
+        H[k] = (ahead.gradient - point.gradient) / steps[k]
     curvatures, axes = np.linalg.eigh(0.5 * (H + H.T))
+    if not curvatures.max() > 0:
+        return None, evaluated
     flat = 2.0 * tolerance * point.standard_error / _FLAT**2
-    return np.asarray((axes / np.maximum(curvatures, max(flat, 1e-300))) @ axes.T)
+    least = max(flat, curvatures.max() / _LARGEST_CONDITION)
+    return np.asarray((axes / np.maximum(curvatures, least)) @ axes.T), evaluated
 
 
 def secant_inverse_hessian(points: Sequence[Point]) -> Array | None:
     """Inverse Hessian by the BFGS formula from a sequence of points with gradients.
 
-    None if no two neighbours show positive curvature.
+    None if no two neighbours show positive curvature, or rounding leaves it indefinite.
     """
     pairs = []
     for before, after in pairwise(points):
@@ -57,4 +69,5 @@ def secant_inverse_hessian(points: Sequence[Point]) -> Array | None:
     for s, y in pairs:
         V = np.eye(len(s)) - np.outer(y, s) / (s @ y)
         H = V.T @ H @ V + np.outer(s, s) / (s @ y)
-    return H
+    smallest, largest = np.linalg.eigvalsh(H)[[0, -1]]
+    return H if smallest > largest / _LARGEST_CONDITION else None

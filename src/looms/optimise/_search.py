@@ -115,13 +115,17 @@ class Recorder:
     Parameters
     ----------
     evaluate : the function.
+    bounds : (p, 2) of the box.
     tolerance : fraction of the standard error of the value that is not worth an
         iteration. The search ends after one that gained less, and at a point whose
         gradient promises less: for a quasi-Newton step, if ``inverse_hessian`` is known,
         and for a small move in every hyper-parameter.
     max_iter : iterations allowed.
     callback : see `Callback`.
-    inverse_hessian : (p, p), from an earlier search, or None.
+
+    Attributes
+    ----------
+    inverse_hessian : (p, p) that the search steps by, or None; set once it begins.
     """
 
     def __init__(
@@ -131,14 +135,13 @@ class Recorder:
         tolerance: float,
         max_iter: int,
         callback: Callback | None,
-        inverse_hessian: Array | None,
     ) -> None:
         self._evaluate = evaluate
         self._low, self._high = bounds.T
         self.tolerance = tolerance
         self._max_iter = max_iter
         self._callback = callback
-        self._inverse_hessian = inverse_hessian
+        self.inverse_hessian: Array | None = None
         self._accepted: list[Point] = []
         self._value_before = np.inf
         self.history: list[Point] = []
@@ -153,7 +156,7 @@ class Recorder:
         return point
 
     def start(self, theta: Array, *, gradient: bool = True) -> Point:
-        """Evaluate the start; raises `SearchStopped` if that fails or is good enough."""
+        """Evaluate the start; raises `SearchStopped` if that fails."""
         point = self(theta, gradient=gradient)
         if not np.isfinite(point.value):
             raise SearchStopped(Outcome.NEVER_EVALUATED)
@@ -161,7 +164,6 @@ class Recorder:
         self._accepted.append(point)
         if self._max_iter == 0:
             raise SearchStopped(Outcome.MAX_ITER)
-        self._stop_if_flat(point)
         return point
 
     def iteration_done(self, *, steps_must_gain: bool = True) -> None:
@@ -174,27 +176,28 @@ class Recorder:
         if self._callback is not None and self._callback(self.n_iterations, self.best):
             raise SearchStopped(Outcome.CALLBACK)
         # A first step that knows no curvature may be short for want of it.
-        settled = self.n_iterations > 1 or self._inverse_hessian is not None
+        settled = self.n_iterations > 1 or self.inverse_hessian is not None
         if settled and steps_must_gain and gain <= self.tolerance * self.best.standard_error:
             raise SearchStopped(Outcome.WITHIN_NOISE)
         if self.n_iterations >= self._max_iter:
             raise SearchStopped(Outcome.MAX_ITER)
-        self._stop_if_flat(self.best)
+        self.stop_if_flat(self.best)
 
     def result(self, outcome: Outcome) -> Search:
         assert self.best is not None
         accepted = tuple(replace(point, model=None) for point in self._accepted)
         return Search(self.best, outcome, tuple(self.history), self.n_iterations, accepted)
 
-    def _stop_if_flat(self, point: Point) -> None:
+    def stop_if_flat(self, point: Point) -> None:
+        """Raises `SearchStopped` if the gradient at a point promises nothing worth an iteration."""
         if point.gradient is None:
             return
         free = free_gradient(point.theta, point.gradient, self._low, self._high)
         slope = float(np.abs(free).sum())
-        if self._inverse_hessian is None:
+        if self.inverse_hessian is None:
             promise = _REACH_BLIND * slope
         else:
-            newton = 0.5 * float(free @ self._inverse_hessian @ free)
+            newton = 0.5 * float(free @ self.inverse_hessian @ free)
             promise = max(newton, _REACH_INFORMED * slope)
         if promise <= self.tolerance * point.standard_error:
             raise SearchStopped(Outcome.WITHIN_NOISE)

@@ -44,7 +44,7 @@ class Objective:
     """A leave-one-out criterion of a least-squares SVM in the log₂ of its hyper-parameters.
 
     Calling it returns the value and the gradient for all of them at once
-    [method.md §4]: about twice the flops of a factorisation with inverse, however
+    [docs/references.md, Gradient]: about twice the flops of a factorisation with inverse, however
     many hyper-parameters the kernel has.
 
     Parameters

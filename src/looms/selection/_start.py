@@ -46,7 +46,7 @@ def _kernel_thetas(objective: Objective) -> list[Array]:
 def _best_ridge(objective: Objective, kernel_theta: Array) -> tuple[float, Array] | None:
     """Value and position of the best ridge for one kernel."""
     K = objective.gram(objective.kernel.with_theta(kernel_theta))
-    if not np.isfinite(K.diagonal()).all():
+    if not all(np.isfinite(K[j:, j]).all() for j in range(len(K))):
         return None
     log_unit = np.log2(feature_space_variance(K, objective.fit_intercept) / objective.n_samples)
     spectrum = decompose(K, sample_weight=objective.sample_weight)

@@ -30,6 +30,7 @@ from looms.selection._start import starting_points
 _SCAN_SAMPLES = 200
 _GROWTH = 4  # of the number of samples from stage to stage
 _FEW = 16  # hyper-parameters whose curvature is measured by differences
+_MORE_RIDGE = 2.0  # log₂, where a start cannot be evaluated
 # From n to m samples the best μ goes as (n / m)^_DECAY: 1 keeps the ridge n μ, as for
 # targets that the kernel fits but for noise, 0 keeps μ, as for classes that overlap.
 _DECAY = 0.5
@@ -49,6 +50,7 @@ class Tuning:
     value, standard_error : of the criterion there, on all samples, without the prior.
     outcome : why the search stopped; the value of the enum says what to do about it.
     stages : number of samples and record of every search; the last are on all samples.
+    n_measured : evaluations for the curvature between stages.
     at_bounds : for each hyper-parameter that ended at a bound that matters: its name,
         the bound, and what that means.
     """
@@ -58,6 +60,7 @@ class Tuning:
     standard_error: float
     outcome: Outcome
     stages: tuple[tuple[int, Search], ...]
+    n_measured: int
     at_bounds: tuple[str, ...]
 
     @property
@@ -73,8 +76,8 @@ class Tuning:
 
     @property
     def n_evaluations(self) -> int:
-        """Evaluations of all stages."""
-        return sum(search.n_evaluations for _, search in self.stages)
+        """Evaluations of all stages and between them."""
+        return self.n_measured + sum(search.n_evaluations for _, search in self.stages)
 
     @property
     def n_failures(self) -> int:
@@ -122,14 +125,13 @@ def tune(
     starts = starting_points(objectives[0], 1 + n_restarts)
     thetas = [_moved(theta, objectives[0], objective) for theta in starts]
     stages: list[tuple[int, Search]] = []
-    stopped, curvature = False, None
+    stopped, curvature, n_measured = False, None, 0
     # The smallest subsample was for the scan alone, unless it is all there is.
     for stage in objectives[1:] or objectives:
         searches = [
-            minimise(
-                stage.evaluate,
+            _searched(
+                stage,
                 _moved(theta, objective, stage),
-                stage.bounds,
                 optimizer=optimizer,
                 max_iter=max_iter,
                 # Finely on subsamples: it costs little, and the next stage needs the curvature.
@@ -141,26 +143,42 @@ def tune(
         ]
         stages += [(stage.n_samples, search) for search in searches]
         best = min(searches, key=lambda search: search.best.value)
-        if best.outcome is not Outcome.NEVER_EVALUATED:
-            thetas = [_moved(best.best.theta, stage, objective)]
-            curvature = None if stage is objective else _curvature(stage, best, tolerance)
         if best.outcome is Outcome.CALLBACK:  # what is left is one fit on all samples
             max_iter, stopped = 0, True
+        if best.outcome is not Outcome.NEVER_EVALUATED:
+            thetas = [_moved(best.best.theta, stage, objective)]
+        if stage is not objective and not stopped:
+            curvature, evaluated = _curvature(stage, best, tolerance)
+            n_measured += len(evaluated)
     outcome = Outcome.CALLBACK if stopped else best.outcome
-    return _tuning(objective, best, outcome, stages), best.best.model
+    return _tuning(objective, best, outcome, stages, n_measured), best.best.model
 
 
-def _curvature(stage: Objective, search: Search, tolerance: float) -> Array | None:
-    """Inverse Hessian where a search on a subsample ended.
+def _searched(stage: Objective, theta: Array, **options: Any) -> Search:
+    """A search that begins at more μ if the start cannot be evaluated; it holds all attempts."""
+    failed: list[Point] = []
+    while True:
+        search = minimise(stage.evaluate, theta, stage.bounds, **options)
+        if search.outcome is not Outcome.NEVER_EVALUATED or theta[-1] >= stage.bounds[-1, 1]:
+            return replace(search, history=(*failed, *search.history))
+        failed += search.history
+        theta = np.append(theta[:-1], theta[-1] + _MORE_RIDGE)
+
+
+def _curvature(
+    stage: Objective, search: Search, tolerance: float
+) -> tuple[Array | None, list[Point]]:
+    """Inverse Hessian where a search on a subsample ended, and the points that it took.
 
     An evaluation there costs a `_GROWTH`³-th of one in the next stage, so for a few
     hyper-parameters differences are cheap and save steps that secants send astray.
     """
-    if len(search.best.theta) <= _FEW:
-        return difference_inverse_hessian(
-            stage.evaluate, search.accepted[-1], stage.bounds, tolerance
-        )
-    return secant_inverse_hessian(search.accepted)
+    if not search.accepted:
+        return None, []
+    if len(search.best.theta) > _FEW:
+        return secant_inverse_hessian(search.accepted), []
+    end = search.accepted[-1]
+    return difference_inverse_hessian(stage.evaluate, end, stage.bounds, tolerance)
 
 
 def _nested_subsets(objective: Objective, rng: np.random.RandomState) -> list[Any]:
@@ -208,7 +226,11 @@ def _moved(theta: Array, source: Objective, target: Objective) -> Array:
 
 
 def _tuning(
-    objective: Objective, search: Search, outcome: Outcome, stages: list[tuple[int, Search]]
+    objective: Objective,
+    search: Search,
+    outcome: Outcome,
+    stages: list[tuple[int, Search]],
+    n_measured: int,
 ) -> Tuning:
     theta, fit = search.best.theta, search.best.model
     value, standard_error = np.inf, np.inf
@@ -220,6 +242,7 @@ def _tuning(
         standard_error,
         outcome,
         tuple((n_samples, _without_models(s)) for n_samples, s in stages),
+        n_measured,
         tuple(_bounds_met(objective, theta)),
     )
 
