@@ -46,10 +46,10 @@ def blas_threads(n_samples: int) -> Iterator[None]:
 
 
 class _Shared:
-    """A limit held by any number of threads at once, lifted by the last that leaves.
+    """A limit that may be held more than once and is lifted by the last that leaves.
 
-    Each with a limit of its own, a thread that leaves late would restore the limit of
-    the thread before it, for good.
+    For all threads of a process, enter it in the thread that starts them: threadpoolctl
+    lets one thread set limits, and those of others do nothing or outlive them.
     """
 
     def __init__(self) -> None:

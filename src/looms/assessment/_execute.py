@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs
 
-from looms.assessment._run import SplitResult, run_split
+from looms._threads import one_blas_thread
+from looms.assessment._run import PROCESS, SplitResult, run_split
 from looms.assessment._splits import Split
 
 
@@ -32,26 +33,26 @@ def run_splits(
     worker too, this is the result of that split.
     """
     waiting = {split.index: split for split in splits}
-    one_thread = effective_n_jobs(n_jobs) > 1
+    capped = PROCESS if effective_n_jobs(n_jobs) > 1 else None
     arguments = (estimator, X, y, scorers)
     while waiting:
         before = len(waiting)
         try:
-            for result in _sent(arguments, list(waiting.values()), n_jobs, one_thread):
+            for result in _sent(arguments, list(waiting.values()), n_jobs, capped):
                 del waiting[result.index]
                 yield result
         except Exception:  # tasks record theirs: this one is of the workers, by any backend
             if len(waiting) == before:
-                yield _alone(arguments, waiting.pop(next(iter(waiting))), n_jobs, one_thread)
+                yield _alone(arguments, waiting.pop(next(iter(waiting))), n_jobs, capped)
 
 
 def _sent(
-    arguments: tuple[Any, ...], splits: Sequence[Split], n_jobs: int | None, one_thread: bool
+    arguments: tuple[Any, ...], splits: Sequence[Split], n_jobs: int | None, capped: str | None
 ) -> Iterator[SplitResult]:
     # Batches would keep finished splits from being stored at once.
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    tasks = (delayed(run_split)(*arguments, split, one_thread) for split in splits)
-    with warnings.catch_warnings():
+    tasks = (delayed(run_split)(*arguments, split, capped) for split in splits)
+    with nullcontext() if capped is None else one_blas_thread, warnings.catch_warnings():
         # What the loss of a worker makes joblib say; who stops early knows that.
         warnings.filterwarnings("ignore", ".*tasks.*(cancelled|not used)", UserWarning)
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
@@ -60,10 +61,10 @@ def _sent(
 
 
 def _alone(
-    arguments: tuple[Any, ...], split: Split, n_jobs: int | None, one_thread: bool
+    arguments: tuple[Any, ...], split: Split, n_jobs: int | None, capped: str | None
 ) -> SplitResult:
     try:
-        (result,) = _sent(arguments, [split], n_jobs, one_thread)
+        (result,) = _sent(arguments, [split], n_jobs, capped)
         return result
     except Exception as error:  # as above
         train, test = split.rows(arguments[2])

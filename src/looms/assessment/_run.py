@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 import warnings
 from contextlib import nullcontext
@@ -19,6 +20,9 @@ from looms.assessment._scoring import all_scores
 from looms.assessment._splits import WHOLE, Split
 from looms.estimators._machine import LeastSquaresMachine, one_or_many
 from looms.leave_one_out import LeaveOneOut
+
+#: Tells processes apart, also on different machines.
+PROCESS = secrets.token_hex(8)
 
 #: What estimators may choose, as JSON keeps it.
 Value = float | int | str | bool | None
@@ -64,7 +68,7 @@ class SplitResult:
 
 
 def run_split(
-    estimator: Any, X: Any, y: Any, scorers: dict[str, Any], split: Split, one_thread: bool
+    estimator: Any, X: Any, y: Any, scorers: dict[str, Any], split: Split, capped: str | None
 ) -> SplitResult:
     """Repeat the whole selection on the training part and score it on the test part.
 
@@ -74,7 +78,8 @@ def run_split(
     X, y : all rows.
     scorers : by name.
     split : which rows train and test.
-    one_thread : whether BLAS is held to one thread.
+    capped : None leaves the threads of BLAS alone; the `PROCESS` of the caller, who holds
+        its own BLAS to one thread, has them held to one in any other process too.
 
     Returns
     -------
@@ -85,7 +90,7 @@ def run_split(
     train, test = split.rows(y)
     found: dict[str, Any] = {}
     with (
-        one_blas_thread if one_thread else nullcontext(),
+        one_blas_thread if capped not in (None, PROCESS) else nullcontext(),
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
