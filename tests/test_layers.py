@@ -20,7 +20,7 @@ FLOORS = [
     {"selection"},
     {"threshold"},
     {"estimators"},
-    {"tables", "datasets"},
+    {"tables", "datasets", "assessment"},
     {"model_files"},
     {"cli"},
 ]

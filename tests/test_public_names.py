@@ -24,6 +24,7 @@ def test_unknown_names():
 
 
 ROOMS = (
+    "assessment",
     "criteria",
     "datasets",
     "kernels",

@@ -17,15 +17,18 @@ def blocks(language: str) -> list[str]:
 
 def test_python_examples(capsys: pytest.CaptureFixture[str]) -> None:
     examples = blocks("python")
-    assert len(examples) == 2
+    assert len(examples) == 3
     exec("\n".join(examples), {})
-    assert "Linear" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Linear" in said
+    assert "10 random splits, seed 0" in said
 
 
 def test_command_line_example(tmp_path: Path) -> None:
     pytest.importorskip("typer")
-    (example,) = [block for block in blocks("console") if "looms fit" in block]
-    for line in example.strip().splitlines():
+    examples = [block for block in blocks("console") if block.startswith(("python -c", "looms"))]
+    assert len(examples) == 2
+    for line in "".join(examples).strip().splitlines():
         program, *arguments = shlex.split(line)
         if program == "looms":
             arguments = ["-c", "from looms.cli import main; main()", *arguments]
@@ -34,6 +37,7 @@ def test_command_line_example(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "predictions.csv").read_text().count("\n") == 179
+    assert (tmp_path / "splits.csv").read_text().count("\n") == 21
 
 
 def test_two_commands_set_everything_up() -> None:

@@ -5,7 +5,7 @@ import threading
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from looms._threads import _is_scipys, blas_threads
+from looms._threads import _is_scipys, blas_threads, one_blas_thread
 
 
 def pools():
@@ -101,3 +101,14 @@ def test_contexts_of_two_python_threads_overlap(sizes):
 )
 def test_which_library_is_scipys(path, expected):
     assert _is_scipys(path) is expected
+
+
+def test_a_shared_limit_ends_with_the_last_that_holds_it():
+    with one_blas_thread():
+        with one_blas_thread():
+            assert set(pools().values()) == {1}
+        assert set(pools().values()) == {1}
+    assert set(pools().values()) == {2}
+    with pytest.raises(KeyError), one_blas_thread():
+        raise KeyError
+    assert set(pools().values()) == {2}

@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from looms import assessment as assessment
     from looms import criteria as criteria
     from looms import datasets as datasets
     from looms import kernels as kernels
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from looms import selection as selection
     from looms import tables as tables
     from looms import threshold as threshold
+    from looms.assessment import assess, compare
     from looms.estimators import (
         BoundWarning,
         LSSVMClassifier,
@@ -40,10 +42,16 @@ __all__ = [
     "LSSVMRegressorCV",
     "LeaveOneOut",
     "__version__",
+    "assess",
+    "compare",
 ]
+
+#: Rooms of the names that are not in `looms.estimators`.
+_HOMES = {"LeaveOneOut": "leave_one_out", "assess": "assessment", "compare": "assessment"}
 
 #: Modules that ``import looms`` alone makes available, each imported when it is first used.
 _ROOMS = (
+    "assessment",
     "criteria",
     "datasets",
     "kernels",
@@ -61,8 +69,7 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         value: Any = import_module(f"looms.{name}")
     elif name in __all__:
-        home = "leave_one_out" if name == "LeaveOneOut" else "estimators"
-        value = getattr(import_module(f"looms.{home}"), name)
+        value = getattr(import_module(f"looms.{_HOMES.get(name, 'estimators')}"), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value  # so that it is looked up here once

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from pathlib import Path
 
 
@@ -21,7 +22,8 @@ def write_whole(path: Path, data: bytes) -> None:
     OSError
         If it cannot be written; what was there stays.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    # Process numbers come again, in another container or after a kill; this name does not.
+    beside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
     try:
         with beside.open("xb") as file:
             file.write(data)

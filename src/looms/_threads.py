@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,11 @@ def blas_threads(n_samples: int) -> Iterator[None]:
         with _LOCK:
             for path in paths:
                 _release(path)
+
+
+def one_blas_thread() -> AbstractContextManager[None]:
+    """Context in which no BLAS uses threads, for work that runs beside other work."""
+    return blas_threads(0)
 
 
 _LOCK = threading.Lock()

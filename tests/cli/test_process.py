@@ -35,7 +35,7 @@ def run(*arguments, code=RUN, **options):
 def test_help_and_version():
     result = run("--help")
     assert result.returncode == 0
-    for name in ("fit", "predict", "score", "show", "demo"):
+    for name in ("fit", "predict", "score", "assess", "show", "demo"):
         assert f" {name} " in result.stdout
     assert "Usage: looms" in result.stdout
     result = run("--version")

@@ -1,4 +1,4 @@
-"""The command line: fit, predict, score and show models of tables."""
+"""The command line: fit, predict, score, assess and show models of tables."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from looms import __version__
+from looms.cli._assess import assess
 from looms.cli._demo import demo
 from looms.cli._fit import fit
 from looms.cli._predict import predict
@@ -42,5 +43,5 @@ def looms(
     """Kernel machines for tables, tuned by their exact leave-one-out predictions."""
 
 
-for command in (fit, predict, score, show, demo):
+for command in (fit, predict, score, assess, show, demo):
     app.command()(command)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -114,6 +114,28 @@ def check_can_write(path: Path, force: bool) -> None:
         raise InputError(f"{path} exists; use --force to overwrite it, or --output for another")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; make it, or name another")
+
+
+def without(table: Table, columns: list[str], path: Path) -> Table:
+    """The table without some columns."""
+    if not columns:
+        return table
+    absent = [name for name in columns if name not in getattr(table.X, "columns", [])]
+    if absent:
+        raise InputError(f"{path}: there is no column {absent[0]!r} to leave out")
+    return replace(table, X=table.X.drop(columns=columns))
+
+
+def check_target(table: Table, path: Path) -> None:
+    """Refuse a table without a target."""
+    if table.y is None:
+        names = list(map(str, table.X.columns)) if hasattr(table.X, "columns") else []
+        columns = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+        raise InputError(
+            f"{path}: there is no target; name the column to predict with --target"
+            f"{f' ({columns})' if columns else ''}; for challenge data put their .labels file "
+            "beside them"
+        )
 
 
 def _widened(X: Any, n_features: int, path: Path) -> Any:

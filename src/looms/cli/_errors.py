@@ -36,12 +36,13 @@ def reported() -> Iterator[None]:
         _say("Interrupted.")
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
+        from looms.assessment import StoreError
         from looms.datasets import TableError
         from looms.model_files import ModelFileError
 
         if error.__cause__ is not None and os.environ.get("LOOMS_TRACEBACK"):
             raise
-        if isinstance(error, InputError | TableError | ModelFileError):
+        if isinstance(error, InputError | TableError | ModelFileError | StoreError):
             _say(f"Error: {error}")
             raise typer.Exit(BAD_INPUT) from None
         if isinstance(error, ModuleNotFoundError):

@@ -38,6 +38,14 @@ class Weight(StrEnum):
     BALANCED = "balanced"
 
 
+class Method(StrEnum):
+    """How outer splits are made."""
+
+    SHUFFLE = "shuffle"
+    KFOLD = "kfold"
+    BOOTSTRAP = "bootstrap"
+
+
 class FileFormat(StrEnum):
     """Formats of files, where the suffix does not tell."""
 
@@ -56,4 +64,57 @@ FormatOption = Annotated[
 
 ForceOption = Annotated[
     bool, typer.Option("--force", "-f", help="Overwrite the output if it is there.")
+]
+
+TargetOption = Annotated[
+    str | None,
+    typer.Option("--target", "-t", help="Column to predict; not for svmlight, challenge."),
+]
+
+TaskOption = Annotated[Task, typer.Option("--task", help="What to learn.")]
+
+KernelOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kernel",
+        "-k",
+        help=(
+            "linear, quadratic, cubic, boolean, rbf (default) or ard, or one of these after "
+            "normalized_; give it again to compare."
+        ),
+    ),
+]
+
+CriterionOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--criterion",
+        "-c",
+        help=(
+            "press (default); for classes also hinge, squared_hinge, smoothed_error, wmw or "
+            "cross_entropy; give it again to compare."
+        ),
+    ),
+]
+
+OptimizerOption = Annotated[
+    Optimizer, typer.Option("--optimizer", help="Optimiser of the hyper-parameters.")
+]
+
+ThresholdOption = Annotated[
+    Threshold | None,
+    typer.Option("--threshold", help="Of two classes: 0, or of least balanced error (ber)."),
+]
+
+WeightOption = Annotated[
+    Weight | None,
+    typer.Option("--weight", help="Weight of the classes; balanced counts them alike."),
+]
+
+MaxIterOption = Annotated[
+    int | None, typer.Option("--max-iter", min=1, help="Iterations allowed for each search.")
+]
+
+DropOption = Annotated[
+    list[str] | None, typer.Option("--drop", help="Column to leave out; may be given again.")
 ]

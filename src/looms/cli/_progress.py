@@ -1,15 +1,23 @@
-"""Progress of a fit on stderr: a bar on a terminal, a line for each candidate elsewhere."""
+"""Progress on stderr: a bar on a terminal; elsewhere a line for each candidate or split."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 
 @contextmanager
@@ -21,7 +29,7 @@ def progress_of(machine: Any, names: list[str]) -> Iterator[None]:
     if not hasattr(machine, "set_callbacks"):
         yield
         return
-    machine.set_callbacks(Bar(names) if sys.stderr.isatty() else Lines(names))
+    machine.set_callbacks(Bar(names) if _is_terminal() else Lines(names))
     try:
         yield
     finally:
@@ -90,3 +98,77 @@ class Bar:
 
 def _depth(context: Any) -> int:
     return 0 if context.parent is None else 1 + _depth(context.parent)
+
+
+@contextmanager
+def split_progress() -> Iterator[Any]:
+    """Show the progress of an assessment: the callback to give to it."""
+    if not _is_terminal():
+        yield SplitLines()
+        return
+    with Progress(
+        TextColumn("Splits"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as progress:
+        yield SplitBar(progress)
+
+
+class SplitBar:
+    """A bar that counts splits, with the latest figures and the time left."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task = progress.add_task("", total=None)
+
+    def __call__(self, done: int, total: int, result: Any) -> None:
+        """Take note of a split."""
+        said = "" if result is None else _figures(result)
+        self._progress.update(self._task, completed=done, total=total, description=said)
+
+
+class SplitLines:
+    """A line a split."""
+
+    def __init__(self) -> None:
+        self._at_start = 0
+        self._began = time.monotonic()
+
+    def __call__(self, done: int, total: int, result: Any) -> None:
+        """Say what a split gave, and how long the rest will take."""
+        if result is None:
+            self._at_start = done
+            if done:
+                typer.echo(f"{done} of {total} splits were in the store", err=True)
+            return
+        pace = (time.monotonic() - self._began) / (done - self._at_start)
+        left = f", about {_duration(pace * (total - done))} left" if done < total else ""
+        name = "All rows" if result.index < 0 else f"Split {result.index}"
+        typer.echo(f"{name}: {_figures(result)} ({done} of {total}{left})", err=True)
+
+
+def _is_terminal() -> bool:
+    return sys.stderr.isatty()
+
+
+def _figures(result: Any) -> str:
+    if result.error is not None:
+        return " ".join(f"raised {result.error}".split())
+    loo = {name: f", LOO {score:.4f}" for name, score in result.loo_scores.items()}
+    return "; ".join(
+        f"{name} {score:.4f}{loo.get(name, '')}" for name, score in result.scores.items()
+    )
+
+
+def _duration(seconds: float) -> str:
+    seconds = round(seconds)
+    if seconds < 120:
+        return f"{seconds} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

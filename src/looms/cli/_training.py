@@ -60,7 +60,10 @@ class Request:
 
     def machine(self, task: Task) -> BaseEstimator:
         """The estimator, not fitted yet."""
-        options: dict[str, Any] = {"optimizer": self.optimizer, "random_state": self.random_state}
+        options: dict[str, Any] = {
+            "optimizer": str(self.optimizer),
+            "random_state": self.random_state,
+        }
         if self.max_iter is not None:
             options["max_iter"] = self.max_iter
         kernel, criterion = _one_or_list(self.kernels), _one_or_list(self.criteria)
@@ -94,16 +97,7 @@ def train(table: Table, target: str | None, task: Task, request: Request) -> Fit
     request : Request
         The rest of what was asked for.
     """
-    request.check_task(task)
-    y = labels(table.y) if task is Task.CLASSIFICATION else numbers(table.y)
-    n_values = len(np.unique(y))
-    if n_values < 2:
-        raise InputError(f"the target has one value only, {y[0]!r}: nothing to learn")
-    if n_values > 2 and request.threshold == "ber":
-        raise InputError(
-            f"--threshold ber is for two classes, and the target has {n_values}; against classes "
-            "of unequal size use --weight balanced"
-        )
+    y = targets(table, task, request)
     machine = request.machine(task)
     start = time.perf_counter()
     try:
@@ -130,6 +124,21 @@ def train(table: Table, target: str | None, task: Task, request: Request) -> Fit
         "sklearn_version": sklearn_version,
     }
     return Fitted(model, metadata)
+
+
+def targets(table: Table, task: Task, request: Request) -> Any:
+    """The target as the estimators take it, or a refusal of what they could not learn."""
+    request.check_task(task)
+    y = labels(table.y) if task is Task.CLASSIFICATION else numbers(table.y)
+    n_values = len(np.unique(y))
+    if n_values < 2:
+        raise InputError(f"the target has one value only, {y[0]!r}: nothing to learn")
+    if n_values > 2 and request.threshold == "ber":
+        raise InputError(
+            f"--threshold ber is for two classes, and the target has {n_values}; against classes "
+            "of unequal size use --weight balanced"
+        )
+    return y
 
 
 def _one_or_list(names: tuple[str, ...]) -> str | list[str]:

@@ -1,0 +1,266 @@
+"""The outer protocol: everything that was chosen is chosen again in every split."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils.validation import _num_samples
+
+from looms.assessment._bootstrap import check_defined
+from looms.assessment._execute import run_splits
+from looms.assessment._key import content_key
+from looms.assessment._result import Assessment
+from looms.assessment._run import SplitResult
+from looms.assessment._scoring import scorers_of
+from looms.assessment._splits import WHOLE, Split, plan
+from looms.assessment._store import FORMAT, Store, StoreError
+
+#: Told of every finished split: how many are done, of how many, and which; None once for those
+#: that were in the store.
+Progress = Callable[[int, int, SplitResult | None], object]
+
+
+def assess(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    n_splits: int = 100,
+    test_size: float = 0.1,
+    scoring: Any = None,
+    store: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    *,
+    method: str = "shuffle",
+    progress: Progress | None = None,
+) -> Assessment:
+    """Performance of an estimator on data that no part of its selection has seen.
+
+    In every split the whole estimator is fitted to the training part, with all that it
+    chooses by itself (preprocessing, kernel, hyper-parameters, threshold), and scored on
+    the test part. Of machines of looms, also as the last step of a pipeline, the same
+    scores of their leave-one-out outputs stand beside: the difference is the optimism of
+    having been chosen by them.
+
+    Parameters
+    ----------
+    estimator : estimator of scikit-learn or looms
+        Cloned for every split. Every ``random_state`` in it that is None is set from the
+        split's own seed, so that a split gives the same whenever and wherever it runs.
+    X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+        All samples; a square kernel matrix for estimators that take one.
+    y : array-like of shape (n_samples,)
+        Targets.
+    n_splits : int, default=100
+        Number of splits; for "kfold" a multiple of the number of folds. More splits add
+        to those there were and change none of them.
+    test_size : float or int, default=0.1
+        Share or number of the rows that test; 1/k for k-fold. The bootstrap ignores it.
+    scoring : str, callable, list of str or dict, default=None
+        Names of scores, callables ``(estimator, X, y)``, or a dict of these by name.
+        "ber" (balanced error rate), "error" (error rate), "rmse", "auc" and "r2" are
+        added to those of scikit-learn; of the first three smaller is better, of all
+        others larger, as everywhere in scikit-learn. The default is "ber" and "auc" for two
+        classes, "ber" and "error" for more, "rmse" and "r2" for regressors.
+    store : path, default=None
+        Folder that keeps every finished split. The same call again, also after a kill,
+        runs the missing ones only, and its result is the same as without interruption, to
+        the last bit on the same machine and number of threads. It may hold any number of
+        assessments, and several processes may use it at once. Splits that raised are
+        tried again. Needs an integer ``random_state``.
+    n_jobs : int, default=None
+        Number of splits at once, as everywhere in joblib; a surrounding
+        ``joblib.parallel_config`` decides where. With more than one, BLAS keeps to one
+        thread in each.
+    random_state : int, RandomState instance or None, default=None
+        Seed. Every split has a seed of its own, made of it and of the split's index.
+    method : {"shuffle", "kfold", "bootstrap"}, default="shuffle"
+        Repeated random splits, repeated k-fold, or the .632+ bootstrap; for
+        classifiers with the shares of the classes kept in each part. The bootstrap
+        trains on as many rows drawn with replacement, tests on those not drawn, and
+        corrects the score for both by the apparent one of a fit to all rows [1]_. It is
+        defined for "ber", "error", "auc", "rmse", "r2", "accuracy", "balanced_accuracy" and
+        "roc_auc". Copies of a row make its leave-one-out outputs flatter more.
+    progress : callable, default=None
+        Called with the number of splits done, their total, and the `SplitResult` that
+        came; with None for it at the start, when those in the store have been read.
+
+    Returns
+    -------
+    result : Assessment
+        Printed, a summary; ``table`` has a row a split, ``mean``, ``standard_error``,
+        ``interval()`` and ``optimism`` the figures, ``failures`` the reasons of splits that
+        raised.
+
+    Raises
+    ------
+    StoreError
+        If the store is something else, of another version, or cannot be written. What is
+        stored stays.
+    ValueError
+        If an argument is out of range, a class has too few members for a split, or all
+        splits raised.
+
+    See Also
+    --------
+    compare : Several estimators on the same splits.
+
+    Notes
+    -----
+    On a cluster: ``with joblib.parallel_config("dask"): assess(...)`` after making a
+    ``distributed.Client`` (``pip install "looms[dask]"``). Data are scattered once, only
+    the calling process writes to the store, and splits of workers that die are run again.
+    A split that kills every worker it meets, as by its memory, is recorded with joblib's
+    own backends; with dask joblib does not hear of it and waits (`distributed` gives up
+    after its ``allowed-failures``): interrupt it, all other splits are in the store.
+
+    References
+    ----------
+    .. [1] Efron & Tibshirani (1997), Improvements on cross-validation: the .632+
+       bootstrap method, JASA 92.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import looms
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), looms.LSSVMClassifierCV("linear"))
+    >>> result = looms.assess(model, X[::3], y[::3], n_splits=5, random_state=0)
+    >>> bool(result.mean["ber"] < 0.1)
+    True
+    >>> list(result.table.columns[:6])
+    ['n_train', 'n_test', 'ber', 'auc', 'loo_ber', 'loo_auc']
+    """
+    X, y = _checked(X, y)
+    seed = _checked_seed(random_state, store)
+    scorers = scorers_of(scoring, estimator, y)
+    if method == "bootstrap":
+        check_defined(scorers, y)
+    stratified = bool(is_classifier(estimator))
+    splits = plan(
+        y,
+        method=method,
+        n_splits=n_splits,
+        test_size=test_size,
+        random_state=seed,
+        stratified=stratified,
+    )
+    kept = None if store is None else _opened(Path(store), estimator, X, y, scorers, splits[0])
+    results = _finished(kept, estimator, X, y, scorers, splits, n_jobs, progress)
+    done = tuple(results[split.index] for split in splits if split.index != WHOLE)
+    whole, text = results.get(WHOLE), _text(estimator)
+    result = Assessment(done, whole, tuple(scorers), method, seed, text)
+    _check_success(result)
+    return result
+
+
+def _finished(
+    kept: Store | None,
+    estimator: Any,
+    X: Any,
+    y: Any,
+    scorers: dict[str, Any],
+    splits: list[Split],
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> dict[int, SplitResult]:
+    """Results of all splits by index: those in the store, and the missing ones run now."""
+    stored = {} if kept is None else kept.load(splits)
+    results = {index: result for index, result in stored.items() if result.error is None}
+    by_index = {split.index: split for split in splits}
+    if progress is not None:
+        progress(len(results), len(splits), None)
+    missing = [split for split in splits if split.index not in results]
+    for result in run_splits(estimator, X, y, scorers, missing, n_jobs):
+        if kept is not None:
+            kept.save(by_index[result.index], result)
+        results[result.index] = result
+        if progress is not None:
+            progress(len(results), len(splits), result)
+    return results
+
+
+def _opened(
+    folder: Path, estimator: Any, X: Any, y: Any, scorers: dict[str, Any], split: Split
+) -> Store:
+    """The part of a store that belongs to these data, this estimator and such splits."""
+    plan_of = {
+        "method": split.method,
+        "test_size": None if split.method == "bootstrap" else float(split.test_size),
+        "test_rows": isinstance(split.test_size, Integral),
+        "stratified": split.stratified,
+    }
+    try:
+        key = content_key(
+            estimator=estimator, X=X, y=y, scorers=scorers, plan=plan_of, format=FORMAT
+        )
+    except TypeError as error:
+        raise StoreError(folder, str(error).rstrip("."), "Assess without a store.") from error
+    about = {
+        "estimator": _text(estimator),
+        "shape": list(getattr(X, "shape", (len(y),))),
+        "scores": list(scorers),
+        **plan_of,
+    }
+    return Store(folder, key, about)
+
+
+def _checked(X: Any, y: Any) -> tuple[Any, Any]:
+    """Samples that rows can be taken of, and as many targets."""
+    if sparse.issparse(X):
+        X = X.tocsr()
+    elif not hasattr(X, "shape"):
+        X = np.asarray(X)
+    if not hasattr(y, "shape"):
+        y = np.asarray(y)
+    check_consistent_length(X, y)
+    if _num_samples(X) < 2:
+        raise ValueError("An assessment needs more than one sample.")
+    return X, y
+
+
+def _checked_seed(random_state: Any, store: Any) -> int:
+    whole = isinstance(random_state, Integral) and not isinstance(random_state, bool)
+    if whole and int(random_state) >= 0:
+        return int(random_state)
+    if whole:
+        raise ValueError(f"random_state must not be negative, got {random_state!r}.")
+    if store is not None:
+        raise ValueError(
+            "A store needs an integer random_state, or its splits could not be found again; got "
+            f"{random_state!r}."
+        )
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _check_success(result: Assessment) -> None:
+    whole = result.whole
+    if whole is not None and whole.error is not None:
+        raise ValueError(f"The fit to all rows, which the bootstrap needs, raised {whole.error}")
+    if len(result.failures) == len(result.splits):
+        first = next(iter(result.failures.values()))
+        raise ValueError(f"All {len(result.splits)} splits raised; the first: {first}")
+
+
+def _text(estimator: Any) -> str:
+    """An estimator in a line: of a pipeline the names of the steps, and the last one whole."""
+    if isinstance(estimator, Pipeline):
+        *before, (_, last) = estimator.steps
+        names = [name if isinstance(step, Pipeline) else _class(step) for name, step in before]
+        return " → ".join([*names, _text(last)])
+    return " ".join(repr(estimator).split())
+
+
+def _class(step: Any) -> str:
+    return step if isinstance(step, str) else type(step).__name__

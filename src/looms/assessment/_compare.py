@@ -1,0 +1,172 @@
+"""Several estimators on the same splits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import stats
+
+from looms._optional import require
+from looms.assessment._assess import _checked_seed, assess
+from looms.assessment._result import Assessment, corrected_error, test_over_train
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Several assessments on the same splits, and their differences.
+
+    Attributes
+    ----------
+    results : dict of str to Assessment
+        By the names that the estimators were given.
+    """
+
+    results: dict[str, Assessment]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The mean of every score (column) of every estimator (row)."""
+        pandas = require("pandas", "The table of a comparison")
+        return pandas.DataFrame({name: r.mean for name, r in self.results.items()}).T
+
+    def differences(self, level: float = 0.95) -> pd.DataFrame:
+        r"""Paired differences by the corrected resampled t-test.
+
+        .. math:: t = \bar d \Big/ \sqrt{\left(\tfrac{1}{J}
+                  + \tfrac{n_{test}}{n_{train}}\right) S_d^2},
+
+        with J − 1 degrees of freedom, d the differences of the score in the J splits that
+        went well for both [1]_.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence of the intervals.
+
+        Returns
+        -------
+        differences : DataFrame
+            A row a pair and score, indexed by "first", "second" and "score", with columns
+            "difference" (first − second), "standard_error" (corrected), "low", "high",
+            "t", "p_value" (two-sided, of each pair by itself) and "n_splits".
+
+        References
+        ----------
+        .. [1] Nadeau & Bengio (2003), Inference for the generalization error, Machine
+           Learning 52.
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level must be between 0 and 1, got {level!r}.")
+        pandas = require("pandas", "The table of a comparison")
+        pairs = list(combinations(self.results, 2))
+        names = next(iter(self.results.values())).scores
+        rows = {
+            (first, second, name): paired(self.results[first], self.results[second], name, level)
+            for first, second in pairs
+            for name in names
+        }
+        index = pandas.MultiIndex.from_tuples(rows, names=["first", "second", "score"])
+        return pandas.DataFrame(list(rows.values()), index=index)
+
+    def summary(self) -> str:
+        """Every estimator's figures, then every difference."""
+        parts = [f"{name}: {result.summary()}" for name, result in self.results.items()]
+        lines = [f"{'difference':<36}{'mean':>10}{'95 % interval':>22}{'p':>9}"]
+        for key, row in self.differences().iterrows():
+            first, second, name = key
+            interval = f"{row['low']:.4f} to {row['high']:.4f}"
+            lines.append(
+                f"{f'{name}, {first} − {second}':<36}{row['difference']:>10.4f}{interval:>22}"
+                f"{row['p_value']:>9.3f}"
+            )
+        return "\n\n".join([*parts, "\n".join(lines)])
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+
+def compare(
+    estimators: Mapping[str, Any], X: Any, y: Any, *, random_state: Any = None, **options: Any
+) -> Comparison:
+    """Several estimators on the same splits, with their paired differences.
+
+    Parameters
+    ----------
+    estimators : mapping of str to estimator
+        Two or more, by name; classifiers or regressors, not both.
+    X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+        All samples.
+    y : array-like of shape (n_samples,)
+        Targets.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the splits, which are the same for all.
+    **options
+        As for `assess`: ``n_splits``, ``test_size``, ``scoring``, ``store``, ``n_jobs``,
+        ``method`` "shuffle" or "kfold", ``progress``.
+
+    Returns
+    -------
+    comparison : Comparison
+        Printed, a summary; ``results`` has the assessments, ``differences()`` the
+        differences with intervals and p-values.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.dummy import DummyClassifier
+    >>> import looms
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = looms.compare(
+    ...     {"machine": looms.LSSVMClassifier(), "majority": DummyClassifier()},
+    ...     X, y, n_splits=10, scoring="error", random_state=0,
+    ... )
+    >>> bool(found.differences()["high"].iloc[0] < -0.4)
+    True
+    """
+    if not isinstance(estimators, Mapping) or len(estimators) < 2:
+        raise ValueError("A comparison needs a dict of two estimators or more.")
+    if options.get("method") == "bootstrap":
+        raise ValueError(
+            'The corrected resampled t-test is for method="shuffle" and "kfold"; assess each '
+            "estimator by itself for the bootstrap."
+        )
+    seed = _checked_seed(random_state, options.get("store"))
+    results = {
+        str(name): assess(estimator, X, y, random_state=seed, **options)
+        for name, estimator in estimators.items()
+    }
+    if len({(r.scores, len(r.splits)) for r in results.values()}) > 1:
+        raise ValueError("Classifiers and regressors have no score in common; give `scoring`.")
+    return Comparison(results)
+
+
+def paired(first: Assessment, second: Assessment, name: str, level: float) -> dict[str, float]:
+    """The corrected resampled t-test of one score of two assessments on the same splits."""
+    both = [
+        (a, b)
+        for a, b in zip(first.splits, second.splits, strict=True)
+        if a.error is None and b.error is None
+    ]
+    d = np.array([a.scores[name] - b.scores[name] for a, b in both])
+    if len(d) < 2:
+        mean = error = float("nan")
+    else:
+        mean, error = float(np.mean(d)), corrected_error(d, test_over_train([a for a, _ in both]))
+    half = float(stats.t.ppf((1 + level) / 2, len(d) - 1)) * error if len(d) > 1 else float("nan")
+    t = mean / error if error else (0.0 if mean == 0 else float(np.copysign(np.inf, mean)))
+    return {
+        "difference": mean,
+        "standard_error": error,
+        "low": mean - half,
+        "high": mean + half,
+        "t": t,
+        "p_value": float(2 * stats.t.sf(abs(t), len(d) - 1)) if len(d) > 1 else float("nan"),
+        "n_splits": len(d),
+    }

@@ -1,0 +1,239 @@
+"""One split: fit, score, and say what was chosen. No files, no printing."""
+
+from __future__ import annotations
+
+import secrets
+import time
+import warnings
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import _safe_split
+
+from looms._threads import one_blas_thread
+from looms.assessment._bootstrap import no_information
+from looms.assessment._scoring import all_scores
+from looms.assessment._splits import WHOLE, Split
+from looms.estimators._machine import LeastSquaresMachine, one_or_many
+from looms.leave_one_out import LeaveOneOut
+
+#: Tells processes apart, also on different machines.
+PROCESS = secrets.token_hex(8)
+
+#: What estimators may choose, as JSON keeps it.
+Value = float | int | str | bool | None
+
+
+@dataclass(frozen=True)
+class SplitResult:
+    """What one split gave.
+
+    Attributes
+    ----------
+    index : of the split in its plan.
+    n_train, n_test : rows of each part.
+    scores : of the test part, by name.
+    loo_scores : of the leave-one-out outputs of the machine fitted, where it has them.
+    chosen : kernel, hyper-parameters and threshold chosen.
+    no_information : scores expected of these predictions if targets had nothing to do
+        with them; for the fit to all rows only.
+    warnings : of the fit and the scorers, each once.
+    seconds : that fit and scores took.
+    error : type and message of what the split raised; None if it went well.
+    """
+
+    index: int
+    n_train: int
+    n_test: int
+    scores: dict[str, float] = field(default_factory=dict)
+    loo_scores: dict[str, float] = field(default_factory=dict)
+    chosen: dict[str, Value] = field(default_factory=dict)
+    no_information: dict[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    seconds: float = 0.0
+    error: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain values, for a file."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Back from `as_dict`; TypeError or KeyError for anything else."""
+        return cls(**{**values, "warnings": tuple(values["warnings"])})
+
+
+def run_split(
+    estimator: Any, X: Any, y: Any, scorers: dict[str, Any], split: Split, capped: str | None
+) -> SplitResult:
+    """Repeat the whole selection on the training part and score it on the test part.
+
+    Parameters
+    ----------
+    estimator : not fitted; stays as it is.
+    X, y : all rows.
+    scorers : by name.
+    split : which rows train and test.
+    capped : None leaves the threads of BLAS alone; the `PROCESS` of the caller, who holds
+        its own BLAS to one thread, has them held to one in any other process too.
+
+    Returns
+    -------
+    result : SplitResult
+        An exception does not leave: it is recorded by type and message.
+    """
+    began = time.perf_counter()
+    train, test = split.rows(y)
+    found: dict[str, Any] = {}
+    with (
+        one_blas_thread() if capped not in (None, PROCESS) else nullcontext(),
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always")
+        try:
+            found = _measured(estimator, X, y, scorers, split, train, test)
+        except Exception as error:  # of any estimator, whatever it is; the other splits go on
+            found = {"error": f"{type(error).__name__}: {error}"}
+    said = tuple(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))
+    seconds = time.perf_counter() - began
+    return SplitResult(split.index, len(train), len(test), warnings=said, seconds=seconds, **found)
+
+
+def _measured(
+    estimator: Any, X: Any, y: Any, scorers: dict[str, Any], split: Split, train: Any, test: Any
+) -> dict[str, Any]:
+    model = seeded(clone(estimator), split.seed(1))
+    X_train, y_train = _safe_split(model, X, y, train)
+    X_test, y_test = _safe_split(model, X, y, test, train)
+    model.fit(X_train, y_train)
+    machine = machine_of(model)
+    return {
+        "scores": all_scores(scorers, model, X_test, y_test),
+        "loo_scores": {} if machine is None else loo_scores(machine, scorers),
+        "chosen": chosen_by(model, machine),
+        "no_information": (
+            no_information(scorers, y_test, model.predict(X_test)) if split.index == WHOLE else {}
+        ),
+    }
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """The estimator with ``seed`` for every random_state in it that is None."""
+    parameters = estimator.get_params(deep=True)
+    unseeded = [
+        name
+        for name, value in sorted(parameters.items())
+        if value is None and name.split("__")[-1] == "random_state"
+    ]
+    return estimator.set_params(**dict.fromkeys(unseeded, seed)) if unseeded else estimator
+
+
+def machine_of(model: Any) -> LeastSquaresMachine | None:
+    """The fitted machine of looms that gives a model's outputs, if there is one."""
+    if isinstance(model, Pipeline):
+        return machine_of(model.steps[-1][1])
+    if hasattr(model, "best_estimator_"):
+        return machine_of(model.best_estimator_)
+    return model if isinstance(model, LeastSquaresMachine) else None
+
+
+def loo_scores(machine: Any, scorers: dict[str, Any]) -> dict[str, float]:
+    """Scores of the leave-one-out outputs, by the scorers that judge the test part.
+
+    NaN where a score needs what these outputs do not say, such as probabilities.
+    """
+    loo: LeaveOneOut = machine.loo_
+    rows = np.arange(loo.n_samples)[:, None]
+    if is_classifier(machine):
+        y: Any = machine.classes_[_places(loo.y)]
+        stand_in: Any = _LooClassifier(loo, machine.threshold_)
+        stand_in.classes_ = machine.classes_
+    else:
+        y, stand_in = loo.y, _LooRegressor(loo)
+    scores: dict[str, float] = {}
+    for name, scorer in scorers.items():
+        try:
+            scores |= all_scores({name: scorer}, stand_in, rows, y)
+        except Exception:  # of any scorer, whatever it asks for
+            scores[name] = float("nan")
+    return scores
+
+
+class _Loo(BaseEstimator):  # type: ignore[misc]
+    """Gives the leave-one-out outputs of training samples; a sample is its row number."""
+
+    def __init__(self, loo: LeaveOneOut, threshold: float = 0.0) -> None:
+        self.loo = loo
+        self.threshold = threshold
+
+    def fit(self, X: Any, y: Any) -> Self:
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def _outputs(self, X: Any) -> Any:
+        return self.loo.outputs[X[:, 0]] - self.threshold
+
+
+class _LooClassifier(ClassifierMixin, _Loo):  # type: ignore[misc]
+    classes_: Any
+
+    def decision_function(self, X: Any) -> Any:
+        return self._outputs(X)
+
+    def predict(self, X: Any) -> Any:
+        return self.classes_[_places(self._outputs(X))]
+
+
+class _LooRegressor(RegressorMixin, _Loo):  # type: ignore[misc]
+    def predict(self, X: Any) -> Any:
+        return self._outputs(X)
+
+
+def _places(outputs: Any) -> Any:
+    """Index of the class that outputs speak for."""
+    return (outputs > 0).astype(int) if outputs.ndim == 1 else outputs.argmax(axis=1)
+
+
+def chosen_by(model: Any, machine: Any) -> dict[str, Value]:
+    """What a fitted model chose, as plain values."""
+    if machine is not None:
+        values: dict[str, Value] = dict(_candidate_names(machine))
+        values |= {h.name: h.value for h in machine.kernel_.hyperparameters}
+        values["mu"] = float(machine.mu_)
+        if is_classifier(machine):
+            values["threshold"] = float(machine.threshold_)
+        return values
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    best = getattr(last, "best_params_", {})
+    return {str(name): _plain(value) for name, value in sorted(best.items())}
+
+
+def _candidate_names(machine: Any) -> dict[str, Value]:
+    """Kernel and criterion of the candidate taken, as they were asked for."""
+    kernels = one_or_many(machine.kernel)
+    if not hasattr(machine, "candidates_"):
+        return {"kernel": _kernel_name(kernels[0])}
+    criteria = one_or_many(machine.criterion)
+    place = next(
+        k
+        for k, candidate in enumerate(machine.candidates_)
+        if candidate.kernel is machine.kernel_ and candidate.mu == machine.mu_
+    )
+    kernel, criterion = divmod(place, len(criteria))
+    return {"kernel": _kernel_name(kernels[kernel]), "criterion": str(criteria[criterion])}
+
+
+def _kernel_name(kernel: Any) -> str:
+    return kernel if isinstance(kernel, str) else repr(kernel)
+
+
+def _plain(value: Any) -> Value:
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, float | int | str | bool | None) else repr(value)

@@ -1,0 +1,99 @@
+"""Scores by name: looms' own, in which a rate of errors is a rate of errors, and scikit-learn's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.metrics import (
+    check_scoring,
+    get_scorer,
+    make_scorer,
+    recall_score,
+    root_mean_squared_error,
+    zero_one_loss,
+)
+
+#: Of these smaller is better; of all others larger.
+SMALLER_IS_BETTER = frozenset({"ber", "error", "rmse"})
+
+
+def balanced_error_rate(y: Any, predicted: Any) -> float:
+    """Mean over the classes in ``y`` of the rate of errors in the class.
+
+    Parameters
+    ----------
+    y, predicted : (n_samples,) classes.
+    """
+    labels = np.unique(np.asarray(y))
+    return float(1.0 - recall_score(y, predicted, labels=labels, average="macro", zero_division=0))
+
+
+OWN: dict[str, Any] = {
+    "ber": make_scorer(balanced_error_rate),
+    "error": make_scorer(zero_one_loss),
+    "rmse": make_scorer(root_mean_squared_error),
+    "auc": get_scorer("roc_auc"),
+    "r2": get_scorer("r2"),
+}
+
+
+def scorers_of(scoring: Any, estimator: Any, y: Any) -> dict[str, Any]:
+    """Scorers by name.
+
+    Parameters
+    ----------
+    scoring : None, str, callable, iterable of str, or mapping of names to str or callables
+        None is "ber" and "auc" for two classes, "ber" and "error" for more, "rmse" and
+        "r2" for a regressor.
+    estimator : the estimator, which says whether there are classes.
+    y : targets.
+    """
+    if scoring is None:
+        scoring = _default(estimator, y)
+    if isinstance(scoring, str):
+        scoring = [scoring]
+    if callable(scoring):
+        return {_name_of(scoring): scoring}
+    if isinstance(scoring, Mapping):
+        named = dict(scoring)
+    elif isinstance(scoring, Iterable):
+        named = {str(name): name for name in scoring}
+    else:
+        raise ValueError(f"scoring must be names or callables, got {scoring!r}.")
+    if not named:
+        raise ValueError("scoring names no score.")
+    return {str(name): _scorer(scorer) for name, scorer in named.items()}
+
+
+def all_scores(scorers: Mapping[str, Any], estimator: Any, X: Any, y: Any) -> dict[str, float]:
+    """Every score of a fitted estimator; predictions are made once."""
+    scores = check_scoring(estimator, scoring=dict(scorers))(estimator, X, y)
+    return {name: float(score) for name, score in scores.items()}
+
+
+def _default(estimator: Any, y: Any) -> list[str]:
+    if not is_classifier(estimator):
+        return ["rmse", "r2"]
+    return ["ber", "auc"] if len(np.unique(np.asarray(y))) == 2 else ["ber", "error"]
+
+
+def _scorer(scorer: Any) -> Callable[..., float]:
+    if callable(scorer):
+        return scorer  # type: ignore[no-any-return]
+    if isinstance(scorer, str) and scorer in OWN:
+        return OWN[scorer]  # type: ignore[no-any-return]
+    try:
+        return get_scorer(scorer)  # type: ignore[no-any-return]
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"Unknown score {scorer!r}; known are {', '.join(OWN)}, all that "
+            "sklearn.metrics.get_scorer_names() lists, and callables (estimator, X, y)."
+        ) from error
+
+
+def _name_of(scorer: Any) -> str:
+    function = getattr(scorer, "_score_func", scorer)
+    return str(getattr(function, "__name__", "score"))

@@ -1,0 +1,225 @@
+"""Finished splits in files: the only part of an assessment that writes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+
+import looms
+from looms._files import write_whole
+from looms.assessment._run import SplitResult
+from looms.assessment._splits import Split
+
+#: Of the files; another number is another key and another store.
+FORMAT = 1
+
+_MARK = "looms-assessments.json"
+_ABOUT = "about.json"
+#: Versions that decide the results; the others are kept for information.
+_DECISIVE = ("looms", "scikit-learn")
+
+
+class StoreError(ValueError):
+    """A store of splits that cannot be used: which one, why, what to do.
+
+    Parameters
+    ----------
+    path : path
+        The folder or file.
+    problem : str
+        What is wrong, without a full stop.
+    advice : str
+        What to do about it, as a sentence.
+    """
+
+    def __init__(self, path: Path, problem: str, advice: str) -> None:
+        super().__init__(path, problem, advice)
+        self.path = path
+        self.problem = problem
+        self.advice = advice
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.problem}. {self.advice}"
+
+
+class Store:
+    """The finished splits of one assessment, ``folder/key/split.json`` each.
+
+    A file is written beside and renamed, so any number of processes may share a
+    folder: whoever comes last replaces a result by the same result.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the assessments of any number of estimators and data sets; made if it is
+        not there.
+    key : str
+        Of what the results depend on, other than the split.
+    about : dict
+        What a reader of the folder may want to know.
+
+    Raises
+    ------
+    StoreError
+        If the folder holds something else or was written in another format, by another
+        version of looms or scikit-learn, or cannot be written.
+    """
+
+    def __init__(self, folder: Path, key: str, about: dict[str, Any]) -> None:
+        self._folder = folder / key
+        self._n_stored = 0
+        try:
+            _claim(folder)
+            self._folder.mkdir(exist_ok=True)
+            used = any(self._folder.glob("seed*.json"))  # before its manifest is looked for
+            manifest = self._folder / _ABOUT
+            there = _json(manifest) if manifest.exists() else None
+            if there is not None:
+                _check_versions(folder, there)
+            elif used:
+                raise StoreError(
+                    manifest,
+                    "this file, which says what versions the splits beside it are of, is damaged",
+                    "Nothing was changed; name another folder for the store.",
+                )
+            else:
+                write_whole(manifest, _bytes({**about, "versions": versions()}))
+        except OSError as error:
+            raise StoreError(
+                folder, f"the store cannot be used ({error.strerror})", "Name another folder."
+            ) from error
+
+    def load(self, splits: Iterable[Split]) -> dict[int, SplitResult]:
+        """Results of the splits that are there and whole, by index; warns of damaged files."""
+        found = {}
+        for split in splits:
+            path = self._path(split)
+            try:
+                data = path.read_bytes()
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                _warn_of(path, str(error.strerror))
+                continue
+            result = _decoded(data)
+            if result is None or result.index != split.index:
+                _warn_of(path, "it is damaged")
+            else:
+                found[split.index] = result
+        self._n_stored = len(found)
+        return found
+
+    def save(self, split: Split, result: SplitResult) -> None:
+        """Write a finished split; when this returns it is on the disk."""
+        path = self._path(split)
+        try:
+            write_whole(path, _encoded(result))
+        except OSError as error:
+            raise StoreError(
+                path,
+                f"the result of a split cannot be written ({error.strerror})",
+                f"The {self._n_stored} stored before it are safe: make room, then run the same "
+                "again, and only the missing splits are run.",
+            ) from error
+        self._n_stored += 1
+
+    def _path(self, split: Split) -> Path:
+        return self._folder / f"{split.name}.json"
+
+
+def versions() -> dict[str, str]:
+    """Versions of what results may depend on."""
+    return {
+        "looms": looms.__version__,
+        "scikit-learn": sklearn.__version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def _claim(folder: Path) -> None:
+    """Make a folder a store, unless it is something else."""
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(folder, "this is a file", "Name a folder for the store.")
+    folder.mkdir(parents=True, exist_ok=True)
+    mark = folder / _MARK
+    if not mark.exists():
+        strangers = sorted(p.name for p in folder.iterdir() if not p.name.startswith(f".{_MARK}"))
+        if strangers and not mark.exists():  # another process may have come between
+            raise StoreError(
+                folder,
+                f"the folder is no store and holds other files, such as {strangers[0]!r}",
+                "Name a new or an empty folder.",
+            )
+        write_whole(mark, _bytes({"format": FORMAT}))
+    content = _json(mark)
+    if content is None or content.get("format") != FORMAT:
+        there = "damaged" if content is None else f"format {content.get('format')}"
+        raise StoreError(
+            folder,
+            f"the store is {there}, and looms {looms.__version__} writes format {FORMAT}",
+            "Nothing was changed; name another folder.",
+        )
+
+
+def _check_versions(folder: Path, there: dict[str, Any]) -> None:
+    now, then = versions(), there.get("versions", {})
+    changed = [name for name in _DECISIVE if then.get(name) != now[name]]
+    if changed:
+        before = " and ".join(f"{name} {then.get(name)}" for name in changed)
+        after = " and ".join(f"{name} {now[name]}" for name in changed)
+        raise StoreError(
+            folder,
+            f"splits of this assessment were stored by {before}, and this is {after}",
+            "Results of different versions do not mix: go back to that version, or name another "
+            "folder.",
+        )
+
+
+def _encoded(result: SplitResult) -> bytes:
+    values = result.as_dict()
+    return _bytes({"sha256": _digest(values), "result": values})
+
+
+def _decoded(data: bytes) -> SplitResult | None:
+    try:
+        content = json.loads(data)
+        values = content["result"]
+        if content["sha256"] != _digest(values):
+            return None
+        return SplitResult.from_dict(values)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _digest(values: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def _bytes(content: dict[str, Any]) -> bytes:
+    return (json.dumps(content, indent=1) + "\n").encode()
+
+
+def _json(path: Path) -> dict[str, Any] | None:
+    """Content of a file; None if it is damaged."""
+    try:
+        content = json.loads(path.read_bytes())
+    except ValueError:
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _warn_of(path: Path, problem: str) -> None:
+    warnings.warn(
+        f"{path}: the stored split is left aside and run again, for {problem}.", stacklevel=4
+    )

@@ -1,0 +1,130 @@
+"""looms assess: honest performance of a kernel machine on a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from looms.cli._errors import InputError, reported
+from looms.cli._options import (
+    CriterionOption,
+    DropOption,
+    ForceOption,
+    FormatOption,
+    KernelOption,
+    MaxIterOption,
+    Method,
+    Optimizer,
+    OptimizerOption,
+    TargetOption,
+    Task,
+    TaskOption,
+    ThresholdOption,
+    WeightOption,
+)
+
+if TYPE_CHECKING:
+    from looms.assessment import Assessment
+    from looms.cli._training import Request
+    from looms.datasets import Table
+
+
+def assess(
+    file: Annotated[Path, typer.Argument(help="The table to learn from.", metavar="FILE")],
+    target: TargetOption = None,
+    splits: Annotated[
+        int, typer.Option("--splits", "-n", min=2, help="Number of outer splits.")
+    ] = 100,
+    test_size: Annotated[
+        float, typer.Option("--test-size", help="Share of the rows that test; for k-fold 1/k.")
+    ] = 0.1,
+    method: Annotated[
+        Method, typer.Option("--method", help="Random splits, repeated k-fold, .632+ bootstrap.")
+    ] = Method.SHUFFLE,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            "--store", help="Folder that keeps finished splits; the same again runs the rest."
+        ),
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Splits at once; -1 for one a core.")
+    ] = 1,
+    task: TaskOption = Task.AUTO,
+    kernel: KernelOption = None,
+    criterion: CriterionOption = None,
+    optimizer: OptimizerOption = Optimizer.LBFGS,
+    threshold: ThresholdOption = None,
+    weight: WeightOption = None,
+    max_iter: MaxIterOption = None,
+    random_state: Annotated[
+        int, typer.Option("--random-state", min=0, help="Seed of splits and subsamples.")
+    ] = 0,
+    drop: DropOption = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="CSV file for a row a split.")
+    ] = None,
+    format: FormatOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Assess the whole selection on outer splits, whose test rows it never sees."""
+    with reported():
+        from looms.cli._apply import check_can_write, check_target, read, without
+        from looms.cli._say import note, to_stdout, write_output
+        from looms.cli._training import Request
+
+        request = Request(
+            kernels=tuple(kernel or ["rbf"]),
+            criteria=tuple(criterion or ["press"]),
+            optimizer=optimizer,
+            threshold=threshold,
+            weight=weight,
+            max_iter=max_iter,
+            random_state=random_state,
+        )
+        request.check()
+        if jobs == 0:
+            raise InputError("--jobs 0 would run nothing; use 1, or -1 for one a core")
+        if output is not None:
+            check_can_write(output, force)
+        table = without(read(file, target, format), drop or [], file)
+        check_target(table, file)
+        options = {
+            "n_splits": splits,
+            "test_size": test_size,
+            "method": method.value,
+            "store": store,
+            "n_jobs": jobs,
+            "random_state": random_state,
+        }
+        result = _assessed(table, task, request, options)
+        to_stdout(f"{result.summary()}\n")
+        if output is not None:
+            write_output(output, result.table.to_csv(lineterminator="\n").encode())
+            note(f"a row for each split is in {output}")
+
+
+def _assessed(table: Table, task: Task, request: Request, options: dict[str, Any]) -> Assessment:
+    from sklearn.pipeline import Pipeline
+
+    from looms.assessment import StoreError
+    from looms.assessment import assess as assess_splits
+    from looms.cli._progress import split_progress
+    from looms.cli._say import note, warnings_as_notes
+    from looms.cli._task import choose_task
+    from looms.cli._training import targets
+    from looms.tables import table_preprocessor
+
+    chosen, reason = choose_task(table.y, task)
+    note(f"{chosen}: {reason}")
+    y = targets(table, chosen, request)
+    try:
+        steps = [("table", table_preprocessor(table.X)), ("machine", request.machine(chosen))]
+        with warnings_as_notes(), split_progress() as progress:
+            return assess_splits(Pipeline(steps), table.X, y, progress=progress, **options)
+    except StoreError:
+        raise
+    except ValueError as error:
+        raise InputError(str(error)) from error

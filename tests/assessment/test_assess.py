@@ -1,0 +1,325 @@
+"""Assessments against scikit-learn's own loop, by hand, and with things that go wrong."""
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse, stats
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_iris
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import looms
+from looms.assessment import compare
+from looms.assessment._splits import plan
+
+MACHINE = make_pipeline(StandardScaler(), looms.LSSVMClassifierCV("linear", threshold="ber"))
+
+
+def folds(y, method="shuffle", n=10, stratified=True):
+    options = {"n_splits": n, "test_size": 0.1, "random_state": 0, "stratified": stratified}
+    return [split.rows(y) for split in plan(y, method=method, **options)]
+
+
+@pytest.mark.parametrize("method", ["shuffle", "kfold"])
+def test_scores_are_those_of_cross_validate(two_classes, method):
+    X, y = two_classes
+    result = looms.assess(
+        LogisticRegression(),
+        X,
+        y,
+        10,
+        scoring=["balanced_accuracy", "roc_auc", "neg_log_loss", "ber", "error", "auc"],
+        method=method,
+        random_state=0,
+    )
+    theirs = cross_validate(
+        LogisticRegression(),
+        X,
+        y,
+        cv=folds(y, method),
+        scoring=["balanced_accuracy", "roc_auc", "neg_log_loss", "accuracy"],
+    )
+    ours = result.table
+    for name in ("balanced_accuracy", "roc_auc", "neg_log_loss"):
+        np.testing.assert_array_equal(ours[name], theirs[f"test_{name}"])
+    np.testing.assert_allclose(ours["ber"], 1 - theirs["test_balanced_accuracy"], atol=1e-15)
+    np.testing.assert_allclose(ours["error"], 1 - theirs["test_accuracy"], atol=1e-15)
+    np.testing.assert_array_equal(ours["auc"], ours["roc_auc"])
+    assert "loo_ber" not in ours
+    assert np.isnan(result.optimism["ber"])
+
+
+def test_figures_by_hand(two_classes):
+    result = looms.assess(LogisticRegression(), *two_classes, 10, random_state=0)
+    scores = result.table["auc"].to_numpy()
+    assert result.mean["auc"] == scores.mean()
+    assert result.standard_error["auc"] == pytest.approx(scores.std(ddof=1) / np.sqrt(10))
+    error = np.sqrt((1 / 10 + 6 / 54) * scores.var(ddof=1))
+    low, high = stats.t.interval(0.9, 9, scores.mean(), error)
+    assert result.interval(0.9).loc["auc"].tolist() == pytest.approx([low, high])
+    with pytest.raises(ValueError, match="level"):
+        result.interval(95)
+
+
+def test_default_scores(two_classes, a_line):
+    X, y = load_iris(return_X_y=True)
+    assert looms.assess(DummyClassifier(), X, y, 2).scores == ("ber", "error")
+    assert looms.assess(DummyClassifier(), *two_classes, 2).scores == ("ber", "auc")
+    assert looms.assess(Ridge(), *a_line, 2).scores == ("rmse", "r2")
+
+
+def test_loo_scores_mean_the_same(two_classes):
+    """The LOO columns are those of each split's own machine, at its threshold."""
+    X, y = two_classes
+    table = looms.assess(MACHINE, X, y, 4, random_state=0).table
+    for (train, test), (_, row) in zip(folds(y, n=4), table.iterrows(), strict=True):
+        model = MACHINE.fit(X[train], y[train])
+        machine = model[-1]
+        said = np.where(machine.loo_.outputs > machine.threshold_, "yes", "no")
+        assert row["loo_ber"] == pytest.approx(1 - balanced_accuracy_score(y[train], said))
+        assert row["loo_auc"] == pytest.approx(roc_auc_score(y[train], machine.loo_.outputs))
+        assert row["ber"] == pytest.approx(
+            1 - balanced_accuracy_score(y[test], model.predict(X[test]))
+        )
+        assert row["threshold"] == machine.threshold_ != 0
+        assert (row["mu"], row["kernel"], row["criterion"]) == (machine.mu_, "linear", "press")
+
+
+def test_loo_scores_of_several_classes():
+    X, y = load_iris(return_X_y=True)
+    table = looms.assess(looms.LSSVMClassifier(), X, y, 2, random_state=0).table
+    for (train, _), (_, row) in zip(folds(y, n=2), table.iterrows(), strict=True):
+        loo = looms.LSSVMClassifier().fit(X[train], y[train]).loo_
+        assert row["loo_error"] == pytest.approx(np.mean(loo.outputs.argmax(axis=1) != y[train]))
+        assert row["eta"] > 0
+
+
+def test_loo_scores_of_a_regression(a_line):
+    X, y = a_line
+    result = looms.assess(looms.LSSVMRegressorCV("linear"), X, y, 3, random_state=0)
+    for (train, _), (_, row) in zip(
+        folds(y, n=3, stratified=False), result.table.iterrows(), strict=True
+    ):
+        loo = looms.LSSVMRegressorCV("linear").fit(X[train], y[train]).loo_
+        assert row["loo_rmse"] == pytest.approx(np.sqrt(np.mean(loo.residuals**2)))
+    difference = result.table["loo_rmse"] - result.table["rmse"]
+    assert result.optimism["rmse"] == pytest.approx(difference.mean())
+
+
+def test_optimism_is_said(two_classes):
+    _, y = two_classes
+    wide = np.random.default_rng(0).normal(size=(60, 40))  # nothing to learn, much to choose
+    result = looms.assess(
+        looms.LSSVMClassifierCV("ard", threshold="ber"), wide, y, 5, random_state=0
+    )
+    assert result.optimism["ber"] < -0.05
+    assert "Leave-one-out flatters by" in repr(result)
+
+
+def test_loo_score_that_outputs_cannot_give(two_classes):
+    class Probable(looms.LSSVMClassifier):
+        def predict_proba(self, X):
+            p = 1 / (1 + np.exp(-self.decision_function(X)))
+            return np.column_stack([1 - p, p])
+
+    result = looms.assess(Probable(), *two_classes, 2, scoring="neg_log_loss", random_state=0)
+    assert result.table["neg_log_loss"].notna().all()
+    assert result.table["loo_neg_log_loss"].isna().all()
+
+
+def test_chosen_kernel_and_grid_search(two_classes):
+    X, y = two_classes
+    machine = looms.LSSVMClassifierCV(["linear", "rbf"], ["press", "wmw"])
+    table = looms.assess(machine, X, y, 3, random_state=0).table
+    for (train, _), (_, row) in zip(folds(y, n=3), table.iterrows(), strict=True):
+        best = min(machine.fit(X[train], y[train]).candidates_, key=lambda c: c.score)
+        assert (row["kernel"], row["criterion"]) == (
+            {"Linear": "linear", "RBF": "rbf"}[type(best.kernel).__name__],
+            best.criterion,
+        )
+        assert row["mu"] == best.mu
+    search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]})
+    assert set(looms.assess(search, X, y, 3, random_state=0).table["C"]) <= {0.1, 1.0}
+    inside = GridSearchCV(looms.LSSVMClassifier(), {"mu": [1e-3, 1e-1]})
+    assert "loo_ber" in looms.assess(inside, X, y, 2, random_state=0).table
+
+
+def test_estimator_stays_as_it_is_and_random_ones_repeat(two_classes):
+    forest = RandomForestClassifier(5)
+    tables = [looms.assess(forest, *two_classes, n, random_state=0).table for n in (3, 6)]
+    pd.testing.assert_frame_equal(tables[0], tables[1].head(3))
+    assert not hasattr(forest, "classes_")
+    assert forest.random_state is None
+
+
+@pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
+def test_workers_give_the_same(two_classes, backend):
+    alone = looms.assess(MACHINE, *two_classes, 6, random_state=0).table
+    with joblib.parallel_config(backend, n_jobs=2):
+        together = looms.assess(MACHINE, *two_classes, 6, random_state=0).table
+    assert together.to_csv() == alone.to_csv()
+
+
+def test_kinds_of_data(two_classes):
+    X, y = two_classes
+    expected = looms.assess(looms.LSSVMClassifier("linear"), X, y, 3, random_state=0).mean
+    frame = pd.DataFrame(X, columns=list("abc"), index=np.arange(60) * 7)
+    kernel_matrix = X @ X.T
+    for samples, targets, machine in [
+        (frame, pd.Series(y, index=frame.index), "linear"),
+        (X.tolist(), y.tolist(), "linear"),
+        (sparse.coo_array(X), y, "linear"),
+        (kernel_matrix, y, "precomputed"),
+    ]:
+        result = looms.assess(looms.LSSVMClassifier(machine), samples, targets, 3, random_state=0)
+        pd.testing.assert_series_equal(result.mean, expected)
+
+
+class Fussy(ClassifierMixin, BaseEstimator):
+    """Does not take the first sample for training, and warns of the second."""
+
+    def __init__(self, always=False):
+        self.always = always
+
+    def fit(self, X, y):
+        if self.always or 0 in X[:, 0]:
+            raise RuntimeError("no zeros, please")
+        if 1 in X[:, 0]:
+            np.float64(1.0) / np.float64(0.0)
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+@pytest.fixture
+def numbered():
+    return np.arange(60)[:, None], np.repeat([0, 1], 30)
+
+
+def test_splits_that_raise_are_recorded(numbered):
+    X, y = numbered
+    result = looms.assess(Fussy(), X, y, 30, scoring="ber", random_state=0)
+    raised = {i for i, (train, _) in enumerate(folds(y, n=30)) if 0 in train}
+    assert 0 < len(raised) < 30
+    assert set(result.failures) == raised
+    assert set(result.failures.values()) == {"RuntimeError: no zeros, please"}
+    table = result.table
+    assert set(table.index[table["failure"].notna()]) == raised
+    assert table.loc[table["failure"].notna(), "ber"].isna().all()
+    assert result.mean["ber"] == 0.5
+    assert f"{len(raised)} of 30 splits raised; split {min(raised)}: RuntimeError" in repr(result)
+    assert "splits warned; split" in repr(result)
+    assert "RuntimeWarning: divide by zero" in repr(result)
+
+
+def test_all_splits_raise(numbered):
+    with pytest.raises(ValueError, match="All 3 splits raised; the first: RuntimeError: no zeros"):
+        looms.assess(Fussy(True), *numbered, 3, scoring="ber")
+    with pytest.raises(ValueError, match=r"fit to all rows.*no zeros"):
+        looms.assess(Fussy(), *numbered, 30, scoring="ber", method="bootstrap", random_state=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scoring": "goodness"}, "Unknown score 'goodness'; known are ber, error"),
+        ({"scoring": []}, "scoring names no score"),
+        ({"scoring": 3}, "scoring must be names or callables, got 3"),
+        ({"random_state": -1}, "must not be negative"),
+        ({"random_state": None, "store": "s"}, "store needs an integer random_state"),
+        ({"random_state": np.random.RandomState(0), "store": "s"}, "needs an integer"),
+    ],
+)
+def test_refusals(two_classes, options, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        looms.assess(DummyClassifier(), *two_classes, 3, **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_samples_and_targets_must_agree():
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        looms.assess(DummyClassifier(), np.zeros((5, 1)), [0, 1, 0, 1])
+
+
+def test_scorers_by_name_and_callable(two_classes):
+    def always(estimator, X, y):
+        return 0.25
+
+    result = looms.assess(DummyClassifier(), *two_classes, 3, scoring={"a": always, "b": "ber"})
+    assert result.mean.to_dict() == {"a": 0.25, "b": 0.5}
+    assert looms.assess(DummyClassifier(), *two_classes, 3, scoring=always).scores == ("always",)
+
+
+def test_progress(two_classes):
+    heard = []
+    looms.assess(DummyClassifier(), *two_classes, 3, progress=lambda *told: heard.append(told))
+    assert [(done, total) for done, total, _ in heard] == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    assert heard[0][2] is None
+    assert {result.index for _, _, result in heard[1:]} == {0, 1, 2}
+
+
+def test_random_state_objects(two_classes):
+    results = [
+        looms.assess(DummyClassifier(), *two_classes, 2, random_state=np.random.RandomState(s))
+        for s in (0, 0, 1)
+    ]
+    assert results[0].random_state == results[1].random_state != results[2].random_state
+
+
+# Comparison ----------------------------------------------------------------------
+
+
+def test_comparison_by_hand(two_classes):
+    models = {"machine": MACHINE, "logistic": LogisticRegression(), "majority": DummyClassifier()}
+    found = compare(models, *two_classes, n_splits=10, random_state=0)
+    differences = found.differences()
+    assert len(differences) == 3 * 2
+    a, b = (found.results[name].table["ber"].to_numpy() for name in ("machine", "majority"))
+    row = differences.loc[("machine", "majority", "ber")]
+    error = np.sqrt((1 / 10 + 6 / 54) * (a - b).var(ddof=1))
+    assert row["difference"] == pytest.approx((a - b).mean())
+    assert row["standard_error"] == pytest.approx(error)
+    t = (a - b).mean() / error
+    assert row["t"] == pytest.approx(t)
+    assert row["p_value"] == pytest.approx(2 * stats.t.cdf(-abs(t), 9))
+    low, high = stats.t.interval(0.95, 9, (a - b).mean(), error)
+    assert [row["low"], row["high"]] == pytest.approx([low, high])
+    assert found.table.loc["majority", "ber"] == 0.5
+    assert "ber, machine − majority" in repr(found)
+
+
+def test_comparison_is_on_the_same_splits(two_classes):
+    models = {"one": LogisticRegression(), "same": LogisticRegression()}
+    row = compare(models, *two_classes, n_splits=5).differences().loc[("one", "same", "ber")]
+    assert (row["difference"], row["t"], row["p_value"]) == (0.0, 0.0, 1.0)
+
+
+def test_comparison_leaves_out_splits_that_raised(numbered):
+    X, y = numbered
+    found = compare(
+        {"fussy": Fussy(), "majority": DummyClassifier()},
+        X,
+        y,
+        n_splits=30,
+        scoring="ber",
+        random_state=0,
+    )
+    n_raised = len(found.results["fussy"].failures)
+    assert found.differences()["n_splits"].tolist() == [30 - n_raised]
+
+
+def test_comparisons_refused(two_classes):
+    with pytest.raises(ValueError, match="two estimators or more"):
+        compare({"one": DummyClassifier()}, *two_classes)
+    with pytest.raises(ValueError, match="corrected resampled t-test is for"):
+        compare(dict.fromkeys("ab", DummyClassifier()), *two_classes, method="bootstrap")

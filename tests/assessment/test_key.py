@@ -1,0 +1,156 @@
+"""Keys: equal for equal content, in every process; different for any difference."""
+
+import functools
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.metrics import get_scorer, make_scorer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from looms import LSSVMClassifierCV
+from looms.assessment._key import content_key
+from looms.kernels import RBF
+from looms.leave_one_out import LeaveOneOut
+
+
+def key(thing):
+    return content_key(thing=thing)
+
+
+def score_a(y, f, power=2):
+    return float(np.mean(np.abs(y - f) ** power))
+
+
+def score_b(y, f, power=2):
+    return float(np.mean(np.abs(y + f) ** power))
+
+
+def frame(**changes):
+    columns = {"a": [1.0, 2.0, np.nan], "b": ["x", None, "y"], "c": pd.Categorical(["u", "v", "u"])}
+    return pd.DataFrame({**columns, **changes})
+
+
+# Each of these is made twice, and differs from all others.
+THINGS = {
+    "none": lambda: None,
+    "true": lambda: True,
+    "one": lambda: 1,
+    "one as a float": lambda: 1.0,
+    "one as text": lambda: "1",
+    "bytes": lambda: b"1",
+    "list": lambda: [1, 2],
+    "nested list": lambda: [[1], 2],
+    "long text": lambda: ["ab", "c"],
+    "other text": lambda: ["a", "bc"],
+    "dict": lambda: {"a": 1, "b": 2},
+    "other dict": lambda: {"a": 2, "b": 1},
+    "set": lambda: {"x", "y", "z"},
+    "floats": lambda: np.arange(6.0),
+    "other shape": lambda: np.arange(6.0).reshape(2, 3),
+    "transposed": lambda: np.arange(6.0).reshape(3, 2).T,
+    "float32": lambda: np.arange(6.0, dtype=np.float32),
+    "integers": lambda: np.arange(6),
+    "one bit": lambda: np.nextafter(np.arange(6.0), 1.0),
+    "objects": lambda: np.array(["a", None, 1.0], dtype=object),
+    "strings": lambda: np.array(["a", "b"]),
+    "sparse": lambda: sparse.csr_array(np.eye(3)),
+    "frame": frame,
+    "frame, other value": lambda: frame(a=[1.0, 2.5, np.nan]),
+    "frame, other text": lambda: frame(b=["x", None, "z"]),
+    "frame, other dtype": lambda: frame(a=pd.array([1, 2, None], dtype="Int64")),
+    "frame, other name": lambda: frame().rename(columns={"a": "A"}),
+    "frame, dates": lambda: frame(a=pd.to_datetime(["2020-01-01", None, "2020-01-03"])),
+    "series": lambda: pd.Series([1.0, 2.0]),
+    "machine": lambda: LSSVMClassifierCV(["linear", "rbf"]),
+    "other machine": lambda: LSSVMClassifierCV(["linear", "cubic"]),
+    "kernel object": lambda: LSSVMClassifierCV(RBF(eta=0.5)),
+    "other kernel object": lambda: LSSVMClassifierCV(RBF(eta=0.25)),
+    "pipeline": lambda: make_pipeline(StandardScaler(), LSSVMClassifierCV()),
+    "other pipeline": lambda: make_pipeline(StandardScaler(with_mean=False), LSSVMClassifierCV()),
+    "forest": lambda: RandomForestClassifier(random_state=np.random.RandomState(0)),
+    "other forest": lambda: RandomForestClassifier(random_state=np.random.RandomState(1)),
+    "generator": lambda: np.random.default_rng(0),
+    "scorer": lambda: make_scorer(score_a),
+    "other scorer": lambda: make_scorer(score_b),
+    "scorer of sklearn": lambda: get_scorer("roc_auc"),
+    "other scorer of sklearn": lambda: get_scorer("accuracy"),
+    "partial": lambda: functools.partial(score_a, power=3),
+    "other partial": lambda: functools.partial(score_a, power=4),
+    "lambda": lambda: lambda x: x + 1,
+    "other lambda": lambda: lambda x: x + 2,
+    "builtin": lambda: max,
+    "type": lambda: np.float32,
+    "dtype": lambda: np.dtype("float32"),
+    "method": lambda: "abc".upper if False else LeaveOneOut([1.0], [2.0]).__repr__,
+    "object": lambda: LeaveOneOut([1.0], [2.0]),
+    "other object": lambda: LeaveOneOut([1.0], [3.0]),
+}
+
+
+@pytest.mark.parametrize("name", THINGS)
+def test_same_content_same_key(name):
+    assert key(THINGS[name]()) == key(THINGS[name]())
+
+
+def test_all_are_different():
+    keys = {}
+    for name, make in THINGS.items():
+        keys.setdefault(key(make()), []).append(name)
+    assert [names for names in keys.values() if len(names) > 1] == []
+
+
+def test_closures_count():
+    def adding(k):
+        return lambda x: x + k
+
+    assert key(adding(1)) == key(adding(1)) != key(adding(2))
+
+
+def test_order_does_not_count():
+    assert key({"a": 1, "b": 2}) == key({"b": 2, "a": 1})
+    assert key(np.asfortranarray(np.eye(3)[:, :2])) == key(np.eye(3)[:, :2].copy())
+    assert key(sparse.csc_array(np.eye(3))) == key(sparse.coo_array(np.eye(3)))
+    assert key(frame()) == key(frame().set_axis([7, 8, 9]))
+
+
+def test_fitting_does_not_count():
+    model = StandardScaler()
+    before = key(model)
+    assert key(model.fit(np.eye(3))) == before
+
+
+CODE = """
+import sys; sys.path.insert(0, sys.argv[1])
+from test_key import THINGS, key
+print(*(key(make()) for name, make in THINGS.items() if name not in ("lambda", "other lambda")))
+"""
+
+
+def test_keys_are_the_same_in_every_process():
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", CODE, os.path.dirname(__file__)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1")
+    }
+    assert len(found) == 1
+
+
+def test_no_key():
+    with pytest.raises(TypeError, match=r"thing\['x'\] is a generator, of which no key"):
+        key({"x": (i for i in range(3))})
+    circle = []
+    circle.append(circle)
+    with pytest.raises(TypeError, match="contains itself"):
+        key(circle)

@@ -1,0 +1,150 @@
+"""Plans of splits: identity, proportions, refusals."""
+
+import numpy as np
+import pytest
+
+from looms.assessment._splits import METHODS, WHOLE, Split, plan
+
+Y = np.repeat(["a", "b", "c"], [50, 30, 20])
+
+
+def splits_of(method, n_splits=20, y=Y, test_size=0.1, random_state=0, stratified=True):
+    return plan(
+        y,
+        method=method,
+        n_splits=n_splits,
+        test_size=test_size,
+        random_state=random_state,
+        stratified=stratified,
+    )
+
+
+def rows_of(splits, y=Y):
+    return {split.index: [part.tolist() for part in split.rows(y)] for split in splits}
+
+
+@pytest.mark.parametrize("stratified", [True, False])
+@pytest.mark.parametrize("method", METHODS)
+def test_splits_depend_on_seed_and_index_alone(method, stratified):
+    few = rows_of(splits_of(method, 20, stratified=stratified))
+    many = rows_of(reversed(splits_of(method, 40, stratified=stratified)))
+    assert all(many[index] == rows for index, rows in few.items())
+    assert len({str(rows) for rows in many.values()}) == len(many)
+    other = rows_of(splits_of(method, 20, stratified=stratified, random_state=1))
+    assert not any(other[index] == rows for index, rows in few.items() if index != WHOLE)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_seeds_and_names_are_all_different(method):
+    splits = [*splits_of(method, 40), *splits_of(method, 40, random_state=1)]
+    assert len({split.name for split in splits}) == len(splits)
+    seeds = {split.seed(purpose) for split in splits for purpose in range(3)}
+    assert len(seeds) == 3 * len(splits)
+
+
+@pytest.mark.parametrize("stratified", [True, False])
+@pytest.mark.parametrize("method", METHODS)
+def test_no_row_trains_and_tests(method, stratified):
+    for split in splits_of(method, stratified=stratified):
+        train, test = split.rows(Y)
+        if split.index != WHOLE:
+            assert not set(train) & set(test)
+            assert set(train) | set(test) == set(range(100))
+
+
+@pytest.mark.parametrize("method", ["shuffle", "kfold"])
+def test_classes_keep_their_shares(method):
+    for split in splits_of(method):
+        _, counts = np.unique(Y[split.rows(Y)[1]], return_counts=True)
+        assert counts.tolist() == [5, 3, 2]
+
+
+def test_every_row_is_tested_once_a_repeat():
+    splits = splits_of("kfold", 8, test_size=0.25)
+    for repeat in (splits[:4], splits[4:]):
+        tested = np.concatenate([split.rows(Y)[1] for split in repeat])
+        assert sorted(tested) == list(range(100))
+
+
+def test_bootstrap_keeps_the_number_of_each_class():
+    whole, *resamples = splits_of("bootstrap")
+    assert whole.index == WHOLE
+    left_out = []
+    for split in resamples:
+        train, test = split.rows(Y)
+        assert np.unique(Y[train], return_counts=True)[1].tolist() == [50, 30, 20]
+        assert set(Y[test]) == {"a", "b", "c"}
+        left_out.append(len(test) / 100)
+    assert np.mean(left_out) == pytest.approx(np.exp(-1), abs=0.03)
+
+
+def test_small_classes_are_in_both_parts():
+    y = np.repeat([0, 1, 2], [90, 2, 8])
+    for split in splits_of("shuffle", 50, y):
+        train, test = split.rows(y)
+        assert set(y[train]) == set(y[test]) == {0, 1, 2}
+        assert len(test) == 10
+
+
+@pytest.mark.parametrize(("test_size", "n_test"), [(0.1, 10), (0.25, 25), (7, 7), (0.101, 11)])
+@pytest.mark.parametrize("stratified", [True, False])
+def test_size_of_the_test_part(test_size, n_test, stratified):
+    for split in splits_of("shuffle", test_size=test_size, stratified=stratified):
+        assert len(split.rows(Y)[1]) == n_test
+
+
+def test_rows_are_uniform():
+    """Every row is tested equally often, within chance."""
+    counts = np.zeros(100)
+    for split in splits_of("shuffle", 1000):
+        counts[split.rows(Y)[1]] += 1
+    assert abs(counts - 100).max() < 4.5 * np.sqrt(90)
+
+
+def test_frozen_example():
+    """Stores rely on splits that never change."""
+    split = Split(3, "shuffle", 0.1, 0, False)
+    assert split.seed() == 1874364848
+    assert split.rows(np.zeros(20))[1].tolist() == [2, 9]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "loo"}, "Unknown method 'loo'; known are shuffle, kfold, bootstrap"),
+        ({"n_splits": 1}, "n_splits must be an integer of at least 2, got 1"),
+        ({"n_splits": 2.5}, "n_splits must be an integer"),
+        ({"test_size": 0}, "test_size must be a share between 0 and 1"),
+        ({"test_size": 1.0}, "test_size must be a share between 0 and 1"),
+        ({"test_size": 100}, "number of rows below the 100 there are"),
+        ({"test_size": "much"}, "test_size must be"),
+        ({"test_size": float("nan")}, "test_size must be"),
+        ({"test_size": True}, "test_size must be"),
+        ({"method": "kfold", "test_size": 0.3}, "test_size must be 1/k"),
+        ({"method": "kfold", "test_size": 5}, "test_size must be 1/k"),
+        ({"method": "kfold", "n_splits": 15}, "not a multiple of the 10 folds"),
+    ],
+)
+def test_refusals(options, message):
+    with pytest.raises(ValueError, match=message):
+        splits_of(**{"method": "shuffle", **options})
+
+
+@pytest.mark.parametrize(
+    ("method", "few", "message"),
+    [
+        ("shuffle", 1, "Class 'rare' has 1 member, and a split needs 2: one to train"),
+        ("bootstrap", 1, "Class 'rare' has 1 member, and a split needs 2"),
+        ("kfold", 9, "Class 'rare' has 9 members, and a split needs 10.*larger test_size"),
+    ],
+)
+def test_class_with_too_few_members(method, few, message):
+    y = np.repeat(["common", "rare"], [60, few])
+    with pytest.raises(ValueError, match=message):
+        splits_of(method, y=y)
+    splits_of(method, y=np.append(y, "rare"))
+
+
+def test_too_few_rows():
+    with pytest.raises(ValueError, match="needs 10 rows or more, got 5"):
+        splits_of("kfold", y=np.arange(5.0), stratified=False)

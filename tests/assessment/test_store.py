@@ -1,0 +1,330 @@
+"""Stores: nothing is lost, nothing is mixed up, damage is seen."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+
+import looms
+from looms.assessment import StoreError, _store
+from looms.assessment._run import SplitResult
+
+
+@pytest.fixture
+def counted(two_classes, tmp_path):
+    """Assess in a store; the result, and how many splits were run."""
+
+    def run(n=6, model=None, data=None, store=tmp_path / "store", **options):
+        ran = []
+        result = looms.assess(
+            model or LogisticRegression(),
+            *(data or two_classes),
+            n,
+            store=store,
+            progress=lambda done, total, split: ran.append(split),
+            **{"random_state": 0, **options},
+        )
+        return result, len([split for split in ran if split is not None])
+
+    return run
+
+
+def split_files(folder):
+    return sorted(folder.glob("store/*/seed*.json"))
+
+
+def test_finished_splits_are_not_run_again(counted, tmp_path):
+    first, ran = counted(4)
+    assert ran == 4
+    assert len(split_files(tmp_path)) == 4
+    more, ran = counted(6)
+    assert ran == 2
+    again, ran = counted(6)
+    assert ran == 0
+    fresh, ran = counted(6, store=tmp_path / "other")
+    assert ran == 6
+    assert again.table.to_csv() == more.table.to_csv() == fresh.table.to_csv()
+    assert again.seconds.tolist() == more.seconds.tolist()
+    assert first.table.to_csv() == fresh.table.head(4).to_csv()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"model": LogisticRegression(C=0.5)},
+        {"random_state": 1},
+        {"test_size": 0.2},
+        {"test_size": 1},
+        {"scoring": "ber"},
+        {"method": "bootstrap"},
+    ],
+)
+def test_another_question_is_another_key(counted, options):
+    counted(6)
+    _, ran = counted(6, **options)
+    assert ran >= 6
+    assert counted(6)[1] == 0
+
+
+def test_another_data_set_is_another_key(counted, two_classes, tmp_path):
+    X, y = two_classes
+    counted(6)
+    nearly = X.copy()
+    nearly[0, 0] = np.nextafter(nearly[0, 0], 1)
+    assert counted(6, data=(nearly, y))[1] == 6
+    assert counted(6, data=(X, np.where(y == "yes", "yes!", y)))[1] == 6
+    assert len(list((tmp_path / "store").glob("*/about.json"))) == 3
+
+
+def test_bootstrap_keeps_the_fit_to_all_rows(counted):
+    first, ran = counted(6, method="bootstrap")
+    assert ran == 7
+    again, ran = counted(6, method="bootstrap")
+    assert ran == 0
+    assert again.mean.tolist() == first.mean.tolist()
+
+
+DAMAGES = {
+    "empty": lambda data: b"",
+    "half": lambda data: data[: len(data) // 2],
+    "a digit": lambda data: data.replace(b'"n_test": 6', b'"n_test": 7'),
+    "other JSON": lambda data: b"[1, 2]",
+    "no text": lambda data: os.urandom(200),
+    "another key": lambda data: data.replace(b'"n_test"', b'"n_tests"'),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_damaged_files_are_run_again(counted, tmp_path, name):
+    expected = counted()[0].table.to_csv()
+    path = split_files(tmp_path)[2]
+    damaged = DAMAGES[name](path.read_bytes())
+    assert damaged != path.read_bytes()
+    path.write_bytes(damaged)
+    with pytest.warns(UserWarning, match="000002.json: the stored split is left aside"):
+        result, ran = counted()
+    assert ran == 1
+    assert result.table.to_csv() == expected
+    assert counted()[1] == 0
+
+
+def test_a_file_in_the_place_of_another(counted, tmp_path):
+    counted()
+    files = split_files(tmp_path)
+    files[1].write_bytes(files[2].read_bytes())
+    with pytest.warns(UserWarning, match="000001.json"):
+        assert counted()[1] == 1
+
+
+def test_splits_that_raised_are_tried_again(counted, two_classes, monkeypatch):
+    def broken(self, X, y):
+        raise MemoryError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DummyClassifier, "fit", broken)
+        with pytest.raises(
+            ValueError, match="All 6 splits raised; the first: MemoryError: no room"
+        ):
+            counted(model=DummyClassifier())
+    result, ran = counted(model=DummyClassifier())
+    assert ran == 6
+    assert result.failures == {}
+
+
+@pytest.mark.parametrize("package", ["looms", "scikit-learn"])
+def test_another_version(counted, tmp_path, monkeypatch, package):
+    counted()
+    before = [path.read_bytes() for path in split_files(tmp_path)]
+    now = {**_store.versions(), package: "99.9"}
+    monkeypatch.setattr(_store, "versions", lambda: now)
+    with pytest.raises(StoreError, match=f"stored by {package} .*, and this is {package} 99.9"):
+        counted()
+    assert [path.read_bytes() for path in split_files(tmp_path)] == before
+    assert counted(model=DummyClassifier())[1] == 6  # nothing of that was there
+
+
+def test_damaged_versions(counted, tmp_path):
+    counted()
+    (about,) = tmp_path.glob("store/*/about.json")
+    about.write_text("{")
+    with pytest.raises(StoreError, match=r"about.json: this file, which says what versions"):
+        counted()
+    for path in split_files(tmp_path):
+        path.unlink()
+    assert counted()[1] == 6
+
+
+def test_another_format(counted, tmp_path):
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "looms-assessments.json").write_text('{"format": 2}')
+    with pytest.raises(StoreError, match=r"the store is format 2, and looms .* writes format 1"):
+        counted()
+
+
+def test_wrong_folders(counted, tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("precious")
+    with pytest.raises(
+        StoreError, match=r"is no store and holds other files, such as 'thesis.tex'"
+    ):
+        counted(store=tmp_path / "full")
+    assert os.listdir(tmp_path / "full") == ["thesis.tex"]
+    with pytest.raises(StoreError, match="this is a file"):
+        counted(store=tmp_path / "full" / "thesis.tex")
+    with pytest.raises(StoreError, match="cannot be used"):
+        counted(store=tmp_path / "full" / "thesis.tex" / "deeper")
+
+
+def test_parameters_without_a_key(counted):
+    with pytest.raises(StoreError, match=r"no key for a store can be made.*without a store"):
+        counted(model=DummyClassifier(constant=iter([1])))
+
+
+def test_full_disk(counted, tmp_path, monkeypatch):
+    """The third split finds no room: what was stored is there, and the rest runs later."""
+    expected = counted(store=tmp_path / "roomy")[0].table.to_csv()
+    n_written = 0
+
+    def write(path, data):
+        nonlocal n_written
+        n_written += path.name.startswith("seed")
+        if n_written == 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        real(path, data)
+
+    real = _store.write_whole
+    with monkeypatch.context() as patch:
+        patch.setattr(_store, "write_whole", write)
+        with pytest.raises(StoreError, match=r"No space left on device\). The 2 stored before"):
+            counted(n_jobs=2)
+    assert len(split_files(tmp_path)) == 2
+    result, ran = counted()
+    assert ran == 4
+    assert result.table.to_csv() == expected
+
+
+def test_full_disk_for_real(counted, tmp_path):
+    """A limit on the size of files stops the writing halfway; no half file stays."""
+    resource = pytest.importorskip("resource")
+    expected = counted(store=tmp_path / "roomy")[0].table.to_csv()
+    counted(2)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+        with pytest.raises(StoreError, match="cannot be written"):
+            counted()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert not list((tmp_path / "store").rglob("*.part"))
+    assert counted()[0].table.to_csv() == expected
+
+
+def test_values_come_back_to_the_last_bit():
+    values = [0.1, 1 / 3, 5e-324, -0.0, float("inf"), float("nan"), 1e300]
+    scores = {str(k): value for k, value in enumerate(values)}
+    result = SplitResult(0, 9, 1, scores, chosen={"k": None, "b": True, "n": 3, "t": "ü\n"})
+    back = _store._decoded(_store._encoded(result))
+    assert repr(back) == repr(result)
+
+
+SCRIPT = """
+import sys
+import numpy as np
+from sklearn.datasets import load_breast_cancer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+import looms
+if __name__ == "__main__":
+    X, y = load_breast_cancer(return_X_y=True)
+    model = make_pipeline(StandardScaler(), looms.LSSVMClassifierCV("rbf", threshold="ber"))
+    result = looms.assess(model, X[::3], y[::3], 40, store=sys.argv[1], random_state=0,
+                          n_jobs=int(sys.argv[3]))
+    with open(sys.argv[2], "w") as file:
+        file.write(result.table.to_csv())
+"""
+
+
+@pytest.fixture
+def process(tmp_path):
+    """Start the script on a store, in a group of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(looms.__file__).parents[1])}
+    (tmp_path / "script.py").write_text(SCRIPT)
+
+    def start(store, table, n_jobs=1):
+        return subprocess.Popen(
+            [sys.executable, "script.py", store, table, str(n_jobs)],
+            cwd=tmp_path,
+            env=environment,
+            start_new_session=True,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return start
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize(("n_jobs", "n_kills"), [(1, 3), (2, 1)])
+def test_killed_at_random_moments(process, tmp_path, n_jobs, n_kills):
+    """Killed while splits are finished, it ends with the table of a quiet run."""
+    quiet = process("quiet", "quiet.csv")
+    assert quiet.wait(timeout=120) == 0, quiet.stderr.read()
+    quiet.stderr.close()
+    rng = np.random.default_rng()
+    stored = []
+    for _ in range(n_kills):
+        with process("store", "table.csv", n_jobs) as run:
+            before = len(split_files(tmp_path))
+            while len(split_files(tmp_path)) == before and run.poll() is None:
+                time.sleep(0.005)
+            time.sleep(rng.uniform(0, 0.1))
+            os.killpg(run.pid, signal.SIGKILL)
+        stored.append(len(split_files(tmp_path)))
+    assert 0 < stored[0] < 40
+    assert stored == sorted(stored)
+    with process("store", "table.csv", n_jobs) as run:
+        assert run.wait(timeout=120) == 0, run.stderr.read()
+    assert (tmp_path / "table.csv").read_bytes() == (tmp_path / "quiet.csv").read_bytes()
+
+
+def test_two_processes_on_one_store(process, tmp_path):
+    runs = [process("store", f"{name}.csv") for name in "ab"]
+    for run in runs:
+        assert run.wait(timeout=120) == 0, run.stderr.read()
+        run.stderr.close()
+    tables = [(tmp_path / f"{name}.csv").read_bytes() for name in "ab"]
+    assert tables[0] == tables[1]
+    assert tables[0].count(b"\n") == 41
+    for path in split_files(tmp_path):
+        assert json.loads(path.read_bytes())["result"]["error"] is None
+    assert not list((tmp_path / "store").rglob("*.part"))
+
+
+def test_two_threads_on_one_new_store(two_classes, tmp_path):
+    tables = []
+
+    def run():
+        result = looms.assess(
+            DummyClassifier(), *two_classes, 20, store=tmp_path / "store", random_state=0
+        )
+        tables.append(result.table.to_csv())
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(tables) == 4
+    assert len(set(tables)) == 1

@@ -1,0 +1,145 @@
+"""Workers that die: no split is lost."""
+
+import os
+import signal
+import time
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from threadpoolctl import threadpool_info
+
+import looms
+from looms.assessment._execute import run_splits
+from looms.assessment._scoring import scorers_of
+from looms.assessment._splits import plan
+
+
+class Deadly(ClassifierMixin, BaseEstimator):
+    """Kills its process when the first sample trains: always, or until a file is there."""
+
+    def __init__(self, parent, until=None, seconds=0.0):
+        self.parent = parent
+        self.until = until
+        self.seconds = seconds
+
+    def fit(self, X, y):
+        time.sleep(self.seconds)
+        if 0 not in X[:, 0] and os.getpid() != self.parent and not self._done():
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.classes_ = np.unique(y)
+        return self
+
+    def _done(self):
+        if self.until is None:
+            return False
+        there = os.path.exists(self.until)
+        with open(self.until, "w"):
+            return there
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+@pytest.fixture
+def numbered():
+    return np.arange(60)[:, None], np.repeat([0, 1], 30)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_a_worker_of_loky_dies_once(numbered, tmp_path):
+    model = Deadly(os.getpid(), str(tmp_path / "killed"))
+    result = looms.assess(model, *numbered, 6, scoring="ber", random_state=16, n_jobs=2)
+    assert (tmp_path / "killed").exists()
+    assert result.failures == {}
+    assert result.table["ber"].tolist() == [0.5] * 6
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_a_split_that_kills_its_worker_is_recorded(numbered):
+    model = Deadly(os.getpid())
+    result = looms.assess(model, *numbered, 6, scoring="ber", random_state=16, n_jobs=2)
+    assert set(result.failures) == {0}  # the one split of these whose training part lacks row 0
+    assert all(reason.startswith("TerminatedWorkerError") for reason in result.failures.values())
+
+
+def test_who_stops_early_gets_no_warning(numbered):
+    X, y = numbered
+    splits = plan(y, method="shuffle", n_splits=30, test_size=0.1, random_state=0, stratified=True)
+    model = Deadly(os.getpid(), seconds=0.02, until=os.devnull)
+    with joblib.parallel_config("threading"):
+        results = run_splits(model, X, y, scorers_of("ber", model, y), splits, 2)
+        next(results)
+        results.close()
+    time.sleep(0.3)  # the splits at work then end by themselves
+
+
+class Threads(Deadly):
+    """Its score is the number of threads that BLAS may use while it is fitted."""
+
+    def fit(self, X, y):
+        self.n_threads_ = _n_threads()
+        return super().fit(X, y)
+
+
+def _n_threads():
+    return max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+
+
+def _threads_of(estimator, X, y):
+    return estimator.n_threads_
+
+
+def test_blas_keeps_to_one_thread_beside_other_work(numbered):
+    model, before = Threads(os.getpid()), _n_threads()
+    if before == 1:
+        pytest.skip("BLAS has one thread here anyway")
+    options = {"scoring": _threads_of, "random_state": 0}
+    assert looms.assess(model, *numbered, 4, **options).mean.item() == before
+    with joblib.parallel_config("threading"):
+        assert looms.assess(model, *numbered, 4, n_jobs=2, **options).mean.item() == 1
+    assert looms.assess(model, *numbered, 4, n_jobs=2, **options).mean.item() == 1
+    assert _n_threads() == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("n_killed", [1, 2])
+# The cluster warns of ports in use and of sockets and files that its dead workers left open.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore:Port .* is already in use:UserWarning")
+def test_workers_of_dask_die_halfway(numbered, tmp_path, n_killed):
+    """With both workers the scattered data go too."""
+    distributed = pytest.importorskip("distributed")
+    X, y = numbered
+    X = np.hstack([X, np.zeros((60, 50))])
+    model = Deadly(os.getpid(), until=os.devnull, seconds=0.05)
+    alone = looms.assess(model, X, y, 30, scoring="ber", random_state=0)
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "silence_logs": 50}
+    with (
+        distributed.LocalCluster(**options, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        pids = list(client.run(os.getpid).values())
+
+        def kill(done, total, split):
+            if done == 10:
+                for pid in pids[:n_killed]:
+                    os.kill(pid, signal.SIGKILL)
+
+        with joblib.parallel_config("dask"):
+            result = looms.assess(
+                model,
+                X,
+                y,
+                30,
+                scoring="ber",
+                random_state=0,
+                store=tmp_path / "store",
+                progress=kill,
+            )
+        assert set(client.run(os.getpid).values()) != set(pids)
+    assert result.failures == {}
+    assert result.table.to_csv() == alone.table.to_csv()
+    assert len(list(tmp_path.glob("store/*/seed*.json"))) == 30

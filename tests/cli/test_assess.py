@@ -1,0 +1,124 @@
+"""looms assess: figures, table, resumption, refusals."""
+
+import os
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import Pipeline
+
+import looms as package
+from looms.cli import _progress
+from looms.tables import table_preprocessor
+
+
+def test_summary_and_table(looms, pets):
+    result = looms("assess", pets, "-t", "kind", "-n", 5, "-k", "linear", "-o", "table.csv")
+    assert result.exit_code == 0, result.stderr
+    table = pd.read_csv("table.csv", index_col="split")
+    frame = pd.read_csv(pets)
+    X, y = frame.drop(columns="kind"), frame["kind"].to_numpy(str)
+    machine = package.LSSVMClassifierCV("linear")
+    model = Pipeline([("table", table_preprocessor(X)), ("machine", machine)])
+    expected = package.assess(model, X, y, 5, random_state=0)
+    assert table["ber"].tolist() == expected.table["ber"].tolist()
+    assert table["loo_auc"].tolist() == expected.table["loo_auc"].tolist()
+    assert len(re.findall(r"^Split \d: ber [\d.]+, LOO [\d.]+; auc", result.stderr, re.M)) == 5
+    assert re.search(r"\(1 of 5, about \d+ s left\)", result.stderr)
+    assert "(5 of 5)" in result.stderr
+    assert "table → LSSVMClassifierCV(kernel='linear')" in result.stdout
+    assert f"ber         {expected.mean['ber']:>10.4f}" in result.stdout
+    assert "Leave-one-out" in result.stdout
+    assert "a row for each split is in table.csv" in result.stderr
+
+
+def test_regression(looms, data_folder):
+    result = looms("assess", data_folder / "mcycle.csv", "-t", "target", "--splits", 3)
+    assert result.exit_code == 0, result.stderr
+    assert re.search(r"^rmse +[\d.]+ +[\d.]+ +[\d.]+ to [\d.]+ +[\d.]+$", result.stdout, re.M)
+
+
+def test_resumes(looms, pets):
+    arguments = ("assess", pets, "-t", "kind", "--store", "kept")
+    first = looms(*arguments, "-n", 3, "-o", "a.csv")
+    assert first.exit_code == 0, first.stderr
+    assert "were in the store" not in first.stderr
+    more = looms(*arguments, "-n", 5, "-o", "b.csv")
+    assert "3 of 5 splits were in the store" in more.stderr
+    assert more.stderr.count("Split ") == 2
+    looms("assess", pets, "-t", "kind", "-n", 5, "-o", "c.csv")
+    with open("b.csv", "rb") as resumed, open("c.csv", "rb") as whole:
+        assert resumed.read() == whole.read()
+
+
+@pytest.mark.parametrize("method", ["kfold", "bootstrap"])
+def test_methods(looms, pets, method):
+    result = looms(
+        *("assess", pets, "-t", "kind", "--method", method, "-n", 4, "--test-size", 0.25),
+    )
+    assert result.exit_code == 0, result.stderr
+    assert {"kfold": "4 folds", "bootstrap": "4 bootstrap resamples"}[method] in result.stdout
+    assert ("All rows: " in result.stderr) == (method == "bootstrap")
+
+
+def test_options_reach_the_estimator(looms, pets):
+    result = looms(
+        *("assess", pets, "-t", "kind", "-n", 2, "-k", "rbf", "-c", "wmw", "--threshold", "ber"),
+        *("--weight", "balanced", "--max-iter", 7, "--random-state", 3, "--drop", "colour"),
+    )
+    assert result.exit_code == 0, result.stderr
+    for said in ("criterion='wmw'", "threshold='ber'", "max_iter=7", "random_state=3", "seed 3"):
+        assert said in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--method", "kfold", "-n", 7], "not a multiple of the 10 folds"),
+        (["--test-size", 1.5], "test_size must be a share between 0 and 1"),
+        (["--jobs", 0], "--jobs 0 would run nothing"),
+        (["-k", "cosine"], "there is no kernel 'cosine'"),
+        (["--store", "."], "the folder is no store and holds other files, such as 'pets.csv'"),
+        (["-o", "nowhere/table.csv"], "there is no folder nowhere"),
+    ],
+)
+def test_refusals(looms, pets, one_line, arguments, said):
+    one_line(looms("assess", pets, "-t", "kind", *arguments), 2, said)
+    assert os.listdir() == ["pets.csv"]
+
+
+def test_class_with_one_member(looms, pets, one_line):
+    frame = pd.read_csv(pets)
+    frame.loc[0, "kind"] = "ferret"
+    frame.to_csv("rare.csv", index=False)
+    one_line(
+        looms("assess", "rare.csv", "-t", "kind"), 2, "Class 'ferret' has 1 member, and a split"
+    )
+
+
+def test_lines_and_durations(capsys):
+    result = package.assessment.SplitResult(3, 9, 1, error="ValueError: no\nway")
+    lines = _progress.SplitLines()
+    lines(0, 2, None)
+    lines(1, 2, result)
+    assert "Split 3: raised ValueError: no way (1 of 2" in capsys.readouterr().err
+    durations = [_progress._duration(s) for s in (3, 119, 150, 7000, 7300)]
+    assert durations == ["3 s", "119 s", "2 min", "117 min", "2 h 2 min"]
+
+
+def test_bar_on_a_terminal(looms, pets, monkeypatch):
+    """The bar is told of every split, with the number that were in the store at first."""
+    told = []
+
+    class Recorder(_progress.SplitBar):
+        def __call__(self, done, total, result):
+            told.append((done, total))
+            super().__call__(done, total, result)
+
+    monkeypatch.setattr(_progress, "_is_terminal", lambda: True)
+    monkeypatch.setattr(_progress, "SplitBar", Recorder)
+    result = looms("assess", pets, "-t", "kind", "-n", 3)
+    assert result.exit_code == 0, result.stderr
+    assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    assert np.isfinite(float(re.search(r"ber +([\d.]+)", result.stdout)[1]))
