@@ -106,8 +106,14 @@ def scored(saved: SavedModel, table: Table) -> Scored:
     )
 
 
-def check_can_write(path: Path, force: bool) -> None:
-    """Refuse, before any work, to overwrite unless told to, or to write where no folder is."""
+def check_can_write(path: Path, force: bool, *inputs: Path) -> None:
+    """Refuse, before any work, to overwrite unless told to, or to write where no folder is.
+
+    An input is never overwritten, whatever was told.
+    """
+    for source in inputs:
+        if path.exists() and source.exists() and path.samefile(source):
+            raise InputError(f"{path} is an input and would be lost; name another --output")
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file")
     if path.exists() and not force:

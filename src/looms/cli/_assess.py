@@ -18,6 +18,7 @@ from looms.cli._options import (
     Method,
     Optimizer,
     OptimizerOption,
+    PriorOption,
     TargetOption,
     Task,
     TaskOption,
@@ -62,6 +63,7 @@ def assess(
     random_state: Annotated[
         int, typer.Option("--random-state", min=0, help="Seed of splits and subsamples.")
     ] = 0,
+    prior: PriorOption = False,
     drop: DropOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="CSV file for a row a split.")
@@ -83,12 +85,13 @@ def assess(
             weight=weight,
             max_iter=max_iter,
             random_state=random_state,
+            prior=prior,
         )
         request.check()
         if jobs == 0:
             raise InputError("--jobs 0 would run nothing; use 1, or -1 for one a core")
         if output is not None:
-            check_can_write(output, force)
+            check_can_write(output, force, file)
         table = without(read(file, target, format), drop or [], file)
         check_target(table, file)
         options = {

@@ -52,6 +52,7 @@ def demo(
             }
         )
         out.print(
-            "Leave-one-out chose the machine, so its figures flatter a little; only rows that the\n"
-            "choice never saw give an honest figure. Your own table: looms fit FILE --target COL"
+            "Leave-one-out chose the machine, so its figures flatter; only rows that the choice\n"
+            "never saw give honest ones. Your own table: looms fit FILE --target COL, and for\n"
+            "honest figures looms assess FILE --target COL"
         )

@@ -17,6 +17,7 @@ from looms.cli._options import (
     MaxIterOption,
     Optimizer,
     OptimizerOption,
+    PriorOption,
     TargetOption,
     Task,
     TaskOption,
@@ -42,6 +43,7 @@ def fit(
     random_state: Annotated[
         int, typer.Option("--random-state", min=0, help="Seed of the subsamples.")
     ] = 0,
+    prior: PriorOption = False,
     drop: DropOption = None,
     output: Annotated[
         Path | None,
@@ -64,10 +66,11 @@ def fit(
             weight=weight,
             max_iter=max_iter,
             random_state=random_state,
+            prior=prior,
         )
         request.check()
         output = output or Path(f"{table_name(file)}.looms.skops")
-        check_can_write(output, force)
+        check_can_write(output, force, file)
         table = without(read(file, target, format), drop or [], file)
         check_target(table, file)
         _run(table, target, task, request, file, output)
@@ -84,12 +87,18 @@ def _run(
 
     chosen, reason = choose_task(table.y, task)
     note(f"{chosen}: {reason}")
+    n_twins = int(table.X.duplicated(keep=False).sum()) if hasattr(table.X, "duplicated") else 0
+    if n_twins:
+        note(
+            f"{n_twins} rows have the same features as another row; leaving one out leaves its "
+            "twin in, so replicates make leave-one-out look better than new samples will be"
+        )
     fitted = train(table, target, chosen, request)
     metadata = {**fitted.metadata, "file": file.name}
     save_model(output, fitted.model, metadata)
     show_choice(fitted.model, metadata)
     note(
-        "leave-one-out chose this machine, so its figures flatter it a little; looms score gives "
-        "those of rows that it never saw"
+        "leave-one-out chose this machine, so its figures flatter it, the more the more kernels, "
+        "criteria and hyper-parameters there were to choose from; looms assess gives honest ones"
     )
     note(f"the model is in {output}")

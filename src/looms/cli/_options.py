@@ -115,6 +115,14 @@ MaxIterOption = Annotated[
     int | None, typer.Option("--max-iter", min=1, help="Iterations allowed for each search.")
 ]
 
+PriorOption = Annotated[
+    bool,
+    typer.Option(
+        "--prior",
+        help="Hold many hyper-parameters near their start; for ard, above all on few rows.",
+    ),
+]
+
 DropOption = Annotated[
     list[str] | None, typer.Option("--drop", help="Column to leave out; may be given again.")
 ]

@@ -34,7 +34,7 @@ def predict(
         from looms.cli._say import note, to_stdout, write_output
 
         if output is not None:
-            check_can_write(output, force)
+            check_can_write(output, force, file, model)
         saved = load(model)
         table = rows_for(saved, file, format, with_target=False)
         text = _csv(saved, table)

@@ -102,8 +102,15 @@ def show_figures(figures: Mapping[str, Mapping[str, float]]) -> None:
     for name in next(iter(figures.values())):
         table.add_column(name, justify="right")
     for row, values in figures.items():
-        table.add_row(row, *(f"{v:.4f}" if np.isfinite(v) else "–" for v in values.values()))
+        table.add_row(row, *(_figure(v) for v in values.values()))
     console().print(table)
+
+
+def _figure(value: float) -> str:
+    """Four decimals, which rates have, or four significant digits where these say more."""
+    if not np.isfinite(value):
+        return "–"
+    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.4g}"
 
 
 def show_confusion(labels: Sequence[Any], counts: Sequence[Sequence[int]]) -> None:

@@ -37,6 +37,7 @@ class Request:
     weight: str | None
     max_iter: int | None
     random_state: int
+    prior: bool = False
 
     def check(self) -> None:
         """Refuse unknown names before any work."""
@@ -63,6 +64,7 @@ class Request:
         options: dict[str, Any] = {
             "optimizer": str(self.optimizer),
             "random_state": self.random_state,
+            "prior": self.prior,
         }
         if self.max_iter is not None:
             options["max_iter"] = self.max_iter

@@ -1,6 +1,6 @@
 """Kernels: values, contraction with their derivatives, and hyper-parameters."""
 
-from looms.kernels._base import Constant, Kernel, Product, Sum
+from looms.kernels._base import Constant, Kernel, Product, ScalarKernel, Sum
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._given import Function, Precomputed
 from looms.kernels._gram import GramBlocks, contract_lower, expansion, gram_into
@@ -27,6 +27,7 @@ __all__ = [
     "Precomputed",
     "Product",
     "Samples",
+    "ScalarKernel",
     "Sum",
     "as_kernel",
     "as_matrix",

@@ -16,8 +16,8 @@ class Outcome(Enum):
     """Why a search stopped; the value is what that means and what to do about it."""
 
     WITHIN_NOISE = (
-        "what further steps can gain is a small fraction of the criterion's own standard error: "
-        "going on would fit noise"
+        "the last step gained, or the slope promises, less than the tolerated fraction of the "
+        "criterion's standard error; a smaller tol goes on"
     )
     CONVERGED = "no direction leads downhill"
     MAX_ITER = "stopped at max_iter: the criterion was still falling, raise max_iter"

@@ -1,0 +1,54 @@
+"""What `looms fit` says of a table, and what it leaves alone."""
+
+import json
+
+import pytest
+
+from looms.cli._render import _figure
+from looms.model_files import load_model
+
+
+@pytest.fixture
+def replicates(tmp_path):
+    """A table in which every row stands twice."""
+    path = tmp_path / "table.csv"
+    rows = [f"{i % 7},{(i * i) % 11},{'x' if i % 3 else 'y'}" for i in range(20)]
+    path.write_text("\n".join(["a,b,c", *rows, *rows]) + "\n")
+    return path
+
+
+def test_the_input_is_never_overwritten(looms, replicates, one_line):
+    before = replicates.read_bytes()
+    result = looms("fit", replicates, "--target", "c", "--output", replicates, "--force")
+    one_line(result, 2, "is an input and would be lost")
+    assert replicates.read_bytes() == before
+
+
+def test_predictions_overwrite_neither_model_nor_table(looms, replicates, one_line):
+    assert looms("fit", replicates, "--target", "c", "-o", "m.skops").exit_code == 0
+    for name in ("m.skops", replicates):
+        result = looms("predict", "m.skops", replicates, "-o", name, "--force")
+        one_line(result, 2, "is an input and would be lost")
+    load_model("m.skops")
+
+
+def test_replicates_are_pointed_out(looms, replicates):
+    result = looms("fit", replicates, "--target", "c", "-o", "m.skops")
+    assert "40 rows have the same features as another row" in result.stderr
+
+
+def test_prior_reaches_the_estimator(looms, replicates):
+    assert (
+        looms("fit", replicates, "-t", "c", "-k", "ard", "--prior", "-o", "m.skops").exit_code == 0
+    )
+    saved = load_model("m.skops")
+    assert saved.model[-1].prior is True
+    assert json.loads(json.dumps(saved.metadata))["asked"]["prior"] is True
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0376, "0.0376"), (0.0, "0.0000"), (4.7e-8, "4.7e-08"), (11031258.48, "1.103e+07")],
+)
+def test_figures_have_digits_in_any_units(value, text):
+    assert _figure(value) == text
