@@ -190,7 +190,7 @@ class TestRecord:
         model = LSSVMRegressorCV(["linear", "ard"]).fit(X, Y)
         tuning = model.selection_
         assert tuning.outcome is Outcome.WITHIN_NOISE
-        assert "fit noise" in tuning.outcome.value
+        assert "tolerated fraction" in tuning.outcome.value
         assert len(tuning.history) == tuning.n_evaluations > 3
         assert min(p.value for p in tuning.history) == pytest.approx(tuning.value)
         assert model.n_iter_ == tuning.n_iterations >= 1
