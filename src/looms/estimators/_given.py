@@ -9,8 +9,8 @@ import numpy as np
 
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
-from looms.estimators._machine import check_kernel_matrix, training_rows
-from looms.kernels import GramBlocks, Kernel, gram_into
+from looms.estimators._machine import check_kernel_matrix
+from looms.kernels import GramBlocks, Kernel, gram_into, is_finite_lower, training_rows
 from looms.lssvm import Fit, solve_in_place
 
 
@@ -42,8 +42,7 @@ def fit_given(estimator: Any, X: Matrix, targets: Array, fit_weight: Array) -> t
         blocks = GramBlocks(X, frozenset(), fit_weight)
         kernel = kernel.started(blocks.samples)
         K = np.empty((len(seen), len(seen)), order="F")
-        with np.errstate(over="ignore", invalid="ignore"):
-            gram_into(K, kernel, blocks)
+        gram_into(K, kernel, blocks)
         check_finite_lower(K, kernel)
         return kernel, solve_in_place(
             K, targets[seen], float(mu), fit_weight, fit_intercept=estimator.fit_intercept
@@ -52,7 +51,7 @@ def fit_given(estimator: Any, X: Matrix, targets: Array, fit_weight: Array) -> t
 
 def check_finite_lower(K: Array, kernel: Kernel) -> None:
     """ValueError unless the lower triangle of a kernel matrix is finite."""
-    if not all(np.isfinite(K[j:, j]).all() for j in range(len(K))):
+    if not is_finite_lower(K):
         raise ValueError(
             f"The kernel matrix of {kernel!r} contains NaN or infinity: scale the features, or "
             "use smaller values of its parameters."

@@ -131,11 +131,6 @@ def one_or_many(parameter: Any) -> list[Any]:
     return list(parameter) if isinstance(parameter, (list, tuple)) else [parameter]
 
 
-def training_rows(X: Matrix, rows: Any, pairwise: bool) -> Matrix:
-    """Samples ``rows`` of a training set, which for a kernel matrix are columns too."""
-    return X[rows][:, rows] if pairwise else X[rows]
-
-
 def check_kernel_matrix(K: Matrix) -> None:
     """ValueError unless ``K`` is square, symmetric and positive semi-definite up to rounding."""
     if K.shape[0] != K.shape[1]:

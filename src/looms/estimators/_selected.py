@@ -17,9 +17,8 @@ from looms.estimators._machine import (
     check_kernel_matrix,
     fitted_machine,
     one_or_many,
-    training_rows,
 )
-from looms.kernels import Kernel
+from looms.kernels import Kernel, training_rows
 from looms.optimise import OPTIMIZERS
 from looms.selection import Candidate, Choice, Judge, Tuning, choose
 

@@ -63,6 +63,11 @@ def gram_into(K: Array, kernel: Kernel, blocks: GramBlocks) -> None:
             K[R, C] = kernel.values(pairs)
 
 
+def is_finite_lower(K: Array) -> bool:
+    """Whether the lower triangle of a kernel matrix holds neither NaN nor infinity."""
+    return all(np.isfinite(K[j:, j]).all() for j in range(len(K)))
+
+
 def contract_lower(G: Array, kernel: Kernel, blocks: GramBlocks) -> Array:
     """Σ_ij G_ij ∂K_ij/∂θ for symmetric ``G`` given by its lower triangle, (p,), natural units."""
     gradient = np.zeros(len(kernel.hyperparameters))

@@ -8,6 +8,7 @@ function of, computed once however many kernels of a sum or product need them.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -174,3 +175,8 @@ def as_matrix(X: Matrix) -> Matrix:
     if X.ndim != 2:
         raise ValueError(f"Samples must be rows of a matrix, got an array of {X.ndim} dimensions.")
     return X
+
+
+def training_rows(X: Matrix, rows: Any, pairwise: bool) -> Matrix:
+    """Samples ``rows`` of a training set, which for a kernel matrix are columns too."""
+    return X[rows][:, rows] if pairwise else X[rows]

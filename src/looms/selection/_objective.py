@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from looms.kernels import (
     as_matrix,
     contract_lower,
     gram_into,
+    training_rows,
 )
 from looms.leave_one_out import LeaveOneOut
 from looms.lssvm import Fit, NotPositiveDefiniteError, Solution, solve_in_place
@@ -189,7 +191,7 @@ class Objective:
 
         The box moves with the number of samples, so that it holds the same ridges n μ.
         """
-        X = self.X[rows][:, rows] if self.kernel.pairwise else self.X[rows]
+        X = training_rows(self.X, rows, self.kernel.pairwise)
         part = Objective(
             X,
             self.y[rows],
@@ -206,8 +208,7 @@ class Objective:
 
     def with_criterion(self, criterion: Any) -> Objective:
         """The same machine judged by another criterion; kernel caches and buffers are shared."""
-        other = object.__new__(Objective)
-        other.__dict__.update(self.__dict__)
+        other = copy(self)
         other.criterion = as_criterion(criterion)
         other._check()
         return other

@@ -12,6 +12,7 @@ import numpy as np
 
 from looms._threads import blas_threads
 from looms._typing import Array
+from looms.kernels import is_finite_lower
 from looms.lssvm import NotPositiveDefiniteError, decompose
 from looms.optimise import Point
 from looms.selection._objective import Objective, feature_space_variance
@@ -46,7 +47,7 @@ def _kernel_thetas(objective: Objective) -> list[Array]:
 def _best_ridge(objective: Objective, kernel_theta: Array) -> tuple[float, Array] | None:
     """Value and position of the best ridge for one kernel."""
     K = objective.gram(objective.kernel.with_theta(kernel_theta))
-    if not all(np.isfinite(K[j:, j]).all() for j in range(len(K))):
+    if not is_finite_lower(K):
         return None
     log_unit = np.log2(feature_space_variance(K, objective.fit_intercept) / objective.n_samples)
     spectrum = decompose(K, sample_weight=objective.sample_weight)
