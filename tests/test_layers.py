@@ -15,13 +15,13 @@ ROOT = Path(looms.__file__).parent
 FLOORS = [
     {"_typing", "_threads", "_files", "_optional"},
     {"kernels", "leave_one_out"},
-    {"criteria", "lssvm"},
-    {"optimise"},
+    {"criteria", "lssvm", "calibration"},
+    {"optimise", "svm", "conformal"},
     {"selection"},
     {"threshold"},
     {"estimators"},
-    {"tables", "datasets", "assessment"},
-    {"model_files"},
+    {"tables", "datasets", "assessment", "diagnostics"},
+    {"model_files", "challenge", "report"},
     {"cli"},
 ]
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
