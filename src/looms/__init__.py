@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         LSSVMClassifierCV,
         LSSVMRegressor,
         LSSVMRegressorCV,
+        SVCCV,
     )
     from looms.leave_one_out import LeaveOneOut
 
@@ -43,6 +44,7 @@ __all__ = [
     "LSSVMRegressor",
     "LSSVMRegressorCV",
     "LeaveOneOut",
+    "SVCCV",
     "__version__",
     "assess",
     "compare",

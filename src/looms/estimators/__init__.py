@@ -5,6 +5,7 @@ from looms.estimators._classifier import LSSVMClassifier
 from looms.estimators._classifier_cv import LSSVMClassifierCV
 from looms.estimators._regressor import LSSVMRegressor
 from looms.estimators._regressor_cv import LSSVMRegressorCV
+from looms.estimators._svc_cv import SVCCV
 
 __all__ = [
     "BoundWarning",
@@ -12,4 +13,5 @@ __all__ = [
     "LSSVMClassifierCV",
     "LSSVMRegressor",
     "LSSVMRegressorCV",
+    "SVCCV",
 ]

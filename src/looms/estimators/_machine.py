@@ -1,4 +1,4 @@
-"""What all estimators share: samples in, one least-squares SVM out, predictions from it."""
+"""What estimators share: samples in, a kernel machine out, predictions from it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,11 @@ from looms.lssvm import Fit
 _ROWS = 256  # compared at a time, so that a kernel matrix is not copied for it
 
 
-class LeastSquaresMachine(BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators: validation, the fitted machine, its outputs."""
+class KernelMachine(BaseEstimator):  # type: ignore[misc]
+    """Base of all estimators: kernels, validated samples, fitted attributes set at once."""
 
     kernel: Any
-    fit_intercept: bool
-    kernel_: Kernel
-    mu_: float
     dual_coef_: Array
-    intercept_: Any
-    X_fit_: Matrix
-    loo_: LeaveOneOut
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -41,9 +35,8 @@ class LeastSquaresMachine(BaseEstimator):  # type: ignore[misc]
         )
         return tags
 
-    def _checked_data(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Any:
+    def _validated(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Any:
         """Validated samples, targets and weights (raw, zeros kept)."""
-        check_flag("fit_intercept", self.fit_intercept)
         X, y = validate_data(
             self,
             X,
@@ -71,6 +64,22 @@ class LeastSquaresMachine(BaseEstimator):  # type: ignore[misc]
             self, X, accept_sparse="csr", accept_large_sparse=False, dtype=np.float64, reset=False
         )
         return without_duplicates(X)
+
+
+class LeastSquaresMachine(KernelMachine):
+    """Base of the least-squares machines: the fitted machine, its outputs."""
+
+    fit_intercept: bool
+    kernel_: Kernel
+    mu_: float
+    intercept_: Any
+    X_fit_: Matrix
+    loo_: LeaveOneOut
+
+    def _checked_data(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Any:
+        """Validated samples, targets and weights (raw, zeros kept)."""
+        check_flag("fit_intercept", self.fit_intercept)
+        return self._validated(X, y, sample_weight, **options)
 
     def _outputs(self, X: Matrix) -> Array:
         """f(x) = Σ_j α_j k(x_j, x) + b for validated samples."""
