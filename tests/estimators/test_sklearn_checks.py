@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV, SVCCV
 
 #: Expected failures are strict (see pyproject.toml): one that passes fails the run.
 WEIGHTS_ARE_NO_COPIES = (
@@ -21,11 +21,13 @@ ESTIMATORS = [
     LSSVMClassifierCV(["linear", "rbf"], optimizer="scg"),
     LSSVMRegressorCV(),
     LSSVMRegressorCV(["linear", "rbf"]),
+    SVCCV(resolution=2.0),
+    SVCCV("linear", "ber", param_grid={"C": [0.1, 1.0, 10.0]}, search="grid", probability=None),
 ]
 
 
 def expected_failures(estimator):
-    if not isinstance(estimator, LSSVMClassifierCV | LSSVMRegressorCV):
+    if not isinstance(estimator, LSSVMClassifierCV | LSSVMRegressorCV | SVCCV):
         return {}
     return {
         "check_sample_weight_equivalence_on_dense_data": WEIGHTS_ARE_NO_COPIES,

@@ -14,8 +14,9 @@ from looms.cli._options import (
     ForceOption,
     FormatOption,
     KernelOption,
+    Machine,
+    MachineOption,
     MaxIterOption,
-    Optimizer,
     OptimizerOption,
     PriorOption,
     TargetOption,
@@ -34,9 +35,10 @@ def fit(
     file: Annotated[Path, typer.Argument(help="The table to learn from.", metavar="FILE")],
     target: TargetOption = None,
     task: TaskOption = Task.AUTO,
+    machine: MachineOption = Machine.LSSVM,
     kernel: KernelOption = None,
     criterion: CriterionOption = None,
-    optimizer: OptimizerOption = Optimizer.LBFGS,
+    optimizer: OptimizerOption = None,
     threshold: ThresholdOption = None,
     weight: WeightOption = None,
     max_iter: MaxIterOption = None,
@@ -55,20 +57,12 @@ def fit(
     """Fit a kernel machine to a table, chosen by exact leave-one-out, and store it."""
     with reported():
         from looms.cli._apply import check_can_write, check_target, read, without
-        from looms.cli._training import Request
+        from looms.cli._training import request_of
         from looms.datasets import table_name
 
-        request = Request(
-            kernels=tuple(kernel or ["rbf"]),
-            criteria=tuple(criterion or ["press"]),
-            optimizer=optimizer,
-            threshold=threshold,
-            weight=weight,
-            max_iter=max_iter,
-            random_state=random_state,
-            prior=prior,
+        request = request_of(
+            machine, kernel, criterion, optimizer, threshold, weight, max_iter, random_state, prior
         )
-        request.check()
         output = output or Path(f"{table_name(file)}.looms.skops")
         check_can_write(output, force, file)
         table = without(read(file, target, format), drop or [], file)

@@ -8,10 +8,10 @@ from looms.estimators._regressor_cv import LSSVMRegressorCV
 from looms.estimators._svc_cv import SVCCV
 
 __all__ = [
+    "SVCCV",
     "BoundWarning",
     "LSSVMClassifier",
     "LSSVMClassifierCV",
     "LSSVMRegressor",
     "LSSVMRegressorCV",
-    "SVCCV",
 ]

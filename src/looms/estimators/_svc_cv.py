@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -21,16 +22,45 @@ from looms.estimators._svc_fitted import (
     rows_alone,
     score_of,
     warn_of,
+    whole_leave_one_out,
 )
 from looms.estimators._svc_search import check_search, kernel_matrix, search_space, spaces_of
 from looms.estimators._weights import class_weights
 from looms.kernels import Kernel, training_rows
 from looms.leave_one_out import LeaveOneOut
-from looms.selection import Sample, Score, class_log_probabilities, decision_values
+from looms.selection import Sample, Score, class_leave_one_out, class_log_probabilities
 
 
 def _has_probabilities(model: SVCCV) -> bool:
     return model.probability is not None
+
+
+def _pair_outputs(machine: Mapping[str, Any], X: Matrix) -> Array:
+    """(n, n_pairs) outputs of fitted attributes for validated samples."""
+    kernel, support = machine["kernel_"], machine["support_"]
+    values = outputs(
+        kernel,
+        X[:, support] if kernel.pairwise else X,
+        machine["support_vectors_"],
+        machine["dual_coef_"],
+        machine["intercept_"],
+    )
+    return values.reshape(len(values), -1)
+
+
+def _log_probabilities(machine: Mapping[str, Any], X: Matrix) -> Array:
+    """(n, n_classes) logarithms of class probabilities."""
+    values, sigmoids = _pair_outputs(machine, X), machine["calibrators_"]
+    slopes = np.array([sigmoid.slope for sigmoid in sigmoids])
+    intercepts = np.array([sigmoid.intercept for sigmoid in sigmoids])
+    return class_log_probabilities(-(slopes * values + intercepts))
+
+
+def _decision(machine: Mapping[str, Any], X: Matrix) -> Array:
+    """Decision values before the threshold, (n,) or (n, n_classes)."""
+    if machine["dual_coef_"].ndim == 1:
+        return _pair_outputs(machine, X)[:, 0]
+    return _log_probabilities(machine, X)
 
 
 class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
@@ -54,7 +84,7 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         same over wide regions of C and kernel. "error" and "ber" are the rates at the
         threshold; "press", "hinge", "squared_hinge", "smoothed_error", "wmw" and
         "cross_entropy", or an object, judge the outputs, for several classes by the mean
-        over the pairs.
+        over the pairs, weighted by their samples.
     param_grid : dict or None, default=None
         From names to the values to search: "C", "gamma" for the RBF kernel (the ``eta`` of
         `looms.kernels.RBF`), else the name that the kernel has for it: "c" for polynomial,
@@ -73,7 +103,8 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         the outputs of the machine for the samples it was trained on, as in [1]_. A machine
         pushes the outputs of its training samples to the margin and beyond, so that a
         sigmoid fitted to them is too steep: leave-one-out outputs are like those of new
-        samples. None saves that; there are no probabilities then.
+        samples. None: no `predict_proba`. Several classes, which the coupled probabilities
+        decide between, have sigmoids all the same.
     threshold : float or "ber", default=0.0
         Outputs above it belong to the second class. "ber" sets it to minimise the
         leave-one-out balanced error rate. Two classes only.
@@ -96,7 +127,8 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         The criterion there: the smallest, and so optimistic.
     loo_ : LeaveOneOut
         Leave-one-out values of `decision_function` before the threshold; targets ±1, one
-        column a class for more than two. A sample of weight zero has its ordinary value.
+        column a class for more than two, whose sigmoids are those of the criterion. A
+        sample of weight zero has its ordinary value.
     cv_results_ : dict of lists and arrays
         A row for each point searched: "kernel", "params", "param_C" and so on, "loo_score",
         "rank_loo_score", "n_support", "seconds". ``pandas.DataFrame`` makes a table of it.
@@ -227,17 +259,21 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         kernel, C, edges = chosen_point(found, best)
         with one_blas_thread():
             machines = sample.machines(kernel_matrix(kernel, X_seen), C)
-            fitted = fitted_machines(machines, seen, X, kernel, targets, weight, self.probability)
-        threshold, _ = threshold_and_rate(self.threshold, fitted["loo_"])
+            machine = fitted_machines(machines, seen, X, kernel, self.probability)
+            loo = class_leave_one_out(machines, sample.labels)
+        loo = whole_leave_one_out(
+            loo, seen, targets, weight, lambda rows: _decision(machine, X[rows])
+        )
+        threshold, _ = threshold_and_rate(self.threshold, loo)
         self._set_fitted(
             classes_=classes,
             C_=C,
-            kernel_=kernel,
             threshold_=threshold,
+            loo_=loo,
             loo_score_=float(table["loo_score"][best]),
             cv_results_=table,
             best_index_=best,
-            **fitted,
+            **machine,
         )
         warn_of(alone, table, edges)
         return self
@@ -254,17 +290,16 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         Returns
         -------
         decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes positive for ``classes_[1]``. For more, the number of pairs that
-            the class wins, plus its outputs in them summed and squeezed to ±1/3, by which
-            equal numbers differ.
+            For two classes positive for ``classes_[1]``; for more the logarithms of the
+            coupled probabilities, of which the largest wins.
         """
-        return decision_values(self._pair_outputs(X), len(self.classes_)) - self.threshold_
+        return _decision(vars(self), self._checked_new_data(X)) - self.threshold_
 
     def predict(self, X: Any) -> Any:
-        """Class of each sample: that of the decision values, not of the probabilities.
+        """Class of each sample, that of the decision values.
 
-        These may disagree where they are close, as the sigmoid crosses ½ where samples of both
-        classes are as frequent, and the threshold may be somewhere else.
+        For several classes it is the most probable one. For two the threshold decides, which
+        is not where the sigmoid crosses ½: the two may disagree on samples near it.
 
         Parameters
         ----------
@@ -294,13 +329,7 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         log_probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        values = self._pair_outputs(X)
-        assert self.calibrators_ is not None
-        log_odds = [
-            -(sigmoid.slope * values[:, q] + sigmoid.intercept)
-            for q, sigmoid in enumerate(self.calibrators_)
-        ]
-        return class_log_probabilities(np.column_stack(log_odds), len(self.classes_))
+        return _log_probabilities(vars(self), self._checked_new_data(X))
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
@@ -318,14 +347,6 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             coupled by the second method of Wu, Lin & Weng (2004).
         """
         return np.asarray(np.exp(self.predict_log_proba(X)))
-
-    def _pair_outputs(self, X: Any) -> Array:
-        """(n, n_pairs) outputs of the machines."""
-        X = self._checked_new_data(X)
-        if self.kernel_.pairwise:
-            X = X[:, self.support_]
-        values = outputs(self.kernel_, X, self.support_vectors_, self.dual_coef_, self.intercept_)
-        return values.reshape(len(values), -1)
 
     def _checked_parameters(self) -> tuple[list[Kernel], Score]:
         """Kernels and the score; ValueError for what cannot be, before any work."""

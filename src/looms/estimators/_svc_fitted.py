@@ -15,11 +15,10 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.criteria import DIFFERENTIABLE, Criterion, balanced_error_rate, error_rate
 from looms.estimators._callbacks import BoundWarning, level_of_user
 from looms.estimators._classifier import threshold_and_rate
-from looms.estimators._machine import outputs
 from looms.estimators._svc_search import SpaceSearched
 from looms.kernels import Kernel
 from looms.leave_one_out import LeaveOneOut
-from looms.selection import Machines, MeanOverPairs, OfClasses, Score, decision_values, loo_deviance
+from looms.selection import Machines, MeanOverPairs, OfClasses, Score, loo_deviance
 
 _RATES: dict[str, Callable[[LeaveOneOut, float], float]] = {
     "error": error_rate,
@@ -63,7 +62,7 @@ def rows_alone(classes: AnyArray, labels: AnyArray) -> list[Any]:
             f"Each of the {len(classes)} classes has one sample only: leaving it out leaves "
             "nothing to learn the class from. Give each class some samples."
         )
-    return np.asarray(classes)[counts == 1].tolist()
+    return list(np.asarray(classes)[counts == 1].tolist())
 
 
 def results_table(kernels: Sequence[Any], found: Sequence[SpaceSearched]) -> dict[str, Any]:
@@ -115,39 +114,43 @@ def chosen_point(found: Sequence[SpaceSearched], best: int) -> tuple[Kernel, flo
 
 
 def fitted_machines(
-    machines: Machines,
+    machines: Machines, seen: AnyArray, X: Matrix, kernel: Kernel, probability: str | None
+) -> dict[str, Any]:
+    """Fitted attributes of the machines of the samples ``seen`` of ``X``."""
+    coefficients, intercept = machines.coefficients, machines.intercepts
+    of_support = np.flatnonzero(coefficients.any(axis=1))
+    support, dual_coef = seen[of_support], coefficients[of_support]
+    one = len(intercept) == 1
+    fitted_to = machines.outputs() if probability == "single" else machines.loo_outputs()
+    # The coupling of several classes needs sigmoids even where nobody asked for probabilities.
+    calibrators = None if one and probability is None else machines.sigmoids(fitted_to)
+    return {
+        "kernel_": kernel,
+        "support_": support,
+        "support_vectors_": X[support],
+        "dual_coef_": dual_coef[:, 0] if one else dual_coef,
+        "intercept_": float(intercept[0]) if one else intercept,
+        "calibrators_": calibrators,
+    }
+
+
+def whole_leave_one_out(
+    loo: LeaveOneOut,
     seen: AnyArray,
-    X: Matrix,
-    kernel: Kernel,
     targets: Array,
     weight: Array,
-    probability: str | None,
-) -> dict[str, Any]:
-    """Fitted attributes of machines of the samples ``seen`` of ``X``."""
-    coefficients, intercepts = machines.coefficients, machines.intercepts
-    of_support = np.flatnonzero(coefficients.any(axis=1))
-    support = seen[of_support]
-    dual_coef, intercept = coefficients[of_support], intercepts
-    vectors = X[support]
-    left_out = np.empty((len(weight), len(intercepts)))
-    left_out[seen] = machines.loo_outputs()
-    if len(seen) < len(weight):
-        unseen = X[weight == 0]
-        unseen = unseen[:, support] if kernel.pairwise else unseen
-        left_out[weight == 0] = outputs(kernel, unseen, vectors, dual_coef, intercept)
-    n_classes = 2 if targets.ndim == 1 else targets.shape[1]
-    calibrators = None
-    if probability is not None:
-        whole = left_out[seen] if probability == "loo" else machines.outputs()
-        calibrators = machines.sigmoids(whole)
-    return {
-        "support_": support,
-        "support_vectors_": vectors,
-        "dual_coef_": dual_coef[:, 0] if n_classes == 2 else dual_coef,
-        "intercept_": float(intercept[0]) if n_classes == 2 else intercept,
-        "calibrators_": calibrators,
-        "loo_": LeaveOneOut(targets, decision_values(left_out, n_classes), weight),
-    }
+    decide: Callable[[AnyArray], Array],
+) -> LeaveOneOut:
+    """Leave-one-out values of all samples from those of the samples ``seen``.
+
+    The others never were in the machine: ``decide`` gives its values for these rows.
+    """
+    values = np.empty(targets.shape)
+    values[seen] = loo.outputs
+    unseen = np.flatnonzero(weight == 0)
+    if len(unseen):
+        values[unseen] = decide(unseen)
+    return LeaveOneOut(targets, values, weight)
 
 
 def warn_of(alone: Sequence[Any], table: dict[str, Any], edges: Sequence[str]) -> None:

@@ -19,7 +19,6 @@ from looms.selection._one_against_one import (
     class_leave_one_out,
     class_log_probabilities,
     class_targets,
-    decision_values,
     pairs_of,
     solved_pairs,
 )
@@ -47,7 +46,6 @@ __all__ = [
     "class_leave_one_out",
     "class_log_probabilities",
     "class_targets",
-    "decision_values",
     "grid_search",
     "loo_deviance",
     "pairs_of",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from looms._typing import Array
-from looms.criteria import Criterion
+from looms.criteria import Criterion, reweighted
 from looms.leave_one_out import LeaveOneOut
 from looms.selection._one_against_one import (
     Labels,
@@ -36,7 +36,7 @@ def loo_deviance(machines: Machines, labels: Labels, weight: Array) -> float:
     with the probability of the class of sample i by machines and sigmoids fitted without it,
     coupled over the pairs if there are more than two classes.
     """
-    log_p = class_log_probabilities(machines.left_out().log_odds, int(labels.max()) + 1)
+    log_p = class_log_probabilities(machines.left_out().log_odds)
     return float(-2.0 * weight @ log_p[np.arange(len(labels)), labels])
 
 
@@ -63,10 +63,7 @@ class OfClasses:
     rate: Callable[[LeaveOneOut], float]
 
     def __call__(self, machines: Machines, labels: Labels, weight: Array) -> float:
-        n_classes = int(labels.max()) + 1
-        return float(
-            self.rate(class_leave_one_out(machines.loo_outputs(), labels, n_classes, weight))
-        )
+        return float(self.rate(reweighted(class_leave_one_out(machines, labels), weight)))
 
 
 @dataclass(frozen=True, eq=False)

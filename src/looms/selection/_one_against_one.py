@@ -9,6 +9,7 @@ Sources are cited by the keys of docs/references.md.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -172,39 +173,14 @@ def solved_pairs(
     return Machines(pairs, tuple(solutions), K, sample_weight)
 
 
-def decision_values(outputs: Array, n_classes: int) -> Array:
-    """Decision values of the classes from outputs of the pairs.
-
-    Parameters
-    ----------
-    outputs : (n, n_pairs).
-    n_classes : k.
-
-    Returns
-    -------
-    values : (n,) for two classes: the outputs themselves. For more (n, k): the number of
-        pairs that a class wins, plus the sum of the outputs for it squeezed to ±1/3, which
-        decides between classes of equal number. The largest wins.
-    """
-    if n_classes == 2:
-        return outputs[:, 0]
-    votes, sums = np.zeros((2, len(outputs), n_classes))
-    for q, (a, b) in enumerate(combinations(range(n_classes), 2)):
-        f = outputs[:, q]
-        votes[:, a] += f <= 0
-        votes[:, b] += f > 0
-        sums[:, a] -= f
-        sums[:, b] += f
-    return np.asarray(votes + sums / (3.0 * (np.abs(sums) + 1.0)))
-
-
-def class_log_probabilities(log_odds: Array, n_classes: int) -> Array:
+def class_log_probabilities(log_odds: Array) -> Array:
     """(n, k) logarithms of class probabilities from (n, n_pairs) log-odds of the pairs.
 
     Those of more than two classes are coupled [WLW04, second method].
     """
-    if n_classes == 2:
+    if log_odds.shape[1] == 1:
         return np.column_stack([log_expit(-log_odds[:, 0]), log_expit(log_odds[:, 0])])
+    n_classes = (1 + math.isqrt(1 + 8 * log_odds.shape[1])) // 2
     pairwise = np.full((len(log_odds), n_classes, n_classes), 0.5)
     positive = np.exp(log_expit(log_odds))
     for q, (a, b) in enumerate(combinations(range(n_classes), 2)):
@@ -214,7 +190,7 @@ def class_log_probabilities(log_odds: Array, n_classes: int) -> Array:
 
 
 def class_targets(labels: Labels, n_classes: int) -> Array:
-    """Targets ±1 beside `decision_values`: (n,) for two classes, (n, k) for k."""
+    """Targets ±1: (n,) for two classes, (n, k) for k."""
     if n_classes == 2:
         return np.where(labels == 1, 1.0, -1.0)
     targets = np.full((len(labels), n_classes), -1.0)
@@ -222,10 +198,15 @@ def class_targets(labels: Labels, n_classes: int) -> Array:
     return targets
 
 
-def class_leave_one_out(
-    outputs: Array, labels: Labels, n_classes: int, sample_weight: Array
-) -> LeaveOneOut:
-    """Leave-one-out decision values of the classes, from those outputs of the pairs."""
-    return LeaveOneOut(
-        class_targets(labels, n_classes), decision_values(outputs, n_classes), sample_weight
-    )
+def class_leave_one_out(machines: Machines, labels: Labels) -> LeaveOneOut:
+    """Leave-one-out decision values of the classes, of unit weight.
+
+    For two classes the outputs of the machine; for more the logarithms of the coupled
+    probabilities, machine and sigmoid fitted without the sample, of which the largest wins.
+    """
+    n_classes = int(labels.max()) + 1
+    if n_classes == 2:
+        values = machines.loo_outputs()[:, 0]
+    else:
+        values = class_log_probabilities(machines.left_out().log_odds)
+    return LeaveOneOut(class_targets(labels, n_classes), values)
