@@ -207,7 +207,9 @@ def chosen_by(model: Any, machine: Any) -> dict[str, Value]:
     if isinstance(machine, SVCCV):
         table, best = machine.cv_results_, machine.best_index_
         values = {"kernel": table["kernel"][best], "criterion": str(machine.criterion)}
-        return values | table["params"][best] | {"threshold": float(machine.threshold_)}
+        values |= table["params"][best]
+        values["threshold"] = float(machine.threshold_)
+        return values
     if machine is not None:
         values = dict(_candidate_names(machine))
         values |= {h.name: h.value for h in machine.kernel_.hyperparameters}
@@ -216,8 +218,8 @@ def chosen_by(model: Any, machine: Any) -> dict[str, Value]:
             values["threshold"] = float(machine.threshold_)
         return values
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    best = getattr(last, "best_params_", {})
-    return {str(name): _plain(value) for name, value in sorted(best.items())}
+    params = getattr(last, "best_params_", {})
+    return {str(name): _plain(value) for name, value in sorted(params.items())}
 
 
 def _candidate_names(machine: Any) -> dict[str, Value]:
