@@ -39,10 +39,10 @@ def left_out_outputs(
         open_ = open_[~(residuals[open_] <= problem.residual_limit(ends.beta))]
     for k in open_:
         without = problem.without(left_out[k])
-        found = solution_near(without, beta[k])
-        outputs[k], residuals[k] = found.outputs, found.residual
-        if not found.residual <= without.residual_limit(found.beta):
-            gaps[k] = without.duality_gap(found.beta, found.outputs)
+        machine = solution_near(without, beta[k])
+        outputs[k], residuals[k] = machine.outputs, machine.residual
+        if not machine.residual <= without.residual_limit(machine.beta):
+            gaps[k] = without.duality_gap(machine.beta, machine.outputs)
     return outputs, residuals, gaps
 
 

@@ -81,7 +81,7 @@ class DualSolution:
 
         A sample of α_i = 0 leaves the machine as it is, but for an intercept that is not unique:
         its interval may grow. For the others the solution is followed
-        while α_i is driven to zero [CP01, section 3]. The end of each path is checked by its
+        while α_i is driven to zero [CP01]. The end of each path is checked by its
         KKT conditions and solved anew if they do not hold to 1e-9.
 
         Parameters
