@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from looms._optional import require
-from looms.challenge._fetch import DATASETS, ChallengeDataError, local_files, openml
+from looms.challenge._fetch import DATASETS, ChallengeDataError, local_file, openml
 from looms.challenge._preparation import PREPARATIONS, Preparation
 from looms.datasets import TableError, read_table
 from looms.tables import as_text
@@ -60,9 +60,9 @@ def fetch(
         folder, such as "sylva_valid".
     folder : path, optional
         Where the files may be, and are then taken from: ``NAME_train.data`` with
-        ``NAME_train.labels`` as the challenge gave them, to which ``NAME_valid.data`` is added
-        where its labels are there too; or ``NAME.csv`` with a column ``target``; ``.gz`` may
-        follow. The default is the environment variable LOOMS_DATA.
+        ``NAME_train.labels`` as the challenge gave them, or ``NAME.data`` with ``NAME.labels``
+        ("ada_valid" is the validation part), or ``NAME.csv`` with a column ``target``; ``.gz``
+        may follow. The default is the environment variable LOOMS_DATA.
     preparation : str, optional
         Another preparation than the papers' for the set.
 
@@ -81,22 +81,18 @@ def fetch(
     Notes
     -----
     From OpenML, by ``sklearn.datasets.fetch_openml``, which keeps a copy: the agnostic-track
-    sets ada (1043), gina (1038), hiva (1039) and sylva (1040), training and validation part
-    together. These numbers could not be tried over the network when they were written; what
+    sets ada (1043), gina (1038), hiva (1039) and sylva (1040), which are said to be training and
+    validation part together, where the papers trained on the training part. These numbers could not be tried over the network when they were written; what
     comes is refused if it has another name. NOVA is not known to be there.
     """
     where = folder if folder is not None else os.environ.get(FOLDER_VARIABLE)
-    files = [] if where is None else local_files(name, Path(where))
+    path = None if where is None else local_file(name, Path(where))
     kind = preparation or _preparation_of(name)
-    if not files:
+    if path is None:
         X, y = openml(name, where)
         return ChallengeData(name, X, _signs(y, None, name), kind)
-    tables = [read_table(path, None if _is_challenge(path) else "target") for path in files]
-    X = _stacked([_matrix(table.X) for table in tables])
-    y = np.concatenate(
-        [_signs(table.y, None, str(p)) for table, p in zip(tables, files, strict=True)]
-    )
-    return ChallengeData(name, X, y, kind)
+    table = read_table(path, None if ".data" in path.suffixes else "target")
+    return ChallengeData(name, _matrix(table.X), _signs(table.y, None, str(path)), kind)
 
 
 def load_file(
@@ -218,21 +214,6 @@ def _matrix(X: Any) -> Any:
         raise ChallengeDataError(
             f"A preparation of the papers needs columns of numbers ({error}); use 'table'."
         ) from error
-
-
-def _stacked(parts: list[Any]) -> Any:
-    if len(parts) == 1:
-        return parts[0]
-    if sparse.issparse(parts[0]):  # indices end where the last one of each file does
-        width = max(part.shape[1] for part in parts)
-        for part in parts:
-            part.resize(part.shape[0], width)
-        return sparse.vstack(parts, format="csr")
-    return np.vstack(parts)
-
-
-def _is_challenge(path: Path) -> bool:
-    return ".data" in path.suffixes
 
 
 def _preparation_of(name: str) -> Preparation:

@@ -18,8 +18,8 @@ class ChallengeDataError(ValueError):
     """A data set that cannot be had, or has not two classes; the message says what to do."""
 
 
-def local_files(name: str, folder: Path) -> list[Path]:
-    """The files of a set in a folder, in the order of their rows; none if it is not there.
+def local_file(name: str, folder: Path) -> Path | None:
+    """The file of a set in a folder, with labels in it or beside it; None if it is not there.
 
     Raises
     ------
@@ -28,23 +28,27 @@ def local_files(name: str, folder: Path) -> list[Path]:
     """
     if not folder.is_dir():
         raise ChallengeDataError(f"{folder}: there is no such folder; name the one of the data.")
-    train = _there(folder, f"{name}_train.data"), _there(folder, f"{name}_train.labels")
-    if all(train):
-        valid = _there(folder, f"{name}_valid.data")
-        labelled = _there(folder, f"{name}_valid.labels") is not None
-        return [path for path in (train[0], valid if labelled else None) if path is not None]
+    for stem in (f"{name}_train", name):
+        data, labels = (_there(folder, f"{stem}.{kind}") for kind in ("data", "labels"))
+        if data is not None and labels is not None:
+            return data
     table = _there(folder, f"{name}.csv")
     if table is not None:
-        return [table]
-    found = sorted(p.name for p in folder.glob(f"{name}_*") if {".data", ".labels"} & {*p.suffixes})
+        return table
+    found = sorted(
+        path.name
+        for stem in (f"{name}_*", f"{name}.*")
+        for path in folder.glob(stem)
+        if {".data", ".labels"} & {*path.suffixes}
+    )
     if found:
-        wanted = (f"{name}_train.data", f"{name}_train.labels")
-        absent = [w for w, path in zip(wanted, train, strict=True) if path is None]
+        stem = name if f"{name}." in "".join(found) else f"{name}_train"
+        absent = [f"{stem}.{k}" for k in ("data", "labels") if not _there(folder, f"{stem}.{k}")]
         raise ChallengeDataError(
             f"{folder} has {', '.join(found)} and not {' nor '.join(absent)}: put the missing "
-            "files there too, or name another folder."
+            "file there too, or name another folder."
         )
-    return []
+    return None
 
 
 def openml(name: str, folder: str | os.PathLike[str] | None) -> tuple[Any, Any]:

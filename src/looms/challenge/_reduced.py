@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import check_array
 
 from looms.estimators import LSSVMClassifierCV
 from looms.leave_one_out import LeaveOneOut
@@ -59,18 +60,18 @@ prior, max_iter, n_restarts, tol, random_state
         self : ReducedLSSVMClassifierCV
             The fitted machine.
         """
-        settling, settled = settled_rows(X, np.asarray(y))
+        checked, _, weight, _, _, targets = self._checked_classes(X, y, sample_weight)
+        settling, settled = settled_rows(checked, targets, weight > 0)
         if not len(settling):
             super().fit(X, y, sample_weight)
             self.settling_ = settling
             return self
-        weight = np.ones(len(settled)) if sample_weight is None else np.asarray(sample_weight)
         super().fit(X, y, np.where(settled, 0.0, weight))
-        self.settling_ = settling
         outputs = np.where(settled, _CERTAIN, self.loo_.outputs)
-        self.loo_ = LeaveOneOut(self.loo_.y, outputs, weight)
+        loo = LeaveOneOut(self.loo_.y, outputs, weight)
+        self._set_fitted(settling_=settling, loo_=loo)
         if self.threshold == "ber":  # the rate of false alarms is over all negative rows
-            self.threshold_ = balanced_error_threshold(self.loo_)[0]
+            self.threshold_ = balanced_error_threshold(loo)[0]
         return self
 
     def decision_function(self, X: Any) -> Any:
@@ -87,16 +88,23 @@ prior, max_iter, n_restarts, tol, random_state
             Positive for ``classes_[1]``.
         """
         decision = super().decision_function(X)
+        if not len(self.settling_):
+            return decision
         return np.where(_has(X, self.settling_), _CERTAIN, decision)
 
 
-def settled_rows(X: Any, y: Any) -> tuple[Any, Any]:
-    """Columns of zeros and ones that negative rows alone have, and which rows have one."""
-    classes = np.unique(y)
-    none = np.array([], dtype=int), np.zeros(len(y), dtype=bool)
-    if len(classes) != 2:
+def settled_rows(X: Any, targets: Any, seen: Any) -> tuple[Any, Any]:
+    """Columns of zeros and ones that negative rows alone have, and which rows have one.
+
+    Parameters
+    ----------
+    X : (n, d) validated samples.
+    targets : (n,) ±1, or a column a class, which have nothing to settle.
+    seen : (n,) rows that count.
+    """
+    none = np.array([], dtype=int), np.zeros(len(targets), dtype=bool)
+    if targets.ndim != 1:
         return none
-    positive = y == classes[1]
     columns = sparse.csc_array(X)
     binary = np.array(
         [
@@ -104,17 +112,17 @@ def settled_rows(X: Any, y: Any) -> tuple[Any, Any]:
             for low, high in zip(columns.indptr[:-1], columns.indptr[1:], strict=True)
         ]
     )
-    counts = np.asarray(columns.sum(axis=0)).ravel()
-    among_positive = np.asarray(columns[positive].sum(axis=0)).ravel()
+    counts = np.asarray(columns[seen].sum(axis=0)).ravel()
+    among_positive = np.asarray(columns[seen & (targets > 0)].sum(axis=0)).ravel()
     settling = np.flatnonzero(binary & (counts > 0) & (among_positive == 0))
     settled = _has(X, settling)
-    left = ~settled
-    if left.sum() < 3 or not (left & ~positive).any():
+    left = seen & ~settled
+    if left.sum() < 3 or not (left & (targets < 0)).any():
         return none
     return settling, settled
 
 
 def _has(X: Any, columns: Any) -> Any:
     """Which rows have a one in any of the columns."""
-    part = sparse.csr_array(X)[:, columns] if sparse.issparse(X) else np.asarray(X)[:, columns]
-    return np.asarray(part.sum(axis=1)).ravel() > 0
+    part = sparse.csr_array(check_array(X, accept_sparse="csr", dtype=np.float64))[:, columns]
+    return np.asarray((part > 0).sum(axis=1)).ravel() > 0
