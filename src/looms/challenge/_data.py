@@ -81,9 +81,10 @@ def fetch(
     Notes
     -----
     From OpenML, by ``sklearn.datasets.fetch_openml``, which keeps a copy: the agnostic-track
-    sets ada (1043), gina (1038), hiva (1039) and sylva (1040), which are said to be training and
-    validation part together, where the papers trained on the training part. These numbers could not be tried over the network when they were written; what
-    comes is refused if it has another name. NOVA is not known to be there.
+    sets ada (1043), gina (1038), hiva (1039) and sylva (1040). They are said to be training and
+    validation part together, where the papers trained on the training part. These numbers
+    could not be tried over the network when they were written; what comes is refused if it
+    has another name. NOVA is not known to be there.
     """
     where = folder if folder is not None else os.environ.get(FOLDER_VARIABLE)
     path = None if where is None else local_file(name, Path(where))
