@@ -9,37 +9,41 @@ from looms.challenge import FACTORS, Experiment, experiments_of, factor_weights,
 PLAN = experiments_of("table3")
 
 
+#: Rates that must be misread, by number of the experiment: that of NOVA is the one above it again.
+MISREAD = {"nova": [24]}
+
+
 @pytest.mark.parametrize(
     ("name", "tolerance"),
-    [("ada", 0.003), ("gina", 0.001), ("hiva", 0.002), ("nova", 0.03), ("sylva", 0.001)],
+    [("ada", 0.003), ("gina", 0.001), ("hiva", 0.002), ("nova", 0.001), ("sylva", 0.001)],
 )
 def test_table_4_from_table_3(name, tolerance):
-    """To the rounding of the print, once the unreadable rates have their best values.
+    """To the rounding of the print, once the one to three lost rates have their best values.
 
-    One to three rates stand against twelve weights. On NOVA another rate must be misread: its
-    weights stay up to 0.03 off.
+    They stand against twelve weights.
     """
     printed = paper_table("c06_table4").set_index("factor")[name]
-    rates = paper_table("c06_table3")[name].to_numpy()
-    unreadable = np.isnan(rates)
-    assert 1 <= unreadable.sum() <= 3
+    rates = paper_table("c06_table3")[name].to_numpy().copy()
+    for number in MISREAD.get(name, []):
+        rates[number - 1] = np.nan
+    lost = np.isnan(rates)
+    assert 1 <= lost.sum() <= 3
 
     def off(values):
         filled = rates.copy()
-        filled[unreadable] = values
+        filled[lost] = values
         ours = factor_weights(PLAN, filled)
         return np.array([ours[factor] - printed[factor] for factor in FACTORS])
 
-    start = np.full(unreadable.sum(), np.nanmean(rates))
+    start = np.full(lost.sum(), np.nanmean(rates))
     found = least_squares(off, start, x_scale=0.01)
     assert np.abs(found.fun).max() < tolerance
-    assert np.abs(off(start)).max() > 0.005  # the unreadable rates do matter
-    if name != "nova":
-        # Readable rows of the same kernel say the same of them.
-        kernels = np.array([e.kernel for e in PLAN])
-        for row, value in zip(np.flatnonzero(unreadable), found.x, strict=True):
-            alike = rates[(kernels == kernels[row]) & ~unreadable]
-            assert alike.min() - 0.002 < value < alike.max() + 0.002
+    assert np.abs(off(start)).max() > 0.005  # the lost rates do matter
+    # Rows of the same kernel say the same of them.
+    kernels = np.array([e.kernel for e in PLAN])
+    for row, value in zip(np.flatnonzero(lost), found.x, strict=True):
+        alike = rates[(kernels == kernels[row]) & ~lost]
+        assert alike.min() - 0.002 < value < alike.max() + 0.002
 
 
 @pytest.mark.parametrize("name", ["ada", "gina", "hiva", "nova", "sylva"])

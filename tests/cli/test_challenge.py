@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import looms as package
+
 
 @pytest.fixture
 def sets(tmp_path, monkeypatch):
@@ -54,6 +56,24 @@ def test_parts_resume_and_tables_only_read(looms, sets):
     assert table.exit_code == 0, table.stderr
     assert table.stdout == again.stdout
     assert "Split" not in table.stderr
+    assert "Note: the store has 2 of the 70 experiments" in table.stderr
+
+
+def test_splits_that_raise_are_told_and_left_out(looms, sets, monkeypatch):
+    fit, calls = package.LSSVMClassifierCV.fit, []
+
+    def not_twice(self, X, y, sample_weight=None):
+        calls.append(len(y))
+        if len(calls) == 2:
+            raise FloatingPointError("no luck")
+        return fit(self, X, y, sample_weight)
+
+    monkeypatch.setattr(package.LSSVMClassifierCV, "fit", not_twice)
+    result = looms("challenge", "run", *HIVA, "--only", "press-linear", "-n", 4)
+    assert result.exit_code == 0, result.stderr
+    said = "Note: press-linear: 1 of 4 splits raised; split 1: FloatingPointError: no luck"
+    assert said in result.stderr
+    assert rows(result.stdout)["splits"].tolist() == ["3"]
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,8 @@ def loo_choices(results: Results) -> dict[int, tuple[Experiment, SplitResult]]:
     choices : dict
         Experiment and its result, by number of the split.
     """
+    if not results:
+        return {}
     by_split = {e: _by_index(result) for e, result in results.items()}
     common = sorted(set.intersection(*(set(found) for found in by_split.values())))
     choices = {}

@@ -17,6 +17,7 @@ from looms.cli._options import ForceOption
 if TYPE_CHECKING:
     import pandas as pd
 
+    from looms.assessment import Assessment
     from looms.challenge import ChallengeData, Experiment, Runs
 
 challenge = typer.Typer(
@@ -255,8 +256,7 @@ def _table(asked: _Asked, runs: Runs, *, run: bool) -> pd.DataFrame:
             )
     else:
         results = room.stored_plan(runs, asked.experiments, asked.splits)
-    if not results:
-        raise InputError("the store has none of these experiments on these data and this seed")
+    _remark(asked, results)
     paper_name = runs.data.paper_name
     if asked.plan is Plan.TABLE3:
         return room.experiments_table(results, paper_name)
@@ -281,10 +281,26 @@ def _nested_table(asked: _Asked, runs: Runs, *, run: bool) -> pd.DataFrame:
             )
     else:
         nested = room.stored_nested(runs, asked.experiments, asked.splits, asked.held_out)
-    if not nested.outer:
-        raise InputError("the store has none of these experiments on these data and this seed")
+    _remark(asked, nested.outer)
     entries_of = room.game_entries if asked.plan is Plan.GAME else room.nested_entries
     return _entries_table(entries_of(nested), runs.data.paper_name)
+
+
+def _remark(asked: _Asked, results: dict[Experiment, Assessment]) -> None:
+    """Say what is missing: experiments that are not in the store, splits that raised."""
+    from looms.cli._say import note
+
+    if not results:
+        raise InputError("the store has none of these experiments on these data and this seed")
+    if len(results) < len(asked.experiments):
+        note(f"the store has {len(results)} of the {len(asked.experiments)} experiments")
+    for experiment, result in results.items():
+        if result.failures:
+            index, reason = next(iter(result.failures.items()))
+            note(
+                f"{experiment.name}: {len(result.failures)} of {len(result.splits)} splits raised; "
+                f"split {index}: {reason}"
+            )
 
 
 def _entries_table(entries: Any, paper_name: str | None) -> pd.DataFrame:
