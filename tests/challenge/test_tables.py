@@ -120,8 +120,7 @@ def test_plots(results, kind, tmp_path):
         "game": lambda: challenge.entries_table(game, "ada"),
     }[kind]()
     figure = challenge.plot_table(table, "title")
-    (axes,) = figure.axes
-    drawn = [text.get_text() for text in axes.get_legend().get_texts()]
+    drawn = [text.get_text() for text in figure.legends[0].get_texts()]
     assert ("paper" in drawn) == (kind != "game")
     assert len(drawn) == {"experiments": 3, "factors": 2, "entries": 3, "game": 3}[kind]
     figure.savefig(tmp_path / "plot.png")

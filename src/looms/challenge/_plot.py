@@ -41,7 +41,7 @@ def plot_table(table: pd.DataFrame, title: str = "") -> Any:
         _draw_entries(axes, table)
     figure.set_size_inches(7, max(4.0, 1.5 + 0.22 * len(table)) if "held_out" not in table else 5.5)
     axes.set_title(title)
-    axes.legend(frameon=False)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
     return figure
 
 
