@@ -1,10 +1,13 @@
 """Solutions to machine precision, from every start."""
 
+import doctest
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from looms.svm import NotConvergedError, solve
+from looms.svm import NotConvergedError, _active_set, _left_out, _svc, dual, solve
 
 X4 = np.array([-2.0, -1.0, 1.0, 3.0])
 
@@ -82,29 +85,40 @@ def test_samples_of_no_weight_take_no_part(random_problem):
 
 
 BAD = {
-    "K must be a square": dict(K=np.ones((4, 3))),
-    "K must be finite": dict(K=np.full((4, 4), np.nan)),
-    "K must be symmetric": dict(K=np.triu(np.ones((4, 4)))),
-    "one label per row": dict(y=[1.0, -1.0]),
-    "labels -1 and 1": dict(y=[0.0, 1.0, 1.0, 0.0]),
-    "Both classes": dict(y=np.ones(4)),
-    "a sample of positive C": dict(C=[1.0, 1.0, 0.0, 0.0]),
-    "C must be a number": dict(C=np.ones(3)),
-    "C must be finite and not": dict(C=[-1.0, 1.0, 1.0, 1.0]),
-    "start must be": dict(start=np.ones(3)),
+    "K must be a square": {"K": np.ones((4, 3))},
+    "K must be finite": {"K": np.full((4, 4), np.nan)},
+    "K must be symmetric": {"K": np.triu(np.ones((4, 4)))},
+    "one label per row": {"y": [1.0, -1.0]},
+    "labels -1 and 1": {"y": [0.0, 1.0, 1.0, 0.0]},
+    "Both classes": {"y": np.ones(4)},
+    "a sample of positive C": {"C": [1.0, 1.0, 0.0, 0.0]},
+    "C must be a number": {"C": np.ones(3)},
+    "C must be finite and not": {"C": [-1.0, 1.0, 1.0, 1.0]},
+    "start must be": {"start": np.ones(3)},
 }
 
 
 @pytest.mark.parametrize("message", BAD)
 def test_bad_input(message):
-    arguments = dict(K=np.outer(X4, X4), y=np.sign(X4), C=1.0) | BAD[message]
+    arguments = {"K": np.outer(X4, X4), "y": np.sign(X4), "C": 1.0} | BAD[message]
     with pytest.raises(ValueError, match=message):
         solve(**arguments)
 
 
-def test_a_kernel_that_is_not_positive_says_so():
-    rng = np.random.default_rng(3)
-    K = rng.standard_normal((20, 20))
+def test_what_does_not_converge_says_so(random_problem, monkeypatch):
+    monkeypatch.setattr(_active_set._ActiveSet, "_widened", lambda *_: False)
+    monkeypatch.setattr(_left_out, "interior_point", lambda problem: 0 * problem.y)
+    K, y, C = random_problem(7)
     with pytest.raises(NotConvergedError, match=r"duality gap is .* semi-definite") as caught:
-        solve(K + K.T, np.sign(rng.standard_normal(20)), 100.0)
-    assert caught.value.kkt_residual > 1e-9
+        solve(K, y, C, start=np.zeros(len(y)))
+    assert caught.value.kkt_residual > 1e-3
+    assert caught.value.duality_gap > 1e-3
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value)
+
+
+@pytest.mark.parametrize("module", [dual, _svc], ids=lambda module: module.__name__)
+def test_doctest(module):
+    result = doctest.testmod(module)
+    assert result.attempted > 0
+    assert result.failed == 0

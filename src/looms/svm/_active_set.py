@@ -164,8 +164,8 @@ class _ActiveSet:
             b = float(intercepts(errors, can_rise, can_fall))
         else:
             b = float(np.mean(errors[margin.basic]))
-        residual = violations(errors - b, can_rise, can_fall)
-        residual = max(float(residual), abs(float(self.beta.sum())))
+        violation = float(violations(errors - b, can_rise, can_fall))
+        residual = max(violation, abs(float(self.beta.sum())))
         outputs = self.Kbeta + b
         return Polished(self.beta.copy(), b, outputs, margin, residual, self.n_changes)
 

@@ -13,7 +13,7 @@ _CLOSE = 1e-9
 
 
 def interior_point(problem: Problem) -> Array:
-    """β close to the solution, by Mehrotra's predictor and corrector.
+    """β close to the solution, by Mehrotra's predictor and corrector [FS01].
 
     Works on x = |β| in [0, C] with multipliers z of x ≥ 0 and w of x ≤ C; each step costs one
     Cholesky factorisation of K plus a diagonal. What it gives is close, not exact.

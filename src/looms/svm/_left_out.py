@@ -24,9 +24,11 @@ def left_out_outputs(
     gaps : (m,) duality gaps of those that did not converge, else nan.
     """
     gaps = np.full(len(left_out), np.nan)
-    outputs, residuals = np.empty((len(left_out), len(problem.y))), np.full(len(left_out), np.inf)
     beta = np.tile(start.beta, (len(left_out), 1))
-    open_ = np.arange(len(left_out))
+    outputs, residuals = np.empty(beta.shape), np.empty(len(beta))
+    stays = start.beta[left_out] == 0
+    outputs[stays], residuals[stays] = described(problem, beta[stays], left_out[stays])
+    open_ = np.flatnonzero(~stays)
     for near in _watched(problem, start):
         if len(open_) == 0:
             break
@@ -37,10 +39,10 @@ def left_out_outputs(
         open_ = open_[~(residuals[open_] <= problem.residual_limit(ends.beta))]
     for k in open_:
         without = problem.without(left_out[k])
-        found = solution_near(without, beta[k])
-        outputs[k], residuals[k] = found.outputs, found.residual
-        if not found.residual <= without.residual_limit(found.beta):
-            gaps[k] = without.duality_gap(found.beta, found.outputs)
+        machine = solution_near(without, beta[k])
+        outputs[k], residuals[k] = machine.outputs, machine.residual
+        if not machine.residual <= without.residual_limit(machine.beta):
+            gaps[k] = without.duality_gap(machine.beta, machine.outputs)
     return outputs, residuals, gaps
 
 
@@ -72,10 +74,8 @@ def described(problem: Problem, beta: Array, left_out: Indices) -> tuple[Array, 
 
 def solution_near(problem: Problem, beta: Array) -> Polished:
     """The solution polished from ``beta``, or from the interior point if that fails."""
-    found = None
-    if np.isfinite(beta).all():
-        found = polish(problem, feasible(problem, beta))
-        if found.residual <= problem.residual_limit(found.beta):
-            return found
+    found = polish(problem, feasible(problem, beta))
+    if found.residual <= problem.residual_limit(found.beta):
+        return found
     again = polish(problem, feasible(problem, interior_point(problem)))
-    return again if found is None or again.residual < found.residual else found
+    return again if again.residual < found.residual else found

@@ -8,14 +8,16 @@ finds which members depend on the others.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import lapack
 
 from looms._typing import Array
 from looms.svm._problem import EPS
 
-Indices = np.ndarray
+Indices: TypeAlias = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +57,7 @@ class Margin:
 def reduced(K: Array, pivot: int, rows: Indices, columns: Indices) -> Array:
     """Inner products of differences from the pivot."""
     right = K[pivot, columns] - K[pivot, pivot]
-    return (K[np.ix_(rows, columns)] - K[rows, pivot][:, None]) - right
+    return np.asarray((K[np.ix_(rows, columns)] - K[rows, pivot][:, None]) - right)
 
 
 def factorise(K: Array, members: Indices, pivot: int) -> Margin:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import scipy.sparse as sp
 
-from looms._typing import Array
+from looms._typing import AnyArray, Array
 from looms.svm._active_set import Polished
 from looms.svm._margin import Indices
 from looms.svm._problem import Problem
@@ -38,15 +38,15 @@ class _Paths:
     u: Array
     low: Array
     high: Array
-    basic: np.ndarray
+    basic: AnyArray
     held: Array
     P: Indices
     n_basic: Indices
     left: Array
-    running: np.ndarray
+    running: AnyArray
     n_steps: Indices
 
-    def rows(self, keep: np.ndarray) -> _Paths:
+    def rows(self, keep: AnyArray) -> _Paths:
         return _Paths(**{field.name: getattr(self, field.name)[keep] for field in fields(self)})
 
 
@@ -62,7 +62,7 @@ class PathEnds:
     """
 
     beta: Array
-    finished: np.ndarray
+    finished: AnyArray
     n_steps: Indices
 
 
@@ -171,7 +171,7 @@ def _longest(paths: _Paths, rate: Array, room: Array) -> tuple[Array, Indices]:
     return np.maximum(room[rows, who], 0.0), who
 
 
-def _rates(table: Tableau, paths: _Paths) -> tuple[Array, np.ndarray]:
+def _rates(table: Tableau, paths: _Paths) -> tuple[Array, AnyArray]:
     """Changes of u for each unit that β_c comes closer to zero, and which paths have none.
 
     Of paths with no margin, for each unit that the intercept moves.
@@ -179,7 +179,7 @@ def _rates(table: Tableau, paths: _Paths) -> tuple[Array, np.ndarray]:
     A, P, c = table.answers, paths.P, paths.driver
     m, k = P.shape
     system = A[P[:, None, :], P[:, :, None]]
-    padded = table.nothing == P
+    padded = np.equal(P, table.nothing)
     system[:, np.arange(k), np.arange(k)] += padded
     at_c = c[:, None] == P
     outside = ~at_c.any(axis=1)  # c itself drives, else its coefficient is prescribed
@@ -187,7 +187,7 @@ def _rates(table: Tableau, paths: _Paths) -> tuple[Array, np.ndarray]:
     weights[:, :k] = _solved(system, np.where(outside[:, None], -A[c[:, None], P], at_c))
     weights[:, k] = outside
     weights *= np.where(paths.running & (paths.n_basic > 0), -np.sign(paths.left), 0.0)[:, None]
-    lost = ~np.isfinite(weights).all(axis=1)
+    lost = np.asarray(~np.isfinite(weights).all(axis=1))
     weights[lost] = 0.0
     columns = np.empty((m, k + 1), dtype=P.dtype)
     columns[:, :k], columns[:, k] = P, c
@@ -207,7 +207,7 @@ def _rates(table: Tableau, paths: _Paths) -> tuple[Array, np.ndarray]:
 def _solved(systems: Array, right: Array) -> Array:
     """Solutions of many small systems; nan where one is singular."""
     try:
-        return np.linalg.solve(systems, right[:, :, None])[:, :, 0]
+        return np.asarray(np.linalg.solve(systems, right[:, :, None])[:, :, 0], dtype=np.float64)
     except np.linalg.LinAlgError:
         if len(systems) == 1:
             return np.full(right.shape, np.nan)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from looms._typing import Array
+from looms._typing import AnyArray, Array
 
 EPS = float(np.finfo(np.float64).eps)
 #: A part of the largest C below which a distance from a bound is rounding.
@@ -45,19 +45,19 @@ class Problem:
 
     @property
     def rounding(self) -> float:
-        """What rounding alone leaves of |K β| in the worst case, per unit of Σ|β|."""
-        return EPS * len(self.y) ** 0.5
+        """What rounding leaves of K β, per unit of Σ|β|."""
+        return EPS * float(np.sqrt(len(self.y)))
 
     @property
     def negligible(self) -> float:
         """A distance from a bound that is rounding."""
         return NEGLIGIBLE * float((self.upper - self.lower).max())
 
-    def can_rise(self, beta: Array) -> np.ndarray:
+    def can_rise(self, beta: Array) -> AnyArray:
         """Whether β is below its upper bound by more than rounding."""
         return self.upper - beta > self.negligible
 
-    def can_fall(self, beta: Array) -> np.ndarray:
+    def can_fall(self, beta: Array) -> AnyArray:
         """Whether β is above its lower bound by more than rounding."""
         return beta - self.lower > self.negligible
 
@@ -66,7 +66,7 @@ class Problem:
 
         It is `KKT_TOLERANCE`, or what float64 can resolve where that is more.
         """
-        return np.maximum(KKT_TOLERANCE, 4 * EPS * np.abs(beta).sum(axis=-1))
+        return np.asarray(np.maximum(KKT_TOLERANCE, 4 * EPS * np.abs(beta).sum(axis=-1)))
 
     def duality_gap(self, beta: Array, outputs: Array) -> float:
         """Primal less dual objective, Σ C [1 − yF]₊ − α (1 − yF), not scaled."""
@@ -94,7 +94,7 @@ def problem_of(K: Array, y: Array, C: Array) -> Problem:
     return Problem(K, y, np.where(y > 0, 0.0, -bound), np.where(y > 0, bound, 0.0), scale)
 
 
-def intercepts(errors: Array, can_rise: np.ndarray, can_fall: np.ndarray) -> Array:
+def intercepts(errors: Array, can_rise: AnyArray, can_fall: AnyArray) -> Array:
     """Intercepts for rows of ``errors`` y − Kβ, and which β can move.
 
     The samples within their bounds fix it. Where there are none, it is the middle of the
@@ -111,8 +111,8 @@ def intercepts(errors: Array, can_rise: np.ndarray, can_fall: np.ndarray) -> Arr
     return np.asarray(np.where(n_free > 0, fixed, middle))
 
 
-def violations(errors: Array, can_rise: np.ndarray, can_fall: np.ndarray) -> Array:
+def violations(errors: Array, can_rise: AnyArray, can_fall: AnyArray) -> Array:
     """Largest violation of a KKT condition in each row of ``errors`` y − F."""
     too_low = np.where(can_rise, errors, 0.0).max(axis=-1)
     too_high = np.where(can_fall, errors, 0.0).min(axis=-1)
-    return np.maximum(np.maximum(too_low, -too_high), 0.0)
+    return np.asarray(np.maximum(np.maximum(too_low, -too_high), 0.0))

@@ -79,8 +79,9 @@ class DualSolution:
     def leave_one_out(self, all_outputs: bool = False) -> LeaveOneOut | tuple[LeaveOneOut, Array]:
         """Exact leave-one-out outputs, f⁽⁻ⁱ⁾(x_i), by the decremental path.
 
-        A sample of α_i = 0 leaves the machine as it is. For the others the solution is followed
-        while α_i is driven to zero [CP01, section 3]. The end of each path is checked by its
+        A sample of α_i = 0 leaves the machine as it is, but for an intercept that is not unique:
+        its interval may grow. For the others the solution is followed
+        while α_i is driven to zero [CP01]. The end of each path is checked by its
         KKT conditions and solved anew if they do not hold to 1e-9.
 
         Parameters
@@ -103,7 +104,8 @@ class DualSolution:
         output is the label of that class. O(n²|S|) for a margin set S, and per set change of a
         path O(n k) for its k changes so far; (s, n) numbers several times for s support vectors.
         """
-        seen = np.flatnonzero(self.alpha)
+        # With no free sample the others bound the intercept, those of α_i = 0 among them.
+        seen = np.flatnonzero(self.alpha if len(self.margin) else self.C)
         rows, residuals, gaps = left_out_outputs(self._problem, self._polished, seen)
         failed = np.flatnonzero(np.isfinite(gaps))
         if len(failed):
@@ -168,15 +170,16 @@ def solve(
     >>> solution = solve(np.outer(x, x), np.sign(x), C=10.0)
     >>> solution.alpha.round(12), solution.margin
     (array([0. , 0.5, 0.5, 0. ]), array([1, 2]))
-    >>> solution.leave_one_out().outputs.round(12)  # without -1 the line is at -0.5
-    array([-2.        , -0.33333333...,  0.        ,  3.        ])
+    >>> solution.leave_one_out().outputs.round(6)  # without -1 the line is at -0.5
+    array([-2.      , -0.333333,  0.      ,  3.      ])
     """
     K, y, C = _checked(K, y, C)
     problem = problem_of(K, y, C)
     found = solution_near(problem, _started(problem, y, C, start))
-    alpha = y * found.beta / problem.scale
-    alpha = np.where(found.beta == 0, 0.0, np.clip(alpha, 0.0, C))
-    inside = problem.can_rise(found.beta) & problem.can_fall(found.beta)
+    can_rise, can_fall = problem.can_rise(found.beta), problem.can_fall(found.beta)
+    inside = can_rise & can_fall
+    at_bound = np.where(np.where(y > 0, can_fall, can_rise), C, 0.0)
+    alpha = np.where(inside, np.abs(found.beta) / problem.scale, at_bound)
     gap = problem.duality_gap(found.beta, found.outputs)
     if not found.residual <= problem.residual_limit(found.beta):
         raise NotConvergedError(found.residual, gap)
