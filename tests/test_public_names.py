@@ -25,8 +25,10 @@ def test_unknown_names():
 
 ROOMS = (
     "assessment",
+    "conformal",
     "criteria",
     "datasets",
+    "diagnostics",
     "kernels",
     "lssvm",
     "model_files",

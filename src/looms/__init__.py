@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from looms import assessment as assessment
+    from looms import conformal as conformal
     from looms import criteria as criteria
     from looms import datasets as datasets
+    from looms import diagnostics as diagnostics
     from looms import kernels as kernels
     from looms import lssvm as lssvm
     from looms import model_files as model_files
@@ -52,8 +54,10 @@ _HOMES = {"LeaveOneOut": "leave_one_out", "assess": "assessment", "compare": "as
 #: Modules that ``import looms`` alone makes available, each imported when it is first used.
 _ROOMS = (
     "assessment",
+    "conformal",
     "criteria",
     "datasets",
+    "diagnostics",
     "kernels",
     "lssvm",
     "model_files",

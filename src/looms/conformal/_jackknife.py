@@ -131,7 +131,7 @@ def required_rank(coverage: float, n: int) -> int:
 
 def _order_statistic(values: Array, k: int, axis: int) -> Array:
     """The k-th smallest along an axis."""
-    return np.take(np.partition(values, k - 1, axis=axis), k - 1, axis=axis)
+    return np.asarray(np.take(np.partition(values, k - 1, axis=axis), k - 1, axis=axis))
 
 
 def _checked_arrays(
