@@ -5,7 +5,7 @@ Sources are cited by the keys of docs/references.md.
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, floor
 from numbers import Real
 
 import numpy as np
@@ -124,7 +124,7 @@ def required_rank(coverage: float, n: int) -> int:
         least = ceil(round(1 / (1 - float(coverage)), 9)) - 1
         raise ValueError(
             f"A coverage of {float(coverage):g} needs {least} samples or more, got {n}: give more "
-            f"samples, or ask for {n / (n + 1):.3g} at most."
+            f"samples, or ask for {floor(1000 * n / (n + 1)) / 1000:g} at most."
         )
     return k
 

@@ -9,16 +9,19 @@ from scipy import sparse
 
 from looms._typing import Array
 
+_AVERAGE = 0.1  # of a neighbour
 _TINY = float(np.finfo(np.float64).tiny)
 
 
 class LocalScale:
     r"""Scale of the noise around a point by each leave-one-out model, a mean over neighbours.
 
-    s_ti = (Σ_j |R_ji| + mean_j |R_ji|) / (k + 1)
+    s_ti = (Σ_j |R_ji| + c mean_j |R_ji|) / (k + c),    c = 0.1
 
-    The sum is over the k samples j ≠ i nearest to point t, k = ⌈√n⌉ and at most n − 2; the
-    second term is one neighbour more, of average residual, so that no scale is zero. R_ji
+    The sum is over the k samples j ≠ i nearest to point t, k = ⌈2 √n⌉ and at most n − 2; the
+    second term is a fraction of a neighbour of average residual, so that no scale is zero
+    among samples that the models fit exactly. Fewer neighbours follow the noise more closely
+    and make all intervals wider, as their scale is noisy itself. R_ji
     is the leave-one-out residual of sample j under model i, so that sample i has no part in
     the scale of its own model. That is what the guarantee of the jackknife+ asks for, and
     why it holds for the scaled intervals as it stands; scales fitted to the ordinary
@@ -49,7 +52,7 @@ class LocalScale:
         n = len(K)
         if n < 3:
             raise ValueError(f"Locally scaled intervals need three samples or more, got {n}.")
-        self._k = min(int(np.ceil(np.sqrt(n))), n - 2)
+        self._k = min(int(np.ceil(2.0 * np.sqrt(n))), n - 2)
         self._diagonal = K.diagonal().copy()
         self._residuals = np.abs(pair_residuals)
         np.fill_diagonal(self._residuals, 0.0)
@@ -85,7 +88,9 @@ class LocalScale:
         return np.asarray(self._diagonal - 2.0 * K)
 
     def _scale(self, total: Array) -> Array:
-        return np.asarray(np.maximum((total + self._means) / (self._k + 1), _TINY))
+        return np.asarray(
+            np.maximum((total + _AVERAGE * self._means) / (self._k + _AVERAGE), _TINY)
+        )
 
 
 def _smallest(values: Array, k: int) -> Any:

@@ -141,4 +141,6 @@ def _checked_arrays(loo_scores: Any, scores: Any, labels: Any) -> tuple[Array, A
                 f"labels must have one class index a sample, but has shape {labels.shape}, and "
                 f"loo_scores {s.shape}."
             )
+        if not np.isin(labels, np.arange(S.shape[2])).all():
+            raise ValueError(f"labels must be class indices from 0 to {S.shape[2] - 1}.")
     return s, S, labels

@@ -278,13 +278,14 @@ def _fitted_machine(model: Any) -> Any:
 def _checked_names(names: Any, n: int) -> AnyArray:
     if names is None:
         return np.arange(n)
-    names = np.asarray(getattr(names, "index", names) if hasattr(names, "iloc") else names)
-    if names.shape[:1] != (n,) or names.ndim != 1:
+    names = names.index if hasattr(names, "iloc") else names
+    found: AnyArray = np.asarray(names)
+    if found.shape != (n,):
         raise ValueError(
             f"names must hold one name for each of the {n} training samples, but has shape "
-            f"{names.shape}."
+            f"{found.shape}."
         )
-    return names
+    return found
 
 
 def _chosen_criterion(machine: Any, criterion: Any) -> tuple[Criterion, str]:

@@ -23,7 +23,10 @@ def intervals(machine: Any, X: Matrix, coverage: Any, method: Any) -> Array:
     """(m, 2) or (m, t, 2) intervals at validated samples."""
     if not (isinstance(method, str) and method in METHODS):
         raise ValueError(f"Unknown method {method!r}; known are {', '.join(METHODS)}.")
-    required_rank(coverage, int((machine.fit_weight_ > 0).sum()))  # an error before any work
+    n = int((machine.fit_weight_ > 0).sum())
+    required_rank(coverage, n)  # an error before any work
+    if method == "scaled" and n < 3:
+        raise ValueError(f"method='scaled' needs three samples of non-zero weight, got {n}.")
     trained = machine_models(machine)
     r = trained.models.residuals
     found = np.empty((X.shape[0], *r.shape[1:], 2))
