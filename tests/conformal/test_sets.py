@@ -1,5 +1,7 @@
 """Margins, p-values and prediction sets against plain loops."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -52,7 +54,7 @@ def test_p_value_equal_to_the_level_is_outside():
 
 def test_sets_grow_with_the_coverage():
     sets = [prediction_sets(LOO, SCORES, coverage) for coverage in (0.3, 0.6, 0.9)]
-    for smaller, larger in zip(sets, sets[1:], strict=False):
+    for smaller, larger in pairwise(sets):
         assert (smaller <= larger).all()
         assert (smaller < larger).any()
 

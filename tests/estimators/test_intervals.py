@@ -422,9 +422,7 @@ class TestBadInput:
         with pytest.raises(ValueError, match=r"coverage of 0.99 needs 99 samples or more, got 24"):
             LSSVMRegressor().fit(X, NOISY).predict_interval(X_NEW, 0.99)
         zeros = LSSVMRegressor().fit(X, NOISY, WEIGHTS["zeros"])
-        with pytest.raises(
-            ValueError, match=r"0.951 needs 20 samples or more, got 19: .* 0.95 at most"
-        ):
+        with pytest.raises(ValueError, match=r"needs 20 samples .* got 19: .* 0.95 at most"):
             zeros.predict_interval(X_NEW, 0.951)
         assert zeros.predict_interval(X_NEW, 0.95).shape == (M, 2)
         model = LSSVMClassifier().fit(X, LABELS["two classes"])

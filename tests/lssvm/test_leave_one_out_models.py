@@ -121,7 +121,7 @@ def test_residuals_and_leverage(kernel, weights, targets, fit_intercept):
     )
     change = K[4] @ (moved.alpha - still.alpha) + moved.intercept - still.intercept
     assert_allclose(ours.leverage[4], change, rtol=1e-8, atol=1e-10)
-    assert (0 < ours.leverage).all()
+    assert (ours.leverage > 0).all()
     assert (ours.leverage < 1).all()
 
 
