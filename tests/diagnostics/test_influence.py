@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler, scale
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.criteria import DIFFERENTIABLE, SmoothedError, as_criterion, reweighted
-from looms.diagnostics import influence
+from looms.diagnostics import _influence, influence
 from looms.kernels import RBF
 from looms.lssvm import solve
 
@@ -96,6 +96,15 @@ def test_regressors_equal_refits(weights, fit_intercept, columns):
     y = RNG.normal(size=(N, columns)) if columns else NOISY
     model = LSSVMRegressor(K, mu=MU, fit_intercept=fit_intercept).fit(X, y, WEIGHTS[weights])
     check(influence(model), model, "press")
+
+
+@pytest.mark.parametrize("numbers", [1, 3 * N, 7 * N])
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_blocks(labels, numbers, monkeypatch):
+    model = LSSVMClassifier(K, mu=MU).fit(X, labels)
+    whole = influence(model, criterion="hinge").table
+    monkeypatch.setattr(_influence, "_NUMBERS", numbers)
+    pd.testing.assert_frame_equal(influence(model, criterion="hinge").table, whole)
 
 
 def test_surprise_is_the_residual_over_its_deviation():

@@ -5,6 +5,7 @@ Sources are cited by the keys of docs/references.md.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from looms.lssvm import LeaveOneOutModels
 if TYPE_CHECKING:
     import pandas as pd
 
+_NUMBERS = 1 << 20
 _CLASSIFIERS = (LSSVMClassifier, LSSVMClassifierCV)
 _MACHINES = (*_CLASSIFIERS, LSSVMRegressor, LSSVMRegressorCV)
 
@@ -166,8 +168,8 @@ def influence(model: Any, *, names: Any = None, criterion: Any = None) -> Influe
 
     Notes
     -----
-    n³ flops, once for a machine, and O(n²) beyond, in a few n×n arrays a target; n times the
-    cost of the criterion, which for "wmw" is O(n₊ n₋).
+    n³ flops and one n×n array, once for a machine; O(n²) a target beyond, in blocks of bounded
+    memory; and n times the cost of the criterion, which for "wmw" is O(n₊ n₋).
 
     Examples
     --------
@@ -216,16 +218,24 @@ def _surprise(models: LeaveOneOutModels) -> Array:
 
 def _changes(models: LeaveOneOutModels) -> dict[str, Array]:
     """Of the own output, and over the other samples and all targets."""
-    changes = models.changes()
-    n = len(changes)
-    own = changes[np.arange(n), np.arange(n)]
-    others = np.abs(changes.reshape(n, n, -1))
-    others[np.arange(n), np.arange(n)] = 0.0
-    return {
-        "own_change": own,
-        "largest_change": others.max(axis=(0, 2)),
-        "rms_change": np.sqrt((others**2).sum(axis=(0, 2)) / ((n - 1) * others.shape[2])),
-    }
+    n = len(models.P)
+    own = np.empty_like(models.residuals)
+    largest, squares = np.empty(n), np.empty(n)
+    for block in _blocks(models):
+        changes = models.changes(block)
+        places = np.arange(n)[block], np.arange(changes.shape[1])
+        own[block] = changes[places]
+        others = np.abs(changes.reshape(*changes.shape[:2], -1))
+        others[places] = 0.0
+        largest[block] = others.max(axis=(0, 2))
+        squares[block] = (others**2).sum(axis=(0, 2)) / ((n - 1) * others.shape[2])
+    return {"own_change": own, "largest_change": largest, "rms_change": np.sqrt(squares)}
+
+
+def _blocks(models: LeaveOneOutModels) -> Iterator[slice]:
+    """Samples to leave out, as many as give an array of samples × them × targets 2²⁰ numbers."""
+    step = max(1, _NUMBERS // models.fit.alpha.size)
+    return (slice(start, start + step) for start in range(0, len(models.P), step))
 
 
 def _criterion_changes(
@@ -233,16 +243,18 @@ def _criterion_changes(
 ) -> Array:
     """Criterion of the machine without each sample, on the others, less that of the whole."""
     n = len(y)
-    outputs = y[:, None] - models.pair_residuals()  # [j, i]: f⁽⁻ⁱ⁻ʲ⁾(x_j)
     whole = criterion.evaluate(LeaveOneOut(y, y - models.residuals, weight)).value
     changes = np.empty(n)
-    for i in range(n):
-        rest = np.arange(n) != i
-        if isinstance(criterion, WMW) and np.ptp(y[rest], axis=0).min() == 0:
-            changes[i] = np.nan
-            continue
-        without = LeaveOneOut(y[rest], outputs[rest, i], weight[rest])
-        changes[i] = criterion.evaluate(without).value - whole
+    for block in _blocks(models):
+        residuals = models.pair_residuals(block)
+        for column, i in enumerate(range(n)[block]):
+            rest = np.arange(n) != i
+            if isinstance(criterion, WMW) and np.ptp(y[rest], axis=0).min() == 0:
+                changes[i] = np.nan
+                continue
+            outputs = y[rest] - residuals[rest, column]
+            without = LeaveOneOut(y[rest], outputs, weight[rest])
+            changes[i] = criterion.evaluate(without).value - whole
     return changes
 
 
