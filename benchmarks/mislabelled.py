@@ -32,7 +32,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from threadpoolctl import threadpool_limits
 
 from looms import BoundWarning, LSSVMClassifierCV
-from looms.diagnostics import influence
+from looms.diagnostics import case_deletion
 
 FLIPPED = 0.05
 
@@ -53,7 +53,7 @@ def standardised(table: pd.DataFrame) -> np.ndarray:
 
 
 def by_margin(X: np.ndarray, labels: np.ndarray, seed: int) -> np.ndarray:
-    return influence(LSSVMClassifierCV(random_state=seed).fit(X, labels)).margin
+    return case_deletion(LSSVMClassifierCV(random_state=seed).fit(X, labels)).margin
 
 
 def by_cleanlab(X: np.ndarray, labels: np.ndarray, seed: int) -> np.ndarray:

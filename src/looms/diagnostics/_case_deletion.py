@@ -30,8 +30,8 @@ _MACHINES = (*_CLASSIFIERS, LSSVMRegressor, LSSVMRegressorCV)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Influence:
-    """What leaving out each sample does to a fitted machine. The result of `influence`.
+class CaseDeletion:
+    """What leaving out each sample does to a fitted machine. The result of `case_deletion`.
 
     All arrays have one entry, or row, a training sample. Changes are those from the machine
     trained on all samples to the one trained on the others, exact, hyper-parameters held. A
@@ -76,7 +76,7 @@ class Influence:
     @property
     def table(self) -> pd.DataFrame:
         """A row a sample in the order of training, by name; of several targets norms."""
-        pandas = require("pandas", "The table of influences")
+        pandas = require("pandas", "The table of case deletions")
         columns: dict[str, Any] = {
             "rms_change": self.rms_change,
             "largest_change": self.largest_change,
@@ -127,10 +127,10 @@ class Influence:
             parts.append(f"most_influential={_plain(top)!r}")
         if self.margin is not None:
             parts.append(f"n_contradicted={int((self.margin < 0).sum())}")
-        return f"Influence({', '.join(parts)})"
+        return f"CaseDeletion({', '.join(parts)})"
 
 
-def influence(model: Any, *, names: Any = None, criterion: Any = None) -> Influence:
+def case_deletion(model: Any, *, names: Any = None, criterion: Any = None) -> CaseDeletion:
     """What leaving out each training sample does to a fitted machine, without refitting.
 
     With α, r, P, p and λ as in docs/references.md,
@@ -153,7 +153,7 @@ def influence(model: Any, *, names: Any = None, criterion: Any = None) -> Influe
 
     Returns
     -------
-    influence : Influence
+    found : CaseDeletion
         With a table, and lists of the samples to look at.
 
     Raises
@@ -175,13 +175,13 @@ def influence(model: Any, *, names: Any = None, criterion: Any = None) -> Influe
     --------
     >>> import numpy as np
     >>> from looms import LSSVMRegressor
-    >>> from looms.diagnostics import influence
+    >>> from looms.diagnostics import case_deletion
     >>> X = np.linspace(0, 1, 30)[:, None]
     >>> y = np.sin(6 * X[:, 0])
     >>> y[20] += 1                                    # a slip of the pen
-    >>> found = influence(LSSVMRegressor(mu=1e-3).fit(X, y))
+    >>> found = case_deletion(LSSVMRegressor(mu=1e-3).fit(X, y))
     >>> found
-    Influence(n_samples=30, criterion='press', most_influential=20)
+    CaseDeletion(n_samples=30, criterion='press', most_influential=20)
     >>> found.most_surprising(1).index.tolist()
     [20]
     """
@@ -192,7 +192,7 @@ def influence(model: Any, *, names: Any = None, criterion: Any = None) -> Influe
     models, seen = trained.models, trained.seen
     if len(models.P) < 3:
         raise ValueError(
-            f"Influence needs three samples of non-zero weight or more, got {len(models.P)}."
+            f"Case deletion needs three samples of non-zero weight or more, got {len(models.P)}."
         )
     y, weight = machine.loo_.y[seen], machine.loo_.sample_weight[seen]
     seen_only = {
@@ -201,7 +201,7 @@ def influence(model: Any, *, names: Any = None, criterion: Any = None) -> Influe
         **_changes(models),
         "criterion_change": _criterion_changes(models, chosen, y, weight),
     }
-    return Influence(
+    return CaseDeletion(
         names=names,
         residual=machine.loo_.residuals,
         criterion=criterion_name,
@@ -280,7 +280,7 @@ def _fitted_machine(model: Any) -> Any:
     machine = model.steps[-1][1] if hasattr(model, "steps") else model
     if not isinstance(machine, _MACHINES):
         raise TypeError(
-            "Influence in closed form is for fitted LSSVMClassifier, LSSVMRegressor, their CV "
+            "Case deletion in closed form is for fitted LSSVMClassifier, LSSVMRegressor, their CV "
             f"versions, and pipelines that end in one, got {type(machine).__name__}."
         )
     check_is_fitted(machine, "dual_coef_")
