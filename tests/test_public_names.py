@@ -26,8 +26,10 @@ def test_unknown_names():
 ROOMS = (
     "assessment",
     "challenge",
+    "conformal",
     "criteria",
     "datasets",
+    "diagnostics",
     "kernels",
     "lssvm",
     "model_files",
