@@ -251,6 +251,8 @@ def find_threshold(loo: LeaveOneOut, rule: Any = "ber") -> tuple[float, float]:
     seen = np.flatnonzero(loo.sample_weight > 0)  # the others must not place the cuts
     order = seen[np.argsort(loo.outputs[seen], kind="stable")]
     f, weight, positive = loo.outputs[order], loo.sample_weight[order], loo.y[order] > 0
+    if not np.isfinite(f).all():
+        raise ValueError("A threshold needs outputs that are finite, but some are not.")
     if not (positive.any() and (~positive).any()):
         raise ValueError("A threshold needs samples of both classes.")
     midway = 0.5 * (f[:-1] + f[1:])
