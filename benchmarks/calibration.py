@@ -2,7 +2,8 @@
 
 Binary sets; stratified splits, four fifths for training; columns prepared by table_preprocessor
 on the training part, the same for all. Everything a row holds was run on the same splits in one
-run, after a warm-up. Log loss and Brier score are of the test parts, means over splits.
+run, after a warm-up. Log loss and Brier score are of the test parts, means over splits;
+``difference_se`` is the standard error of ours less selecting.
 
 What is beside what:
 
@@ -96,7 +97,7 @@ def main() -> None:
     arguments = parser.parse_args()
     score_columns = [f"{name}_{score}" for score in ("log_loss", "brier") for name in SCORES]
     columns = [*score_columns, *TIMES]
-    means, rows = [], []
+    means, errors, rows = [], [], []
     for name in arguments.sets:
         table, y = read(name)
         one_split(table, y, 0)  # imports, BLAS and caches awake
@@ -105,8 +106,10 @@ def main() -> None:
         error = float(difference.std() / np.sqrt(len(splits))) if len(splits) > 1 else np.nan
         mean = splits[columns].mean()
         means.append(mean)
+        errors.append(error)
         rows.append(_row(name, len(y), mean, error))
-    rows.append(_row("mean", 0, pd.concat(means, axis=1).mean(axis=1), np.nan))
+    error = float(np.sqrt(np.sum(np.square(errors))) / len(errors))
+    rows.append(_row("mean", 0, pd.concat(means, axis=1).mean(axis=1), error))
     header = ["set", "n", *score_columns, "difference_se", *TIMES, "whole", "part"]
     write_table("calibration", header, rows)
 

@@ -113,6 +113,18 @@ def test_rows_together_equal_rows_apart(shared_weight):
         assert intercepts[i] == pytest.approx(alone.intercept, rel=1e-10, abs=1e-10)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_a_dozen_steps_are_enough(name, monkeypatch):
+    """Newton's steps are right, not only downhill."""
+    f, y, weight = case(name, 0)
+    f = f + 3 * np.std(f)  # the two unknowns are not independent there
+    converged = fit_sigmoid(f, y, weight)
+    monkeypatch.setattr("looms.calibration._sigmoid._MAX_ITERATIONS", 12)
+    early = fit_sigmoid(f, y, weight)
+    assert early.slope == pytest.approx(converged.slope, rel=1e-12)
+    assert early.intercept == pytest.approx(converged.intercept, rel=1e-12)
+
+
 def test_leaving_out_equals_deleting():
     f, y, _ = random_outputs(4, n=30)
     slopes, intercepts = fit_sigmoids(np.broadcast_to(f, (30, 30)), y, 1 - np.eye(30))
