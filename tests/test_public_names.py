@@ -36,6 +36,7 @@ ROOMS = (
     "model_files",
     "optimise",
     "selection",
+    "svm",
     "tables",
     "threshold",
 )
