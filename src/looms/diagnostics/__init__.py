@@ -1,0 +1,31 @@
+"""Resampling statistics of classifiers: excess error, deviance, goodness of fit, influence.
+
+Made for support vector machines by Tsujitani & Tanaka [T11], here for any classifier with
+decision values or probabilities, at hyper-parameters that are held. What they say is of the
+sample and machine at hand; where hyper-parameters were chosen on the same sample, the
+leave-one-out figures flatter (`looms.assess` repeats the choice).
+"""
+
+from looms.diagnostics._deviance import Deviance, DevianceDisplay, deviance
+from looms.diagnostics._excess_error import ExcessError, ExcessErrorDisplay, excess_error
+from looms.diagnostics._goodness_of_fit import (
+    GoodnessOfFit,
+    GoodnessOfFitDisplay,
+    goodness_of_fit,
+)
+from looms.diagnostics._influence import Influence, InfluenceDisplay, influence
+
+__all__ = [
+    "Deviance",
+    "DevianceDisplay",
+    "ExcessError",
+    "ExcessErrorDisplay",
+    "GoodnessOfFit",
+    "GoodnessOfFitDisplay",
+    "Influence",
+    "InfluenceDisplay",
+    "deviance",
+    "excess_error",
+    "goodness_of_fit",
+    "influence",
+]

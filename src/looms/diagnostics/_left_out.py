@@ -1,0 +1,62 @@
+"""Every machine without one sample: what it says of that sample, and how well it fits the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from looms._typing import AnyArray, Array
+from looms.diagnostics._likelihood import deviance_of, log_probabilities, own_class
+from looms.diagnostics._problem import Problem
+from looms.diagnostics._refits import Progress, all_of, refitted
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """The machines without each sample in turn, each with a sigmoid of its own where it has one.
+
+    Attributes
+    ----------
+    log_likelihood : (n_samples,) log probability of the class of the sample left out.
+    deviance : (n_samples,) deviance of the machine without it over the n − 1 others.
+    """
+
+    log_likelihood: Array
+    deviance: Array
+
+
+def left_out(problem: Problem, n_jobs: int | None, progress: Progress | None) -> LeftOut:
+    """By refits, whatever the machine."""
+    n = problem.n_samples
+    found = all_of(partial(_without, problem), range(n), n, n_jobs, progress)
+    log_likelihood, deviance = map(np.array, zip(*found, strict=True))
+    return LeftOut(log_likelihood, deviance)
+
+
+def left_out_predictions(
+    problem: Problem, n_jobs: int | None, progress: Progress | None
+) -> AnyArray:
+    """Class that the machine without each sample predicts for it, by refits, (n_samples,)."""
+    n = problem.n_samples
+    found = all_of(partial(_predicted_without, problem), range(n), n, n_jobs, progress)
+    return np.array(found)
+
+
+def _without(problem: Problem, i: int) -> tuple[float, float]:
+    weight = np.ones(problem.n_samples)
+    weight[i] = 0.0
+    machine, X = refitted(problem, weight)
+    log_p = log_probabilities(machine, X, problem.labels, weight, len(problem.classes))
+    log_likelihood = own_class(log_p, problem.labels)
+    return float(log_likelihood[i]), deviance_of(log_likelihood, weight)
+
+
+def _predicted_without(problem: Problem, i: int) -> Any:
+    weight = np.ones(problem.n_samples)
+    weight[i] = 0.0
+    machine, X = refitted(problem, weight)
+    return machine.predict(_safe_indexing(X, [i]))[0]
