@@ -16,9 +16,9 @@ def check_level(alpha: Any) -> float:
 def check_replicates(n_bootstrap: Any, alpha: float) -> int:
     """A number of replicates that reaches the level: their largest is beyond it."""
     least = max(1, round(1 / alpha + 0.5) - 1)
-    if not isinstance(n_bootstrap, Integral) or n_bootstrap < 1:
+    if not isinstance(n_bootstrap, Integral) or int(n_bootstrap) < 1:
         raise ValueError(f"n_bootstrap must be a positive whole number, got {n_bootstrap!r}.")
-    if (n_bootstrap + 1) * alpha < 1 - 1e-9:
+    if (int(n_bootstrap) + 1) * alpha < 1 - 1e-9:
         raise ValueError(
             f"{n_bootstrap} replicates cannot reach level {alpha:g}: take n_bootstrap={least} or "
             "more, 400 to 1000 if you can."

@@ -84,11 +84,11 @@ def _(fitted: LSSVMClassifierCV, X: Any) -> Any:
 
 def _gamma(rule: str, X: Any) -> float:
     """The number that scikit-learn's "scale" and "auto" stand for."""
-    n_features = X.shape[1]
+    n_features = int(X.shape[1])
     if rule == "auto":
         return 1.0 / n_features
     if sparse.issparse(X):
         variance = X.multiply(X).mean() - X.mean() ** 2
     else:
         variance = np.asarray(X, dtype=np.float64).var()
-    return 1.0 / (n_features * float(variance)) if variance > 0 else 1.0
+    return 1.0 / (n_features * float(variance)) if float(variance) > 0 else 1.0

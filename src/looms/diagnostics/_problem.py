@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
@@ -86,14 +86,14 @@ def posed(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     estimator, steps = _divided(fitted_on(estimator, X, y))
     if not steps:
         return Problem(held(estimator, X), X, y, labels, classes, names, "none")
-    if preprocessing == "auto":
-        preprocessing = "refitted" if any(map(learns_from_targets, steps)) else "held"
     before = clone(Pipeline(steps))
     Z = before.fit_transform(X, y)
     machine = held(estimator, Z)
+    if preprocessing == "auto":
+        preprocessing = "refitted" if learns_from_targets(before, X, Z) else "held"
     if preprocessing == "held":
         return Problem(machine, Z, y, labels, classes, names, "held")
-    whole = Pipeline([*clone(Pipeline(steps)).steps, ("machine", machine)])
+    whole = Pipeline([*clone(before).steps, ("machine", machine)])
     return Problem(whole, X, y, labels, classes, names, "refitted")
 
 
@@ -102,15 +102,17 @@ def last_step(machine: Any) -> Any:
     return machine[-1] if isinstance(machine, Pipeline) else machine
 
 
-def learns_from_targets(step: tuple[str, Any]) -> bool:
-    """Whether a named step, or an estimator inside it, needs the targets to be fitted."""
-    transformer = step[1]
-    inside = getattr(transformer, "get_params", dict)(deep=True).values()
-    return any(
-        get_tags(part).target_tags.required
-        for part in (transformer, *inside)
-        if isinstance(part, BaseEstimator)
-    )
+def learns_from_targets(before: Pipeline, X: Any, Z: Any) -> bool:
+    """Whether steps that make `Z` of `X` and targets make anything else of `X` alone."""
+    try:
+        alone = clone(before).fit_transform(X)
+    except Exception:  # however it says that it needs targets
+        return True
+    if alone.shape != Z.shape or sparse.issparse(alone) != sparse.issparse(Z):
+        return True
+    if sparse.issparse(Z):
+        return bool((alone != Z).nnz)
+    return not np.array_equal(np.asarray(alone), np.asarray(Z))
 
 
 def is_pairwise(machine: Any) -> bool:
@@ -131,9 +133,9 @@ def _divided(estimator: Any) -> tuple[Any, list[tuple[str, Any]]]:
 
 def _check_classes(classes: AnyArray, members: AnyArray) -> None:
     if len(classes) < 2:
-        raise ValueError(f"y has one class only, {classes[0]!r}: there is nothing to diagnose.")
+        raise ValueError(f"y has one class only, {classes.tolist()[0]!r}: there is nothing to diagnose.")
     if members.min() < 2:
-        alone = classes[members.argmin()]
+        alone = classes.tolist()[int(members.argmin())]
         raise ValueError(
             f"Class {alone!r} has one member, and without it there is no such class to learn: "
             "leave it out, or merge it with another."

@@ -61,7 +61,7 @@ def folds(machine: Any) -> bool:
     """Whether repeated rows may become sample weights: not of a pipeline, whose steps see rows."""
     if type(machine) not in _WEIGHT_IS_REPETITION:
         return False
-    return machine.class_weight != "balanced"  # which counts rows
+    return bool(machine.class_weight != "balanced")  # which counts rows
 
 
 def all_of(
