@@ -32,6 +32,7 @@ ROOMS = (
     "model_files",
     "optimise",
     "selection",
+    "svm",
     "tables",
     "threshold",
 )
