@@ -1,4 +1,4 @@
-"""The bootstrap of the deviance against one written out here, and what it does with the replicates."""
+"""The bootstrap of the deviance against one written out here, and what its replicates give."""
 
 import numpy as np
 import pytest

@@ -10,10 +10,9 @@ import numpy as np
 from looms._optional import require
 from looms._typing import AnyArray, Array
 from looms.diagnostics._left_out import left_out
-from looms.diagnostics._likelihood import check_probabilities, deviance_of, own_class
+from looms.diagnostics._likelihood import check_probabilities, deviance_of
 from looms.diagnostics._problem import posed
 from looms.diagnostics._refits import Progress
-from looms.diagnostics._whole import log_probabilities_of_sample
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,12 +82,14 @@ def deviance(
     """
     problem = posed(estimator, X, y, preprocessing)
     check_probabilities(problem)
-    apparent = own_class(log_probabilities_of_sample(problem), problem.labels)
-    deviance_of(apparent, np.ones(problem.n_samples))
-    without = left_out(problem, n_jobs, progress).log_likelihood
-    deviance_of(without, np.ones(problem.n_samples))
+    found = left_out(problem, n_jobs, progress)
+    deviance_of(found.log_likelihood, np.ones(problem.n_samples))
     return Deviance(
-        -2.0 * apparent, -2.0 * without, problem.names, problem.y, problem.preprocessing
+        -2.0 * found.whole,
+        -2.0 * found.log_likelihood,
+        problem.names,
+        problem.y,
+        problem.preprocessing,
     )
 
 

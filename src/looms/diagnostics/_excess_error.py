@@ -11,7 +11,7 @@ from looms._optional import require
 from looms._typing import AnyArray
 from looms.diagnostics._left_out import left_out_predictions
 from looms.diagnostics._problem import posed
-from looms.diagnostics._refits import Progress, refitted
+from looms.diagnostics._refits import Progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,10 +75,10 @@ def excess_error(
     (0.02, 0.05, 0.03)
     """
     problem = posed(estimator, X, y, preprocessing)
-    machine, samples = refitted(problem, np.ones(problem.n_samples))
+    predicted, predicted_without = left_out_predictions(problem, n_jobs, progress)
     return ExcessError(
-        np.asarray(machine.predict(samples)),
-        left_out_predictions(problem, n_jobs, progress),
+        predicted,
+        predicted_without,
         problem.y,
         problem.names,
         problem.preprocessing,

@@ -21,6 +21,7 @@ from looms.diagnostics._likelihood import (
 )
 from looms.diagnostics._problem import Problem, posed
 from looms.diagnostics._refits import Progress, all_of, refitted
+from looms.diagnostics._support_vectors import with_kernel_matrix
 from looms.diagnostics._whole import log_probabilities_of_sample
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ def goodness_of_fit(
     check_probabilities(problem)
     log_p = log_probabilities_of_sample(problem)
     observed = deviance_of(own_class(log_p, problem.labels), np.ones(problem.n_samples))
+    problem = with_kernel_matrix(problem)
     seeds = check_random_state(random_state).randint(2**31 - 1, size=total).tolist()
     if resampling == "pairs":
         task = partial(_of_pairs, problem)

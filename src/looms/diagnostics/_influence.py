@@ -15,7 +15,6 @@ from looms.diagnostics._left_out import left_out
 from looms.diagnostics._likelihood import check_probabilities
 from looms.diagnostics._problem import posed
 from looms.diagnostics._refits import Progress
-from looms.diagnostics._whole import deviance_of_sample
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,10 +88,10 @@ def influence(
     level = check_level(alpha)
     problem = posed(estimator, X, y, preprocessing)
     check_probabilities(problem)
-    whole = deviance_of_sample(problem)
-    without = left_out(problem, n_jobs, progress)
+    found = left_out(problem, n_jobs, progress)
+    whole = float(-2.0 * found.whole.sum())
     return Influence(
-        whole - without.deviance,
+        whole - found.deviance,
         float(stats.chi2.isf(level, 1)),
         level,
         whole,

@@ -18,8 +18,8 @@ def is_least_squares(problem: Problem) -> bool:
     return type(problem.machine) is LSSVMClassifier
 
 
-def least_squares_outputs(problem: Problem) -> Array:
-    r"""Outputs of the machine without sample i for sample j, (n, n) in row i and column j.
+def least_squares_outputs(problem: Problem) -> tuple[Array, Array]:
+    r"""Outputs of the machine, (n,), and of those without sample i for sample j, (n, n) at i, j.
 
     .. math:: f^{(-i)}(x_j) = y_j - \lambda_j (\alpha_j - P_{ji} \alpha_i / P_{ii}), \qquad
               f^{(-i)}(x_i) = y_i - \alpha_i / P_{ii}
@@ -45,13 +45,13 @@ def least_squares_outputs(problem: Problem) -> Array:
     residual = alpha / P.diagonal()
     outputs = y - ridge * (alpha - P * residual[:, None])
     outputs[np.diag_indices(n)] = y - residual
-    return np.asarray(outputs)
+    return y - ridge * alpha, outputs
 
 
-def least_squares_predictions(problem: Problem) -> AnyArray:
-    """Class that the machine without each sample gives to it, (n,); any number of classes."""
+def least_squares_predictions(problem: Problem) -> tuple[AnyArray, AnyArray]:
+    """Class of each sample by the machine, and by the one without it; any number of classes."""
     machine = clone(problem.machine).fit(problem.X, problem.y)
     outputs = machine.loo_.outputs
-    if outputs.ndim == 1:
-        return np.asarray(problem.classes[(outputs > machine.threshold_).astype(int)])
-    return np.asarray(problem.classes[outputs.argmax(axis=1)])
+    above = outputs > machine.threshold_
+    chosen = above.astype(int) if outputs.ndim == 1 else outputs.argmax(axis=1)
+    return np.asarray(machine.predict(problem.X)), np.asarray(problem.classes[chosen])

@@ -133,7 +133,9 @@ def _divided(estimator: Any) -> tuple[Any, list[tuple[str, Any]]]:
 
 def _check_classes(classes: AnyArray, members: AnyArray) -> None:
     if len(classes) < 2:
-        raise ValueError(f"y has one class only, {classes.tolist()[0]!r}: there is nothing to diagnose.")
+        raise ValueError(
+            f"y has one class only, {classes.tolist()[0]!r}: there is nothing to diagnose."
+        )
     if members.min() < 2:
         alone = classes.tolist()[int(members.argmin())]
         raise ValueError(
