@@ -20,6 +20,7 @@ from looms.diagnostics import deviance, excess_error, influence
 from looms.diagnostics._least_squares import least_squares_outputs
 from looms.diagnostics._left_out import left_out, left_out_by_refits
 from looms.diagnostics._problem import posed
+from looms.svm import DualSolution, NotConvergedError, SVCProblem
 
 
 def sample(n=40, k=2, seed=0):
@@ -285,10 +286,19 @@ def test_the_path_and_refits_agree_at_the_precision_of_libsvm():
         np.testing.assert_allclose(getattr(path, field), getattr(refits, field), atol=1e-3)
 
 
-def test_machines_without_a_unique_solution_are_refitted():
-    X, y = sample(n=60)
-    machine = SVC(kernel="sigmoid", C=10.0, gamma=2.0, coef0=-1.0)  # not positive semi-definite
-    with pytest.warns(RuntimeWarning, match="duality gap .* Refits by LIBSVM take its place"):
-        found = excess_error(machine, X, y)
-    *_, predicted, _ = by_refits(machine, X, y)
-    assert (found.predicted_without == predicted).mean() > 0.9
+@pytest.mark.parametrize("method", ["leave_one_out", "solve"])
+def test_machines_that_cannot_be_solved_exactly_are_refitted(method, monkeypatch):
+    X, y = sample()
+    machine = SVC(C=3.0, gamma=0.4, tol=1e-9)
+    expected = deviance(machine, X, y), excess_error(machine, X, y)
+
+    def fails(*arguments, **options):
+        raise NotConvergedError(0.1, 0.2)
+
+    monkeypatch.setattr(DualSolution if method == "leave_one_out" else SVCProblem, method, fails)
+    with pytest.warns(RuntimeWarning, match="gap is 0.2.* Refits by LIBSVM take its place"):
+        found = deviance(machine, X, y)
+    np.testing.assert_allclose(found.cv_score, expected[0].cv_score, rtol=1e-4)
+    with pytest.warns(RuntimeWarning, match="did not converge"):
+        errors = excess_error(machine, X, y)
+    assert errors.table.equals(expected[1].table)

@@ -9,6 +9,7 @@ import typer
 from looms import __version__
 from looms.cli._assess import assess
 from looms.cli._demo import demo
+from looms.cli._diagnose import diagnose
 from looms.cli._fit import fit
 from looms.cli._predict import predict
 from looms.cli._score import score
@@ -43,5 +44,5 @@ def looms(
     """Kernel machines for tables, tuned by their exact leave-one-out predictions."""
 
 
-for command in (fit, predict, score, assess, show, demo):
+for command in (fit, predict, score, assess, diagnose, show, demo):
     app.command()(command)

@@ -9,6 +9,7 @@ import numpy as np
 
 from looms._optional import require
 from looms._typing import AnyArray, Array
+from looms.diagnostics._axes import axes_or_new
 from looms.diagnostics._left_out import left_out
 from looms.diagnostics._likelihood import check_probabilities, deviance_of
 from looms.diagnostics._problem import posed
@@ -179,8 +180,7 @@ class DevianceDisplay:
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on ``ax``, or on new axes."""
-        plt = require("matplotlib.pyplot", f"{type(self).__name__}.plot", extra="plot")
-        ax = plt.subplots()[1] if ax is None else ax
+        ax = axes_or_new(ax, self)
         found = self.deviance
         position = np.arange(len(found.contributions))
         ax.vlines(position, found.contributions, found.cv_contributions, color="0.7", linewidth=0.7)

@@ -9,6 +9,7 @@ import numpy as np
 
 from looms._optional import require
 from looms._typing import AnyArray
+from looms.diagnostics._axes import axes_or_new
 from looms.diagnostics._left_out import left_out_predictions
 from looms.diagnostics._problem import posed
 from looms.diagnostics._refits import Progress
@@ -72,7 +73,7 @@ def excess_error(
     >>> X, y = load_iris(return_X_y=True)
     >>> found = excess_error(SVC(C=100), X[50:], y[50:])
     >>> round(found.apparent, 2), round(found.leave_one_out, 2), round(found.excess, 2)
-    (0.02, 0.05, 0.03)
+    (0.02, 0.04, 0.02)
     """
     problem = posed(estimator, X, y, preprocessing)
     predicted, predicted_without = left_out_predictions(problem, n_jobs, progress)
@@ -180,8 +181,7 @@ class ExcessErrorDisplay:
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on ``ax``, or on new axes."""
-        plt = require("matplotlib.pyplot", f"{type(self).__name__}.plot", extra="plot")
-        ax = plt.subplots()[1] if ax is None else ax
+        ax = axes_or_new(ax, self)
         found = self.excess_error
         classes = np.unique(found.y)
         groups = [(str(label), found.y == label) for label in classes]

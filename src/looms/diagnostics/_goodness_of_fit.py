@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from looms._optional import require
 from looms._typing import AnyArray, Array
+from looms.diagnostics._axes import axes_or_new
 from looms.diagnostics._checks import check_level, check_replicates
 from looms.diagnostics._likelihood import (
     check_probabilities,
@@ -229,8 +230,7 @@ class GoodnessOfFitDisplay:
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on ``ax``, or on new axes."""
-        plt = require("matplotlib.pyplot", f"{type(self).__name__}.plot", extra="plot")
-        ax = plt.subplots()[1] if ax is None else ax
+        ax = axes_or_new(ax, self)
         found = self.goodness_of_fit
         ax.hist(found.bootstrapped, bins="auto", color="0.8", edgecolor="0.6")
         label = f"Observed: {found.deviance:.2f}"

@@ -10,6 +10,7 @@ from scipy import stats
 
 from looms._optional import require
 from looms._typing import AnyArray, Array
+from looms.diagnostics._axes import axes_or_new
 from looms.diagnostics._checks import check_level
 from looms.diagnostics._left_out import left_out
 from looms.diagnostics._likelihood import check_probabilities
@@ -77,12 +78,13 @@ def influence(
 
     Examples
     --------
-    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.datasets import load_iris
     >>> from sklearn.svm import SVC
     >>> from looms.diagnostics import influence
-    >>> X, y = make_classification(60, flip_y=0, class_sep=2, random_state=0)
-    >>> y[7] = 1 - y[7]
-    >>> influence(SVC(), X, y).flagged.tolist()
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[:100], y[:100]
+    >>> y[7] = 1                                       # a mistake
+    >>> influence(SVC(kernel="linear"), X, y).flagged.tolist()
     [7]
     """
     level = check_level(alpha)
@@ -200,8 +202,7 @@ class InfluenceDisplay:
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on ``ax``, or on new axes."""
-        plt = require("matplotlib.pyplot", f"{type(self).__name__}.plot", extra="plot")
-        ax = plt.subplots()[1] if ax is None else ax
+        ax = axes_or_new(ax, self)
         found = self.influence
         position = np.arange(len(found.values))
         above = found.values > found.critical_value
