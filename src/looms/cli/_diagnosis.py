@@ -111,28 +111,33 @@ class Diagnosis:
 
 def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
     """All statistics of a subject; progress goes to stderr."""
-    data = (subject.model, subject.X, subject.y)
-    jobs = {"n_jobs": plan.n_jobs}
-    found: ExcessError = _run(
-        "Leave-one-out errors", lambda p: excess_error(*data, **jobs, progress=p)
+    model, X, y, jobs = subject.model, subject.X, subject.y, plan.n_jobs
+    errors = _run(
+        "Leave-one-out errors", lambda p: excess_error(model, X, y, n_jobs=jobs, progress=p)
     )
-    spread: Deviance = _run("Leave-one-out deviance", lambda p: deviance(*data, **jobs, progress=p))
-    changes: Influence = _run(
-        "Influence", lambda p: influence(*data, alpha=plan.alpha, **jobs, progress=p)
+    spread = _run(
+        "Leave-one-out deviance", lambda p: deviance(model, X, y, n_jobs=jobs, progress=p)
     )
-    fit: GoodnessOfFit | None = None
-    if plan.n_bootstrap:
-        options = {
-            "alpha": plan.alpha,
-            "resampling": plan.resampling,
-            "random_state": plan.random_state,
-        }
-        fit = _run(
-            "Bootstrap",
-            lambda p: goodness_of_fit(*data, plan.n_bootstrap, **options, **jobs, progress=p),
-        )
+    changes = _run(
+        "Influence",
+        lambda p: influence(model, X, y, alpha=plan.alpha, n_jobs=jobs, progress=p),
+    )
+    fit = plan.n_bootstrap and _run(
+        "Bootstrap",
+        lambda p: goodness_of_fit(
+            model,
+            X,
+            y,
+            plan.n_bootstrap,
+            alpha=plan.alpha,
+            resampling=plan.resampling,
+            random_state=plan.random_state,
+            n_jobs=jobs,
+            progress=p,
+        ),
+    )
     rows = np.arange(1, len(subject.y) + 1)
-    return Diagnosis(subject, found, spread, replace(changes, names=rows), fit)
+    return Diagnosis(subject, errors, spread, replace(changes, names=rows), fit or None)
 
 
 def show(diagnosis: Diagnosis) -> None:
@@ -172,7 +177,11 @@ class Outputs:
             raise InputError(f"{self.folder}: there is no folder {self.folder.parent}; make it")
         if self.folder.is_dir():
             for name in self._names():
-                check_can_write(self.folder / name, force, *inputs)
+                if (self.folder / name).exists() and not force:
+                    raise InputError(
+                        f"{self.folder / name} exists; use --force to overwrite it, or --plot for "
+                        "another folder"
+                    )
 
     def write(self, diagnosis: Diagnosis) -> None:
         """Everything is made before anything is written."""
