@@ -88,10 +88,8 @@ def fit_sigmoid(
     >>> sigmoid.probability([-2.0, 2.0]).round(2)
     array([0.15, 0.86])
     """
-    outputs = np.asarray(outputs, dtype=np.float64)
-    if outputs.ndim != 1:
-        raise ValueError(f"outputs must have shape (n_samples,), but has shape {outputs.shape}.")
-    slopes, intercepts = fit_sigmoids(outputs[None], labels, sample_weight)
+    f, positive, weight = checked_sample(outputs, labels, sample_weight)
+    slopes, intercepts = fit_sigmoids(f[None], np.where(positive, 1, -1), weight)
     return Sigmoid(float(slopes[0]), float(intercepts[0]))
 
 
@@ -147,6 +145,54 @@ def fit_sigmoids(
             raise ValueError("outputs must be finite, but some are not.")
         slopes[rows], intercepts[rows] = _fit_rows(block, positive, weight[rows])
     return slopes, intercepts
+
+
+def fit_increasing_sigmoid(
+    outputs: npt.ArrayLike, labels: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+) -> Sigmoid:
+    """The sigmoid of largest likelihood among those that do not decrease with the output.
+
+    It is that of `fit_sigmoid` where the slope of that is negative, and constant elsewhere.
+    Leave-one-out outputs of a model that learns nothing go against the labels: the sample left
+    out is missing from the mean that all others predict. Such a sigmoid would have it that the
+    model is right by being wrong.
+
+    Parameters and errors as for `fit_sigmoid`.
+
+    Examples
+    --------
+    >>> sigmoid = fit_increasing_sigmoid([1.0, 0.9, -1.0, -1.1], [-1, -1, 1, 1])
+    >>> sigmoid.slope, sigmoid.probability(7.0)
+    (0.0, array(0.5))
+    """
+    f, positive, weight = checked_sample(outputs, labels, sample_weight)
+    y = np.where(positive, 1.0, -1.0)
+    sigmoid = fit_sigmoid(f, y, weight)
+    return increasing(sigmoid.slope, sigmoid.intercept, y, weight)
+
+
+def increasing(slope: float, intercept: float, labels: Array, weight: Array) -> Sigmoid:
+    """The fitted sigmoid, or the constant one of largest likelihood for one that decreases."""
+    if slope <= 0:
+        return Sigmoid(float(slope), float(intercept))
+    targets, weight = platt_targets(labels > 0, weight)
+    mean = float(np.average(targets, weights=weight))
+    return Sigmoid(0.0, float(np.log((1.0 - mean) / mean)))
+
+
+def checked_sample(
+    outputs: npt.ArrayLike, labels: npt.ArrayLike, sample_weight: npt.ArrayLike | None
+) -> tuple[Array, npt.NDArray[np.bool_], Array]:
+    """Outputs, whether positive, and weights of the samples that have weight; else ValueError."""
+    f = np.asarray(outputs, dtype=np.float64)
+    if f.ndim != 1 or f.size == 0:
+        raise ValueError(f"outputs must have shape (n_samples,), but has shape {f.shape}.")
+    positive = positive_labels(labels, len(f))
+    weight = _checked_weight(sample_weight, (1, len(f)))[0]
+    seen = weight > 0
+    if not np.isfinite(f[seen]).all():
+        raise ValueError("outputs must be finite, but some are not.")
+    return f[seen], positive[seen], weight[seen]
 
 
 def platt_targets(positive: npt.NDArray[np.bool_], weight: Array) -> tuple[Array, Array]:
