@@ -28,6 +28,7 @@ ROOMS = (
     "calibration",
     "criteria",
     "datasets",
+    "diagnostics",
     "kernels",
     "lssvm",
     "model_files",

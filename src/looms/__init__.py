@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from looms import calibration as calibration
     from looms import criteria as criteria
     from looms import datasets as datasets
+    from looms import diagnostics as diagnostics
     from looms import kernels as kernels
     from looms import lssvm as lssvm
     from looms import model_files as model_files
@@ -57,6 +58,7 @@ _ROOMS = (
     "calibration",
     "criteria",
     "datasets",
+    "diagnostics",
     "kernels",
     "lssvm",
     "model_files",

@@ -34,7 +34,7 @@ def deviance(
               \mathrm{CV} = -2 \sum_i \log \hat p^{(-i)}_{y_i}(x_i)
 
     where :math:`\hat p^{(-i)}` is of the machine *and* the sigmoid fitted without sample i
-    [T11 eq. 10 and 15]. T11 calls CV an average; its values are this sum.
+    [T11 section 2.2.1 and eq. 15]. T11 calls CV an average; its values are this sum.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ def excess_error(
     .. math:: \mathrm{excess} = \mathrm{err}_{cv} - \mathrm{err}_{app}
 
     The share of samples that the machine without each one puts in a wrong class, less the share
-    that the machine of all samples does [T11 eq. 11 to 14].
+    that the machine of all samples does [T11 section 2.2.2].
 
     Parameters
     ----------
