@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.model_selection import GridSearchCV, LeaveOneOut, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC, LinearSVC, NuSVC
 
 from looms import LSSVMClassifier, LSSVMClassifierCV
 from looms.calibration import couple, fit_sigmoid
@@ -160,6 +160,9 @@ def test_hyper_parameters_are_held():
     best = SVC(C=search.best_params_["C"], gamma=gamma)
     expected = deviance(best, X, y).cv_score
     assert deviance(search, X, y).cv_score == pytest.approx(expected, rel=1e-12)
+    found = influence(NuSVC(nu=0.3, class_weight="balanced"), X, y)
+    explicit = influence(NuSVC(nu=0.3, gamma=gamma, class_weight=share), X, y)
+    np.testing.assert_allclose(found.values, explicit.values, rtol=1e-12)
     auto = deviance(SVC(gamma="auto"), X, y).cv_score
     assert auto == deviance(SVC(gamma=1 / 3), X, y).cv_score
     assert auto != deviance(SVC(), X, y).cv_score

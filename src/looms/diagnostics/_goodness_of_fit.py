@@ -68,8 +68,8 @@ def goodness_of_fit(
         Level of the test.
     resampling : {"pairs", "labels"}, default="pairs"
         "pairs" draws samples with replacement, as T11. "labels" keeps the samples and draws
-        labels from the probabilities fitted: the distribution of the deviance if the machine
-        were true, which "pairs" is not.
+        labels from the probabilities fitted: the distribution of the deviance if these were
+        true, which "pairs" is not.
     random_state : int, RandomState instance or None, default=None
         Replicates are the same for the same int, whatever `n_jobs`, and the first of a larger
         number of them.

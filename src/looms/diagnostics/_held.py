@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.svm import SVC
+from sklearn.svm import SVC, NuSVC
 from sklearn.utils.validation import check_is_fitted
 
 from looms._typing import AnyArray
@@ -56,7 +56,7 @@ def held(fitted: Any, X: Any) -> Any:
 
 
 @held.register
-def _(fitted: SVC, X: Any) -> Any:
+def _(fitted: SVC | NuSVC, X: Any) -> Any:
     machine = clone(fitted)
     if fitted.kernel in ("rbf", "poly", "sigmoid") and isinstance(fitted.gamma, str):
         machine.set_params(gamma=_gamma(fitted.gamma, X))
