@@ -172,6 +172,12 @@ def test_equal_outputs_give_the_share_of_the_class():
     assert sigmoid.probability(3.7) == pytest.approx((3 * 4 / 5 + 7 * 1 / 9) / 10)
 
 
+def test_outputs_too_small_for_a_slope_are_equal():
+    sigmoid = fit_sigmoid([-1e-310, 1e-310], [-1, 1])
+    assert sigmoid.slope == 0
+    assert sigmoid.probability(0.0) == pytest.approx(0.5)
+
+
 def test_one_class_gives_a_constant():
     sigmoid = fit_sigmoid([0.3, 0.5, 2.0], [1, 1, 1])
     assert sigmoid.slope == pytest.approx(0, abs=1e-12)

@@ -73,7 +73,12 @@ def test_predict_to_standard_output_can_be_piped(looms, pets):
     assert result.exit_code == 0, result.stderr
     assert result.stderr == ""
     predictions = pd.read_csv(io.StringIO(result.stdout))
-    assert list(predictions) == ["prediction", "decision_dog"]
+    assert list(predictions) == [
+        "prediction",
+        "decision_dog",
+        "probability_cat",
+        "probability_dog",
+    ]
     assert len(predictions) == 40
     says_dog = predictions["decision_dog"] > 0
     assert (predictions["prediction"] == np.where(says_dog, "dog", "cat")).all()

@@ -59,9 +59,10 @@ class _ActiveSet:
 
     def __init__(self, problem: Problem, beta: Array) -> None:
         self.problem = problem
-        self.beta = beta.copy()
-        self.Kbeta = problem.K @ beta
-        self.free = problem.can_fall(beta) & problem.can_rise(beta)
+        can_rise, can_fall = problem.can_rise(beta), problem.can_fall(beta)
+        self.free = can_rise & can_fall
+        self.beta = np.where(can_fall, np.where(can_rise, beta, problem.upper), problem.lower)
+        self.Kbeta = problem.K @ self.beta
         self.n_changes = 0
         self.batch = max(1, len(beta) // 50)
 
@@ -87,6 +88,7 @@ class _ActiveSet:
                 return None
             basic = margin.basic
             change = margin.changes((self.problem.y - self.Kbeta)[basic])
+            change[-1] -= self.beta.sum()  # rounding, but it would stay
             if self._move(basic, change, 1.0):
                 continue
             if not refined:  # the second pass takes the rounding of the first away
@@ -163,8 +165,9 @@ class _ActiveSet:
         else:
             b = float(np.mean(errors[margin.basic]))
         residual = violations(errors - b, can_rise, can_fall)
+        residual = max(float(residual), abs(float(self.beta.sum())))
         outputs = self.Kbeta + b
-        return Polished(self.beta.copy(), b, outputs, margin, float(residual), self.n_changes)
+        return Polished(self.beta.copy(), b, outputs, margin, residual, self.n_changes)
 
     def _widened(self, found: Polished) -> bool:
         """Free the samples that violate their conditions most; whether there were any."""

@@ -24,29 +24,50 @@ def left_out_outputs(
     gaps : (m,) duality gaps of those that did not converge, else nan.
     """
     gaps = np.full(len(left_out), np.nan)
-    ends = follow(problem, start, left_out)
-    outputs, residuals = described(problem, ends.beta, left_out)
-    limits = problem.residual_limit(ends.beta)
-    for k in np.flatnonzero(~(ends.finished & (residuals <= limits))):
+    outputs, residuals = np.empty((len(left_out), len(problem.y))), np.full(len(left_out), np.inf)
+    beta = np.tile(start.beta, (len(left_out), 1))
+    open_ = np.arange(len(left_out))
+    for near in _watched(problem, start):
+        if len(open_) == 0:
+            break
+        ends = follow(problem, start, left_out[open_], near)
+        beta[open_] = ends.beta
+        outputs[open_], found = described(problem, ends.beta, left_out[open_])
+        residuals[open_] = np.where(ends.finished, found, np.inf)
+        open_ = open_[~(residuals[open_] <= problem.residual_limit(ends.beta))]
+    for k in open_:
         without = problem.without(left_out[k])
-        found = solution_near(without, ends.beta[k])
+        found = solution_near(without, beta[k])
         outputs[k], residuals[k] = found.outputs, found.residual
         if not found.residual <= without.residual_limit(found.beta):
             gaps[k] = without.duality_gap(found.beta, found.outputs)
     return outputs, residuals, gaps
 
 
+def _watched(problem: Problem, start: Polished) -> list[Indices]:
+    """The samples next to the margin, then all."""
+    part = np.flatnonzero(problem.lower < problem.upper)
+    distance = np.abs(problem.y - start.outputs)[part]
+    n_margin = 0 if start.margin is None else len(start.margin.basic)
+    n_near = n_margin + 32 + (len(part) - n_margin) * 2 // 5
+    if 2 * n_near > len(part):
+        return [part]
+    return [part[np.argpartition(distance, n_near)[:n_near]], part]
+
+
 def described(problem: Problem, beta: Array, left_out: Indices) -> tuple[Array, Array]:
     """Outputs and KKT residuals of rows of coefficients, each without one sample."""
     rows = np.arange(len(beta))
-    Kbeta = beta @ problem.K
+    part = np.flatnonzero(beta.any(axis=0))
+    Kbeta = beta[:, part] @ problem.K[part]
     errors = problem.y - Kbeta
     can_rise, can_fall = problem.can_rise(beta), problem.can_fall(beta)
     can_rise[rows, left_out] = can_fall[rows, left_out] = False
     b = intercepts(errors, can_rise, can_fall)
     errors -= b[:, None]
     Kbeta += b[:, None]
-    return Kbeta, violations(errors, can_rise, can_fall)
+    residuals = violations(errors, can_rise, can_fall)
+    return Kbeta, np.maximum(residuals, np.abs(beta.sum(axis=1)))
 
 
 def solution_near(problem: Problem, beta: Array) -> Polished:

@@ -11,12 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
+import scipy.sparse as sp
 
 from looms._typing import Array
 from looms.svm._active_set import Polished
 from looms.svm._margin import Indices
 from looms.svm._problem import Problem
-from looms.svm._tableau import tableau
+from looms.svm._tableau import Tableau, tableau
 
 _FLAT = 1e-12  # rates below are rounding: |K| ≤ 1, and rates are per unit of β_c
 _MOST_STEPS = 1000
@@ -24,14 +25,16 @@ _MOST_STEPS = 1000
 
 @dataclass(eq=False)
 class _Paths:
-    """One row a path: u is β of the basic and F of the others, between low and high.
+    """One row a path, one column a sample of the tableau and two for the intercept and nothing.
 
-    ``held`` is β of those that are not basic, P the samples (n for b, n + 1 for none) in which
-    the set differs from the one at the start, n_basic the size of the margin set, left what
-    remains of β_c, running whether the path goes on.
+    u is β of the basic and F of the others, which stay between low and high; held is β of those
+    that are not basic; P are the columns in which the margin set differs from that at the start,
+    filled up with nothing; n_basic is its size. driver is the row of the left-out sample c, sign
+    its label, left what remains of β_c.
     """
 
-    left_out: Indices
+    driver: Indices
+    sign: Array
     u: Array
     low: Array
     high: Array
@@ -45,12 +48,6 @@ class _Paths:
 
     def rows(self, keep: np.ndarray) -> _Paths:
         return _Paths(**{field.name: getattr(self, field.name)[keep] for field in fields(self)})
-
-    def coefficients(self) -> Array:
-        n = self.held.shape[1]
-        beta = np.where(self.basic, self.u[:, :n], self.held)
-        beta[np.arange(len(beta)), self.left_out] = 0.0
-        return beta
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,117 +66,142 @@ class PathEnds:
     n_steps: Indices
 
 
-def follow(problem: Problem, start: Polished, left_out: Indices) -> PathEnds:
-    """Drive β_c to zero for every c of ``left_out``, each from the same start."""
-    AT = tableau(problem, start.margin)
-    n, m = len(problem.y), len(left_out)
-    ends = PathEnds(np.empty((m, n)), np.zeros(m, dtype=bool), np.zeros(m, dtype=np.intp))
-    paths, places = _started(problem, start, left_out), np.arange(m)
+def follow(problem: Problem, start: Polished, left_out: Indices, near: Indices) -> PathEnds:
+    """Drive β_c to zero for every c of ``left_out``, each from the same start.
+
+    Only the samples of ``near`` are watched, besides those on the margin: the solution is right
+    if the others still satisfy their conditions in the end.
+    """
+    table = tableau(problem, start.margin, near, left_out)
+    m = len(left_out)
+    beta = np.tile(start.beta, (m, 1))
+    ends = PathEnds(beta, np.zeros(m, dtype=bool), np.zeros(m, dtype=np.intp))
+    paths, places = _started(problem, start, table, left_out), np.arange(m)
+    limits = _Limits(*(v[table.samples] for v in (problem.y, problem.lower, problem.upper)))
+    work = np.empty_like(paths.u)
     for _ in range(_MOST_STEPS):
         if len(places) == 0:
             break
-        _step(problem, AT, paths)
+        _step(limits, table, paths, work)
         stopped = ~paths.running
         if 8 * stopped.sum() >= len(places):
-            _collect(ends, places[stopped], paths.rows(stopped))
+            _collect(ends, places[stopped], paths.rows(stopped), table)
             paths, places = paths.rows(paths.running), places[paths.running]
-    _collect(ends, places, paths)
+    _collect(ends, places, paths, table)
+    beta[np.arange(m), left_out] = 0.0
     return ends
 
 
-def _collect(ends: PathEnds, places: Indices, paths: _Paths) -> None:
-    ends.beta[places] = paths.coefficients()
+@dataclass(frozen=True, eq=False)
+class _Limits:
+    """Labels and bounds of the samples of the tableau."""
+
+    y: Array
+    lower: Array
+    upper: Array
+
+
+def _collect(ends: PathEnds, places: Indices, paths: _Paths, table: Tableau) -> None:
+    c = len(table.samples)
+    ends.beta[places[:, None], table.samples] = np.where(paths.basic, paths.u[:, :c], paths.held)
     ends.finished[places] = paths.left == 0.0
     ends.n_steps[places] = paths.n_steps
 
 
-def _started(problem: Problem, start: Polished, left_out: Indices) -> _Paths:
-    n, m = len(problem.y), len(left_out)
-    beta, basic = start.beta, np.zeros(n, dtype=bool)
-    if start.margin is not None:
-        basic[start.margin.basic] = True
-    u = np.append(np.where(basic, beta, start.outputs), 0.0)
-    low, high = (
-        np.append(end, end_of_b)
-        for end, end_of_b in zip(_ranges(problem, beta, basic), (-np.inf, np.inf), strict=True)
-    )
-    rows = np.arange(m)
+def _started(problem: Problem, start: Polished, table: Tableau, left_out: Indices) -> _Paths:
+    m, samples = len(left_out), table.samples
+    beta, y = start.beta[samples], problem.y[samples]
+    lower, upper = problem.lower[samples], problem.upper[samples]
+    basic = np.arange(len(samples)) < table.n_basic
+    u = np.where(basic, beta, start.outputs[samples])
+    can_rise, can_fall = problem.can_rise(start.beta), problem.can_fall(start.beta)
+    low = np.where(basic, lower, np.where(can_rise[samples], y, -np.inf))
+    high = np.where(basic, upper, np.where(can_fall[samples], y, np.inf))
     paths = _Paths(
-        left_out=left_out,
-        u=np.tile(u, (m, 1)),
-        low=np.tile(low, (m, 1)),
-        high=np.tile(high, (m, 1)),
+        driver=table.place[left_out],
+        sign=problem.y[left_out],
+        u=np.tile(np.append(u, (0.0, 0.0)), (m, 1)),
+        low=np.tile(np.append(low, (-np.inf, -np.inf)), (m, 1)),
+        high=np.tile(np.append(high, (np.inf, np.inf)), (m, 1)),
         basic=np.tile(basic, (m, 1)),
         held=np.tile(beta, (m, 1)),
-        P=np.full((m, 1), n + 1),
-        n_basic=np.full(m, basic.sum()),
-        left=beta[left_out].copy(),
+        P=np.full((m, 1), table.nothing),
+        n_basic=np.full(m, table.n_basic),
+        left=start.beta[left_out],
         running=np.ones(m, dtype=bool),
         n_steps=np.zeros(m, dtype=np.intp),
     )
-    paths.low[rows, left_out], paths.high[rows, left_out] = -np.inf, np.inf
-    on_margin = np.flatnonzero(basic[left_out])
-    _leave(paths, on_margin, left_out[on_margin])
+    inside = np.flatnonzero(paths.driver < len(samples))
+    own = paths.driver[inside]
+    paths.low[inside, own], paths.high[inside, own] = -np.inf, np.inf
+    on_margin = np.flatnonzero(paths.driver < table.n_basic)
+    _leave(paths, on_margin, paths.driver[on_margin])
     return paths
 
 
-def _ranges(problem: Problem, beta: Array, basic: np.ndarray) -> tuple[Array, Array]:
-    """Where u may be: β in its bounds; F at or beyond y on the side that β allows."""
-    y, lower, upper = problem.y, problem.lower, problem.upper
-    low = np.where(basic, lower, np.where(beta < upper, y, -np.inf))
-    high = np.where(basic, upper, np.where(beta > lower, y, np.inf))
-    return low, high
-
-
-def _step(problem: Problem, AT: Array, paths: _Paths) -> None:
+def _step(limits: _Limits, table: Tableau, paths: _Paths, work: Array) -> None:
     """Follow every path to its next change of the set, or to its end."""
-    m, n = paths.held.shape
-    rows = np.arange(m)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        rate = _rates(problem, AT, paths)
-        slack = np.where(rate > 0, paths.high, paths.low)
-        slack -= paths.u
-        slack /= rate
-        flat = np.abs(rate) < _FLAT
-    slack[flat] = np.inf
-    np.maximum(slack, 0.0, out=slack)
-    who = slack.argmin(axis=1)
-    length = slack[rows, who]
+    m = len(paths.left)
+    rate, lost = _rates(table, paths)
+    length, who = _longest(paths, rate, work[:m])
     moving = paths.n_basic > 0
-    to_end = moving & (length >= np.abs(paths.left))
-    lost = ~np.isfinite(rate).all(axis=1) | (np.isinf(length) & ~to_end)
-    length = np.where(to_end, np.abs(paths.left), length)
+    left = np.abs(paths.left)
+    to_end = moving & (length >= left)
+    lost |= np.isinf(length) & ~to_end
+    length = np.where(to_end, left, length)
     length[lost | ~paths.running] = 0.0
     rate *= length[:, None]
-    np.add(paths.u, rate, out=paths.u, where=np.isfinite(rate))
+    paths.u += rate
     paths.left -= np.where(moving, np.sign(paths.left) * length, 0.0)
-    paths.left[to_end & paths.running] = 0.0
+    paths.left[to_end & paths.running & ~lost] = 0.0
     paths.running &= ~(to_end | lost)
-    _change(problem, paths, who, rate)
+    _change(limits, paths, who)
 
 
-def _rates(problem: Problem, AT: Array, paths: _Paths) -> Array:
-    """(m, n + 1) change of u for each unit that β_c comes closer to zero; of b, with no margin."""
-    m, n = paths.held.shape
-    rows, P, c = np.arange(m), paths.P, paths.left_out
-    k = P.shape[1]
-    system = AT[P[:, None, :], P[:, :, None]]
-    padded = P == n + 1
+def _longest(paths: _Paths, rate: Array, room: Array) -> tuple[Array, Indices]:
+    """How far each path can go until a u comes to the end of its range, and which."""
+    rows = np.arange(len(rate))
+    np.copyto(room, paths.low)
+    np.copyto(room, paths.high, where=rate > 0)
+    room -= paths.u
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        room /= rate
+    np.copyto(room, np.inf, where=np.abs(rate) < _FLAT)
+    who = room.argmin(axis=1)
+    return np.maximum(room[rows, who], 0.0), who
+
+
+def _rates(table: Tableau, paths: _Paths) -> tuple[Array, np.ndarray]:
+    """Changes of u for each unit that β_c comes closer to zero, and which paths have none.
+
+    Of paths with no margin, for each unit that the intercept moves.
+    """
+    A, P, c = table.answers, paths.P, paths.driver
+    m, k = P.shape
+    system = A[P[:, None, :], P[:, :, None]]
+    padded = table.nothing == P
     system[:, np.arange(k), np.arange(k)] += padded
-    at_c = P == c[:, None]
+    at_c = c[:, None] == P
     outside = ~at_c.any(axis=1)  # c itself drives, else its coefficient is prescribed
-    right = np.where(outside[:, None], -AT[c[:, None], P], at_c)
-    x = _solved(system, right)
-    rate = np.matmul(x[:, None, :], AT[P])[:, 0, : n + 1]
-    rate[outside] += AT[c[outside], : n + 1]
+    weights = np.empty((m, k + 1))
+    weights[:, :k] = _solved(system, np.where(outside[:, None], -A[c[:, None], P], at_c))
+    weights[:, k] = outside
+    weights *= np.where(paths.running & (paths.n_basic > 0), -np.sign(paths.left), 0.0)[:, None]
+    lost = ~np.isfinite(weights).all(axis=1)
+    weights[lost] = 0.0
+    columns = np.empty((m, k + 1), dtype=P.dtype)
+    columns[:, :k], columns[:, k] = P, c
+    combination = sp.csr_array(
+        (weights.ravel(), columns.ravel(), np.arange(0, m * (k + 1) + 1, k + 1)),
+        shape=(m, len(A)),
+    )
+    rate = combination @ A
     row, column = np.nonzero(~padded)
-    rate[row, P[row, column]] = x[row, column]
-    rate *= -np.sign(paths.left)[:, None]
-    none = paths.n_basic == 0
-    rate[none] = -problem.y[c[none], None]
-    rate[:, n] = 0.0
-    rate[~paths.running] = 0.0
-    return rate
+    rate[row, P[row, column]] = weights[row, column]
+    none = np.flatnonzero((paths.n_basic == 0) & paths.running)
+    rate[none] = -paths.sign[none, None]
+    rate[:, table.intercept :] = 0.0
+    return rate, lost
 
 
 def _solved(systems: Array, right: Array) -> Array:
@@ -195,22 +217,22 @@ def _solved(systems: Array, right: Array) -> Array:
         )
 
 
-def _change(problem: Problem, paths: _Paths, who: Indices, rate: Array) -> None:
+def _change(limits: _Limits, paths: _Paths, who: Indices) -> None:
     """The sample at the end of its range leaves the margin, or joins it."""
     rows = np.flatnonzero(paths.running)
     who = who[rows]
     paths.n_steps[rows] += 1
     leaving = paths.basic[rows, who]
     out, i = rows[leaving], who[leaving]
-    rising = paths.u[out, i] > 0.5 * (problem.lower + problem.upper)[i]
-    paths.held[out, i] = np.where(rising, problem.upper[i], problem.lower[i])
-    paths.low[out, i] = np.where(rising, -np.inf, problem.y[i])
-    paths.high[out, i] = np.where(rising, problem.y[i], np.inf)
-    paths.u[out, i] = problem.y[i]
+    rising = paths.u[out, i] > 0.5 * (limits.lower + limits.upper)[i]
+    paths.held[out, i] = np.where(rising, limits.upper[i], limits.lower[i])
+    paths.low[out, i] = np.where(rising, -np.inf, limits.y[i])
+    paths.high[out, i] = np.where(rising, limits.y[i], np.inf)
+    paths.u[out, i] = limits.y[i]
     _leave(paths, out, i)
     joining, j = rows[~leaving], who[~leaving]
     paths.u[joining, j] = paths.held[joining, j]
-    paths.low[joining, j], paths.high[joining, j] = problem.lower[j], problem.upper[j]
+    paths.low[joining, j], paths.high[joining, j] = limits.lower[j], limits.upper[j]
     paths.basic[joining, j] = True
     first = joining[paths.n_basic[joining] == 0]
     paths.n_basic[joining] += 1
@@ -230,12 +252,14 @@ def _leave(paths: _Paths, rows: Indices, i: Indices) -> None:
 
 def _toggle(paths: _Paths, rows: Indices, i: Indices) -> None:
     """P without i where it has it, with i where it has not."""
+    if len(rows) == 0:
+        return
     none = paths.held.shape[1] + 1
     P = paths.P[rows]
-    same = P == i[:, None]
+    same = i[:, None] == P
     had = same.any(axis=1)
-    place = np.where(had, same.argmax(axis=1), (P == none).argmax(axis=1))
-    full = ~had & ~(P == none).any(axis=1)
+    place = np.where(had, same.argmax(axis=1), (none == P).argmax(axis=1))
+    full = ~had & ~(none == P).any(axis=1)
     if full.any():
         width = paths.P.shape[1]
         paths.P = np.pad(paths.P, ((0, 0), (0, 2)), constant_values=none)
