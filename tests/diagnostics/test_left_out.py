@@ -108,13 +108,15 @@ def test_statistics_equal_refits(name):
 def test_least_squares_machines_without_refits(fit_intercept, threshold):
     X, y = sample()
     n, mu = len(y), 0.01
-    options = {"fit_intercept": fit_intercept, "threshold": threshold}
+    options = {"fit_intercept": fit_intercept, "threshold": threshold, "calibration": None}
     machine = LSSVMClassifier("linear", mu=mu, **options)
     # The ridge, n mu, stays as it is while a sample is left out.
     same_ridge = LSSVMClassifier("linear", mu=mu * n / (n - 1), **options)
     own, rest, predicted, _ = by_refits(same_ridge, X, y)
     *_, whole = by_refits(machine, X, y)
     np.testing.assert_allclose(deviance(machine, X, y).cv_contributions, own, rtol=1e-9)
+    calibrated = clone(machine).set_params(calibration="sigmoid")
+    assert deviance(calibrated, X, y).cv_score == deviance(machine, X, y).cv_score
     np.testing.assert_allclose(influence(machine, X, y).values, whole - rest, rtol=1e-8)
     assert excess_error(machine, X, y).predicted_without.tolist() == predicted.tolist()
 
@@ -137,6 +139,10 @@ def test_several_classes_of_least_squares_machines():
     outputs = machine.fit(X, y).loo_.outputs
     found = excess_error(machine, X, y)
     assert found.predicted_without.tolist() == machine.classes_[outputs.argmax(axis=1)].tolist()
+    log_p = np.log(machine.predict_proba(X))[
+        np.arange(len(y)), np.searchsorted(["ant", "bee", "cow"], y)
+    ]
+    np.testing.assert_allclose(deviance(machine, X, y).contributions, -2 * log_p)
 
 
 def test_a_tuned_machine_keeps_its_choice():

@@ -11,7 +11,6 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from looms import LSSVMClassifierCV
 from looms._optional import require
 from looms._typing import AnyArray
 from looms.cli._apply import check_can_write
@@ -65,11 +64,6 @@ class Subject:
             said = reason.partition(";")[0]
             raise InputError(f"{file}: diagnostics are of classes, and {said}")
         y = labels(table.y)
-        if len(np.unique(y)) > 2 and isinstance(machine, LSSVMClassifierCV):
-            raise InputError(
-                f"{file}: the target has {len(np.unique(y))} classes, for which a least-squares "
-                "machine gives no probabilities and so no deviance; leave out --model for an SVM"
-            )
         return cls(
             Pipeline([("table", before), ("machine", machine)]), table.X, y, description, file.name
         )

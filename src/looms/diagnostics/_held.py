@@ -68,7 +68,8 @@ def _(fitted: SVC | NuSVC, X: Any) -> Any:
 
 @held.register
 def _(fitted: LSSVMClassifier, X: Any) -> Any:
-    return clone(fitted).set_params(kernel=fitted.kernel_, threshold=fitted.threshold_)
+    machine = clone(fitted).set_params(kernel=fitted.kernel_, threshold=fitted.threshold_)
+    return machine.set_params(calibration=_calibration(fitted))
 
 
 @held.register
@@ -79,7 +80,17 @@ def _(fitted: LSSVMClassifierCV, X: Any) -> Any:
         fit_intercept=fitted.fit_intercept,
         class_weight=fitted.class_weight,
         threshold=fitted.threshold_,
+        calibration=_calibration(fitted),
     )
+
+
+def _calibration(fitted: LSSVMClassifier | LSSVMClassifierCV) -> str | None:
+    """None for two classes: then the sigmoid of T11 serves, as for support vector machines.
+
+    The machine's own probabilities are for new samples: calibrated on outputs for samples left
+    out, they are no likelihood of its own sample.
+    """
+    return fitted.calibration if len(fitted.classes_) > 2 else None
 
 
 def _gamma(rule: str, X: Any) -> float:

@@ -50,7 +50,7 @@ class LeftOut:
 
 def left_out(problem: Problem, n_jobs: int | None, progress: Progress | None) -> LeftOut:
     """From one factorisation, or from one path a sample, where the machine has it; else refits."""
-    if is_least_squares(problem):
+    if is_least_squares(problem) and len(problem.classes) == 2:
         return left_out_by_outputs(*least_squares_outputs(problem), problem.labels == 1)
     exact = exact_left_out(problem)
     if exact is not None:
