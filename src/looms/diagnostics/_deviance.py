@@ -42,9 +42,10 @@ def deviance(
         Fitted or not; stays as it is. One with predict_proba gives the probabilities itself.
         A `sklearn.svm.SVC`, a least-squares machine of looms on two classes, and any other with
         decision values only, gets Platt's sigmoid fitted to the decision values of the one
-        machine on its sample; for several classes one for each pair of an SVC, coupled. Hyper-parameters are held: ``gamma="scale"``, the
-        "balanced" weights of an SVC, the choice of a search or of an `LSSVMClassifierCV` are
-        taken from a fit to the whole sample, or from the fitted estimator.
+        machine on its sample; for several classes one for each pair of an SVC, coupled.
+        Hyper-parameters are held: ``gamma="scale"``, the "balanced" weights of an SVC, the
+        choice of a search or of an `LSSVMClassifierCV` are taken from a fit to the whole
+        sample, or from the fitted estimator.
     X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
         The sample.
     y : array-like of shape (n_samples,)
