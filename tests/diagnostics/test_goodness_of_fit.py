@@ -147,3 +147,15 @@ def test_bad_options(options, message):
 def test_the_smallest_numbers_of_replicates_pass():
     for n_bootstrap, alpha in ((19, 0.05), (99, 0.01), (9, 0.1)):
         goodness_of_fit(LogisticRegression(), *sample(), n_bootstrap, alpha=alpha, random_state=0)
+
+
+def test_balanced_weights_are_those_of_the_sample():
+    X, y = sample()
+    y[:15] = "no"
+    share = {label: len(y) / (2 * np.sum(y == label)) for label in ("no", "yes")}
+    held, explicit, plain = (
+        goodness_of_fit(SVC(gamma=0.5, class_weight=weight), X, y, 20, random_state=0)
+        for weight in ("balanced", share, None)
+    )
+    assert held.bootstrapped.tolist() == explicit.bootstrapped.tolist()
+    assert held.bootstrapped.tolist() != plain.bootstrapped.tolist()
