@@ -8,6 +8,7 @@ import typer
 
 from looms import __version__
 from looms.cli._assess import assess
+from looms.cli._challenge import challenge
 from looms.cli._demo import demo
 from looms.cli._diagnose import diagnose
 from looms.cli._fit import fit
@@ -46,3 +47,4 @@ def looms(
 
 for command in (fit, predict, score, assess, diagnose, show, demo):
     app.command()(command)
+app.add_typer(challenge)
