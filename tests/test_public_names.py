@@ -25,6 +25,7 @@ def test_unknown_names():
 
 ROOMS = (
     "assessment",
+    "conformal",
     "criteria",
     "datasets",
     "kernels",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from looms import assessment as assessment
+    from looms import conformal as conformal
     from looms import criteria as criteria
     from looms import datasets as datasets
     from looms import kernels as kernels
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
         LSSVMClassifierCV,
         LSSVMRegressor,
         LSSVMRegressorCV,
+        MaxMarginClassifier,
+        NonconformityClassifier,
     )
     from looms.leave_one_out import LeaveOneOut
 
@@ -41,6 +44,8 @@ __all__ = [
     "LSSVMRegressor",
     "LSSVMRegressorCV",
     "LeaveOneOut",
+    "MaxMarginClassifier",
+    "NonconformityClassifier",
     "__version__",
     "assess",
     "compare",
@@ -52,6 +57,7 @@ _HOMES = {"LeaveOneOut": "leave_one_out", "assess": "assessment", "compare": "as
 #: Modules that ``import looms`` alone makes available, each imported when it is first used.
 _ROOMS = (
     "assessment",
+    "conformal",
     "criteria",
     "datasets",
     "kernels",

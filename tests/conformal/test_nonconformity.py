@@ -95,9 +95,7 @@ def test_no_sample_is_its_own_neighbour():
     together = neighbour_scores(outputs, outputs, labels, 2, n_neighbors=2, own=np.arange(20))
     for i in range(20):
         others = np.delete(np.arange(20), i)
-        alone = neighbour_scores(
-            outputs[[i]], outputs[others], labels[others], 2, n_neighbors=2
-        )
+        alone = neighbour_scores(outputs[[i]], outputs[others], labels[others], 2, n_neighbors=2)
         np.testing.assert_allclose(together[i], alone[0], rtol=1e-12)
 
 
@@ -126,10 +124,7 @@ def test_the_choice_is_a_minimum_over_models_and_labels(n_models, m, n, n_classe
     choice = choose(counts, seed=3)
     for i in range(n):
         rejected = np.array(
-            [
-                [np.delete(counts[k, i], y).max() for y in range(n_classes)]
-                for k in range(n_models)
-            ]
+            [[np.delete(counts[k, i], y).max() for y in range(n_classes)] for k in range(n_models)]
         )
         assert choice.count[i] == rejected.min()
         assert rejected[choice.model[i], choice.label[i]] == rejected.min()
@@ -218,9 +213,7 @@ def test_counts_over_n_would_not_cover():
 
 @pytest.mark.parametrize("module", ["_bounds", "_nonconformity"])
 def test_doctest(module):
-    result = doctest.testmod(
-        import_module(f"looms.conformal.{module}"), extraglobs={"np": np}
-    )
+    result = doctest.testmod(import_module(f"looms.conformal.{module}"), extraglobs={"np": np})
     assert result.attempted > 0
     assert result.failed == 0
 

@@ -141,18 +141,18 @@ class EstimatorPool:
 
     def checked(self, member: Any, outputs: Any) -> Array:
         """Decision values of a shape that tells which class they are for, and finite."""
-        outputs = np.asarray(outputs, dtype=np.float64)
+        values: Array = np.asarray(outputs, dtype=np.float64)
         n_columns = self.n_classes
         if _one_against_one(member):
             n_columns = self.n_classes * (self.n_classes - 1) // 2
-        if outputs.shape[1:] != (() if self.n_classes == 2 else (n_columns,)):
+        if values.shape[1:] != (() if self.n_classes == 2 else (n_columns,)):
             raise ValueError(
-                f"The decision values of {member!r} have shape {outputs.shape}; for "
+                f"The decision values of {member!r} have shape {values.shape}; for "
                 f"{self.n_classes} classes one value a sample, if 2, or one a class is needed."
             )
-        if not np.isfinite(outputs).all():
+        if not np.isfinite(values).all():
             raise ValueError(f"The decision values of {member!r} contain NaN or infinity.")
-        return outputs
+        return values
 
 
 def _one_against_one(member: Any) -> bool:
@@ -174,5 +174,3 @@ def _fitted_loo(estimator: Any, X: Any, y: AnyArray) -> tuple[Any, Any]:
         return member, loo.outputs - member.threshold_
     outputs = cross_val_predict(estimator, X, y, cv=LeaveOneOut(), method="decision_function")
     return member, outputs
-
-
