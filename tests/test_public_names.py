@@ -33,6 +33,7 @@ ROOMS = (
     "model_files",
     "optimise",
     "selection",
+    "svm",
     "tables",
     "threshold",
 )

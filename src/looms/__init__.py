@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from looms import model_files as model_files
     from looms import optimise as optimise
     from looms import selection as selection
+    from looms import svm as svm
     from looms import tables as tables
     from looms import threshold as threshold
     from looms.assessment import assess, compare
@@ -65,6 +66,7 @@ _ROOMS = (
     "model_files",
     "optimise",
     "selection",
+    "svm",
     "tables",
     "threshold",
 )
