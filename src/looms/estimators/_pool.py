@@ -11,10 +11,12 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
+from sklearn.svm import SVC
 
 from looms._typing import AnyArray, Array
 from looms.conformal import margin_scores, pairwise_margin_scores
 from looms.estimators._svm_grid import SVMGridPlan
+from looms.svm import leave_one_out
 
 #: The grid of the nonconformity paper [H10 Table 2], 110 machines.
 PAPER_GRID = {
@@ -172,5 +174,7 @@ def _fitted_loo(estimator: Any, X: Any, y: AnyArray) -> tuple[Any, Any]:
     loo = getattr(member, "loo_", None)
     if loo is not None:  # a machine of looms has its own, exact and free
         return member, loo.outputs - member.threshold_
+    if type(member) is SVC and len(member.classes_) == 2:
+        return member, leave_one_out(member, X, y).outputs
     outputs = cross_val_predict(estimator, X, y, cv=LeaveOneOut(), method="decision_function")
     return member, outputs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -9,12 +10,12 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.spatial.distance import cdist
-from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.svm import SVC
 
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array
 from looms.conformal import margin_scores, pairwise_margin_scores
+from looms.svm import leave_one_out
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,24 @@ class SVMGridPlan:
     n_classes: int
 
     def fit(self, X: Array, labels: AnyArray, n_jobs: int | None) -> SVMGrid:
+        return self._grid(X, self._columns(self._column, X, labels, n_jobs))
+
+    def fit_loo(
+        self, X: Array, labels: AnyArray, n_jobs: int | None
+    ) -> tuple[SVMGrid, list[Array]]:
+        columns = self._columns(self._loo_column, X, labels, n_jobs)
+        outputs = [values for *_, column in columns for values in column]
+        return self._grid(X, [machines for *machines, _ in columns]), outputs
+
+    def _columns(
+        self, column: Callable[..., Any], X: Array, labels: AnyArray, n_jobs: int | None
+    ) -> list[Any]:
         distances = cdist(X, X, "sqeuclidean")
         # SVC trains outside the interpreter's lock, and all of them read one matrix.
         parallel = Parallel(n_jobs=n_jobs, prefer="threads")
-        columns = parallel(delayed(self._column)(distances, labels, g) for g in self.gammas)
+        return list(parallel(delayed(column)(distances, labels, gamma) for gamma in self.gammas))
+
+    def _grid(self, X: Array, columns: list[Any]) -> SVMGrid:
         coef, intercept = (np.stack(parts) for parts in zip(*columns, strict=True))
         return SVMGrid(X, self.gammas, self.Cs, coef, intercept, self.n_classes)
 
@@ -51,17 +66,23 @@ class SVMGridPlan:
                 break
         return coef, intercept
 
-    def fit_loo(
-        self, X: Array, labels: AnyArray, n_jobs: int | None
-    ) -> tuple[SVMGrid, list[Array]]:
-        machines = [
-            SVC(C=C, gamma=gamma, tol=self.tol, decision_function_shape="ovo")
-            for gamma in self.gammas
-            for C in self.Cs
-        ]
-        parallel = Parallel(n_jobs=n_jobs)
-        outputs = parallel(delayed(_loo_outputs)(svc, X, labels) for svc in machines)
-        return self.fit(X, labels, n_jobs), list(outputs)
+    def _loo_column(
+        self, distances: Array, labels: AnyArray, gamma: float
+    ) -> tuple[Array, Array, list[Array]]:
+        """The same, and the leave-one-out outputs of each of the machines."""
+        K = np.exp(-gamma * distances)
+        coef, intercept = self._column(distances, labels, gamma)
+        outputs = []
+        for C, own_coef, own_intercept in zip(self.Cs, coef, intercept, strict=True):
+            values = K @ own_coef + own_intercept
+            svc = SVC(C=C, kernel="precomputed", tol=self.tol)
+            for pair, duel in enumerate(combinations(range(self.n_classes), 2)):
+                rows = np.flatnonzero(np.isin(labels, duel))
+                loo = leave_one_out(svc, K[np.ix_(rows, rows)], labels[rows])
+                # Of two classes the second is the positive one, of a pair the first.
+                values[rows, pair] = loo.outputs if self.n_classes == 2 else -loo.outputs
+            outputs.append(values[:, 0] if self.n_classes == 2 else values)
+        return coef, intercept, outputs
 
 
 @dataclass(frozen=True)
@@ -119,8 +140,3 @@ def _dense_coefficients(svc: Any, labels: AnyArray) -> Array:
             ours = of_support == label
             coef[svc.support_[ours], pair] = svc.dual_coef_[row, ours]
     return coef
-
-
-def _loo_outputs(svc: Any, X: Array, labels: AnyArray) -> Array:
-    outputs = cross_val_predict(svc, X, labels, cv=LeaveOneOut(), method="decision_function")
-    return np.asarray(outputs)
