@@ -131,7 +131,7 @@ def split_rows(
     if len(np.unique(labels[validation])) < 2:
         raise ValueError(
             f"The validation part of the split, {n_validation} samples, has only class "
-            f"{classes[labels[validation[0]]]!r}. {remedy}"
+            f"{classes[labels[validation[:1]]].tolist()[0]!r}. {remedy}"
         )
     return np.sort(train), np.sort(validation)
 

@@ -203,7 +203,8 @@ class NonconformityClassifier(PooledClassifier):
         y : ndarray of shape (n_samples,)
             Members of ``classes_``.
         """
-        return np.asarray(self.classes_[self._choices(X)[1]])
+        _, labels, _ = self._choices(X)
+        return np.asarray(self.classes_[labels])
 
     def chosen_model(self, X: Any) -> AnyArray:
         """Model chosen for each sample.
@@ -219,7 +220,8 @@ class NonconformityClassifier(PooledClassifier):
             Index into ``pool_``. Ties, which are many, are decided at random by the seed of the
             fit and the counts of the sample: the same at every call and in any order.
         """
-        return self._choices(X)[0]
+        models, _, _ = self._choices(X)
+        return models
 
     def epsilon_crit(self, X: Any) -> Array:
         """Smallest epsilon at which some model has one label left for a sample [H10 eq. 4].
@@ -234,7 +236,8 @@ class NonconformityClassifier(PooledClassifier):
         epsilon : ndarray of shape (n_samples,)
             Multiples of 1 / n_validation; small where the rejected label would be strange.
         """
-        return np.asarray(self._choices(X)[2] / len(self.validation_))
+        _, _, counts = self._choices(X)
+        return np.asarray(counts / len(self.validation_))
 
     def error_bound(self, X: Any, *, delta: float = 0.05, method: str = "dkw") -> Array:
         """Upper bound for each prediction, epsilon_crit and a term for chance.
