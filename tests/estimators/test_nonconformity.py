@@ -180,6 +180,24 @@ def test_neighbours_are_those_in_output_space():
     assert not np.allclose(once.calibration_scores_, model.calibration_scores_)
 
 
+def test_left_out_samples_are_no_neighbours_of_themselves():
+    X, y = data(2, 40)
+    model = NonconformityClassifier(
+        [SVC(gamma=0.3, tol=1e-6)], measure="neighbours", calibration="loo"
+    ).fit(X, y)
+    outputs = cross_val_predict(
+        SVC(gamma=0.3, tol=1e-6), X, y, cv=LeaveOneOut(), method="decision_function"
+    )
+    distance = np.abs(outputs[:, None] - outputs)
+    np.fill_diagonal(distance, np.inf)
+    alike = y[:, None] == y
+    same, other = (np.where(of, distance, np.inf).min(axis=1) for of in (alike, ~alike))
+    np.testing.assert_allclose(
+        model.calibration_scores_[0], (other - same) / (other + same), atol=0.05
+    )
+    assert model.calibration_scores_.min() < 0
+
+
 def test_the_largest_margin_decides():
     X, y = data(3, 200)
     model = MaxMarginClassifier(MIXED).fit(X[:150], y[:150])
@@ -295,6 +313,19 @@ def test_random_state_decides_ties():
         choices.append(model.chosen_model(X))
     np.testing.assert_array_equal(choices[0], choices[1])
     assert (choices[0] != choices[2]).any()
+
+
+@pytest.mark.parametrize("pooled", POOLED)
+def test_the_tolerance_is_that_of_the_solver(pooled):
+    X, y = data()
+    rough, fine = (pooled(GRID, tol=tol).fit(X, y) for tol in (0.5, 1e-6))
+    if pooled is NonconformityClassifier:
+        rough, fine = (m.set_params(random_state=0).fit(X, y) for m in (rough, fine))
+    of_rough, of_fine = (np.array(m._pool.outputs(X)) for m in (rough, fine))
+    difference = np.abs(of_rough - of_fine).max()
+    assert difference > 1e-3
+    rough.set_params(tol=1e-5).fit(X, y)
+    assert np.abs(np.array(rough._pool.outputs(X)) - of_fine).max() < difference / 10
 
 
 @pytest.mark.parametrize("pooled", POOLED)
