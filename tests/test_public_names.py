@@ -25,9 +25,11 @@ def test_unknown_names():
 
 ROOMS = (
     "assessment",
+    "challenge",
     "conformal",
     "criteria",
     "datasets",
+    "diagnostics",
     "kernels",
     "lssvm",
     "model_files",

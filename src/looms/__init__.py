@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from looms import assessment as assessment
+    from looms import challenge as challenge
     from looms import conformal as conformal
     from looms import criteria as criteria
     from looms import datasets as datasets
+    from looms import diagnostics as diagnostics
     from looms import kernels as kernels
     from looms import lssvm as lssvm
     from looms import model_files as model_files
@@ -58,9 +60,11 @@ _HOMES = {"LeaveOneOut": "leave_one_out", "assess": "assessment", "compare": "as
 #: Modules that ``import looms`` alone makes available, each imported when it is first used.
 _ROOMS = (
     "assessment",
+    "challenge",
     "conformal",
     "criteria",
     "datasets",
+    "diagnostics",
     "kernels",
     "lssvm",
     "model_files",

@@ -14,10 +14,9 @@ from looms.conformal import (
     dkw_bound,
     error_against_bound,
     joint_p_values,
-    margin_scores,
     neighbour_scores,
     p_values,
-    pairwise_margin_scores,
+    pairwise_margins,
     vc_bound,
 )
 
@@ -34,23 +33,6 @@ def made(n_models, m, n, n_classes, ties=False, seed=0):
     return calibration, scores
 
 
-def test_margins_of_two_classes_are_the_outputs_times_the_label():
-    outputs = np.array([[2.0, -0.5], [1.0, 0.0]])
-    np.testing.assert_array_equal(margin_scores(outputs)[..., 1], outputs)
-    np.testing.assert_array_equal(margin_scores(outputs)[..., 0], -outputs)
-
-
-@pytest.mark.parametrize("n_classes", [3, 4, 6])
-def test_margins_against_the_strongest_other_class(n_classes):
-    rng = np.random.default_rng(n_classes)
-    outputs = np.round(rng.normal(size=(4, 20, n_classes)), 1)  # with ties
-    expected = np.empty_like(outputs)
-    for label in range(n_classes):
-        others = np.delete(outputs, label, axis=-1)
-        expected[..., label] = outputs[..., label] - others.max(axis=-1)
-    np.testing.assert_array_equal(margin_scores(outputs), expected)
-
-
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
 def test_pairwise_margins_are_those_of_an_svc(n_classes):
     """One column a pair, positive for the first: the order that scikit-learn documents."""
@@ -60,7 +42,7 @@ def test_pairwise_margins_are_those_of_an_svc(n_classes):
     svc = SVC(decision_function_shape="ovo").fit(X, y)
     outputs = svc.decision_function(X)
     outputs = -outputs[:, None] if n_classes == 2 else outputs
-    scores = pairwise_margin_scores(outputs[None], n_classes)[0]
+    scores = pairwise_margins(outputs[None], n_classes)[0]
     for i, row in enumerate(outputs):
         duel = np.full((n_classes, n_classes), np.inf)
         for pair, (a, b) in enumerate(combinations(range(n_classes), 2)):

@@ -23,57 +23,25 @@ _ROUNDING = 1e-8
 _BLOCK = 4_000_000  # entries of the largest temporary
 
 
-def margin_scores(outputs: Array) -> Array:
-    r"""Margins by which each label wins against the strongest other one.
-
-    .. math:: A(x, y) = y f(x) \quad\text{for two classes}, \qquad
-              A(x, y) = f_y(x) - \max_{y' \ne y} f_{y'}(x) \quad\text{for more}
-
-    Source: [H10 eq. 3] for two classes.
-
-    Parameters
-    ----------
-    outputs : (n_models, n_samples), positive for the second of two classes; or
-        (n_models, n_samples, n_classes), three classes or more, of which the largest wins.
-
-    Returns
-    -------
-    scores : (n_models, n_samples, n_classes), positive for the label that wins.
-
-    Examples
-    --------
-    >>> margin_scores(np.array([[2.0, -1.0]]))
-    array([[[-2.,  2.],
-            [ 1., -1.]]])
-    """
-    if outputs.ndim == 2:
-        return np.stack([-outputs, outputs], axis=-1)
-    strongest = outputs.argmax(axis=-1)[..., None]
-    second, first = np.moveaxis(np.partition(outputs, (-2, -1), axis=-1)[..., -2:], -1, 0)
-    others = np.broadcast_to(first[..., None], outputs.shape).copy()
-    np.put_along_axis(others, strongest, second[..., None], axis=-1)
-    return np.asarray(outputs - others)
-
-
-def pairwise_margin_scores(outputs: Array, n_classes: int) -> Array:
+def pairwise_margins(outputs: Array, n_classes: int) -> Array:
     r"""Margins by which each label wins its closest duel, of one-against-one outputs.
 
     .. math:: A(x, y) = \min_{y' \ne y} f_{y y'}(x), \qquad f_{y' y} = -f_{y y'}
 
     Parameters
     ----------
-    outputs : (n_models, n_samples, n_classes (n_classes - 1) / 2), a column for every pair of
+    outputs : (..., n_classes (n_classes - 1) / 2), a column for every pair of
         classes, (0, 1), (0, 2), .. (1, 2), .., positive for the first of the pair.
     n_classes : number of classes.
 
     Returns
     -------
-    scores : (n_models, n_samples, n_classes), positive for a label that wins all duels; no
+    scores : (..., n_classes), positive for a label that wins all duels; no
         label does where the duels go round in a circle.
 
     Examples
     --------
-    >>> pairwise_margin_scores(np.array([[[1.0, 2.0, -0.5]]]), 3)
+    >>> pairwise_margins(np.array([[[1.0, 2.0, -0.5]]]), 3)
     array([[[ 1., -1., -2.]]])
     """
     scores = np.full((*outputs.shape[:-1], n_classes), np.inf)
@@ -164,8 +132,9 @@ def conformity_counts(calibration: Array, scores: Array) -> Counts:
     --------
     Figure 1 of [H10]: two of six validation samples are on the wrong side.
 
+    >>> from looms.conformal import class_margins
     >>> calibration = np.array([[-2.0, -0.8, 0.5, 1.5, 2.0, 2.5]])
-    >>> conformity_counts(calibration, margin_scores(np.array([[1.0]])))
+    >>> conformity_counts(calibration, class_margins(np.array([[[1.0]]])))
     array([[[1, 3]]])
     """
     ordered = np.sort(calibration, axis=1)

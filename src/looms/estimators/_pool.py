@@ -14,7 +14,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.svm import SVC
 
 from looms._typing import AnyArray, Array
-from looms.conformal import margin_scores, pairwise_margin_scores
+from looms.conformal import class_margins, pairwise_margins
 from looms.estimators._svm_grid import SVMGridPlan
 from looms.svm import leave_one_out
 
@@ -134,9 +134,9 @@ class EstimatorPool:
     def margins(self, outputs: list[Array]) -> Array:
         return np.stack(
             [
-                pairwise_margin_scores(values[None], self.n_classes)[0]
+                pairwise_margins(values, self.n_classes)
                 if values.ndim == 2 and _one_against_one(member)
-                else margin_scores(values[None])[0]
+                else class_margins(values.reshape(len(values), -1))
                 for member, values in zip(self.members, outputs, strict=True)
             ]
         )

@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array
-from looms.conformal import margin_scores, pairwise_margin_scores
+from looms.conformal import class_margins, pairwise_margins
 from looms.svm import leave_one_out
 
 
@@ -124,8 +124,8 @@ class SVMGrid:
     def margins(self, outputs: list[Array]) -> Array:
         stacked = np.stack(outputs)
         if self.n_classes == 2:
-            return margin_scores(stacked)
-        return pairwise_margin_scores(stacked, self.n_classes)
+            return class_margins(stacked[..., None])
+        return pairwise_margins(stacked, self.n_classes)
 
 
 def _dense_coefficients(svc: Any, labels: AnyArray) -> Array:
