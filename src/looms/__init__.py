@@ -31,6 +31,8 @@ if TYPE_CHECKING:
         LSSVMClassifierCV,
         LSSVMRegressor,
         LSSVMRegressorCV,
+        MaxMarginClassifier,
+        NonconformityClassifier,
     )
     from looms.leave_one_out import LeaveOneOut
 
@@ -46,6 +48,8 @@ __all__ = [
     "LSSVMRegressor",
     "LSSVMRegressorCV",
     "LeaveOneOut",
+    "MaxMarginClassifier",
+    "NonconformityClassifier",
     "__version__",
     "assess",
     "compare",
