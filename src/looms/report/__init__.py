@@ -1,0 +1,26 @@
+"""What was chosen, how good it is and what to distrust: displays, a dict and an HTML page."""
+
+from looms.report._candidates import CandidatesDisplay
+from looms.report._curves import PrecisionRecallDisplay, RocDisplay
+from looms.report._history import CriterionHistoryDisplay
+from looms.report._importance import Importance, ImportanceDisplay, feature_importance
+from looms.report._influence import InfluenceDisplay
+from looms.report._optimism import OptimismDisplay
+from looms.report._relevance import RelevanceDisplay
+from looms.report._residuals import ResidualsDisplay
+from looms.report._search_path import SearchPathDisplay
+
+__all__ = [
+    "CandidatesDisplay",
+    "CriterionHistoryDisplay",
+    "Importance",
+    "ImportanceDisplay",
+    "InfluenceDisplay",
+    "OptimismDisplay",
+    "PrecisionRecallDisplay",
+    "RelevanceDisplay",
+    "ResidualsDisplay",
+    "RocDisplay",
+    "SearchPathDisplay",
+    "feature_importance",
+]

@@ -1,0 +1,112 @@
+"""Values of the samples by their place, the extreme ones named."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from looms._typing import Array
+from looms.report._axes import axes_for, ink, plain_frame, short
+from looms.report._model import model_of
+from looms.report._residuals import spread_out
+from looms.report._surprise import surprise
+
+
+class InfluenceDisplay:
+    """Index plot of a value of every sample, with the largest ones named.
+
+    Parameters
+    ----------
+    value : ndarray of shape (n_samples,)
+        What is drawn; large is remarkable.
+    names : sequence of str
+        Of the samples.
+    value_name : str
+        What the value is.
+
+    Attributes
+    ----------
+    ax_, figure_ : axes and figure drawn on.
+    """
+
+    ax_: Any
+    figure_: Any
+
+    def __init__(self, *, value: Array, names: Any, value_name: str) -> None:
+        self.value = np.asarray(value)
+        self.names = names
+        self.value_name = value_name
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, names: Any = None, ax: Any = None) -> Self:
+        """How far the samples are from what the machine without them says.
+
+        Parameters
+        ----------
+        estimator : machine of looms, or pipeline that ends in one
+            Fitted.
+        names : sequence, default=None
+            Of the training samples; their numbers from 1 unless given.
+        ax : ignored
+            Drawing is for `plot`.
+
+        Returns
+        -------
+        display : InfluenceDisplay
+            Not drawn yet. The value is the size of the leave-one-out residual, for classes
+            of the true one's output below 1; of several targets the root of their sum of
+            squares.
+        """
+        model = model_of(estimator)
+        value = surprise(model)
+        names = [str(k + 1) for k in range(len(value))] if names is None else list(names)
+        if len(names) != len(value):
+            raise ValueError(f"There are {len(value)} samples and {len(names)} names.")
+        return cls(value=value, names=names, value_name="size of the leave-one-out residual")
+
+    def plot(self, ax: Any = None, *, n_named: int = 6, max_points: int = 2000) -> Self:
+        """Draw a stem a sample.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Those of a new figure unless given.
+        n_named : int, default=6
+            So many of the largest are named.
+        max_points : int, default=2000
+            Of more samples the largest and an even choice of the others are drawn.
+
+        Returns
+        -------
+        self : InfluenceDisplay
+            With ``ax_`` and ``figure_``.
+        """
+        ax = axes_for(self, ax)
+        place = 1 + np.arange(len(self.value))
+        shown = spread_out(np.abs(self.value), max_points)
+        ax.vlines(place[shown], 0, self.value[shown], color="C0", linewidth=0.8, alpha=0.75)
+        largest = np.argsort(-np.abs(self.value), kind="stable")[:n_named]
+        ax.plot(place[largest], self.value[largest], "o", color="C1", markersize=4)
+        for side, k in _sides(largest, len(place)):
+            ax.annotate(
+                short(self.names[k], 16),
+                (place[k], self.value[k]),
+                textcoords="offset points",
+                xytext=(5 * side, 2),
+                ha="left" if side > 0 else "right",
+                fontsize="small",
+                parse_math=False,
+            )
+        ax.axhline(0, color=ink(), linewidth=0.6)
+        ax.set(xlabel="sample", ylabel=self.value_name)
+        ax.margins(x=0.02, y=0.12)
+        if (self.value >= 0).all():
+            ax.set_ylim(bottom=0)
+        plain_frame(ax)
+        return self
+
+
+def _sides(indices: Any, n: int) -> Any:
+    """On which side of a sample its name has room: 1 right, -1 left."""
+    return [(1 if k < 0.7 * n else -1, k) for k in indices]
