@@ -3,12 +3,14 @@
 from looms.report._candidates import CandidatesDisplay
 from looms.report._curves import PrecisionRecallDisplay, RocDisplay
 from looms.report._history import CriterionHistoryDisplay
+from looms.report._html import html
 from looms.report._importance import Importance, ImportanceDisplay, feature_importance
 from looms.report._influence import InfluenceDisplay
 from looms.report._optimism import OptimismDisplay
 from looms.report._relevance import RelevanceDisplay
 from looms.report._residuals import ResidualsDisplay
 from looms.report._search_path import SearchPathDisplay
+from looms.report._summary import summary
 
 __all__ = [
     "CandidatesDisplay",
@@ -23,4 +25,6 @@ __all__ = [
     "RocDisplay",
     "SearchPathDisplay",
     "feature_importance",
+    "html",
+    "summary",
 ]

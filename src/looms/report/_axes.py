@@ -9,6 +9,7 @@ from looms._optional import require
 
 #: Characters of a name that are shown in a picture.
 LONGEST_NAME = 28
+_DIRECTIONS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
 def axes_for(display: Any, ax: Any) -> Any:
@@ -27,9 +28,22 @@ def ink() -> Any:
 
 
 def clean(text: Any) -> str:
-    """A name on one line: blanks and characters that cannot be printed become one space."""
-    kept = (" " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") else c for c in str(text))
+    """A name on one line: blanks and what cannot be printed become one space.
+
+    Marks that turn the direction of writing are left out, so that a name in any script
+    leaves the text around it alone.
+    """
+    kept = (
+        " " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") else c
+        for c in str(text)
+        if c not in _DIRECTIONS
+    )
     return " ".join("".join(kept).split()) or "(empty)"
+
+
+def isolated(text: Any) -> str:
+    """A name for the middle of a sentence, whose order of words it does not change."""
+    return f"\u2068{clean(text)}\u2069"
 
 
 def short(text: Any, longest: int = LONGEST_NAME) -> str:

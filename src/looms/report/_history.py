@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -89,7 +90,7 @@ class CriterionHistoryDisplay:
         place = 1 + np.arange(len(self.value))
         finite = np.where(np.isfinite(self.value), self.value, np.nan)
         starts = [0, *(1 + np.flatnonzero(np.diff(self.n_samples))), len(place)]
-        for k, (begin, end) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
+        for k, (begin, end) in enumerate(pairwise(starts)):
             stage = slice(begin, end)
             best = np.fmin.accumulate(finite[stage])
             ax.step(place[stage], best, where="post", color="C0", linewidth=1.5)
@@ -104,9 +105,8 @@ class CriterionHistoryDisplay:
                 xytext=(2, 3),
                 fontsize="small",
             )
-        if np.isfinite(finite).any() and np.nanmin(finite) > 0:
-            if np.nanmax(finite) > 20 * np.nanmin(finite):
-                ax.set_yscale("log")
+        if np.isfinite(finite).any() and 0 < 20 * np.nanmin(finite) < np.nanmax(finite):
+            ax.set_yscale("log")
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set(xlabel="evaluation", ylabel=f"{self.criterion}, leave-one-out")
         plain_frame(ax)

@@ -55,8 +55,8 @@ class InfluenceDisplay:
         -------
         display : InfluenceDisplay
             Not drawn yet. The value is the size of the leave-one-out residual, for classes
-            of the true one's output below 1; of several targets the root of their sum of
-            squares.
+            how far the output falls short of the label ±1; of several targets the root of the
+            sum of squares.
         """
         model = model_of(estimator)
         value = surprise(model)

@@ -10,9 +10,13 @@ from looms.report._training import labels_of
 
 
 def surprise(model: Model) -> Array:
-    """Size of the leave-one-out residual, (n_samples,); of several targets the norm."""
-    residuals = model.loo.residuals
-    return np.abs(residuals) if residuals.ndim == 1 else np.linalg.norm(residuals, axis=1)
+    """Size of the leave-one-out residual, (n_samples,); of several targets the norm.
+
+    For classes an output beyond ±1 on the right side is no surprise: it is [1 − t f]₊.
+    """
+    loo = model.loo
+    sizes = np.maximum(loo.y * loo.residuals, 0) if model.classification else np.abs(loo.residuals)
+    return np.asarray(sizes if sizes.ndim == 1 else np.linalg.norm(sizes, axis=1))
 
 
 def predicted_labels(model: Model) -> AnyArray:
