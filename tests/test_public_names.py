@@ -25,6 +25,7 @@ def test_unknown_names():
 
 ROOMS = (
     "assessment",
+    "calibration",
     "criteria",
     "datasets",
     "kernels",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from looms import assessment as assessment
+    from looms import calibration as calibration
     from looms import criteria as criteria
     from looms import datasets as datasets
     from looms import kernels as kernels
@@ -52,6 +53,7 @@ _HOMES = {"LeaveOneOut": "leave_one_out", "assess": "assessment", "compare": "as
 #: Modules that ``import looms`` alone makes available, each imported when it is first used.
 _ROOMS = (
     "assessment",
+    "calibration",
     "criteria",
     "datasets",
     "kernels",

@@ -1,0 +1,91 @@
+"""Isotonic regression from outputs to probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import isotonic_regression
+
+from looms._typing import Array
+from looms.calibration._sigmoid import checked_sample, platt_targets
+
+
+@dataclass(frozen=True, eq=False)
+class Isotonic:
+    """Probability of the positive class, nondecreasing and piecewise linear in the output.
+
+    Constant on the blocks that the pool-adjacent-violators algorithm finds, linear between the
+    end of one and the start of the next, constant outside of all.
+
+    Parameters
+    ----------
+    outputs : (n_knots,) first and last output of every block, increasing.
+    probabilities : (n_knots,) of the positive class there, nondecreasing.
+    """
+
+    outputs: Array
+    probabilities: Array
+
+    def __init__(self, outputs: npt.ArrayLike, probabilities: npt.ArrayLike) -> None:
+        for name, values in (("outputs", outputs), ("probabilities", probabilities)):
+            array = np.array(values, dtype=np.float64)
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        Isotonic.__init__(self, **state)  # a pickled array forgets that it was read-only
+
+    def probability(self, outputs: npt.ArrayLike) -> Array:
+        """Probability of the positive class for outputs of any shape."""
+        f = np.asarray(outputs, dtype=np.float64)
+        return np.asarray(np.interp(f, self.outputs, self.probabilities))
+
+
+def fit_isotonic(
+    outputs: npt.ArrayLike, labels: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+) -> Isotonic:
+    """The nondecreasing function of the outputs nearest to the labels in least squares.
+
+    Its values are shares of positive samples, and so 0 and 1 at the ends. No finite sample
+    shows that much: they are moved to Platt's targets, 1/(n₋ + 2) and (n₊ + 1)/(n₊ + 2), which
+    keeps the log loss of new samples finite.
+
+    Parameters
+    ----------
+    outputs, labels, sample_weight : as for `fit_sigmoid`. Equal outputs are one, with the mean
+        of their labels.
+
+    Returns
+    -------
+    isotonic : Isotonic
+
+    Raises
+    ------
+    ValueError
+        As `fit_sigmoid`.
+
+    Notes
+    -----
+    O(n log n). It needs more samples than the sigmoid: a thousand, say.
+
+    Examples
+    --------
+    >>> isotonic = fit_isotonic([0.0, 1.0, 2.0, 3.0], [-1, 1, -1, 1])
+    >>> isotonic.probability([0.5, 1.0, 1.7, 9.0])
+    array([0.375, 0.5  , 0.5  , 0.75 ])
+    """
+    f, positive, weight = checked_sample(outputs, labels, sample_weight)
+    targets, weight = platt_targets(positive, weight)
+    lowest, highest = targets[~positive], targets[positive]
+    knots, group = np.unique(f, return_inverse=True)
+    mass = np.bincount(group, weights=weight)
+    share = np.bincount(group, weights=weight * positive) / mass
+    p = isotonic_regression(share, weights=mass).x
+    # Platt's targets of a class that is absent bound nothing.
+    p = np.clip(p, lowest[0] if len(lowest) else 0.0, highest[0] if len(highest) else 1.0)
+    changes = p[1:] != p[:-1]
+    ends = np.r_[True, changes] | np.r_[changes, True]
+    return Isotonic(knots[ends], p[ends])

@@ -1,0 +1,81 @@
+"""What probabilities of known classes are judged by."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from looms._typing import Array
+from looms.leave_one_out import LeaveOneOut
+
+_LEAST = np.finfo(np.float64).eps
+
+
+def log_loss(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> float:
+    """Weighted mean of −log p of the classes that the samples have.
+
+    Parameters
+    ----------
+    loo : labels ±1, (n,) for two classes or (n, k); its outputs are not read.
+    probabilities : (n, 2) or (n, k) as from `loo_probabilities`. Those below 2.2e-16 count as
+        that, as in scikit-learn.
+
+    Returns
+    -------
+    loss : in nats a sample.
+
+    Raises
+    ------
+    ValueError
+        If the shape of the probabilities does not fit.
+
+    Examples
+    --------
+    >>> loo = LeaveOneOut([-1, 1], [0.0, 0.0])
+    >>> round(log_loss(loo, [[0.5, 0.5], [0.5, 0.5]]), 4)
+    0.6931
+    """
+    p = _checked(loo, probabilities)
+    own = p[np.arange(len(p)), _classes(loo)]
+    return float(np.average(-np.log(np.maximum(own, _LEAST)), weights=loo.sample_weight))
+
+
+def deviance(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> float:
+    """−2 Σ log p over the samples of positive weight, weights scaled to mean one [T11].
+
+    Parameters as for `log_loss`. With `loo_probabilities` it is the cross-validation score of
+    [T11], but for the outputs of the other samples, which come from other models there.
+    """
+    return 2.0 * int(np.count_nonzero(loo.sample_weight)) * log_loss(loo, probabilities)
+
+
+def brier_score(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> float:
+    """Weighted mean squared difference of probabilities and what happened.
+
+    Parameters as for `log_loss`.
+
+    Returns
+    -------
+    score : of two classes, of the probability of one, in [0, 1]; of more, summed over the
+        classes, in [0, 2].
+    """
+    p = _checked(loo, probabilities)
+    p = p - np.eye(p.shape[1])[_classes(loo)]
+    squared = np.einsum("ij,ij->i", p, p) / (2.0 if p.shape[1] == 2 else 1.0)
+    return float(np.average(squared, weights=loo.sample_weight))
+
+
+def _classes(loo: LeaveOneOut) -> npt.NDArray[np.intp]:
+    y = loo.y.reshape(loo.n_samples, -1)
+    if y.shape[1] == 1:
+        return np.asarray(y[:, 0] > 0, dtype=np.intp)
+    return np.asarray(y.argmax(axis=1))
+
+
+def _checked(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> Array:
+    p = np.asarray(probabilities, dtype=np.float64)
+    n_columns = loo.y.reshape(loo.n_samples, -1).shape[1]
+    expected = (loo.n_samples, 2 if n_columns == 1 else n_columns)
+    if p.shape != expected:
+        raise ValueError(f"probabilities must have shape {expected}, but has shape {p.shape}.")
+    return p

@@ -1,0 +1,347 @@
+"""Platt's sigmoid from outputs to probabilities, for one set of outputs or for many at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from looms._typing import Array
+
+_BLOCK = 1 << 18  # outputs held at a time, in half a dozen temporaries
+_MAX_ITERATIONS = 200
+_HALVINGS = 40
+
+
+@dataclass(frozen=True)
+class Sigmoid:
+    """Probability of the positive class, 1 / (1 + exp(slope f + intercept)) [P99, LLW07].
+
+    Parameters
+    ----------
+    slope : per unit of output; negative where larger outputs speak for the positive class.
+    intercept : log-odds of the negative class at f = 0.
+    """
+
+    slope: float
+    intercept: float
+
+    def probability(self, outputs: npt.ArrayLike) -> Array:
+        """Probability of the positive class for outputs of any shape.
+
+        Examples
+        --------
+        >>> Sigmoid(-2.0, 0.0).probability([0.0, 1.0]).round(3)
+        array([0.5  , 0.881])
+        """
+        f = np.asarray(outputs, dtype=np.float64)
+        with np.errstate(over="ignore"):  # an infinite exponent is probability 0 or 1
+            return np.asarray(expit(-(self.slope * f + self.intercept)))
+
+
+def fit_sigmoid(
+    outputs: npt.ArrayLike, labels: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+) -> Sigmoid:
+    r"""The sigmoid of largest likelihood under Platt's targets.
+
+    Minimises over slope and intercept, with p_i = 1/(1 + exp(slope f_i + intercept)),
+
+    .. math:: -\sum_i w_i \left[ t_i \log p_i + (1 - t_i) \log(1 - p_i) \right]
+
+    where t_i is (n₊ + 1)/(n₊ + 2) for positive and 1/(n₋ + 2) for negative samples: short of
+    1 and 0, so that there is a minimum for separable outputs too [P99, LLW07 eq. 2 and 3].
+
+    Parameters
+    ----------
+    outputs : (n,) finite, in any unit. Leave-one-out outputs give probabilities for new
+        samples; outputs for the samples of the training set are too far apart.
+    labels : (n,) -1 and +1. Of one class alone the sigmoid is constant.
+    sample_weight : (n,) nonnegative, ones by default; only ratios count. The counts n₊ and n₋
+        are sums of weights scaled to mean one over the samples of positive weight, and a
+        sample of weight zero takes no part.
+
+    Returns
+    -------
+    sigmoid : Sigmoid
+        Its slope is positive where larger outputs speak for the negative class.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not agree, outputs are not finite, labels are not ±1, or weights are
+        negative, not finite or all zero.
+
+    Notes
+    -----
+    Newton's method with backtracking [LLW07 Algorithm 1], without its ridge: the 2×2 system
+    is solved about the mean of the outputs under the weights of the Hessian, which loses no
+    digits to outputs far from zero. A handful of passes over the outputs.
+
+    Examples
+    --------
+    >>> sigmoid = fit_sigmoid([-1.0, -0.2, 0.1, 1.0], [-1, 1, -1, 1])
+    >>> sigmoid.slope < 0
+    True
+    >>> sigmoid.probability([-2.0, 2.0]).round(2)
+    array([0.15, 0.86])
+    """
+    f, positive, weight = checked_sample(outputs, labels, sample_weight)
+    slopes, intercepts = fit_sigmoids(f[None], np.where(positive, 1, -1), weight)
+    return Sigmoid(float(slopes[0]), float(intercepts[0]))
+
+
+def fit_sigmoids(
+    outputs: npt.ArrayLike, labels: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+) -> tuple[Array, Array]:
+    """Slopes and intercepts of `fit_sigmoid` for many rows of outputs at once.
+
+    Parameters
+    ----------
+    outputs : (m, n) a row for each sigmoid; ``np.broadcast_to`` makes rows of one vector.
+    labels : (n,) -1 and +1, the same for all rows.
+    sample_weight : (n,) for all rows or (m, n), ones by default. Samples of weight zero are
+        left out of their row, of its counts and so of its targets.
+
+    Returns
+    -------
+    slopes, intercepts : (m,) each.
+
+    Raises
+    ------
+    ValueError
+        As `fit_sigmoid`, also if the weights of a row are all zero.
+
+    Notes
+    -----
+    Rows are worked on in blocks: memory beside the arguments is a few megabytes for rows of
+    a few thousand outputs.
+
+    Examples
+    --------
+    The sigmoid without each sample in turn:
+
+    >>> import numpy as np
+    >>> f, y = np.array([-1.0, -0.2, 0.1, 1.0]), np.array([-1, 1, -1, 1])
+    >>> slopes, _ = fit_sigmoids(np.broadcast_to(f, (4, 4)), y, 1 - np.eye(4))
+    >>> bool(np.isclose(slopes[3], fit_sigmoid(f[:3], y[:3]).slope))
+    True
+    """
+    outputs = np.asarray(outputs, dtype=np.float64)
+    if outputs.ndim != 2 or outputs.size == 0:
+        raise ValueError(
+            f"outputs must have shape (n_rows, n_samples), but has shape {outputs.shape}."
+        )
+    positive = positive_labels(labels, outputs.shape[1])
+    weight = _checked_weight(sample_weight, outputs.shape)
+    slopes, intercepts = np.empty(len(outputs)), np.empty(len(outputs))
+    step = max(1, _BLOCK // outputs.shape[1])
+    for start in range(0, len(outputs), step):
+        rows = slice(start, start + step)
+        block = outputs[rows]
+        if not np.isfinite(block).all():
+            raise ValueError("outputs must be finite, but some are not.")
+        slopes[rows], intercepts[rows] = _fit_rows(block, positive, weight[rows])
+    return slopes, intercepts
+
+
+def fit_increasing_sigmoid(
+    outputs: npt.ArrayLike, labels: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+) -> Sigmoid:
+    """The sigmoid of largest likelihood among those that do not decrease with the output.
+
+    It is that of `fit_sigmoid` where the slope of that is negative, and constant elsewhere.
+    Leave-one-out outputs of a model that learns nothing go against the labels: the sample left
+    out is missing from the mean that all others predict. Such a sigmoid would have it that the
+    model is right by being wrong.
+
+    Parameters and errors as for `fit_sigmoid`.
+
+    Examples
+    --------
+    >>> sigmoid = fit_increasing_sigmoid([1.0, 0.9, -1.0, -1.1], [-1, -1, 1, 1])
+    >>> sigmoid.slope, sigmoid.probability(7.0)
+    (0.0, array(0.5))
+    """
+    f, positive, weight = checked_sample(outputs, labels, sample_weight)
+    y = np.where(positive, 1.0, -1.0)
+    sigmoid = fit_sigmoid(f, y, weight)
+    return increasing(sigmoid.slope, sigmoid.intercept, y, weight)
+
+
+def increasing(slope: float, intercept: float, labels: Array, weight: Array) -> Sigmoid:
+    """The fitted sigmoid, or the constant one of largest likelihood for one that decreases."""
+    if slope <= 0:
+        return Sigmoid(float(slope), float(intercept))
+    targets, weight = platt_targets(labels > 0, weight)
+    mean = float(np.average(targets, weights=weight))
+    return Sigmoid(0.0, float(np.log((1.0 - mean) / mean)))
+
+
+def checked_sample(
+    outputs: npt.ArrayLike, labels: npt.ArrayLike, sample_weight: npt.ArrayLike | None
+) -> tuple[Array, npt.NDArray[np.bool_], Array]:
+    """Outputs, whether positive, and weights of the samples that have weight; else ValueError."""
+    f = np.asarray(outputs, dtype=np.float64)
+    if f.ndim != 1 or f.size == 0:
+        raise ValueError(f"outputs must have shape (n_samples,), but has shape {f.shape}.")
+    positive = positive_labels(labels, len(f))
+    weight = _checked_weight(sample_weight, (1, len(f)))[0]
+    seen = weight > 0
+    if not np.isfinite(f[seen]).all():
+        raise ValueError("outputs must be finite, but some are not.")
+    return f[seen], positive[seen], weight[seen]
+
+
+def platt_targets(positive: npt.NDArray[np.bool_], weight: Array) -> tuple[Array, Array]:
+    """Targets of the likelihood and the weights scaled to mean one, along the last axis.
+
+    Parameters
+    ----------
+    positive : (n,) whether each sample is of the positive class.
+    weight : (..., n) nonnegative weights, some of them positive.
+    """
+    weight = weight / weight.max(axis=-1, keepdims=True)  # so that no sum overflows
+    counted = np.count_nonzero(weight, axis=-1, keepdims=True)
+    weight = weight * (counted / weight.sum(axis=-1, keepdims=True))
+    n_positive = weight[..., positive].sum(axis=-1, keepdims=True)
+    n_negative = weight[..., ~positive].sum(axis=-1, keepdims=True)
+    targets = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+    return targets, weight
+
+
+def positive_labels(labels: npt.ArrayLike, n_samples: int) -> npt.NDArray[np.bool_]:
+    """Whether each of ``n_samples`` labels is +1; ValueError unless they are -1 and +1."""
+    labels = np.asarray(labels)
+    if labels.shape != (n_samples,):
+        raise ValueError(
+            f"labels must have one entry for each of {n_samples} outputs, but has shape "
+            f"{labels.shape}."
+        )
+    positive = np.asarray(labels == 1)
+    if not (positive | (labels == -1)).all():
+        raise ValueError("labels must be -1 and +1; give the classes these codes.")
+    return positive
+
+
+def _checked_weight(sample_weight: npt.ArrayLike | None, shape: tuple[int, ...]) -> Array:
+    weight = np.ones(shape[1]) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    if weight.shape not in (shape, shape[1:]):
+        raise ValueError(
+            f"sample_weight must have shape {shape[1:]} or {shape}, but has shape {weight.shape}."
+        )
+    if not (np.isfinite(weight).all() and (weight >= 0).all()):
+        raise ValueError("sample_weight must be finite and not negative.")
+    if not (weight.max(axis=-1) > 0).all():
+        raise ValueError("sample_weight must be positive for at least one sample of each row.")
+    return np.broadcast_to(weight, shape)
+
+
+class _Rows(NamedTuple):
+    """What some sigmoids are fitted to, a row each: standardised outputs, targets, weights."""
+
+    outputs: Array
+    targets: Array
+    weight: Array
+
+    def chosen(self, rows: npt.NDArray[np.bool_]) -> _Rows:
+        return self if rows.all() else _Rows(*(array[rows] for array in self))
+
+    def loss(self, slope: Array, intercept: Array) -> Array:
+        """(m,) t z + log(1 + exp(-z)), summed, for z = slope g + intercept."""
+        z = slope[:, None] * self.outputs + intercept[:, None]
+        # The logarithm of the larger of 1 and exp(-z) apart, that of the ratio beside it.
+        losses = self.targets * z + np.maximum(-z, 0.0) + np.log1p(np.exp(-np.abs(z)))
+        return np.asarray(np.einsum("ij,ij->i", self.weight, losses))
+
+
+def _fit_rows(outputs: Array, positive: npt.NDArray[np.bool_], weight: Array) -> tuple[Array, ...]:
+    """Slopes and intercepts for one block of rows."""
+    targets, weight = platt_targets(positive, weight)
+    total = weight.sum(axis=1)
+    largest = np.abs(outputs * (weight > 0)).max(axis=1)
+    largest[largest == 0] = 1.0
+    g = outputs / largest[:, None]
+    g = np.where(weight > 0, g, 0.0)
+    centre = np.einsum("ij,ij->i", weight, g) / total
+    g -= centre[:, None]
+    spread = np.sqrt(np.einsum("ij,ij,ij->i", weight, g, g) / total)
+    spread[spread < 1e-14] = 1.0  # equal outputs but for rounding: the slope stays zero
+    g /= spread[:, None]
+    slope, intercept = _newton(_Rows(g, targets, weight))
+    slope /= spread
+    intercept -= slope * centre
+    with np.errstate(over="ignore"):  # a step between outputs closer than 1/largest float
+        return slope / largest, intercept
+
+
+def _newton(rows: _Rows) -> tuple[Array, Array]:
+    """Minimiser of the loss of each row by Newton's method with backtracking."""
+    total = rows.weight.sum(axis=1)
+    mean_target = np.einsum("ij,ij->i", rows.weight, rows.targets) / total
+    slope, intercept = np.zeros(len(total)), np.log((1.0 - mean_target) / mean_target)
+    moving = np.full(len(total), True)
+    loss = rows.loss(slope, intercept)
+    for _ in range(_MAX_ITERATIONS):
+        part = rows.chosen(moving)
+        at = slope[moving], intercept[moving]
+        *step, decrement = _newton_step(part, *at)
+        done = decrement <= 1e-22 * total[moving]  # the step itself then ends at full precision
+        slope[moving], intercept[moving], loss[moving], moved = _backtracked(
+            part, at, step, decrement, loss[moving]
+        )
+        moving[moving] = moved & ~done
+        if not moving.any():
+            break
+    return slope, intercept
+
+
+def _newton_step(rows: _Rows, slope: Array, intercept: Array) -> tuple[Array, Array, Array]:
+    """Step in slope and intercept, and the decrease that the quadratic model promises twice."""
+    z = slope[:, None] * rows.outputs + intercept[:, None]
+    p = expit(-z)
+    difference = rows.weight * (rows.targets - p)
+    curvature = rows.weight * p * expit(z)
+    tiny = np.finfo(float).tiny
+    mass = curvature.sum(axis=1) + tiny
+    centre = np.einsum("ij,ij->i", curvature, rows.outputs) / mass
+    g = rows.outputs - centre[:, None]
+    # About that centre the Hessian is diagonal.
+    variance = np.einsum("ij,ij,ij->i", curvature, g, g)
+    gradient_slope = np.einsum("ij,ij->i", difference, g)
+    gradient_level = difference.sum(axis=1)
+    flat = variance <= 1e-28 * mass
+    step_slope = np.where(flat, 0.0, -gradient_slope / np.where(flat, 1.0, variance))
+    step_level = -gradient_level / mass
+    decrement = -(gradient_slope * step_slope + gradient_level * step_level)
+    return step_slope, step_level - centre * step_slope, decrement
+
+
+def _backtracked(
+    rows: _Rows,
+    at: tuple[Array, Array],
+    step: list[Array],
+    decrement: Array,
+    loss: Array,
+) -> tuple[Array, Array, Array, npt.NDArray[np.bool_]]:
+    """Where each row gets to, the loss there, and whether it moved at all."""
+    slope, intercept = at[0].copy(), at[1].copy()
+    reached = loss.copy()
+    waiting = np.full(len(loss), True)
+    slack = 1e-13 * np.abs(loss)  # differences of the loss below it are rounding
+    length = 1.0
+    for _ in range(_HALVINGS):
+        tried_slope = at[0][waiting] + length * step[0][waiting]
+        tried_intercept = at[1][waiting] + length * step[1][waiting]
+        value = rows.chosen(waiting).loss(tried_slope, tried_intercept)
+        enough = value <= (loss - 1e-4 * length * decrement + slack)[waiting]
+        accepted = np.flatnonzero(waiting)[enough]
+        slope[accepted], intercept[accepted] = tried_slope[enough], tried_intercept[enough]
+        reached[accepted] = value[enough]
+        waiting[accepted] = False
+        if not waiting.any():
+            break
+        length /= 2.0
+    return slope, intercept, reached, ~waiting

@@ -1,0 +1,125 @@
+"""Scores and reliability of probabilities against scikit-learn's and by hand."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn import metrics
+from sklearn.calibration import calibration_curve
+
+from looms import LeaveOneOut
+from looms.calibration import (
+    brier_score,
+    deviance,
+    log_loss,
+    loo_probabilities,
+    reliability_curve,
+)
+
+
+def problem(k, weighted, n=50):
+    rng = np.random.default_rng(k)
+    labels = rng.integers(k, size=n)
+    p = rng.dirichlet(np.ones(k), size=n)
+    weight = rng.uniform(0.1, 3, size=n) * (rng.random(n) < 0.8) if weighted else np.ones(n)
+    y = 2.0 * np.eye(k)[labels] - 1.0
+    y = y[:, 1] if k == 2 else y
+    return LeaveOneOut(y, np.zeros_like(y), weight), labels, p
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scores_are_those_of_scikit_learn(k, weighted):
+    loo, labels, p = problem(k, weighted)
+    weight = loo.sample_weight
+    options = {"sample_weight": weight, "labels": np.arange(k)}
+    theirs = metrics.log_loss(labels, p, **options)
+    assert log_loss(loo, p) == pytest.approx(theirs)
+    scaled = weight / weight[weight > 0].mean()
+    own = p[np.arange(50), labels]
+    assert deviance(loo, p) == pytest.approx(-2 * np.sum(scaled * np.log(own)))
+    wanted = p if k > 2 else p[:, 1]
+    assert brier_score(loo, p) == pytest.approx(metrics.brier_score_loss(labels, wanted, **options))
+
+
+def test_certainty_that_errs_costs_what_it_does_in_scikit_learn():
+    loo = LeaveOneOut([1, -1], [0, 0])
+    p = [[1.0, 0.0], [1.0, 0.0]]
+    assert log_loss(loo, p) == pytest.approx(metrics.log_loss([1, 0], p))
+
+
+def test_shapes_that_do_not_fit():
+    loo, _, p = problem(3, False)
+    with pytest.raises(ValueError, match=r"must have shape \(50, 3\), but has shape \(50, 2\)"):
+        log_loss(loo, p[:, :2])
+
+
+@pytest.mark.parametrize(("bins", "strategy"), [("width", "uniform"), ("quantile", "quantile")])
+def test_reliability_is_that_of_scikit_learn(bins, strategy):
+    rng = np.random.default_rng(0)
+    p = rng.random(1000)
+    y = np.where(rng.random(1000) < p**1.5, 1, -1)
+    curve = reliability_curve(y, p, bins=bins)
+    share, mean = calibration_curve(y, p, n_bins=10, strategy=strategy, pos_label=1)
+    assert curve.share == pytest.approx(share, abs=1e-12)
+    assert curve.probability == pytest.approx(mean, abs=1e-12)
+    assert curve.count.sum() == 1000
+    assert (curve.edges[1:, 0] > curve.edges[:-1, 1]).all()
+    error = np.average(np.abs(curve.share - curve.probability), weights=curve.count)
+    assert curve.calibration_error == pytest.approx(error)
+    assert 0.05 < curve.calibration_error < 0.2
+
+
+def test_weights_of_a_reliability_curve():
+    y, p = [-1, 1, 1, -1], [0.1, 0.3, 0.7, 0.9]
+    curve = reliability_curve(y, p, [3, 1, 0, 4], n_bins=2, bins="width")
+    assert curve.probability == pytest.approx([0.15, 0.9])
+    assert curve.share == pytest.approx([0.25, 0.0])
+    assert curve.count.tolist() == [2, 1]
+    assert curve.weight == pytest.approx([1.5, 1.5])
+    assert curve.edges.tolist() == [[0.1, 0.3], [0.9, 0.9]]
+
+
+def test_bins_are_quantiles_of_weight():
+    y, p = np.ones(6), np.arange(6) / 10
+    light = reliability_curve(y, p, n_bins=2)
+    heavy = reliability_curve(y, p, [10, 1, 1, 1, 1, 1], n_bins=2)
+    assert light.count.tolist() == [3, 3]
+    assert heavy.count.tolist() == [1, 5]
+
+
+def test_equal_probabilities_share_a_bin():
+    curve = reliability_curve([1, -1] * 10, np.repeat([0.5, 0.6], [18, 2]))
+    assert curve.count.tolist() == [18, 2]
+    assert curve.probability == pytest.approx([0.5, 0.6])
+    assert reliability_curve([1, -1], [1.0, 1.0], bins="width").count.tolist() == [2]
+
+
+def test_a_curve_stays_as_it_is():
+    curve = reliability_curve([1, -1], [0.8, 0.3])
+    for each in (curve, pickle.loads(pickle.dumps(curve))):
+        with pytest.raises(ValueError, match="read-only"):
+            each.share[0] = 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"n_bins": 0}, "n_bins"), ({"n_bins": 2.5}, "n_bins"), ({"bins": "even"}, "'quantile'")],
+)
+def test_refusals(options, message):
+    with pytest.raises(ValueError, match=message):
+        reliability_curve([1, -1], [0.2, 0.4], **options)
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        reliability_curve([1, -1], [0.2, 1.4])
+
+
+def test_probabilities_of_left_out_samples_are_reliable():
+    """Outputs of a model of the truth: scores are near what the truth would score."""
+    rng = np.random.default_rng(1)
+    f = rng.normal(size=600)
+    truth = 1 / (1 + np.exp(-2 * f))
+    loo = LeaveOneOut(np.where(rng.random(600) < truth, 1, -1), f)
+    p = loo_probabilities(loo)
+    best = log_loss(loo, np.column_stack([1 - truth, truth]))
+    assert log_loss(loo, p) == pytest.approx(best, abs=0.01)
+    assert reliability_curve(loo.y, p[:, 1], n_bins=5).calibration_error < 0.05

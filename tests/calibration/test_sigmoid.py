@@ -1,0 +1,217 @@
+"""Platt's sigmoid against minimisers not written here, rows together against rows apart."""
+
+import time
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.calibration import _sigmoid_calibration
+
+from looms.calibration import Sigmoid, fit_sigmoid, fit_sigmoids
+
+
+def random_outputs(seed, n=60, overlap=1.0):
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < 0.3, 1.0, -1.0)
+    y[:2] = 1, -1
+    return 0.5 * y + overlap * rng.normal(size=n), y, rng.uniform(0.1, 3, size=n)
+
+
+def objective(parameters, f, y, weight):
+    """The loss by its definition, apart from any scaling."""
+    weight = weight * np.count_nonzero(weight) / weight.sum()
+    n_positive, n_negative = weight[y > 0].sum(), weight[y < 0].sum()
+    t = np.where(y > 0, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+    z = parameters[0] * f + parameters[1]
+    return np.sum(weight * (t * np.logaddexp(0, z) + (1 - t) * np.logaddexp(0, -z)))
+
+
+CASES = ["plain", "weighted", "shifted", "tiny", "separable", "zeros"]
+
+
+def case(name, seed):
+    f, y, weight = random_outputs(seed, overlap=0.02 if name == "separable" else 1.0)
+    if name != "weighted" and name != "zeros":
+        weight = np.ones(len(f))
+    if name == "zeros":
+        weight[2:20] = 0
+        f[2:20] *= 100
+    if name == "shifted":
+        f = f + 1e4
+    if name == "tiny":
+        f = f * 1e-9
+    return f, y, weight
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("seed", range(5))
+def test_the_loss_has_its_minimum_there(name, seed, numerical_gradient):
+    f, y, weight = case(name, seed)
+    sigmoid = fit_sigmoid(f, y, weight)
+    centre, spread = np.average(f, weights=weight), np.std(f[weight > 0])
+
+    def standardised(a):
+        return objective([a[0] / spread, a[1] - a[0] * centre / spread], f, y, weight)
+
+    here = [sigmoid.slope * spread, sigmoid.intercept + sigmoid.slope * centre]
+    assert np.abs(numerical_gradient(standardised, here)).max() < 1e-8
+    found = minimize(standardised, [0.0, 0.0], method="BFGS", options={"gtol": 1e-7})
+    assert standardised(here) == pytest.approx(found.fun, rel=1e-9)
+    assert standardised(here) <= found.fun * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_equals_that_of_scikit_learn(seed):
+    f, y, _ = random_outputs(seed)
+    sigmoid = fit_sigmoid(f, y)
+    slope, intercept = _sigmoid_calibration(f, y)
+    assert [sigmoid.slope, sigmoid.intercept] == pytest.approx([slope, intercept], rel=1e-3)
+
+
+def test_by_hand():
+    """Two outputs: the sigmoid goes through Platt's targets, here 2/3 and 1/3."""
+    sigmoid = fit_sigmoid([-1.0, 1.0], [-1, 1])
+    assert sigmoid.slope == pytest.approx(-np.log(2), rel=1e-12)
+    assert sigmoid.intercept == pytest.approx(0.0, abs=1e-12)
+    assert sigmoid.probability([-1.0, 1.0]) == pytest.approx([1 / 3, 2 / 3], rel=1e-12)
+
+
+def test_a_weight_of_two_is_not_two_samples_but_a_share():
+    f, y, weight = random_outputs(0)
+    once, scaled = fit_sigmoid(f, y, weight), fit_sigmoid(f, y, 7 * weight)
+    assert scaled.slope == pytest.approx(once.slope, rel=1e-12)
+    assert fit_sigmoid(f, y).slope != pytest.approx(once.slope, rel=1e-3)
+
+
+def test_samples_of_weight_zero_take_no_part():
+    f, y, weight = random_outputs(1)
+    weight[5:30] = 0
+    left = weight > 0
+    changed = np.where(left, f, 1e6)
+    whole, part = fit_sigmoid(changed, y, weight), fit_sigmoid(f[left], y[left], weight[left])
+    assert [whole.slope, whole.intercept] == pytest.approx(
+        [part.slope, part.intercept], rel=1e-11, abs=1e-11
+    )
+
+
+@pytest.mark.parametrize("shared_weight", [True, False], ids=["(n,)", "(m, n)"])
+def test_rows_together_equal_rows_apart(shared_weight):
+    rng = np.random.default_rng(3)
+    f, y, weight = random_outputs(3, n=90)
+    rows = f + rng.normal(size=(40, 90)) * rng.uniform(0.01, 10, size=(40, 1))
+    rows[7] = 5.0  # no information
+    rows[8] = y * (1 + rng.random(90))  # separable
+    rows[9] *= 1e8
+    weights = weight
+    if not shared_weight:
+        weights = rng.uniform(0.1, 3, (40, 90)) * (rng.random((40, 90)) < 0.8)
+    slopes, intercepts = fit_sigmoids(rows, y, weights)
+    for i, row in enumerate(rows):
+        alone = fit_sigmoid(row, y, weights if shared_weight else weights[i])
+        assert slopes[i] == pytest.approx(alone.slope, rel=1e-10, abs=1e-13)
+        assert intercepts[i] == pytest.approx(alone.intercept, rel=1e-10, abs=1e-10)
+
+
+def test_leaving_out_equals_deleting():
+    f, y, _ = random_outputs(4, n=30)
+    slopes, intercepts = fit_sigmoids(np.broadcast_to(f, (30, 30)), y, 1 - np.eye(30))
+    for i in range(30):
+        others = np.arange(30) != i
+        alone = fit_sigmoid(f[others], y[others])
+        assert slopes[i] == pytest.approx(alone.slope, rel=1e-10)
+        assert intercepts[i] == pytest.approx(alone.intercept, rel=1e-10)
+
+
+def test_blocks_of_rows_make_no_difference(monkeypatch):
+    f, y, _ = random_outputs(5, n=30)
+    rows = f * np.arange(1, 12)[:, None]
+    together = fit_sigmoids(rows, y)
+    monkeypatch.setattr("looms.calibration._sigmoid._BLOCK", 60)
+    assert np.array_equal(np.array(fit_sigmoids(rows, y)), np.array(together))
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-30, 1.0, 1e30, 1e300])
+@pytest.mark.parametrize("seed", range(3))
+def test_any_scale(scale, seed):
+    f, y, _ = random_outputs(seed)
+    plain, scaled = fit_sigmoid(f, y), fit_sigmoid(f * scale, y)
+    assert scaled.slope * scale == pytest.approx(plain.slope, rel=1e-9)
+    assert scaled.probability(f * scale) == pytest.approx(plain.probability(f), rel=1e-9)
+
+
+@pytest.mark.parametrize("gap", [1e-12, 1e-6, 1.0, 1e6, 1e12])
+def test_separable_outputs_have_a_finite_sigmoid(gap):
+    rng = np.random.default_rng(0)
+    y = np.repeat([-1.0, 1.0], 50)
+    f = gap * y + 1e-3 * gap * rng.normal(size=100)
+    sigmoid = fit_sigmoid(f, y)
+    assert np.isfinite([sigmoid.slope, sigmoid.intercept]).all()
+    p = sigmoid.probability(f)
+    assert p[y > 0].mean() == pytest.approx(51 / 52, abs=1e-6)
+    assert p[y < 0].mean() == pytest.approx(1 / 52, abs=1e-6)
+
+
+@pytest.mark.parametrize("far", [1e3, 1e6, 1e9])
+def test_an_output_far_away(far):
+    """Platt's targets are short of certainty, so that it flattens the sigmoid."""
+    f = np.r_[np.linspace(-1, 1, 40), far]
+    y = np.where(np.r_[np.sin(np.arange(40)) + 2 * f[:40], 1] > 0, 1.0, -1.0)
+    sigmoid = fit_sigmoid(f, y)
+    assert sigmoid.probability(far) == pytest.approx(24 / 25, abs=0.01)
+    at = [sigmoid.slope, sigmoid.intercept]
+    least = objective(at, f, y, np.ones(41))
+    for factor in (0.9, 0.999, 1.001, 1.1):
+        for moved in ([at[0] * factor, at[1]], [at[0], at[1] * factor]):
+            assert objective(moved, f, y, np.ones(41)) > least
+
+
+def test_equal_outputs_give_the_share_of_the_class():
+    sigmoid = fit_sigmoid(np.full(10, 3.7), np.repeat([1, -1], [3, 7]))
+    assert sigmoid.slope == 0
+    assert sigmoid.probability(3.7) == pytest.approx((3 * 4 / 5 + 7 * 1 / 9) / 10)
+
+
+def test_one_class_gives_a_constant():
+    sigmoid = fit_sigmoid([0.3, 0.5, 2.0], [1, 1, 1])
+    assert sigmoid.slope == pytest.approx(0, abs=1e-12)
+    assert sigmoid.probability([-9.0, 9.0]) == pytest.approx([4 / 5, 4 / 5])
+
+
+def test_probability_of_extreme_outputs():
+    sigmoid = Sigmoid(-1e200, 0.0)
+    assert sigmoid.probability([-1e200, 0.0, 1e200]).tolist() == [0.0, 0.5, 1.0]
+    assert Sigmoid(0.5, -1.0).probability(3.0) == pytest.approx(expit(-0.5))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[0.1, 0.2]], [1, -1]), "shape"),
+        (([0.1, 0.2], [1, 0]), "-1 and \\+1"),
+        (([0.1, 0.2], [1, -1, 1]), "one entry"),
+        (([0.1, np.nan], [1, -1]), "finite"),
+        (([0.1, np.inf], [1, -1]), "finite"),
+        (([0.1, 0.2], [1, -1], [1, -1]), "negative"),
+        (([0.1, 0.2], [1, -1], [1, np.nan]), "finite"),
+        (([0.1, 0.2], [1, -1], [0, 0]), "at least one sample"),
+        (([0.1, 0.2], [1, -1], [1, 1, 1]), "shape"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        fit_sigmoid(*arguments)
+
+
+def test_arguments_stay_as_they_were(read_only):
+    f, y, weight = map(read_only, random_outputs(0))
+    fit_sigmoid(f, y, weight)
+    fit_sigmoids(f[None], y, weight[None])
+
+
+def test_all_left_out_samples_of_six_hundred_take_no_time():
+    f, y, _ = random_outputs(0, n=634)
+    rows = f + 0.05 * np.random.default_rng(0).normal(size=(634, 634))
+    start = time.process_time()
+    fit_sigmoids(rows, y, 1 - np.eye(634))
+    assert time.process_time() - start < 1.0
