@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from looms import assessment as assessment
     from looms import calibration as calibration
+    from looms import conformal as conformal
     from looms import criteria as criteria
     from looms import datasets as datasets
+    from looms import diagnostics as diagnostics
     from looms import kernels as kernels
     from looms import lssvm as lssvm
     from looms import model_files as model_files
     from looms import optimise as optimise
+    from looms import report as report
     from looms import selection as selection
     from looms import tables as tables
     from looms import threshold as threshold
@@ -54,12 +57,15 @@ _HOMES = {"LeaveOneOut": "leave_one_out", "assess": "assessment", "compare": "as
 _ROOMS = (
     "assessment",
     "calibration",
+    "conformal",
     "criteria",
     "datasets",
+    "diagnostics",
     "kernels",
     "lssvm",
     "model_files",
     "optimise",
+    "report",
     "selection",
     "tables",
     "threshold",

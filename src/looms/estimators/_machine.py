@@ -30,6 +30,7 @@ class LeastSquaresMachine(BaseEstimator):  # type: ignore[misc]
     dual_coef_: Array
     intercept_: Any
     X_fit_: Matrix
+    fit_weight_: Array
     loo_: LeaveOneOut
 
     def __sklearn_tags__(self) -> Any:
@@ -62,8 +63,14 @@ class LeastSquaresMachine(BaseEstimator):  # type: ignore[misc]
 
     def _set_fitted(self, **attributes: Any) -> None:
         """Set fitted attributes, all at once: a fit that failed before changed none of them."""
+        self.__dict__.pop("_machine_models", None)
         for name, value in attributes.items():
             setattr(self, name, value)
+
+    def __getstate__(self) -> Any:
+        """State without what can be made again from it."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_machine_models"}
 
     def _checked_new_data(self, X: Any) -> Matrix:
         check_is_fitted(self, "dual_coef_")  # a fit that failed may have left other attributes
@@ -86,8 +93,10 @@ def fitted_machine(
     the machine that never saw them.
     """
     seen = weight > 0
-    dual_coef, loo = fit.alpha, fit.loo.outputs
+    dual_coef, loo, fit_weight = fit.alpha, fit.loo.outputs, fit.loo.sample_weight
     if not seen.all():
+        fit_weight = np.zeros(len(y))
+        fit_weight[seen] = fit.loo.sample_weight
         dual_coef, loo = np.zeros(y.shape), np.empty(y.shape)
         dual_coef[seen] = fit.alpha
         loo[seen] = fit.loo.outputs
@@ -98,6 +107,7 @@ def fitted_machine(
         "mu_": mu,
         "intercept_": fit.intercept,
         "dual_coef_": dual_coef,
+        "fit_weight_": fit_weight,
         "loo_": LeaveOneOut(y, loo, weight),
     }
 
