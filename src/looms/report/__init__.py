@@ -8,6 +8,7 @@ from looms.report._importance import Importance, ImportanceDisplay, feature_impo
 from looms.report._influence import InfluenceDisplay
 from looms.report._optimism import OptimismDisplay
 from looms.report._relevance import RelevanceDisplay
+from looms.report._reliability import ReliabilityDisplay
 from looms.report._residuals import ResidualsDisplay
 from looms.report._search_path import SearchPathDisplay
 from looms.report._summary import summary
@@ -21,6 +22,7 @@ __all__ = [
     "OptimismDisplay",
     "PrecisionRecallDisplay",
     "RelevanceDisplay",
+    "ReliabilityDisplay",
     "ResidualsDisplay",
     "RocDisplay",
     "SearchPathDisplay",

@@ -217,8 +217,8 @@ def _sizes(model: Model) -> Iterator[Caution]:
         yield _caution(
             "serious" if least < 5 else "note",
             "A small class",
-            f"Class {isolated(label)} has {_count(least, 'sample')}: one more error there changes its error "
-            f"rate by {100 / max(least, 1):.0f} %.",
+            f"Class {isolated(label)} has {_count(least, 'sample')}: one more error there changes "
+            f"its error rate by {100 / max(least, 1):.0f} %.",
         )
     if least < _RARE * n / len(counts):
         weighted = getattr(model.machine, "class_weight", None) is not None

@@ -229,7 +229,7 @@ def _draw(
     legend_place: str,
 ) -> None:
     for k, (label, (x, y)) in enumerate(curves.items()):
-        name = f"{short(label, 20)}: {area_name} {areas[label]:.3f}"
+        name = f"class {short(label, 20)}: {area_name} {areas[label]:.3f}"
         colour = "C0" if len(curves) == 1 else f"C{k}"
         ax.plot(x, y, color=colour, label=name, linewidth=1.5)
     if chosen is not None:

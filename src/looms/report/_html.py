@@ -14,10 +14,10 @@ from looms._files import write_whole
 from looms._optional import require
 from looms.assessment import Assessment
 from looms.report._axes import clean
+from looms.report._facts import facts_of
 from looms.report._format import FILTERS
-from looms.report._model import model_of
 from looms.report._pictures import pictures
-from looms.report._summary import sample_names, summary
+from looms.report._summary import summarised
 
 
 def html(
@@ -93,9 +93,9 @@ def render(
 ) -> str:
     """The page of `html` as text."""
     environment = _environment()
-    found = summary(estimator, X=X, y=y, assessment=assessment, title=title)
-    names = sample_names(model_of(estimator), X)
-    drawn = pictures(estimator, found, names, assessment)
+    facts = facts_of(estimator, X, y, assessment)
+    found = summarised(facts, title)
+    drawn = pictures(facts, found)
     script = _text("report.js")
     markup = require("markupsafe", "A report", "report").Markup
     page: str = environment.get_template("report.html").render(

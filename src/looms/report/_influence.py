@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 
 from looms._typing import Array
+from looms.diagnostics import influence
 from looms.report._axes import axes_for, ink, plain_frame, short
-from looms.report._model import model_of
+from looms.report._model import Model, model_of
 from looms.report._residuals import spread_out
 from looms.report._surprise import surprise
+
+#: What can be drawn, and what it is called at its axis.
+KINDS = {
+    "rms_change": "r.m.s. change of other outputs",
+    "largest_change": "largest change of another output",
+    "criterion_change": "change of the criterion",
+    "leverage": "leverage",
+    "surprise": "standardised leave-one-out residual",
+    "residual": "size of the leave-one-out residual",
+}
 
 
 class InfluenceDisplay:
@@ -39,13 +51,20 @@ class InfluenceDisplay:
         self.value_name = value_name
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, names: Any = None, ax: Any = None) -> Self:
-        """How far the samples are from what the machine without them says.
+    def from_estimator(
+        cls, estimator: Any, *, kind: str = "rms_change", names: Any = None, ax: Any = None
+    ) -> Self:
+        """What leaving out each sample of a fitted machine does, or how it surprises.
 
         Parameters
         ----------
         estimator : machine of looms, or pipeline that ends in one
             Fitted.
+        kind : str, default="rms_change"
+            "rms_change", "largest_change", "criterion_change", "leverage" or "surprise" of
+            `looms.diagnostics.influence`; or "residual", the size of the leave-one-out
+            residual, for classes how far the output falls short of the label ±1 (of several
+            targets the root of the sum of squares), which takes no time.
         names : sequence, default=None
             Of the training samples; their numbers from 1 unless given.
         ax : ignored
@@ -54,16 +73,17 @@ class InfluenceDisplay:
         Returns
         -------
         display : InfluenceDisplay
-            Not drawn yet. The value is the size of the leave-one-out residual, for classes
-            how far the output falls short of the label ±1; of several targets the root of the
-            sum of squares.
+            Not drawn yet.
         """
         model = model_of(estimator)
-        value = surprise(model)
+        if kind not in KINDS:
+            raise ValueError(f"Unknown kind {kind!r}; known are {', '.join(KINDS)}.")
+        of_model = surprise if kind == "residual" else _influence(kind)
+        value = of_model(model)
         names = [str(k + 1) for k in range(len(value))] if names is None else list(names)
         if len(names) != len(value):
             raise ValueError(f"There are {len(value)} samples and {len(names)} names.")
-        return cls(value=value, names=names, value_name="size of the leave-one-out residual")
+        return cls(value=value, names=names, value_name=KINDS[kind])
 
     def plot(self, ax: Any = None, *, n_named: int = 6, max_points: int = 2000) -> Self:
         """Draw a stem a sample.
@@ -84,9 +104,11 @@ class InfluenceDisplay:
         """
         ax = axes_for(self, ax)
         place = 1 + np.arange(len(self.value))
-        shown = spread_out(np.abs(self.value), max_points)
+        size = np.where(np.isfinite(self.value), np.abs(self.value), 0.0)
+        shown = spread_out(size, max_points)
         ax.vlines(place[shown], 0, self.value[shown], color="C0", linewidth=0.8, alpha=0.75)
-        largest = np.argsort(-np.abs(self.value), kind="stable")[:n_named]
+        largest = np.argsort(-size, kind="stable")[:n_named]
+        largest = largest[size[largest] > 0]
         ax.plot(place[largest], self.value[largest], "o", color="C1", markersize=4)
         for side, k in _sides(largest, len(place)):
             ax.annotate(
@@ -101,10 +123,14 @@ class InfluenceDisplay:
         ax.axhline(0, color=ink(), linewidth=0.6)
         ax.set(xlabel="sample", ylabel=self.value_name)
         ax.margins(x=0.02, y=0.12)
-        if (self.value >= 0).all():
+        if np.nanmin(self.value) >= 0:
             ax.set_ylim(bottom=0)
         plain_frame(ax)
         return self
+
+
+def _influence(kind: str) -> Callable[[Model], Array]:
+    return lambda model: np.asarray(getattr(influence(model.machine), kind))
 
 
 def _sides(indices: Any, n: int) -> Any:

@@ -15,10 +15,12 @@ from looms._optional import require
 from looms.assessment import Assessment
 from looms.report._candidates import CandidatesDisplay
 from looms.report._curves import PrecisionRecallDisplay, RocDisplay
+from looms.report._facts import Facts
 from looms.report._history import CriterionHistoryDisplay
 from looms.report._influence import InfluenceDisplay
-from looms.report._model import Model, model_of
+from looms.report._model import Model
 from looms.report._optimism import OptimismDisplay
+from looms.report._reliability import ReliabilityDisplay
 from looms.report._residuals import ResidualsDisplay
 from looms.report._search_path import SearchPathDisplay
 
@@ -66,24 +68,20 @@ class Picture:
     alt: str
 
 
-def pictures(
-    estimator: Any, found: dict[str, Any], names: list[str], assessment: Assessment | None
-) -> dict[str, Picture]:
+def pictures(facts: Facts, found: dict[str, Any]) -> dict[str, Picture]:
     """The pictures of a report by name.
 
     Parameters
     ----------
-    estimator : fitted machine, or pipeline.
-    found : its summary.
-    names : of the samples.
-    assessment : of outer splits, or None.
+    facts : what was computed of the machine.
+    found : the dict made of it.
     """
-    require("matplotlib", "A report", "report")
-    model = model_of(estimator)
+    estimator, model = facts.estimator, facts.model
     drawn = [*_of_search(estimator, model, found), *_of_figures(estimator, model, found)]
-    drawn.append(_of_samples(estimator, found, names))
-    if assessment is not None and any(s["loo"] is not None for s in found["assessment"]["scores"]):
-        drawn.append(_of_optimism(assessment, found))
+    drawn += _of_samples(facts, found)
+    outer = found["assessment"]
+    if facts.assessment is not None and outer["scores"][0]["loo"] is not None:
+        drawn.append(_of_optimism(facts.assessment, found))
     return {picture.name: picture for picture in drawn}
 
 
@@ -220,6 +218,21 @@ def _of_figures(estimator: Any, model: Model, found: dict[str, Any]) -> Iterator
         f"Precision against recall of the leave-one-out outputs{against}.",
         f"Precision–recall curves; average precision: {areas}." + _marked(curve.chosen, "recall"),
     )
+    yield _of_probabilities(estimator, against)
+
+
+def _of_probabilities(estimator: Any, against: str) -> Picture:
+    display = ReliabilityDisplay.from_estimator(estimator)
+    errors = ", ".join(
+        f"{label} {curve.calibration_error:.3f}" for label, curve in display.curves.items()
+    )
+    return Picture(
+        "reliability",
+        as_svg("rl", display),
+        f"Reliability of probabilities by {display.calibration} calibration of the leave-one-out "
+        f"outputs{against}: on the line they are right.",
+        f"Reliability curves; mean distance from the diagonal: {errors}.",
+    )
 
 
 def _marked(chosen: tuple[float, float] | None, what: str) -> str:
@@ -239,15 +252,30 @@ def _part(n: int) -> str:
     return f" {_MOST_POINTS} of the {n} samples are drawn." if n > _MOST_POINTS else ""
 
 
-def _of_samples(estimator: Any, found: dict[str, Any], names: list[str]) -> Picture:
-    display = InfluenceDisplay.from_estimator(estimator, names=names)
+def _of_samples(facts: Facts, found: dict[str, Any]) -> Iterator[Picture]:
+    display = InfluenceDisplay.from_estimator(facts.estimator, kind="residual", names=facts.names)
     first = ", ".join(row["name"] for row in found["samples"]["rows"][:6])
-    return Picture(
+    n = len(display.value)
+    yield Picture(
         "samples",
         as_svg("sa", display, max_points=_MOST_POINTS),
-        "How far each sample is from what the machine without it says." + _part(len(display.value)),
-        f"Index plot of {len(display.value)} samples; the largest residuals are those of {first}.",
+        f"How far each sample is from what the machine without it says.{_part(n)}",
+        f"Index plot of {n} samples; the largest residuals are those of {first}.",
     )
+    if facts.influence is not None:
+        value = facts.influence.rms_change
+        moving = InfluenceDisplay(
+            value=value, names=facts.names, value_name="r.m.s. change of other outputs"
+        )
+        largest = np.argsort(-np.nan_to_num(value), kind="stable")[:6]
+        yield Picture(
+            "influence",
+            as_svg("in", moving, max_points=_MOST_POINTS),
+            "By how much leaving out each sample changes the outputs at the others, exactly, "
+            f"hyper-parameters held.{_part(n)}",
+            f"Index plot of {n} samples; the largest changes are those of "
+            f"{', '.join(facts.names[k] for k in largest)}.",
+        )
 
 
 def _of_optimism(assessment: Assessment, found: dict[str, Any]) -> Picture:
@@ -259,6 +287,6 @@ def _of_optimism(assessment: Assessment, found: dict[str, Any]) -> Picture:
         as_svg("op", display),
         "A dot for each outer split: what leave-one-out said, and what the test part gave. On "
         "the line both agree.",
-        f"Scatter plot of {len(display.loo)} splits; mean {key} leave-one-out "
-        f"{display.loo.mean():.4g}, on test parts {display.outer.mean():.4g}: leave-one-out {word}.",
+        f"Scatter plot of {len(display.loo)} splits; mean {key} {display.loo.mean():.4g} by "
+        f"leave-one-out, {display.outer.mean():.4g} on test parts: leave-one-out {word}.",
     )

@@ -98,8 +98,9 @@ class SearchPathDisplay:
         estimator : self-tuned machine of looms, or pipeline that ends in one
             Fitted.
         along : two names of hyper-parameters, default=None
-            Those of the slice; unless given mu and the first of the kernel, for an ARD
-            kernel the one of the most relevant feature.
+            Those of the slice. Unless given mu and the first of the kernel; for an ARD
+            kernel all scales of the features that were made of the most relevant column,
+            which change together.
         resolution : int, default=17
             Grid points along each.
         n_samples : int, default=500
@@ -127,17 +128,18 @@ class SearchPathDisplay:
         rows = sampled_rows(model, n_samples, random_state)
         objective = training_objective(model, rows)
         shown = _shown(model, objective.names, along)
+        first = [k for k, *_ in shown]
         path = _path(model)
         machine: Any = model.machine
         best = machine.selection_.theta
-        axes = [_axis(path[:, k], best[k], resolution) for k in shown]
+        axes = [_axis(path[:, k], best[k], resolution) for k in first]
         shift = log2_mu_shift(int((model.loo.sample_weight > 0).sum()), len(rows))
         return cls(
-            names=[parameter_name(model, objective.names[k]) for k in shown],
+            names=[_shown_name(model, [objective.names[k] for k in group]) for group in shown],
             axes=axes,
             surface=_surface(objective, best, shown, axes, shift),
-            path=path[:, shown],
-            best=best[shown],
+            path=path[:, first],
+            best=best[first],
             n_surface=len(rows),
             criterion=type(objective.criterion).__name__,
         )
@@ -196,20 +198,39 @@ def _depths(n: int) -> list[Any]:
     return [(red, green, blue, alpha) for alpha in np.linspace(0.03, 0.6, n)]
 
 
-def _shown(model: Model, names: list[str], along: tuple[str, str] | None) -> list[int]:
-    """Places of the hyper-parameters to show."""
+def _shown(model: Model, names: list[str], along: tuple[str, str] | None) -> list[list[int]]:
+    """Places of the hyper-parameters to show, grouped by those that change together."""
     if along is None:
-        relevance = relevances(model)
-        first = names[0]
-        if relevance is not None:
-            first = next(n for n in names if feature_of(n) == int(relevance.argmax()))
-        return sorted({names.index(first), len(names) - 1})
+        kernel = _foremost(model, names)
+        return [kernel, [len(names) - 1]] if kernel else [[len(names) - 1]]
     unknown = [name for name in along if name not in names]
-    if unknown or len(set(along)) != 2:
+    if unknown or len(along) != 2 or along[0] == along[1]:
         raise ValueError(
             f"along must name two different hyper-parameters of {', '.join(names)}; got {along!r}."
         )
-    return [names.index(name) for name in along]
+    return [[names.index(name)] for name in sorted(along, key=names.index)]
+
+
+def _foremost(model: Model, names: list[str]) -> list[int]:
+    """The kernel's first hyper-parameter, or the scales of the most relevant column."""
+    relevance = relevances(model)
+    if relevance is None:
+        return [0] if len(names) > 1 else []
+    total: dict[str, float] = {}
+    for source, share in zip(model.sources, relevance, strict=True):
+        total[source] = total.get(source, 0.0) + float(share)
+    column = max(total, key=total.__getitem__)
+    features = [k for k, source in enumerate(model.sources) if source == column]
+    features.sort(key=lambda k: -relevance[k])
+    place = {feature_of(name): k for k, name in enumerate(names)}
+    return [place[k] for k in features if k in place]
+
+
+def _shown_name(model: Model, names: list[str]) -> str:
+    feature = feature_of(names[0])
+    if len(names) > 1 and feature is not None:
+        return f"eta of {model.sources[feature]}"
+    return parameter_name(model, names[0])
 
 
 def _path(model: Model) -> Array:
@@ -233,25 +254,28 @@ def _axis(values: Array, best: float, resolution: int) -> Array:
 
 
 def _surface(
-    objective: Objective, best: Array, shown: list[int], axes: list[Array], shift: float
+    objective: Objective, best: Array, shown: list[list[int]], axes: list[Array], shift: float
 ) -> Array:
     """The criterion on the grid; one eigendecomposition for all μ of a kernel."""
-    mu = len(best) - 1
-    theta = best.copy()
-    if shown[-1] != mu:
-        surface = np.empty([len(axis) for axis in axes])
-        for place in np.ndindex(*surface.shape):
-            theta[shown] = [axis[k] for axis, k in zip(axes, place, strict=True)]
-            theta[-1] = best[-1] + shift
-            surface[place] = objective.evaluate(theta, gradient=False).value
+
+    def moved(group: list[int], value: Any) -> Array:
+        theta = best.copy()
+        theta[group] += value - best[group[0]]
+        return theta
+
+    if shown[-1] != [len(best) - 1]:
+        surface = np.empty((len(axes[0]), len(axes[1])))
+        for i, j in np.ndindex(*surface.shape):
+            theta = moved(shown[0], axes[0][i])
+            theta[shown[1]] = axes[1][j]
+            theta[-1] += shift
+            surface[i, j] = objective.evaluate(theta, gradient=False).value
         return surface
-    rows = []
     with blas_threads(objective.n_samples):
-        for value in axes[0] if len(shown) == 2 else [None]:
-            if value is not None:
-                theta[shown[0]] = value
-            rows.append(_along_mu(objective, theta[:-1], axes[-1] + shift))
-    return np.array(rows) if len(shown) == 2 else rows[0]
+        if len(shown) == 1:
+            return _along_mu(objective, best[:-1], axes[0] + shift)
+        kernels = [moved(shown[0], value)[:-1] for value in axes[0]]
+        return np.array([_along_mu(objective, theta, axes[1] + shift) for theta in kernels])
 
 
 def _along_mu(objective: Objective, kernel_theta: Array, log2_mu: Array) -> Array:

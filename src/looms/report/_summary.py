@@ -10,23 +10,18 @@ from sklearn.pipeline import Pipeline
 
 from looms import __version__
 from looms.assessment import Assessment
-from looms.assessment._result import _standard_error
-from looms.assessment._scoring import SMALLER_IS_BETTER
-from looms.optimise import Outcome
 from looms.report._axes import clean
+from looms.report._cases import features, samples
 from looms.report._cautions import cautions, n_replicates
-from looms.report._importance import Importance, feature_importance
-from looms.report._model import Model, candidate_names, model_of
-from looms.report._relevance import parameter_name, relevances
-from looms.report._scores import FIGURES, error_by_class, loo_scores
-from looms.report._surprise import margins, predicted_labels, surprise
-from looms.report._training import labels_of
+from looms.report._choice import asked, candidates, chosen
+from looms.report._facts import Facts, facts_of
+from looms.report._model import Model
+from looms.report._quality import headline, leave_one_out, outer
+from looms.report._scores import error_by_class
 
 #: Version of the schema; a new one where a key changes its meaning or goes.
 SCHEMA = 1
-#: Rows of the tables; a report says how many there are in all.
-MOST_FEATURES, MOST_SAMPLES, MOST_CLASSES, MOST_CANDIDATES = 60, 30, 30, 50
-MOST_PARAMETERS, MOST_CONFUSED = 60, 12
+MOST_CLASSES = 30
 
 
 def summary(
@@ -74,8 +69,8 @@ def summary(
         chosen
             ``kernel``, ``criterion``, ``reason``, ``parameters``: a list of ``name``,
             ``value``, ``bound`` (what it means if it is at one, else None), and
-            ``n_parameters``; ``mu``, ``threshold`` (None unless there are two classes),
-            ``criterion_value``, ``criterion_error``, ``n_evaluations``, ``outcome``,
+            ``n_parameters``; ``mu``, ``mu_bound``, ``threshold`` (None unless there are two
+            classes), ``criterion_value``, ``criterion_error``, ``n_evaluations``, ``outcome``,
             ``outcome_text``, ``n_stages``. What concerns a search is None for a machine that
             was given its hyper-parameters.
         candidates
@@ -101,9 +96,11 @@ def summary(
             ARD); ``n_features`` in all, ``n_samples`` they were computed on. For a kernel
             matrix None.
         samples
-            ``rows``: list of ``name``, ``target``, ``output``, ``predicted`` (None for
-            regression), ``surprise``, ``margin`` (None for regression), the most surprising
-            first; ``n_samples``.
+            ``rows``: list of ``name``, ``target``, ``output``, ``predicted`` and ``margin``
+            (None for a regression), ``surprise``, and of `looms.diagnostics.influence`
+            ``rms_change``, ``criterion_change``, ``leverage`` (None for many samples): the most
+            surprising, then the most influential ones that are not among them; ``n_samples``,
+            and the ``criterion`` of the change.
         cautions
             List of ``level`` ("serious" or "note"), ``title``, ``text``.
 
@@ -124,57 +121,39 @@ def summary(
     >>> found["task"], found["data"]["n_samples"], found["data"]["target"]
     ('classification', 150, 'target')
     """
-    model = model_of(estimator)
-    for name, values in (("X", X), ("y", y)):
-        check_rows(model, name, values)
-    importance = None if model.pairwise else feature_importance(estimator)
-    steps = _steps(estimator)
-    target = getattr(y, "name", None)
+    return summarised(facts_of(estimator, X, y, assessment), title)
+
+
+def summarised(facts: Facts, title: str | None) -> dict[str, Any]:
+    """The dict of `summary`."""
+    model, assessment = facts.model, facts.assessment
+    steps = _steps(facts.estimator)
+    importance = facts.importance
     found = {
         "schema": SCHEMA,
-        "title": clean(title) if title is not None else _title(model, target),
+        "title": _title(model, facts.target) if title is None else clean(title),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "looms_version": __version__,
         "task": "classification" if model.classification else "regression",
-        "data": _data(model, steps, target),
-        "asked": _asked(model),
-        "chosen": _chosen(model),
-        "candidates": _candidates(model),
+        "data": _data(model, steps, facts.target),
+        "asked": asked(model),
+        "chosen": chosen(model),
+        "candidates": candidates(model),
         "n_candidates": len(getattr(model.machine, "candidates_", [])),
-        "loo": _loo(model),
-        "assessment": None if assessment is None else _assessment(assessment),
-        "headline": _headline(model, assessment),
-        "features": None if importance is None else _features(model, importance),
-        "samples": _samples(model, sample_names(model, X)),
+        "loo": leave_one_out(model),
+        "assessment": None if assessment is None else outer(assessment),
+        "headline": headline(model, assessment),
+        "features": None if importance is None else features(model, importance),
+        "samples": samples(facts),
         "cautions": cautions(model, assessment, steps=steps),
     }
     plain: dict[str, Any] = _plain(found)
     return plain
 
 
-def check_rows(model: Model, name: str, values: Any) -> None:
-    """ValueError unless there is a row for every training sample."""
-    if values is None:
-        return
-    n = values.shape[0] if hasattr(values, "shape") else len(values)
-    if n != model.loo.n_samples:
-        raise ValueError(
-            f"{name} has {n} rows, but the machine was fitted to {model.loo.n_samples}: give the "
-            f"{name} that it was fitted to."
-        )
-
-
-def sample_names(model: Model, X: Any) -> list[str]:
-    """Names of the samples from the index of a data frame, else their numbers from 1."""
-    index = getattr(X, "index", None)
-    if index is None or not hasattr(index, "tolist") or type(index).__name__ == "RangeIndex":
-        return [str(k + 1) for k in range(model.loo.n_samples)]
-    return [clean(name) for name in index.tolist()]
-
-
-def _title(model: Model, target: Any) -> str:
+def _title(model: Model, target: str | None) -> str:
     task = "Classification" if model.classification else "Regression"
-    return f"{task} of {clean(target)}" if target is not None else task
+    return task if target is None else f"{task} of {target}"
 
 
 def _steps(estimator: Any) -> list[str]:
@@ -184,7 +163,7 @@ def _steps(estimator: Any) -> list[str]:
     return [clean(name) for name, step in estimator.steps[:-1] if step not in (None, "passthrough")]
 
 
-def _data(model: Model, steps: list[str], target: Any) -> dict[str, Any]:
+def _data(model: Model, steps: list[str], target: str | None) -> dict[str, Any]:
     y = model.loo.y
     classes: list[dict[str, Any]] = []
     if model.classification:
@@ -199,239 +178,11 @@ def _data(model: Model, steps: list[str], target: Any) -> dict[str, Any]:
         "n_replicates": n_replicates(model),
         "n_weight_zero": (model.loo.sample_weight == 0).sum(),
         "steps": steps,
-        "target": None if target is None else clean(target),
+        "target": target,
         "n_targets": 1 if y.ndim == 1 or model.classification else y.shape[1],
         "classes": classes,
         "n_classes": len(model.classes),
     }
-
-
-def _asked(model: Model) -> list[dict[str, str]]:
-    parameters = model.machine.get_params(deep=False)
-    return [{"name": name, "value": _text(value)} for name, value in parameters.items()]
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_text, value))
-    return clean(value if isinstance(value, str) else repr(value))
-
-
-def _chosen(model: Model) -> dict[str, Any]:
-    machine: Any = model.machine
-    bounds = dict(message.split(" ", 1) for message in _tuning(machine, "at_bounds") or ())
-    free = machine.kernel_.hyperparameters
-    parameters = [
-        {
-            "name": parameter_name(model, h.name),
-            "value": h.value,
-            "bound": bounds.get(h.name),
-        }
-        for h in sorted(free, key=lambda h: -h.value if "[" in h.name else -np.inf)
-    ]
-    found = {
-        "kernel": type(machine.kernel_).__name__,
-        "criterion": None,
-        "reason": "The hyper-parameters were given.",
-        "parameters": parameters[:MOST_PARAMETERS],
-        "n_parameters": len(parameters),
-        "mu": machine.mu_,
-        "mu_bound": bounds.get("mu"),
-        "threshold": model.threshold if len(model.classes) == 2 else None,
-        "criterion_value": _tuning(machine, "value"),
-        "criterion_error": _tuning(machine, "standard_error"),
-        "n_evaluations": _tuning(machine, "n_evaluations"),
-        "outcome": None,
-        "outcome_text": None,
-        "n_stages": None,
-    }
-    if hasattr(machine, "selection_"):
-        kernel, criterion = candidate_names(machine)[machine.best_index_]
-        outcome: Outcome = machine.selection_.outcome
-        found |= {
-            "kernel": kernel,
-            "criterion": criterion,
-            "reason": _reason(model),
-            "outcome": _outcome(outcome),
-            "outcome_text": outcome.value,
-            "n_stages": len({n for n, _ in machine.selection_.stages}),
-        }
-    return found
-
-
-def _tuning(machine: Any, name: str) -> Any:
-    return getattr(machine.selection_, name) if hasattr(machine, "selection_") else None
-
-
-def _reason(model: Model) -> str:
-    n = len(model.machine.candidates_)  # type: ignore[attr-defined]
-    score = "balanced error rate" if model.classification else "mean square error"
-    if n == 1:
-        return "It was the only candidate; its hyper-parameters minimise the criterion."
-    return f"Of {n} candidates it has the smallest leave-one-out {score}."
-
-
-def _outcome(outcome: Outcome) -> str:
-    return outcome.name.lower().replace("_", " ")
-
-
-def _candidates(model: Model) -> list[dict[str, Any]]:
-    machine: Any = model.machine
-    if not hasattr(machine, "candidates_"):
-        return []
-    rows = [
-        {
-            "kernel": kernel,
-            "criterion": criterion,
-            "value": candidate.value,
-            "standard_error": candidate.standard_error,
-            "score": candidate.score if model.classification else np.sqrt(candidate.score),
-            "n_evaluations": candidate.n_evaluations,
-            "seconds": candidate.seconds,
-            "outcome": _outcome(candidate.outcome),
-            "chosen": k == machine.best_index_,
-        }
-        for k, ((kernel, criterion), candidate) in enumerate(
-            zip(candidate_names(machine), machine.candidates_, strict=False)
-        )
-    ]
-    return sorted(rows, key=lambda row: row["score"])[:MOST_CANDIDATES]
-
-
-def _loo(model: Model) -> dict[str, Any]:
-    figures = [
-        {
-            "key": key,
-            "name": FIGURES[key][0],
-            "value": value,
-            "standard_error": error,
-            "smaller_is_better": FIGURES[key][1],
-        }
-        for key, (value, error) in loo_scores(model).items()
-    ]
-    return {"figures": figures, "confusion": _confusion(model)}
-
-
-def _confusion(model: Model) -> dict[str, Any] | None:
-    if not model.classification or len(model.classes) > MOST_CONFUSED:
-        return None
-    counts = np.zeros([len(model.classes)] * 2, dtype=int)
-    np.add.at(counts, (labels_of(model.loo.y), predicted_labels(model)), 1)
-    return {"labels": model.classes, "counts": counts.tolist()}
-
-
-def _assessment(assessment: Assessment) -> dict[str, Any]:
-    scores = []
-    for key in assessment.scores:
-        loo = assessment._loo(key)
-        low, high = assessment._limits(key, 0.95)
-        optimism = assessment._optimism(key)[0]
-        scores.append(
-            {
-                "key": key,
-                "name": FIGURES.get(key, (key, False))[0],
-                "value": assessment._estimate(key),
-                "standard_error": _standard_error(assessment._values(key)),
-                "low": low,
-                "high": high,
-                "loo": float(np.mean(loo)) if len(loo) else None,
-                "optimism": -optimism if key in SMALLER_IS_BETTER else optimism,
-                "smaller_is_better": key in SMALLER_IS_BETTER,
-            }
-        )
-    return {
-        "method": assessment.method,
-        "n_splits": len(assessment.splits),
-        "n_failed": len(assessment.failures),
-        "estimator": assessment.estimator,
-        "scores": scores,
-    }
-
-
-def _headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
-    key = "ber" if model.classification else "rmse"
-    value, error = loo_scores(model)[key]
-    found = {
-        "key": key,
-        "name": FIGURES[key][0],
-        "value": value,
-        "low": value - 1.96 * error,
-        "high": value + 1.96 * error,
-        "honest": False,
-        "loo": value,
-        "guess": 1 - 1 / len(model.classes) if model.classification else np.std(model.loo.y),
-    }
-    if assessment is not None:
-        key = key if key in assessment.scores else assessment.scores[0]
-        low, high = assessment._limits(key, 0.95)
-        found |= {
-            "key": key,
-            "name": FIGURES.get(key, (key, False))[0],
-            "value": assessment._estimate(key),
-            "low": low,
-            "high": high,
-            "honest": True,
-            "loo": loo_scores(model).get(key, (None, None))[0],
-            "guess": found["guess"] if key == found["key"] else None,
-        }
-    return found
-
-
-def _features(model: Model, importance: Importance) -> dict[str, Any]:
-    relevance = relevances(model)
-    by_source: dict[str, float] = {}
-    if relevance is not None:
-        for source, share in zip(model.sources, relevance, strict=True):
-            by_source[source] = by_source.get(source, 0.0) + float(share)
-    found = zip(importance.names, importance.value, importance.standard_error, strict=True)
-    rows = [
-        {
-            "name": name,
-            "importance": value,
-            "standard_error": error,
-            "relative": value / importance.press if importance.press > 0 else None,
-            "relevance": by_source.get(name),
-        }
-        for name, value, error in found
-    ]
-    return {
-        "rows": rows[:MOST_FEATURES],
-        "n_features": importance.n_columns,
-        "n_samples": importance.n_samples,
-    }
-
-
-def _samples(model: Model, names: list[str]) -> dict[str, Any]:
-    size = surprise(model)
-    order = np.argsort(-size, kind="stable")[:MOST_SAMPLES]
-    loo = model.loo
-    if not model.classification:
-        one = loo.y.ndim == 1
-        rows = [
-            {
-                "name": names[k],
-                "target": loo.y[k] if one else None,
-                "output": loo.outputs[k] if one else None,
-                "predicted": None,
-                "surprise": size[k],
-                "margin": None,
-            }
-            for k in order
-        ]
-    else:
-        labels, predicted, margin = labels_of(loo.y), predicted_labels(model), margins(model)
-        rows = [
-            {
-                "name": names[k],
-                "target": model.classes[labels[k]],
-                "output": loo.outputs[k] if loo.y.ndim == 1 else loo.outputs[k, labels[k]],
-                "predicted": model.classes[predicted[k]],
-                "surprise": size[k],
-                "margin": margin[k],
-            }
-            for k in order
-        ]
-    return {"rows": rows, "n_samples": loo.n_samples}
 
 
 def _plain(value: Any) -> Any:

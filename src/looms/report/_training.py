@@ -51,21 +51,21 @@ def training_objective(model: Model, rows: AnyArray, X: Any = None) -> Objective
     """
     machine: Any = model.machine
     loo = machine.loo_
-    fit_weight = selection_weight = loo.sample_weight
+    selection_weight = loo.sample_weight
     if model.classification:
-        labels = labels_of(loo.y)
-        fit_weight = fit_weight * class_weights(
-            machine.class_weight, labels, machine.classes_, loo.sample_weight
-        )
         selection_weight = selection_weight * class_weights(
-            getattr(machine, "selection_weight", None), labels, machine.classes_, loo.sample_weight
+            getattr(machine, "selection_weight", None),
+            labels_of(loo.y),
+            machine.classes_,
+            loo.sample_weight,
+            "selection_weight",
         )
     return Objective(
         training_rows(machine.X_fit_, rows, model.pairwise) if X is None else X,
         loo.y[rows],
         kernel=machine.kernel_,
         criterion=chosen_criterion(machine),
-        sample_weight=fit_weight[rows],
+        sample_weight=machine.fit_weight_[rows],
         selection_weight=selection_weight[rows],
         fit_intercept=machine.fit_intercept,
     )
