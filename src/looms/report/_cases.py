@@ -32,6 +32,7 @@ def features(model: Model, importance: Importance) -> dict[str, Any]:
             "importance": value,
             "standard_error": error,
             "relative": value / importance.press if importance.press > 0 else None,
+            "relative_error": error / importance.press if importance.press > 0 else None,
             "relevance": by_source.get(name),
         }
         for name, value, error in found

@@ -29,7 +29,7 @@ def number(value: Any, digits: int = 4) -> str:
     return mantissa.replace("-", "−")
 
 
-def figure(value: Any, key: str) -> str:
+def figure(value: Any, key: str, digits: int = 4) -> str:
     """A figure of merit: a rate in per cent, an area with three decimals, else `number`."""
     if value is None:
         return _NOTHING
@@ -37,7 +37,7 @@ def figure(value: Any, key: str) -> str:
         return f"{100 * value:.1f} %".replace("-", "−")
     if key in ("auc", "r2"):
         return f"{value:.3f}".replace("-", "−")
-    return number(value)
+    return number(value, digits)
 
 
 def error(value: Any, key: str) -> str:

@@ -93,7 +93,7 @@ class InfluenceDisplay:
         ax : matplotlib axes, default=None
             Those of a new figure unless given.
         n_named : int, default=6
-            So many of the largest are named.
+            So many of the largest are marked, and named where the names have room.
         max_points : int, default=2000
             Of more samples the largest and an even choice of the others are drawn.
 
@@ -110,13 +110,14 @@ class InfluenceDisplay:
         largest = np.argsort(-size, kind="stable")[:n_named]
         largest = largest[size[largest] > 0]
         ax.plot(place[largest], self.value[largest], "o", color="C1", markersize=4)
-        for side, k in _sides(largest, len(place)):
+        for k in _apart(place[largest] / len(place), size[largest]):
+            right = place[largest[k]] < 0.7 * len(place)
             ax.annotate(
-                short(self.names[k], 16),
-                (place[k], self.value[k]),
+                short(self.names[largest[k]], 16),
+                (place[largest[k]], self.value[largest[k]]),
                 textcoords="offset points",
-                xytext=(5 * side, 2),
-                ha="left" if side > 0 else "right",
+                xytext=(5 if right else -5, 2),
+                ha="left" if right else "right",
                 fontsize="small",
                 parse_math=False,
             )
@@ -133,6 +134,11 @@ def _influence(kind: str) -> Callable[[Model], Array]:
     return lambda model: np.asarray(getattr(influence(model.machine), kind))
 
 
-def _sides(indices: Any, n: int) -> Any:
-    """On which side of a sample its name has room: 1 right, -1 left."""
-    return [(1 if k < 0.7 * n else -1, k) for k in indices]
+def _apart(x: Array, size: Array) -> list[int]:
+    """Those of some points, by size, whose names do not lie on one before; x from 0 to 1."""
+    kept: list[int] = []
+    for k in range(len(x)):
+        near = (abs(x[k] - x[j]) < 0.12 and size[j] - size[k] < 0.05 * size[0] for j in kept)
+        if not any(near):
+            kept.append(k)
+    return kept

@@ -92,8 +92,8 @@ def summary(
             no features: equal odds, or the mean of the targets).
         features
             ``rows``: list of ``name``, ``importance`` (rise of PRESS without it),
-            ``standard_error``, ``relative`` (to PRESS), ``relevance`` (share, None unless
-            ARD); ``n_features`` in all, ``n_samples`` they were computed on. For a kernel
+            ``standard_error``, ``relative`` and ``relative_error`` (both over PRESS),
+            ``relevance`` (share, None unless ARD); ``n_features`` in all, ``n_samples`` they were computed on. For a kernel
             matrix None.
         samples
             ``rows``: list of ``name``, ``target``, ``output``, ``predicted`` and ``margin``
