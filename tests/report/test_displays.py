@@ -150,7 +150,7 @@ def test_reliability_is_of_calibrators_that_did_not_see_the_sample(binary):
     assert np.average(curve.probability, weights=curve.weight) == pytest.approx(p.mean())
     assert len(curve.probability) <= 4
     other = ReliabilityDisplay.from_estimator(model, calibration="sigmoid", n_bins=4)
-    assert not np.allclose(list(other.curves.values())[0].probability, curve.probability)
+    assert not np.allclose(next(iter(other.curves.values())).probability, curve.probability)
 
 
 @pytest.mark.parametrize("coverage", [0.5, 0.9, 0.99])
@@ -201,7 +201,7 @@ def test_the_largest_are_named(regression):
 
 
 def test_relevance_does_not_depend_on_units(regression):
-    model, X, y = regression
+    model, X, _ = regression
     shown = RelevanceDisplay.from_estimator(model)
     expected = np.asarray(model.kernel_.etas) * X.to_numpy().var(axis=0)
     np.testing.assert_allclose(shown.relevance, expected / expected.sum())

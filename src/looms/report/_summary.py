@@ -93,8 +93,8 @@ def summary(
         features
             ``rows``: list of ``name``, ``importance`` (rise of PRESS without it),
             ``standard_error``, ``relative`` and ``relative_error`` (both over PRESS),
-            ``relevance`` (share, None unless ARD); ``n_features`` in all, ``n_samples`` they were computed on. For a kernel
-            matrix None.
+            ``relevance`` (share, None unless ARD); ``n_features`` in all, ``n_samples`` they were
+            computed on. For a kernel matrix None.
         samples
             ``rows``: list of ``name``, ``target``, ``output``, ``predicted`` and ``margin``
             (None for a regression), ``surprise``, and of `looms.diagnostics.influence`
