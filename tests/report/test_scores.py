@@ -18,7 +18,10 @@ def test_two_classes(binary):
     assert scores["auc"][0] == pytest.approx(roc_auc_score(y == model.classes_[1], loo.outputs))
     n, rate = error_by_class(model_of(model))
     assert n.tolist() == [(y == label).sum() for label in model.classes_]
-    assert scores["ber"][1] == pytest.approx(np.sqrt(np.sum(rate * (1 - rate) / n)) / 2)
+    p = (rate * n + 1) / (n + 2)
+    assert scores["ber"][1] == pytest.approx(np.sqrt(np.sum(p * (1 - p) / n)) / 2)
+    drawn = np.random.default_rng(0).binomial(n, p, (4000, 2)) / n
+    assert scores["ber"][1] == pytest.approx(drawn.mean(axis=1).std(), rel=0.05)
     assert guess_error(model_of(model)) == pytest.approx(1 - max(n) / sum(n))
 
 

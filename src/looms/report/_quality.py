@@ -74,7 +74,7 @@ def headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
         "key": key,
         "name": FIGURES[key][0],
         "value": value,
-        "low": value - 1.96 * error,
+        "low": max(0.0, value - 1.96 * error),
         "high": value + 1.96 * error,
         "honest": False,
         "loo": value,

@@ -28,7 +28,8 @@ def loo_scores(model: Model) -> dict[str, tuple[float, float]]:
 
     A standard error is that of the figure over draws of as many samples, the machine
     given; NaN where it is not computed. That the machine was chosen by these outputs is
-    not in it.
+    not in it. For rates of errors it is that of (wrong + 1) / (n + 2), in each class, so
+    that no error among n is no certainty.
     """
     if model.classification:
         return _of_classes(model)
@@ -50,12 +51,17 @@ def _of_classes(model: Model) -> dict[str, tuple[float, float]]:
     n, rate = error_by_class(model)
     rate, n = rate[n > 0], n[n > 0]
     total = float(np.sum(rate * n) / n.sum())
-    by_class = rate * (1 - rate) / n
+    by_class = _variance(rate, n)
     return {
         "ber": (float(rate.mean()), float(np.sqrt(by_class.sum()) / len(n))),
-        "error": (total, float(np.sqrt(total * (1 - total) / n.sum()))),
+        "error": (total, float(np.sqrt(_variance(total, n.sum())))),
         "auc": _areas(model.loo.y, model.loo.outputs),
     }
+
+
+def _variance(rate: Any, n: Any) -> Any:
+    smoothed = (rate * n + 1) / (n + 2)
+    return smoothed * (1 - smoothed) / n
 
 
 def _areas(y: Array, outputs: Array) -> tuple[float, float]:
