@@ -101,8 +101,8 @@ def test_lists(method):
 
 
 def test_rank_is_that_of_the_decimal():
-    for n in range(1, 400):
-        for percent in (5, 29, 57, 58, 90, 95, 99):
+    for n in range(1, 200):
+        for percent in range(1, 100):
             k = math.ceil(Fraction(percent, 100) * (n + 1))
             if k <= n:
                 assert required_rank(percent / 100, n) == k

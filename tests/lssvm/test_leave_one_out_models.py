@@ -134,6 +134,15 @@ def test_one_column_is_one_target():
     assert_array_equal(one.outputs(K), column.outputs(K)[:, :, 0])
 
 
+@pytest.mark.parametrize("targets", TARGETS)
+@pytest.mark.parametrize("left_out", [slice(0, 4), slice(4, 99), slice(12, 13)])
+def test_some_left_out(targets, left_out):
+    ours = models("rbf", "weighted", targets, True)
+    for name in ("changes", "pair_residuals"):
+        whole = getattr(ours, name)()
+        assert_array_equal(getattr(ours, name)(left_out), whole[:, left_out])
+
+
 def test_own_outputs_are_those_of_leave_one_out():
     ours = models("sum", "weighted", "three", True)
     at_samples = ours.outputs(KERNELS["sum"](X))

@@ -110,7 +110,7 @@ def jackknife_minmax(
 def required_rank(coverage: float, n: int) -> int:
     """⌈coverage (n + 1)⌉, at most n: which of n sorted scores bounds one more.
 
-    Products that are whole but for rounding, as 0.9 · 30, count as whole.
+    Products that are whole but for rounding, as 0.55 · 100, count as whole.
 
     Raises
     ------

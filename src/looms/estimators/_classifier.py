@@ -101,7 +101,8 @@ class Classifier(ClassifierMixin, LeastSquaresMachine):  # type: ignore[misc]
         its width from them, nothing is guaranteed.
 
         Samples of weight zero take no part. The first call costs n³ flops and keeps n²
-        numbers with the machine; m samples cost 2 m n² flops, in blocks of bounded memory.
+        numbers with the machine, not in its copies and files; m samples cost 2 m n² flops,
+        in blocks of rows that need some ten arrays of 8 MB at most.
 
         References
         ----------

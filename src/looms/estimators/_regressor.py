@@ -79,8 +79,9 @@ class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
         more so the more hyper-parameters there are for few samples.
 
         Samples of weight zero take no part. The first call costs n³ flops and keeps n²
-        numbers with the machine ("scaled" another n² a target); m samples cost 2 m n² flops,
-        in blocks of bounded memory.
+        numbers with the machine, not in its copies and files ("scaled" another n² a
+        target); m samples cost 2 m n² flops, in blocks of rows that need some ten arrays of
+        8 MB at most.
 
         References
         ----------

@@ -214,10 +214,8 @@ def _complete_projection(B: Array, eta: Array, eta_sum: float) -> None:
     n = B.shape[0]
     scaled = eta / eta_sum
     for J in _blocks(n):
-        corner = B[J, J]
-        corner -= np.outer(eta[J], scaled[J])
-        upper = np.triu_indices(corner.shape[0], k=1)
-        corner[upper] = corner.T[upper]
+        corner = np.tril(B[J, J] - np.outer(eta[J], scaled[J]))
+        B[J, J] = corner + np.tril(corner, -1).T
         for R in _blocks(n):
             if R.start > J.start:
                 B[R, J] -= np.outer(eta[R], scaled[J])

@@ -12,12 +12,15 @@ so the models without two samples are at hand as well.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import blas
 
 from looms._typing import Array
 from looms.lssvm._system import Fit, LeverageError, targets_as_columns
+
+_ALL = slice(None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,18 +90,22 @@ class LeaveOneOutModels:
         outputs += (blas.dgemm(1.0, K_new, alpha) + self.fit.intercept)[:, None, :]
         return np.asarray(outputs.reshape(len(K_new), *self.fit.alpha.shape))
 
-    def changes(self) -> Array:
+    def changes(self, left_out: slice = _ALL) -> Array:
         """What leaving out a sample changes at every sample, D_ji = f⁽⁻ⁱ⁾(x_j) − f(x_j).
 
         D_ji = λ_j P_ji r_i for j ≠ i, and D_ii = −r_i (1 − λ_i p_i).
 
+        Parameters
+        ----------
+        left_out : the samples i; all unless given.
+
         Returns
         -------
-        changes : (n, n), or (n, n, t) for (n, t) targets, in units of the targets.
+        changes : (n, n_left_out), or (n, n_left_out, t) for (n, t) targets, in their units.
 
         Notes
         -----
-        O(n² t). Column i is the change when sample i is left out.
+        O(n n_left_out t).
 
         Examples
         --------
@@ -108,20 +115,23 @@ class LeaveOneOutModels:
         >>> solve(np.zeros((3, 3)), y, mu=1.0).models().changes()[:, 0].round(12)
         array([1., 1., 1.])
         """
-        r = targets_as_columns(self.residuals)
-        changes = (self.ridge[:, None] * self.P)[:, :, None] * r
-        own = np.arange(len(r))
-        changes[own, own] -= r
-        return changes.reshape(len(r), *self.fit.alpha.shape)
+        r = targets_as_columns(self.residuals)[left_out]
+        changes = (self.ridge[:, None] * self.P[:, left_out])[:, :, None] * r
+        changes[self._own(left_out)] -= r
+        return changes.reshape(len(self.P), len(r), *self.fit.alpha.shape[1:])
 
-    def pair_residuals(self) -> Array:
+    def pair_residuals(self, left_out: slice = _ALL) -> Array:
         """Leave-one-out residuals of the leave-one-out models: two samples are left out.
 
         R_ji = y_j − f⁽⁻ⁱ⁻ʲ⁾(x_j) = (α_j − P_ji r_i) / (p_j − P_ji² / p_i), R_ii = r_i
 
+        Parameters
+        ----------
+        left_out : the samples i; all unless given.
+
         Returns
         -------
-        residuals : (n, n), or (n, n, t) for (n, t) targets. Column i belongs to f⁽⁻ⁱ⁾.
+        residuals : (n, n_left_out), or (n, n_left_out, t) for (n, t) targets, in their units.
 
         Raises
         ------
@@ -130,7 +140,7 @@ class LeaveOneOutModels:
 
         Notes
         -----
-        O(n² t), in place of n² refits. With an intercept it needs three samples.
+        O(n n_left_out t), in place of as many refits. With an intercept it needs three samples.
 
         Examples
         --------
@@ -140,18 +150,22 @@ class LeaveOneOutModels:
         >>> solve(np.zeros((3, 3)), y, mu=1.0).models().pair_residuals()[:, 0].round(12)
         array([-3., -4.,  4.])
         """
-        alpha, r, p = targets_as_columns(self.fit.alpha), self.residuals, self.p
-        r = targets_as_columns(r)
-        left = p[:, None] - self.P**2 / p
-        np.fill_diagonal(left, p)
+        alpha, p = targets_as_columns(self.fit.alpha), self.p
+        P, r, own = self.P[:, left_out], targets_as_columns(self.residuals), self._own(left_out)
+        left = p[:, None] - P**2 / p[left_out]
+        left[own] = p[left_out]
         if not (left > len(p) * np.finfo(np.float64).eps * p[:, None]).all():
             worst = np.argmin(left / p[:, None])
             raise LeverageError(self._mu, int(np.unravel_index(worst, left.shape)[0]))
-        residuals = alpha[:, None, :] - self.P[:, :, None] * r
+        residuals = alpha[:, None, :] - P[:, :, None] * r[left_out]
         residuals /= left[:, :, None]
-        own = np.arange(len(p))
-        residuals[own, own] = r
-        return residuals.reshape(len(p), *self.fit.alpha.shape)
+        residuals[own] = r[left_out]
+        return residuals.reshape(len(p), -1, *self.fit.alpha.shape[1:])
+
+    def _own(self, left_out: slice) -> tuple[Any, Any]:
+        """Where the samples left out stand in an array of all samples × them."""
+        rows = np.arange(len(self.P))[left_out]
+        return rows, np.arange(len(rows))
 
     @property
     def _mu(self) -> float:

@@ -5,6 +5,7 @@ Sources are cited by the keys of docs/references.md.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +24,14 @@ from looms.lssvm import LeaveOneOutModels
 if TYPE_CHECKING:
     import pandas as pd
 
+_NUMBERS = 1 << 20
 _CLASSIFIERS = (LSSVMClassifier, LSSVMClassifierCV)
 _MACHINES = (*_CLASSIFIERS, LSSVMRegressor, LSSVMRegressorCV)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Influence:
-    """What leaving out each sample does to a fitted machine. The result of `influence`.
+class CaseDeletion:
+    """What leaving out each sample does to a fitted machine. The result of `case_deletion`.
 
     All arrays have one entry, or row, a training sample. Changes are those from the machine
     trained on all samples to the one trained on the others, exact, hyper-parameters held. A
@@ -74,7 +76,7 @@ class Influence:
     @property
     def table(self) -> pd.DataFrame:
         """A row a sample in the order of training, by name; of several targets norms."""
-        pandas = require("pandas", "The table of influences")
+        pandas = require("pandas", "The table of case deletions")
         columns: dict[str, Any] = {
             "rms_change": self.rms_change,
             "largest_change": self.largest_change,
@@ -125,10 +127,10 @@ class Influence:
             parts.append(f"most_influential={_plain(top)!r}")
         if self.margin is not None:
             parts.append(f"n_contradicted={int((self.margin < 0).sum())}")
-        return f"Influence({', '.join(parts)})"
+        return f"CaseDeletion({', '.join(parts)})"
 
 
-def influence(model: Any, *, names: Any = None, criterion: Any = None) -> Influence:
+def case_deletion(model: Any, *, names: Any = None, criterion: Any = None) -> CaseDeletion:
     """What leaving out each training sample does to a fitted machine, without refitting.
 
     With α, r, P, p and λ as in docs/references.md,
@@ -151,7 +153,7 @@ def influence(model: Any, *, names: Any = None, criterion: Any = None) -> Influe
 
     Returns
     -------
-    influence : Influence
+    found : CaseDeletion
         With a table, and lists of the samples to look at.
 
     Raises
@@ -166,20 +168,20 @@ def influence(model: Any, *, names: Any = None, criterion: Any = None) -> Influe
 
     Notes
     -----
-    n³ flops, once for a machine, and O(n²) beyond, in a few n×n arrays a target; n times the
-    cost of the criterion, which for "wmw" is O(n₊ n₋).
+    n³ flops and one n×n array, once for a machine; O(n²) a target beyond, in blocks of bounded
+    memory; and n times the cost of the criterion, which for "wmw" is O(n₊ n₋).
 
     Examples
     --------
     >>> import numpy as np
     >>> from looms import LSSVMRegressor
-    >>> from looms.diagnostics import influence
+    >>> from looms.diagnostics import case_deletion
     >>> X = np.linspace(0, 1, 30)[:, None]
     >>> y = np.sin(6 * X[:, 0])
     >>> y[20] += 1                                    # a slip of the pen
-    >>> found = influence(LSSVMRegressor(mu=1e-3).fit(X, y))
+    >>> found = case_deletion(LSSVMRegressor(mu=1e-3).fit(X, y))
     >>> found
-    Influence(n_samples=30, criterion='press', most_influential=20)
+    CaseDeletion(n_samples=30, criterion='press', most_influential=20)
     >>> found.most_surprising(1).index.tolist()
     [20]
     """
@@ -190,7 +192,7 @@ def influence(model: Any, *, names: Any = None, criterion: Any = None) -> Influe
     models, seen = trained.models, trained.seen
     if len(models.P) < 3:
         raise ValueError(
-            f"Influence needs three samples of non-zero weight or more, got {len(models.P)}."
+            f"Case deletion needs three samples of non-zero weight or more, got {len(models.P)}."
         )
     y, weight = machine.loo_.y[seen], machine.loo_.sample_weight[seen]
     seen_only = {
@@ -199,7 +201,7 @@ def influence(model: Any, *, names: Any = None, criterion: Any = None) -> Influe
         **_changes(models),
         "criterion_change": _criterion_changes(models, chosen, y, weight),
     }
-    return Influence(
+    return CaseDeletion(
         names=names,
         residual=machine.loo_.residuals,
         criterion=criterion_name,
@@ -216,16 +218,24 @@ def _surprise(models: LeaveOneOutModels) -> Array:
 
 def _changes(models: LeaveOneOutModels) -> dict[str, Array]:
     """Of the own output, and over the other samples and all targets."""
-    changes = models.changes()
-    n = len(changes)
-    own = changes[np.arange(n), np.arange(n)]
-    others = np.abs(changes.reshape(n, n, -1))
-    others[np.arange(n), np.arange(n)] = 0.0
-    return {
-        "own_change": own,
-        "largest_change": others.max(axis=(0, 2)),
-        "rms_change": np.sqrt((others**2).sum(axis=(0, 2)) / ((n - 1) * others.shape[2])),
-    }
+    n = len(models.P)
+    own = np.empty_like(models.residuals)
+    largest, squares = np.empty(n), np.empty(n)
+    for block in _blocks(models):
+        changes = models.changes(block)
+        places = np.arange(n)[block], np.arange(changes.shape[1])
+        own[block] = changes[places]
+        others = np.abs(changes.reshape(*changes.shape[:2], -1))
+        others[places] = 0.0
+        largest[block] = others.max(axis=(0, 2))
+        squares[block] = (others**2).sum(axis=(0, 2)) / ((n - 1) * others.shape[2])
+    return {"own_change": own, "largest_change": largest, "rms_change": np.sqrt(squares)}
+
+
+def _blocks(models: LeaveOneOutModels) -> Iterator[slice]:
+    """Samples to leave out, as many as give an array of samples × them × targets 2²⁰ numbers."""
+    step = max(1, _NUMBERS // models.fit.alpha.size)
+    return (slice(start, start + step) for start in range(0, len(models.P), step))
 
 
 def _criterion_changes(
@@ -233,16 +243,18 @@ def _criterion_changes(
 ) -> Array:
     """Criterion of the machine without each sample, on the others, less that of the whole."""
     n = len(y)
-    outputs = y[:, None] - models.pair_residuals()  # [j, i]: f⁽⁻ⁱ⁻ʲ⁾(x_j)
     whole = criterion.evaluate(LeaveOneOut(y, y - models.residuals, weight)).value
     changes = np.empty(n)
-    for i in range(n):
-        rest = np.arange(n) != i
-        if isinstance(criterion, WMW) and np.ptp(y[rest], axis=0).min() == 0:
-            changes[i] = np.nan
-            continue
-        without = LeaveOneOut(y[rest], outputs[rest, i], weight[rest])
-        changes[i] = criterion.evaluate(without).value - whole
+    for block in _blocks(models):
+        residuals = models.pair_residuals(block)
+        for column, i in enumerate(range(n)[block]):
+            rest = np.arange(n) != i
+            if isinstance(criterion, WMW) and np.ptp(y[rest], axis=0).min() == 0:
+                changes[i] = np.nan
+                continue
+            outputs = y[rest] - residuals[rest, column]
+            without = LeaveOneOut(y[rest], outputs, weight[rest])
+            changes[i] = criterion.evaluate(without).value - whole
     return changes
 
 
@@ -268,7 +280,7 @@ def _fitted_machine(model: Any) -> Any:
     machine = model.steps[-1][1] if hasattr(model, "steps") else model
     if not isinstance(machine, _MACHINES):
         raise TypeError(
-            "Influence in closed form is for fitted LSSVMClassifier, LSSVMRegressor, their CV "
+            "Case deletion in closed form is for fitted LSSVMClassifier, LSSVMRegressor, their CV "
             f"versions, and pipelines that end in one, got {type(machine).__name__}."
         )
     check_is_fitted(machine, "dual_coef_")

@@ -1,4 +1,4 @@
-"""Influence of each sample against refits of the whole machine."""
+"""Case deletion of each sample against refits of the whole machine."""
 
 from itertools import product
 
@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler, scale
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.criteria import DIFFERENTIABLE, SmoothedError, as_criterion, reweighted
-from looms.diagnostics import influence
+from looms.diagnostics import _case_deletion, case_deletion
 from looms.kernels import RBF
 from looms.lssvm import solve
 
@@ -86,7 +86,7 @@ def check(found, model, criterion):
 def test_classifiers_equal_refits(labels, weights, criterion, fit_intercept):
     model = LSSVMClassifier(K, mu=MU, fit_intercept=fit_intercept, class_weight="balanced")
     model.fit(X, LABELS[labels], WEIGHTS[weights])
-    check(influence(model, criterion=criterion), model, criterion)
+    check(case_deletion(model, criterion=criterion), model, criterion)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -95,7 +95,16 @@ def test_classifiers_equal_refits(labels, weights, criterion, fit_intercept):
 def test_regressors_equal_refits(weights, fit_intercept, columns):
     y = RNG.normal(size=(N, columns)) if columns else NOISY
     model = LSSVMRegressor(K, mu=MU, fit_intercept=fit_intercept).fit(X, y, WEIGHTS[weights])
-    check(influence(model), model, "press")
+    check(case_deletion(model), model, "press")
+
+
+@pytest.mark.parametrize("numbers", [1, 3 * N, 7 * N])
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_blocks(labels, numbers, monkeypatch):
+    model = LSSVMClassifier(K, mu=MU).fit(X, labels)
+    whole = case_deletion(model, criterion="hinge").table
+    monkeypatch.setattr(_case_deletion, "_NUMBERS", numbers)
+    pd.testing.assert_frame_equal(case_deletion(model, criterion="hinge").table, whole)
 
 
 def test_surprise_is_the_residual_over_its_deviation():
@@ -107,13 +116,13 @@ def test_surprise_is_the_residual_over_its_deviation():
         k = gram[i, rest]
         solved = np.linalg.solve(gram[np.ix_(rest, rest)] + N * MU * np.eye(N - 1), k)
         z[i] = abs(NOISY[i] - solved @ NOISY[rest]) / np.sqrt(1 + N * MU - solved @ k)
-    assert_allclose(influence(model).surprise, z / np.sqrt(np.mean(z**2)), rtol=1e-8)
+    assert_allclose(case_deletion(model).surprise, z / np.sqrt(np.mean(z**2)), rtol=1e-8)
 
 
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
 def test_margins_and_labels(labels):
     model = LSSVMClassifier(K, mu=MU).fit(X, labels)
-    found = influence(model)
+    found = case_deletion(model)
     outputs = model.loo_.outputs
     if outputs.ndim == 1:
         margin = np.where(labels == "yes", outputs, -outputs)
@@ -133,7 +142,7 @@ def test_a_slip_is_found():
     x = np.linspace(0, 1, 40)[:, None]
     y = np.sin(6 * x[:, 0]) + 0.01 * RNG.normal(size=40)
     y[25] += 1
-    found = influence(LSSVMRegressor(mu=1e-3).fit(x, y))
+    found = case_deletion(LSSVMRegressor(mu=1e-3).fit(x, y))
     assert found.most_surprising(1).index.tolist() == [25]
     assert found.most_influential(1).index.tolist() == [25]
     assert found.criterion_change.argmin() == 25
@@ -145,15 +154,15 @@ def test_names():
     frame = pd.DataFrame(X, columns=["a", "b"], index=[f"row {i}" for i in range(N)])
     model = make_pipeline(StandardScaler(), LSSVMRegressor()).fit(frame, NOISY)
     for names in (frame, frame["a"], frame.index, frame.index.tolist()):
-        found = influence(model, names=names)
+        found = case_deletion(model, names=names)
         assert found.table.index.tolist() == frame.index.tolist()
         assert found.most_surprising(3).index[0].startswith("row ")
         assert "most_influential='row " in repr(found)
-    assert influence(model).table.index.tolist() == list(range(N))
+    assert case_deletion(model).table.index.tolist() == list(range(N))
 
 
 def test_table():
-    regression = influence(LSSVMRegressor().fit(X, NOISY)).table
+    regression = case_deletion(LSSVMRegressor().fit(X, NOISY)).table
     assert regression.columns.tolist() == [
         "rms_change",
         "largest_change",
@@ -163,7 +172,7 @@ def test_table():
         "residual",
         "surprise",
     ]
-    found = influence(LSSVMClassifier().fit(X, LABELS["three classes"]))
+    found = case_deletion(LSSVMClassifier().fit(X, LABELS["three classes"]))
     assert found.table.columns.tolist() == [
         *regression.columns,
         "margin",
@@ -179,7 +188,7 @@ def test_samples_of_weight_zero_are_not_ranked_but_judged():
     weight = WEIGHTS["zeros"]
     clear = 6 * np.argmax(np.abs(NOISY[::6]))  # of weight zero
     labels[clear] = "no" if labels[clear] == "yes" else "yes"
-    found = influence(LSSVMClassifier(K, mu=MU).fit(X, labels, weight))
+    found = case_deletion(LSSVMClassifier(K, mu=MU).fit(X, labels, weight))
     seen = np.flatnonzero(weight > 0)
     for ranked in (found.most_influential(N), found.most_surprising(N)):
         assert sorted(ranked.index) == seen.tolist()
@@ -192,16 +201,16 @@ def test_the_criterion_of_the_selection_is_taken():
     X = rng.normal(size=(60, 2))
     labels = X[:, 0] + 0.5 * rng.normal(size=60) > 0
     model = LSSVMClassifierCV(criterion="hinge").fit(X, labels)
-    found, press = influence(model), influence(model, criterion="press")
+    found, press = case_deletion(model), case_deletion(model, criterion="press")
     assert (found.criterion, press.criterion) == ("hinge", "press")
     assert np.abs(found.criterion_change - press.criterion_change).max() > 1e-4
     y = np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=60)
-    assert influence(LSSVMRegressorCV().fit(X, y)).criterion == "press"
+    assert case_deletion(LSSVMRegressorCV().fit(X, y)).criterion == "press"
 
 
 def test_wmw_is_not_defined_without_the_only_member_of_a_class():
     labels = np.where(np.arange(N) == 4, "rare", "common")
-    found = influence(LSSVMClassifier(K, mu=MU).fit(X, labels), criterion="wmw")
+    found = case_deletion(LSSVMClassifier(K, mu=MU).fit(X, labels), criterion="wmw")
     assert np.flatnonzero(np.isnan(found.criterion_change)).tolist() == [4]
 
 
@@ -211,34 +220,34 @@ def test_flipped_labels_are_found(data_folder):
     flipped = np.random.default_rng(0).choice(len(y), len(y) // 20, replace=False)
     y[flipped] = ~y[flipped]
     model = LSSVMClassifier(mu=1e-2).fit(scale(table.to_numpy()), y)
-    first = influence(model).mislabelled(len(flipped)).index
+    first = case_deletion(model).mislabelled(len(flipped)).index
     assert np.isin(first, flipped).mean() > 0.8
 
 
 class TestBadInput:
     def test_other_models(self):
         with pytest.raises(TypeError, match="end in one, got Ridge"):
-            influence(Ridge().fit(X, NOISY))
+            case_deletion(Ridge().fit(X, NOISY))
         with pytest.raises(NotFittedError):
-            influence(LSSVMRegressor())
+            case_deletion(LSSVMRegressor())
 
     @pytest.mark.parametrize("names", [["a"], np.zeros((N, 2)), "names", 3])
     def test_names(self, names):
         with pytest.raises(ValueError, match="one name for each of the 20 training samples"):
-            influence(LSSVMRegressor().fit(X, NOISY), names=names)
+            case_deletion(LSSVMRegressor().fit(X, NOISY), names=names)
 
     def test_criterion(self):
         model = LSSVMRegressor().fit(X, NOISY)
         with pytest.raises(ValueError, match="'hinge' judges classes"):
-            influence(model, criterion="hinge")
+            case_deletion(model, criterion="hinge")
         with pytest.raises(ValueError, match="Unknown criterion"):
-            influence(model, criterion="auc")
+            case_deletion(model, criterion="auc")
 
     def test_two_samples(self):
         model = LSSVMRegressor().fit(X[:2], NOISY[:2])
         with pytest.raises(ValueError, match="three samples of non-zero weight or more, got 2"):
-            influence(model)
+            case_deletion(model)
 
     def test_a_regressor_has_no_labels(self):
         with pytest.raises(ValueError, match="A regressor has no labels"):
-            influence(LSSVMRegressor().fit(X, NOISY)).mislabelled()
+            case_deletion(LSSVMRegressor().fit(X, NOISY)).mislabelled()
