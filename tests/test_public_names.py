@@ -26,6 +26,7 @@ def test_unknown_names():
 ROOMS = (
     "assessment",
     "calibration",
+    "challenge",
     "conformal",
     "criteria",
     "datasets",

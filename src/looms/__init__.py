@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from looms import assessment as assessment
     from looms import calibration as calibration
+    from looms import challenge as challenge
     from looms import conformal as conformal
     from looms import criteria as criteria
     from looms import datasets as datasets
@@ -57,6 +58,7 @@ _HOMES = {"LeaveOneOut": "leave_one_out", "assess": "assessment", "compare": "as
 _ROOMS = (
     "assessment",
     "calibration",
+    "challenge",
     "conformal",
     "criteria",
     "datasets",

@@ -142,27 +142,94 @@ def assess(
     >>> list(result.table.columns[:6])
     ['n_train', 'n_test', 'ber', 'auc', 'loo_ber', 'loo_auc']
     """
+    X, y, scorers, splits = _planned(
+        estimator, X, y, n_splits, test_size, scoring, store, random_state, method
+    )
+    kept = None if store is None else _opened(Path(store), estimator, X, y, scorers, splits[0])
+    results = _finished(kept, estimator, X, y, scorers, splits, n_jobs, progress)
+    result = _assessment(results, splits, scorers, estimator)
+    _check_success(result)
+    return result
+
+
+def stored(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    n_splits: int = 100,
+    test_size: float = 0.1,
+    scoring: Any = None,
+    *,
+    store: str | os.PathLike[str],
+    random_state: int,
+    method: str = "shuffle",
+) -> Assessment | None:
+    """What a store has of an assessment; nothing is run, and nothing written.
+
+    Parameters
+    ----------
+    estimator, X, y, n_splits, test_size, scoring, store, random_state, method
+        As `assess` was given them, or will be.
+
+    Returns
+    -------
+    result : Assessment or None
+        Of those of the first ``n_splits`` splits that are there and did not raise; None if
+        there are none.
+
+    Raises
+    ------
+    StoreError
+        If the store is of another version.
+    """
+    X, y, scorers, splits = _planned(
+        estimator, X, y, n_splits, test_size, scoring, store, random_state, method
+    )
+    key = _key(Path(store), estimator, X, y, scorers, _plan_of(splits[0]))
+    if not (Path(store) / key).is_dir():
+        return None
+    loaded = _opened(Path(store), estimator, X, y, scorers, splits[0]).load(splits)
+    results = {index: result for index, result in loaded.items() if result.error is None}
+    there = [split for split in splits if split.index in results]
+    if not any(split.index != WHOLE for split in there):
+        return None
+    return _assessment(results, there, scorers, estimator)
+
+
+def _planned(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    n_splits: int,
+    test_size: float,
+    scoring: Any,
+    store: Any,
+    random_state: Any,
+    method: str,
+) -> tuple[Any, Any, dict[str, Any], list[Split]]:
+    """Checked data, scorers and splits."""
     X, y = _checked(X, y)
     seed = _checked_seed(random_state, store)
     scorers = scorers_of(scoring, estimator, y)
     if method == "bootstrap":
         check_defined(scorers, y)
-    stratified = bool(is_classifier(estimator))
     splits = plan(
         y,
         method=method,
         n_splits=n_splits,
         test_size=test_size,
         random_state=seed,
-        stratified=stratified,
+        stratified=bool(is_classifier(estimator)),
     )
-    kept = None if store is None else _opened(Path(store), estimator, X, y, scorers, splits[0])
-    results = _finished(kept, estimator, X, y, scorers, splits, n_jobs, progress)
+    return X, y, scorers, splits
+
+
+def _assessment(
+    results: dict[int, SplitResult], splits: list[Split], scorers: dict[str, Any], estimator: Any
+) -> Assessment:
     done = tuple(results[split.index] for split in splits if split.index != WHOLE)
-    whole, text = results.get(WHOLE), _text(estimator)
-    result = Assessment(done, whole, tuple(scorers), method, seed, text)
-    _check_success(result)
-    return result
+    method, seed = splits[0].method, splits[0].random_state
+    return Assessment(done, results.get(WHOLE), tuple(scorers), method, seed, _text(estimator))
 
 
 def _finished(
@@ -195,18 +262,8 @@ def _opened(
     folder: Path, estimator: Any, X: Any, y: Any, scorers: dict[str, Any], split: Split
 ) -> Store:
     """The part of a store that belongs to these data, this estimator and such splits."""
-    plan_of = {
-        "method": split.method,
-        "test_size": None if split.method == "bootstrap" else float(split.test_size),
-        "test_rows": isinstance(split.test_size, Integral),
-        "stratified": split.stratified,
-    }
-    try:
-        key = content_key(
-            estimator=estimator, X=X, y=y, scorers=scorers, plan=plan_of, format=FORMAT
-        )
-    except TypeError as error:
-        raise StoreError(folder, str(error).rstrip("."), "Assess without a store.") from error
+    plan_of = _plan_of(split)
+    key = _key(folder, estimator, X, y, scorers, plan_of)
     about = {
         "estimator": _text(estimator),
         "shape": list(getattr(X, "shape", (len(y),))),
@@ -214,6 +271,27 @@ def _opened(
         **plan_of,
     }
     return Store(folder, key, about)
+
+
+def _plan_of(split: Split) -> dict[str, Any]:
+    """What splits of one store have in common."""
+    return {
+        "method": split.method,
+        "test_size": None if split.method == "bootstrap" else float(split.test_size),
+        "test_rows": isinstance(split.test_size, Integral),
+        "stratified": split.stratified,
+    }
+
+
+def _key(
+    folder: Path, estimator: Any, X: Any, y: Any, scorers: dict[str, Any], plan_of: dict[str, Any]
+) -> str:
+    try:
+        return content_key(
+            estimator=estimator, X=X, y=y, scorers=scorers, plan=plan_of, format=FORMAT
+        )
+    except TypeError as error:
+        raise StoreError(folder, str(error).rstrip("."), "Assess without a store.") from error
 
 
 def _checked(X: Any, y: Any) -> tuple[Any, Any]:

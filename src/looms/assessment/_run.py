@@ -151,7 +151,7 @@ def loo_scores(machine: Any, scorers: dict[str, Any]) -> dict[str, float]:
     if is_classifier(machine):
         y: Any = machine.classes_[_places(loo.y)]
         stand_in: Any = _LooClassifier(loo, machine.threshold_)
-        stand_in.classes_ = machine.classes_
+        stand_in.classes_, stand_in.threshold_ = machine.classes_, machine.threshold_
     else:
         y, stand_in = loo.y, _LooRegressor(loo)
     scores: dict[str, float] = {}

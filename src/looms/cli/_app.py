@@ -8,6 +8,7 @@ import typer
 
 from looms import __version__
 from looms.cli._assess import assess
+from looms.cli._challenge import challenge
 from looms.cli._demo import demo
 from looms.cli._fit import fit
 from looms.cli._predict import predict
@@ -45,3 +46,4 @@ def looms(
 
 for command in (fit, predict, score, assess, show, demo):
     app.command()(command)
+app.add_typer(challenge)

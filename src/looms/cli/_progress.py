@@ -129,6 +129,8 @@ class SplitBar:
 
     def __call__(self, done: int, total: int, result: Any) -> None:
         """Take note of a split."""
+        if result is None:  # a new assessment begins
+            self._progress.reset(self._task)
         said = "" if result is None else _figures(result)
         self._progress.update(self._task, completed=done, total=total, description=said)
 
@@ -137,13 +139,12 @@ class SplitLines:
     """A line a split."""
 
     def __init__(self) -> None:
-        self._at_start = 0
-        self._began = time.monotonic()
+        self._at_start, self._began = 0, time.monotonic()
 
     def __call__(self, done: int, total: int, result: Any) -> None:
         """Say what a split gave, and how long the rest will take."""
         if result is None:
-            self._at_start = done
+            self._at_start, self._began = done, time.monotonic()
             if done:
                 typer.echo(f"{done} of {total} splits were in the store", err=True)
             return

@@ -1,0 +1,174 @@
+"""Choosing among experiments, and guessing how well the choice does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from looms.assessment import Assessment, SplitResult
+from looms.challenge._plans import Experiment
+from looms.challenge._run import Nested, Results
+from looms.challenge._scores import ber_standard_error, challenge_score
+
+Strategy = Literal["validation100", "validation_set", "loo_ber"]
+#: The good, the bad and the ugly of [G06].
+STRATEGIES: tuple[Strategy, ...] = ("validation100", "validation_set", "loo_ber")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One submission: what was chosen, what was guessed, how it did.
+
+    Attributes
+    ----------
+    held_out : number of the split whose test part stands for the test set.
+    choice_by, guess_by : rules of the choice and of the guess.
+    experiment : the one chosen.
+    guess, ber_test : balanced error rate guessed, and found.
+    guess_error : guess − ber_test; negative where the guess was too good.
+    test_score : of the challenge.
+    """
+
+    held_out: int
+    choice_by: str
+    guess_by: str
+    experiment: Experiment
+    guess: float
+    ber_test: float
+    guess_error: float
+    test_score: float
+
+
+def loo_choices(results: Results) -> dict[int, tuple[Experiment, SplitResult]]:
+    """In every split the experiment of the smallest leave-one-out balanced error rate there.
+
+    Of equals the first. This is the selection among all candidates, repeated in every split:
+    the test rate of what was chosen is honest, its leave-one-out rate is not.
+
+    Parameters
+    ----------
+    results : dict of Experiment to Assessment
+        On the same splits. Splits that an experiment lacks are left out.
+
+    Returns
+    -------
+    choices : dict
+        Experiment and its result, by number of the split.
+    """
+    if not results:
+        return {}
+    by_split = {e: _by_index(result) for e, result in results.items()}
+    common = sorted(set.intersection(*(set(found) for found in by_split.values())))
+    choices = {}
+    for index in common:
+        chosen = min(by_split, key=lambda e: by_split[e][index].loo_scores["ber"])
+        choices[index] = chosen, by_split[chosen][index]
+    return choices
+
+
+def loo_entries(results: Results, y: Any, parts: Any) -> list[Entry]:
+    """Choice and guess by leave-one-out, tested on the test part of each split [C06 Table V].
+
+    Parameters
+    ----------
+    results : dict of Experiment to Assessment
+        On the same splits.
+    y : (n,) labels ±1.
+    parts : rows that train and test of each split.
+    """
+    return [
+        _entry(k, "loo_ber", "loo", chosen, split.loo_scores["ber"], split, y[parts[k][1]])
+        for k, (chosen, split) in loo_choices(results).items()
+    ]
+
+
+def nested_entries(nested: Nested) -> list[Entry]:
+    """Choice by leave-one-out, guess by it and by splits of the training part [C06 V, VI].
+
+    Parameters
+    ----------
+    nested : Nested
+        What `run_nested` or `stored_nested` gave. Held-out parts that lack results are
+        left out.
+    """
+    entries = []
+    for k, (chosen, split) in loo_choices(nested.outer).items():
+        inner, y = _complete(nested, k), nested.tests[k]
+        if inner is None:
+            continue
+        again = loo_choices(inner)
+        guess = float(np.mean([found.scores["ber"] for _, found in again.values()]))
+        loo = split.loo_scores["ber"]
+        entries.append(_entry(k, "loo_ber", "loo", chosen, loo, split, y))
+        entries.append(_entry(k, "loo_ber", f"validation{len(again)}", chosen, guess, split, y))
+    return entries
+
+
+def game_entries(nested: Nested) -> list[Entry]:
+    """The three strategies of the Model Selection Game [G06], and a guess by each.
+
+    Of every held-out part: the choice by the mean test rate over splits of the training part;
+    by the test rate in the first of these, which stands for the validation set; by the
+    leave-one-out rate. The guess is the figure that was chosen by.
+
+    Parameters
+    ----------
+    nested : Nested
+        As for `nested_entries`.
+    """
+    entries = []
+    for k in loo_choices(nested.outer):
+        inner = _complete(nested, k)
+        if inner is None:
+            continue
+        for strategy in STRATEGIES:
+            figures = _figures(strategy, nested, inner, k)
+            chosen = min(figures, key=lambda e: figures[e])
+            split = _by_index(nested.outer[chosen])[k]
+            guess = figures[chosen]
+            entries.append(_entry(k, strategy, strategy, chosen, guess, split, nested.tests[k]))
+    return entries
+
+
+def _figures(
+    strategy: Strategy, nested: Nested, inner: Results, k: int
+) -> Mapping[Experiment, float]:
+    """What each experiment is chosen by."""
+    if strategy == "loo_ber":
+        return {e: _by_index(result)[k].loo_scores["ber"] for e, result in nested.outer.items()}
+    if strategy == "validation100":
+        return {e: float(result.mean["ber"]) for e, result in inner.items()}
+    return {e: _by_index(result)[0].scores["ber"] for e, result in inner.items()}
+
+
+def _complete(nested: Nested, k: int) -> Results | None:
+    """Results on splits of a training part, if every experiment has the first one."""
+    inner = nested.inner[k]
+    whole = set(inner) == set(nested.outer) and all(0 in _by_index(r) for r in inner.values())
+    return inner if whole else None
+
+
+def _by_index(result: Assessment) -> dict[int, SplitResult]:
+    return {split.index: split for split in result.splits if split.error is None}
+
+
+def _entry(
+    k: int,
+    choice_by: str,
+    guess_by: str,
+    experiment: Experiment,
+    guess: float,
+    split: SplitResult,
+    y: Any,
+) -> Entry:
+    ber = split.scores["ber"]
+    n_positive = int(np.sum(np.asarray(y) > 0))
+    sigma = ber_standard_error(
+        split.scores["miss"], split.scores["false_alarm"], n_positive, len(y) - n_positive
+    )
+    # Without an error on the test part σ is 0, and any wrong guess is wrong by many of it.
+    score = challenge_score(ber, guess, sigma) if sigma else ber + abs(guess - ber)
+    return Entry(k, choice_by, guess_by, experiment, guess, ber, guess - ber, score)

@@ -1,0 +1,222 @@
+"""Data sets of two classes, ready for the plans: of the challenge, or of any file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from looms._optional import require
+from looms.challenge._fetch import DATASETS, ChallengeDataError, local_file, openml
+from looms.challenge._preparation import PREPARATIONS, Preparation
+from looms.datasets import TableError, read_table
+from looms.tables import as_text
+
+#: Environment variable that names the local folder, where no folder is given.
+FOLDER_VARIABLE = "LOOMS_DATA"
+
+
+@dataclass(frozen=True, eq=False)
+class ChallengeData:
+    """A data set of two classes.
+
+    Attributes
+    ----------
+    name : "ada", "gina", "hiva", "nova" or "sylva", or the name of a file.
+    X : samples: an array of floats, a sparse array, or a data frame.
+    y : labels -1 and 1.
+    preparation : how the columns are prepared in every split.
+    """
+
+    name: str
+    X: Any
+    y: np.ndarray[Any, Any]
+    preparation: Preparation
+
+    @property
+    def paper_name(self) -> str | None:
+        """The set of the papers that this is, or is another part of; None for others."""
+        stem = self.name.partition("_")[0]
+        return stem if stem in DATASETS else None
+
+
+def fetch(
+    name: str,
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    preparation: Preparation | None = None,
+) -> ChallengeData:
+    """A set of the challenge, from a local folder or else from OpenML.
+
+    Parameters
+    ----------
+    name : str
+        "ada", "gina", "hiva", "nova" or "sylva", or the name of another part that is in the
+        folder, such as "sylva_valid".
+    folder : path, optional
+        Where the files may be, and are then taken from: ``NAME_train.data`` with
+        ``NAME_train.labels`` as the challenge gave them, or ``NAME.data`` with ``NAME.labels``
+        ("ada_valid" is the validation part), or ``NAME.csv`` with a column ``target``; ``.gz``
+        may follow. The default is the environment variable LOOMS_DATA.
+    preparation : str, optional
+        Another preparation than the papers' for the set.
+
+    Returns
+    -------
+    data : ChallengeData
+        The samples.
+
+    Raises
+    ------
+    ChallengeDataError
+        If the folder holds a part of the files only, or the network gave nothing.
+    TableError
+        If a file is damaged.
+
+    Notes
+    -----
+    From OpenML, by ``sklearn.datasets.fetch_openml``, which keeps a copy: the agnostic-track
+    sets ada (1043), gina (1038), hiva (1039) and sylva (1040). They are said to be training and
+    validation part together, where the papers trained on the training part. These numbers
+    could not be tried over the network when they were written; what comes is refused if it
+    has another name. NOVA is not known to be there.
+    """
+    where = folder if folder is not None else os.environ.get(FOLDER_VARIABLE)
+    path = None if where is None else local_file(name, Path(where))
+    kind = preparation or _preparation_of(name)
+    if path is None:
+        X, y = openml(name, where)
+        return ChallengeData(name, X, _signs(y, None, name), kind)
+    table = read_table(path, None if ".data" in path.suffixes else "target")
+    return ChallengeData(name, _matrix(table.X), _signs(table.y, None, str(path)), kind)
+
+
+def load_file(
+    path: str | os.PathLike[str],
+    target: str | None = None,
+    *,
+    positive: Sequence[str] = (),
+    preparation: Preparation = "table",
+) -> ChallengeData:
+    """Any file as two classes.
+
+    Parameters
+    ----------
+    path : path
+        What `looms.datasets.read_table` reads; or ``NAME_X.npz``, a sparse matrix as
+        ``scipy.sparse.save_npz`` writes it, with its labels beside it in ``NAME_y.csv``.
+    target : str, optional
+        The column to predict; for ``.npz`` by default the only one in the labels.
+    positive : sequence of str, optional
+        The classes that together are positive; for two classes by default the last in order.
+    preparation : str, default="table"
+        How columns are prepared: "table" as for `looms fit`, or as the papers do for one of
+        their sets.
+
+    Raises
+    ------
+    ChallengeDataError
+        If the classes are not two and nothing says which are positive, or the labels are not
+        there.
+    TableError
+        If a file cannot be read.
+    """
+    path = Path(path)
+    if path.suffix == ".npz":
+        X, y = _read_npz(path, target)
+        name = path.stem.removesuffix("_X")
+    else:
+        table = read_table(path, target)
+        X, y, name = table.X, table.y, table.name
+    if y is None:
+        raise ChallengeDataError(
+            f"{path}: nothing says what to predict; name the column, or put the labels beside it."
+        )
+    if preparation != "table":
+        X = _matrix(X)
+    return ChallengeData(name, X, _signs(y, positive, str(path)), preparation)
+
+
+def _read_npz(path: Path, target: str | None) -> tuple[Any, Any]:
+    try:
+        X = sparse.csr_array(sparse.load_npz(path))
+    except (OSError, ValueError, KeyError) as error:
+        raise TableError(
+            path, f"it is no sparse matrix of SciPy ({error})", "Write it by scipy.sparse.save_npz."
+        ) from error
+    beside = path.with_name(f"{path.stem.removesuffix('_X')}_y.csv")
+    if not beside.exists():
+        raise ChallengeDataError(
+            f"{path}: its labels are not there; put them beside it as {beside.name}, with a header."
+        )
+    labels = read_table(beside).X
+    column = target if target is not None else labels.columns[0]
+    if column not in labels.columns or (target is None and labels.shape[1] != 1):
+        raise TableError(
+            beside,
+            f"there is no one column of labels among {', '.join(labels.columns)}",
+            "Name it as the target.",
+        )
+    if len(labels) != X.shape[0]:
+        raise TableError(
+            beside,
+            f"there are {len(labels)} labels for {X.shape[0]} rows",
+            "Get both again, whole.",
+        )
+    return X, labels[column]
+
+
+def _signs(y: Any, positive: Sequence[str] | None, where: str) -> np.ndarray[Any, Any]:
+    """Labels -1 and 1."""
+    labels = as_text(_series(y))
+    classes = sorted(set(labels.tolist()), key=_order)
+    chosen = set(positive or ())
+    unknown = sorted(chosen - set(classes))
+    if unknown:
+        raise ChallengeDataError(
+            f"{where}: there is no class {unknown[0]!r}; the classes are {', '.join(classes[:20])}."
+        )
+    if not chosen and len(classes) != 2:
+        raise ChallengeDataError(
+            f"{where}: there are {len(classes)} classes, and an experiment is of two; say which "
+            f"are positive (--positive) among {', '.join(classes[:20])}."
+        )
+    chosen = chosen or {classes[-1]}
+    if len(chosen) == len(classes):
+        raise ChallengeDataError(
+            f"{where}: all classes are positive, which leaves nothing to learn."
+        )
+    return np.where(np.isin(labels.astype(str), list(chosen)), 1, -1)
+
+
+def _series(y: Any) -> Any:
+    return require("pandas", "Reading tables").Series(np.asarray(y))
+
+
+def _order(label: str) -> tuple[float, str]:
+    try:
+        return float(label), label
+    except ValueError:
+        return float("inf"), label
+
+
+def _matrix(X: Any) -> Any:
+    """Floats, for the preparations of the papers."""
+    if sparse.issparse(X):
+        return X
+    try:
+        return X.to_numpy(dtype=float)
+    except ValueError as error:
+        raise ChallengeDataError(
+            f"A preparation of the papers needs columns of numbers ({error}); use 'table'."
+        ) from error
+
+
+def _preparation_of(name: str) -> Preparation:
+    stem = name.partition("_")[0]
+    return next((kind for kind in PREPARATIONS if kind == stem), "table")

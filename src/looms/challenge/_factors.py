@@ -1,0 +1,62 @@
+"""Which factors matter: a linear regression over experiments [C06 Table IV]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from looms.challenge._plans import CRITERIA, KERNELS, Experiment
+
+#: Boolean features of an experiment, in the order of the paper.
+FACTORS = (*CRITERIA, "weighted_training", "weighted_selection", *KERNELS)
+
+
+def factor_weights(experiments: Sequence[Experiment], errors: Any) -> dict[str, float]:
+    """Weights w of the factors in a linear model of the standardised error rates.
+
+    w minimises Σ_i (z_i − Σ_k D_ik w_k)², with z the rates less their mean over their standard
+    deviation (n − 1), and D_ik whether experiment i has factor k. Every experiment has one
+    criterion and one kernel, so w is not unique: of all minimisers this is the shortest, as the
+    printed table is (its criteria sum to what its kernels do). There is no intercept.
+
+    Source: [C06 Table IV], reproduced from Table III by the tests.
+
+    Parameters
+    ----------
+    experiments : (n,) experiments with the criteria and kernels of Table III.
+    errors : (n,) an error rate of each; NaN for one to leave out.
+
+    Returns
+    -------
+    weights : of every factor of which there is an experiment; negative where it lowers the error.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two rates are finite, all are equal, or an experiment has other factors.
+    """
+    errors = np.asarray(errors, dtype=float)
+    seen = np.isfinite(errors)
+    design = np.array([_features(e) for e in experiments], dtype=float)[seen]
+    if seen.sum() < 2 or np.ptp(errors[seen]) == 0:
+        raise ValueError("A regression on factors needs experiments with different error rates.")
+    z = (errors[seen] - errors[seen].mean()) / errors[seen].std(ddof=1)
+    weights = np.linalg.pinv(design) @ z
+    there = design.any(axis=0)
+    return {f: float(w) for f, w, t in zip(FACTORS, weights, there, strict=True) if t}
+
+
+def _features(experiment: Experiment) -> list[bool]:
+    if experiment.criterion not in CRITERIA or experiment.kernel not in KERNELS:
+        raise ValueError(
+            f"{experiment.name} is no experiment of Table III, whose factors the regression is on."
+        )
+    has = {
+        experiment.criterion,
+        experiment.kernel,
+        *(["weighted_training"] if experiment.weighting != "none" else []),
+        *(["weighted_selection"] if experiment.weighting == "both" else []),
+    }
+    return [factor in has for factor in FACTORS]

@@ -1,0 +1,134 @@
+"""Experiments and plans of them: nothing here computes anything."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal, get_args
+
+Weighting = Literal["none", "training", "both"]
+PlanName = Literal["table3", "table4", "table5", "table6", "game"]
+
+CRITERIA = ("press", "hinge", "squared_hinge", "wmw", "smoothed_error")
+WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
+KERNELS = ("linear", "quadratic", "cubic", "boolean", "rbf")
+PLANS: tuple[PlanName, ...] = get_args(PlanName)
+
+#: Of the Model Selection Game, which does not list what it tried: what its slides name.
+GAME_CRITERIA = (*CRITERIA, "cross_entropy")
+#: The normalised Boolean kernel is an RBF kernel on binary features, and left out.
+GAME_KERNELS = (
+    *KERNELS,
+    "ard",
+    "normalized_linear",
+    "normalized_quadratic",
+    "normalized_cubic",
+)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One way to select a machine.
+
+    Attributes
+    ----------
+    criterion : on the leave-one-out outputs, by which hyper-parameters are tuned.
+    weighting : where the classes count alike: "none"; "training", in the fit; "both", in the
+        fit and in the criterion.
+    kernel : by name.
+    """
+
+    criterion: str
+    weighting: Weighting
+    kernel: str
+
+    @property
+    def name(self) -> str:
+        """Stable name, such as ``press-rbf`` or ``wmw-linear-training``."""
+        weighted = "" if self.weighting == "none" else f"-{self.weighting}"
+        return f"{self.criterion}-{self.kernel}{weighted}"
+
+
+def experiments_of(plan: PlanName) -> list[Experiment]:
+    """The experiments of a plan, in the order of the paper.
+
+    Parameters
+    ----------
+    plan : {"table3", "table4", "table5", "table6", "game"}
+        Tables III to VI of [C06], which share 70 experiments: every criterion, weighting and
+        kernel, less the weighted Wilcoxon-Mann-Whitney criterion; or the unweighted candidates of
+        the Model Selection Game [G06], with cross-entropy, ARD and normalised kernels.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, with the known ones.
+    """
+    if plan not in PLANS:
+        raise ValueError(f"There is no plan {plan!r}; known are {', '.join(PLANS)}.")
+    if plan == "game":
+        return [Experiment(c, "none", k) for c, k in product(GAME_CRITERIA, GAME_KERNELS)]
+    return [
+        Experiment(criterion, weighting, kernel)
+        for criterion, weighting, kernel in product(CRITERIA, WEIGHTINGS, KERNELS)
+        if (criterion, weighting) != ("wmw", "both")
+    ]
+
+
+def only(experiments: Sequence[Experiment], conditions: Sequence[str]) -> list[Experiment]:
+    """Those experiments that meet every condition.
+
+    Parameters
+    ----------
+    experiments : sequence of Experiment
+        The plan.
+    conditions : sequence of str
+        ``criterion=press,wmw``, ``weighting=none``, ``kernel=linear,rbf``, or names and numbers
+        (places in the plan, from 1) between commas.
+
+    Raises
+    ------
+    ValueError
+        For a word that no experiment of the plan answers to, or if no experiment is left.
+
+    Examples
+    --------
+    >>> plan = experiments_of("table3")
+    >>> [e.name for e in only(plan, ["criterion=press", "kernel=linear,rbf", "weighting=none"])]
+    ['press-linear', 'press-rbf']
+    >>> [e.name for e in only(plan, ["1,press-rbf"])]
+    ['press-linear', 'press-rbf']
+    """
+    kept = list(experiments)
+    for condition in conditions:
+        field, equals, words = condition.partition("=")
+        wanted = [word.strip() for word in (words if equals else field).split(",")]
+        answers = _answers(experiments, field.strip() if equals else None)
+        known = {answer for each in answers.values() for answer in each}
+        for word in wanted:
+            if word not in known:
+                raise ValueError(_unknown(word, known))
+        kept = [e for e in kept if answers[e] & set(wanted)]
+    if not kept:
+        raise ValueError(f"No experiment of the plan meets {' and '.join(conditions)}.")
+    return kept
+
+
+def _answers(experiments: Sequence[Experiment], field: str | None) -> dict[Experiment, set[str]]:
+    if field is None:
+        return {e: {e.name, str(number)} for number, e in enumerate(experiments, start=1)}
+    if field not in ("criterion", "weighting", "kernel"):
+        raise ValueError(
+            f"Experiments have no {field!r}; choose by criterion=, weighting=, kernel=, or give "
+            "their names or numbers."
+        )
+    return {e: {getattr(e, field)} for e in experiments}
+
+
+def _unknown(word: str, known: set[str]) -> str:
+    close = difflib.get_close_matches(word, sorted(known), 3, 0.4)
+    few = sorted(known) if len(known) <= 12 else close
+    hint = f"; there are {', '.join(few)}" if few else ""
+    return f"No experiment of the plan is {word!r}{hint}."

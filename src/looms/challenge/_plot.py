@@ -1,0 +1,84 @@
+"""Results beside the papers', drawn from finished tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from looms._optional import require
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def plot_table(table: pd.DataFrame, title: str = "") -> Any:
+    """Draw what `experiments_table`, `factors_table` or `entries_table` made.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The table.
+    title : str, default=""
+        Above the plot.
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+        Not shown; ``figure.savefig(path)`` writes it.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    require("matplotlib", "A plot", "plot")
+    figure = require("matplotlib.figure", "A plot", "plot").Figure(layout="constrained")
+    axes = figure.add_subplot()
+    if "ber_best_on_test" in table:
+        _draw_experiments(axes, table)
+    elif "weight" in table:
+        _draw_factors(axes, table)
+    else:
+        _draw_entries(axes, table)
+    figure.set_size_inches(7, max(4.0, 1.5 + 0.22 * len(table)) if "held_out" not in table else 5.5)
+    axes.set_title(title)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+def _draw_experiments(axes: Any, table: pd.DataFrame) -> None:
+    places = range(len(table))
+    error = 2 * table["standard_error"]
+    axes.errorbar(table["ber"], places, xerr=error, fmt="o", label="LOO threshold, ± 2 s.e.")
+    axes.plot(table["ber_best_on_test"], places, "o", mfc="none", label="threshold best on test")
+    if table["paper"].notna().any():
+        axes.plot(table["paper"], places, "kx", label="paper")
+    _name_rows(axes, table)
+    axes.set_xlabel("test balanced error rate")
+
+
+def _draw_factors(axes: Any, table: pd.DataFrame) -> None:
+    axes.barh(range(len(table)), table["weight"], alpha=0.6, label="looms")
+    if "paper" in table:
+        axes.plot(table["paper"], range(len(table)), "kx", label="paper")
+    axes.axvline(0, color="0.5", lw=0.8)
+    _name_rows(axes, table)
+    axes.set_xlabel("weight in the standardised error")
+
+
+def _draw_entries(axes: Any, table: pd.DataFrame) -> None:
+    single = table[table["held_out"].str.isdigit()]
+    for (choice, guess), group in single.groupby(["choice_by", "guess_by"], sort=False):
+        name = f"guess by {guess}" if choice != guess else f"choice by {choice}"
+        axes.plot(group["guess"], group["ber_test"], "o", alpha=0.7, label=name)
+    paper = table[(table["held_out"] == "paper") & table["ber_test"].notna()]
+    if len(paper):
+        axes.plot(paper["guess"], paper["ber_test"], "kx", label="paper")
+    start = float(single["guess"].mean())
+    axes.axline((start, start), slope=1, color="0.5", lw=0.8)
+    axes.set_xlabel("guess")
+    axes.set_ylabel("test balanced error rate")
+
+
+def _name_rows(axes: Any, table: pd.DataFrame) -> None:
+    axes.set_yticks(range(len(table)), table.index)
+    axes.invert_yaxis()

@@ -1,0 +1,257 @@
+"""Experiments on a data set, through `looms.assess` and its store.
+
+All experiments of a data set are run on the same splits, and every part of a plan reads what it
+needs from these runs: the choice by leave-one-out in a split is the experiment whose
+leave-one-out balanced error rate is smallest there, as if all candidates had been tuned and one
+taken in that split. So a plan can be run in parts, in any order, and grow.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+
+from looms.assessment import Assessment, assess, stored
+from looms.assessment._splits import plan as plan_splits
+from looms.challenge._data import ChallengeData
+from looms.challenge._plans import Experiment
+from looms.challenge._preparation import preparation
+from looms.challenge._reduced import ReducedLSSVMClassifierCV
+from looms.challenge._scores import SCORING
+from looms.estimators import LSSVMClassifierCV
+
+#: Share of the rows that test, as in the papers.
+TEST_SIZE = 0.1
+
+#: Told what begins: a text, its number, and of how many.
+Announce = Callable[[str, int, int], object]
+
+
+def estimator_of(data: ChallengeData, experiment: Experiment) -> Pipeline:
+    """The preprocessing of a data set and the machine of an experiment, not fitted.
+
+    The threshold is the one of the smallest leave-one-out balanced error rate [G06].
+
+    Parameters
+    ----------
+    data : ChallengeData
+        The data set.
+    experiment : Experiment
+        The experiment.
+    """
+    kind = ReducedLSSVMClassifierCV if data.preparation == "sylva" else LSSVMClassifierCV
+    machine = kind(
+        experiment.kernel,
+        experiment.criterion,
+        class_weight=None if experiment.weighting == "none" else "balanced",
+        selection_weight="balanced" if experiment.weighting == "both" else None,
+        threshold="ber",
+    )
+    prepared = preparation(data.preparation, data.X)
+    return Pipeline([("prepare", prepared), ("machine", machine)])
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """How experiments are run: on what, on which splits, where results are kept.
+
+    Attributes
+    ----------
+    data : the data set.
+    store : folder of finished splits, or None.
+    n_jobs : splits at once.
+    random_state : seed of the splits.
+    """
+
+    data: ChallengeData
+    store: str | os.PathLike[str] | None = None
+    n_jobs: int | None = None
+    random_state: int = 0
+
+    def run(self, experiment: Experiment, n_splits: int, progress: Any = None) -> Assessment:
+        """One experiment on the first ``n_splits`` random 90/10 splits; stored ones are read."""
+        return assess(
+            estimator_of(self.data, experiment),
+            self.data.X,
+            self.data.y,
+            n_splits,
+            TEST_SIZE,
+            SCORING,
+            self.store,
+            self.n_jobs,
+            self.random_state,
+            progress=progress,
+        )
+
+    def stored(self, experiment: Experiment, n_splits: int) -> Assessment | None:
+        """What the store has of it; None for nothing."""
+        if self.store is None:
+            raise ValueError("Without a store there are no stored results.")
+        return stored(
+            estimator_of(self.data, experiment),
+            self.data.X,
+            self.data.y,
+            n_splits,
+            TEST_SIZE,
+            SCORING,
+            store=self.store,
+            random_state=self.random_state,
+        )
+
+    def parts(self, n_parts: int) -> list[Any]:
+        """Rows that train and rows that test of the first splits."""
+        splits = plan_splits(
+            self.data.y,
+            method="shuffle",
+            n_splits=n_parts,
+            test_size=TEST_SIZE,
+            random_state=self.random_state,
+            stratified=True,
+        )
+        return [split.rows(self.data.y) for split in splits]
+
+    def within(self, rows: Any) -> Runs:
+        """The same on some of the rows."""
+        X = self.data.X
+        part = ChallengeData(
+            self.data.name,
+            X.iloc[rows] if hasattr(X, "iloc") else X[rows],
+            self.data.y[rows],
+            self.data.preparation,
+        )
+        return Runs(part, self.store, self.n_jobs, self.random_state)
+
+
+Results = dict[Experiment, Assessment]
+
+
+@dataclass(frozen=True, eq=False)
+class Nested:
+    """What the plans with a guess need.
+
+    Attributes
+    ----------
+    outer : every experiment on splits whose test parts stand for the challenge's test set.
+    inner : for each of these splits every experiment on splits of its training part.
+    tests : for each, the labels of its test part.
+    """
+
+    outer: Results
+    inner: tuple[Results, ...]
+    tests: tuple[Any, ...]
+
+
+def run_plan(
+    runs: Runs,
+    experiments: Sequence[Experiment],
+    n_splits: int = 100,
+    *,
+    announce: Announce | None = None,
+    progress: Any = None,
+) -> Results:
+    """Every experiment on the same splits.
+
+    Parameters
+    ----------
+    runs : Runs
+        On what, and where results are kept.
+    experiments : sequence of Experiment
+        The plan, or a part of it.
+    n_splits : int, default=100
+        Random 90/10 splits; the first ones are the same whatever their number.
+    announce : callable, optional
+        Called with the name of each experiment, its number and how many there are.
+    progress : callable, optional
+        As for `looms.assess`.
+
+    Returns
+    -------
+    results : dict of Experiment to Assessment
+        In the order of ``experiments``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from looms import challenge
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> data = challenge.ChallengeData("breast", X[::3], 2 * y[::3] - 1, "standardise")
+    >>> some = challenge.only(challenge.experiments_of("table3"), ["press-linear,press-rbf"])
+    >>> results = challenge.run_plan(challenge.Runs(data), some, n_splits=3)
+    >>> [bool(result.mean["ber"] < 0.1) for result in results.values()]
+    [True, True]
+    """
+    results = {}
+    for number, experiment in enumerate(experiments, start=1):
+        if announce is not None:
+            announce(experiment.name, number, len(experiments))
+        results[experiment] = runs.run(experiment, n_splits, progress)
+    return results
+
+
+def run_nested(
+    runs: Runs,
+    experiments: Sequence[Experiment],
+    n_splits: int = 100,
+    n_held_out: int = 10,
+    *,
+    announce: Announce | None = None,
+    progress: Any = None,
+) -> Nested:
+    """Every experiment, and for every held-out tenth also on splits of the other nine.
+
+    Parameters
+    ----------
+    runs, experiments, announce, progress
+        As for `run_plan`.
+    n_splits : int, default=100
+        Splits of each training part, from which performance is guessed.
+    n_held_out : int, default=10
+        Random tenths that are held out, one after another, as the test set.
+
+    Returns
+    -------
+    results : Nested
+        What choices, guesses and test scores are read from.
+
+    Notes
+    -----
+    ``len(experiments) * n_held_out * (1 + n_splits)`` fits.
+    """
+    announce = announce or (lambda name, number, total: None)
+    total = len(experiments) * (1 + n_held_out)
+
+    def told(done: int, part: str) -> Announce:
+        return lambda name, number, _: announce(f"{name}, {part}", done + number, total)
+
+    outer = run_plan(
+        runs, experiments, n_held_out, announce=told(0, "held-out tenths"), progress=progress
+    )
+    inner, tests = [], []
+    for k, (train, test) in enumerate(runs.parts(n_held_out)):
+        said = told((k + 1) * len(experiments), f"guess for tenth {k + 1}")
+        results = run_plan(
+            runs.within(train), experiments, n_splits, announce=said, progress=progress
+        )
+        inner.append(results)
+        tests.append(runs.data.y[test])
+    return Nested(outer, tuple(inner), tuple(tests))
+
+
+def stored_plan(runs: Runs, experiments: Sequence[Experiment], n_splits: int = 100) -> Results:
+    """Of every experiment what the store has; without those of which it has nothing."""
+    found = {experiment: runs.stored(experiment, n_splits) for experiment in experiments}
+    return {experiment: result for experiment, result in found.items() if result is not None}
+
+
+def stored_nested(
+    runs: Runs, experiments: Sequence[Experiment], n_splits: int = 100, n_held_out: int = 10
+) -> Nested:
+    """As `stored_plan`, for what `run_nested` runs."""
+    parts = runs.parts(n_held_out)
+    outer = stored_plan(runs, experiments, n_held_out)
+    inner = tuple(stored_plan(runs.within(train), experiments, n_splits) for train, _ in parts)
+    return Nested(outer, inner, tuple(runs.data.y[test] for _, test in parts))

@@ -1,0 +1,76 @@
+"""Plans: the paper's experiments in the paper's order, and parts of them."""
+
+import pytest
+
+from looms import challenge
+from looms.criteria import as_criterion
+from looms.kernels import as_kernel
+
+
+def test_table3_is_the_papers():
+    paper = challenge.paper_table("c06_table3")
+    plan = challenge.experiments_of("table3")
+    ours = [(e.criterion, e.weighting, e.kernel) for e in plan]
+    columns = ("criterion", "weighting", "kernel")
+    assert ours == list(zip(*(paper[c] for c in columns), strict=True))
+    assert paper["experiment"].tolist() == list(range(1, 71))
+    for name in ("table4", "table5", "table6"):
+        assert challenge.experiments_of(name) == plan
+
+
+@pytest.mark.parametrize("plan", challenge.PLANS)
+def test_every_experiment_can_be_made(plan):
+    experiments = challenge.experiments_of(plan)
+    assert len({e.name for e in experiments}) == len(experiments)
+    for experiment in experiments:
+        as_kernel(experiment.kernel)
+        as_criterion(experiment.criterion)
+
+
+def test_the_game_has_what_its_slides_name():
+    plan = challenge.experiments_of("game")
+    assert {e.weighting for e in plan} == {"none"}
+    assert {"ard", "normalized_cubic"} <= {e.kernel for e in plan}
+    paper = challenge.paper_table("g06_game")
+    chosen = set(zip(paper["criterion"], paper["kernel"], strict=True))
+    assert chosen <= {(e.criterion, e.kernel) for e in plan}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "names"),
+    [
+        (["3"], ["press-cubic"]),
+        (["press-cubic, 70"], ["press-cubic", "smoothed_error-rbf-both"]),
+        (["weighting=both", "kernel=linear", "criterion=press,wmw"], ["press-linear-both"]),
+        (["1,2,3", "kernel=cubic"], ["press-cubic"]),
+    ],
+)
+def test_parts(conditions, names):
+    plan = challenge.experiments_of("table3")
+    assert [e.name for e in challenge.only(plan, conditions)] == names
+
+
+def test_no_condition_leaves_all():
+    plan = challenge.experiments_of("table3")
+    assert challenge.only(plan, []) == plan
+
+
+@pytest.mark.parametrize(
+    ("conditions", "said"),
+    [
+        (["kernel=cosine"], "No experiment of the plan is 'cosine'; there are boolean, cubic"),
+        (["press-linaer"], "there are press-linear"),
+        (["71"], "No experiment of the plan is '71'"),
+        (["colour=red"], "Experiments have no 'colour'"),
+        (["kernel=ard"], "'ard'"),
+        (["criterion=wmw", "weighting=both"], "meets criterion=wmw and weighting=both"),
+    ],
+)
+def test_refusals(conditions, said):
+    with pytest.raises(ValueError, match=said):
+        challenge.only(challenge.experiments_of("table3"), conditions)
+
+
+def test_unknown_plan():
+    with pytest.raises(ValueError, match="There is no plan 'table9'; known are table3"):
+        challenge.experiments_of("table9")

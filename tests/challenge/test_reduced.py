@@ -1,0 +1,91 @@
+"""Leaving out rows that a feature settles: the same machine as on the other rows alone."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import looms
+from looms.challenge import ReducedLSSVMClassifierCV
+from looms.criteria import balanced_error_rate
+from looms.threshold import balanced_error_threshold
+
+WEIGHTS_ARE_NO_COPIES = (
+    "hyper-parameters are chosen by leaving one sample out: a sample of weight k is left out as a "
+    "whole, while of k copies one is left out and the others stay, so the choice differs"
+)
+
+
+# Some checks fit random labels and constant features: the search then ends at a bound.
+@pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+@parametrize_with_checks(
+    [ReducedLSSVMClassifierCV("linear")],
+    expected_failed_checks=lambda estimator: {
+        "check_sample_weight_equivalence_on_dense_data": WEIGHTS_ARE_NO_COPIES,
+        "check_sample_weight_equivalence_on_sparse_data": WEIGHTS_ARE_NO_COPIES,
+    },
+)
+def test_sklearn_contract(estimator, check):
+    check(estimator)
+
+
+def made(n=120, seed=0):
+    """Two columns of numbers, one binary one that settles, one that does not, an empty one."""
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < 0.3, 1, -1)
+    numbers = rng.normal(size=(n, 2)) + 0.6 * y[:, None]
+    settles = (y < 0) & (rng.random(n) < 0.5)
+    other = rng.random(n) < 0.5
+    return np.column_stack([numbers, settles, other, np.zeros(n)]), y, settles
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_is_a_fit_to_the_other_rows(kernel, form):
+    X, y, settled = made()
+    model = ReducedLSSVMClassifierCV(kernel, threshold="ber").fit(form(X), y)
+    plain = looms.LSSVMClassifierCV(kernel, threshold="ber").fit(form(X[~settled]), y[~settled])
+    assert model.settling_.tolist() == [2]
+    assert model.mu_ == pytest.approx(plain.mu_, rel=1e-6)
+    np.testing.assert_allclose(model.dual_coef_[~settled], plain.dual_coef_, rtol=1e-5, atol=1e-9)
+    np.testing.assert_array_equal(model.dual_coef_[settled], 0)
+    np.testing.assert_allclose(model.loo_.outputs[~settled], plain.loo_.outputs, atol=1e-6)
+    # All settled rows count as right, in the rate and in the threshold.
+    threshold, rate = balanced_error_threshold(model.loo_)
+    assert model.threshold_ == threshold
+    assert rate == balanced_error_rate(model.loo_, threshold)
+    assert rate < balanced_error_threshold(plain.loo_)[1]
+
+
+def test_settled_rows_are_negative():
+    X, y, settled = made()
+    model = ReducedLSSVMClassifierCV("linear", threshold="ber").fit(X, y)
+    assert (model.predict(X[settled]) == -1).all()
+    far = np.array([[50.0, 50, 0, 0, 0], [50, 50, 1, 0, 0]])
+    assert model.predict(far).tolist() == [1, -1]
+    plain = looms.LSSVMClassifierCV("linear", threshold="ber").fit(X, y)
+    assert plain.predict(far).tolist() == [1, 1]
+
+
+def test_nothing_to_settle():
+    X, y, _ = made()
+    X = X[:, [0, 1, 3]]
+    model = ReducedLSSVMClassifierCV("linear", threshold="ber").fit(X, y)
+    plain = looms.LSSVMClassifierCV("linear", threshold="ber").fit(X, y)
+    assert len(model.settling_) == 0
+    np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
+
+
+def test_one_class_left_alone_leaves_all():
+    X, y, _ = made()
+    X = np.column_stack([X, y < 0])
+    assert len(ReducedLSSVMClassifierCV("linear").fit(X, y).settling_) == 0
+
+
+def test_given_threshold_and_weights():
+    X, y, settled = made()
+    weight = np.linspace(1, 2, len(y))
+    model = ReducedLSSVMClassifierCV("linear", threshold=0.25).fit(X, y, weight)
+    plain = looms.LSSVMClassifierCV("linear").fit(X[~settled], y[~settled], weight[~settled])
+    assert model.threshold_ == 0.25
+    assert model.mu_ == pytest.approx(plain.mu_, rel=1e-6)

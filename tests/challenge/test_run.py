@@ -1,0 +1,153 @@
+"""Runs, choices among them, and guesses, against the same done by hand."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+import looms
+from looms import challenge
+from looms.challenge import ChallengeData, Runs, game_entries, loo_entries, nested_entries
+
+PART = challenge.only(
+    challenge.experiments_of("table3"),
+    ["criterion=press,wmw", "weighting=none", "kernel=linear,rbf"],
+)
+
+
+@pytest.fixture(scope="module")
+def data(draw):
+    X, y = draw(70)
+    X = X.copy()
+    X[:, 1] += 0.8 * X[:, 2] * y  # so that kernels differ
+    return ChallengeData("made", X, y, "standardise")
+
+
+@pytest.fixture(scope="module")
+def results(data):
+    return challenge.run_plan(Runs(data), PART, 6)
+
+
+@pytest.fixture(scope="module")
+def nested(data):
+    return challenge.run_nested(Runs(data), PART, 3, 2)
+
+
+@pytest.mark.parametrize("weighting", ["none", "training", "both"])
+def test_estimator_of_an_experiment(data, weighting):
+    pipeline = challenge.estimator_of(data, challenge.Experiment("wmw", weighting, "cubic"))
+    machine = pipeline[-1]
+    assert (machine.kernel, machine.criterion, machine.threshold) == ("cubic", "wmw", "ber")
+    assert machine.class_weight == (None if weighting == "none" else "balanced")
+    assert machine.selection_weight == ("balanced" if weighting == "both" else None)
+    assert type(machine) is looms.LSSVMClassifierCV
+    sylva = ChallengeData("sylva", data.X, data.y, "sylva")
+    reduced = challenge.estimator_of(sylva, PART[0])[-1]
+    assert type(reduced) is challenge.ReducedLSSVMClassifierCV
+
+
+def test_the_choice_is_that_of_one_estimator_with_all_candidates(data, results):
+    """The whole selection repeated in every split, by the estimator that selects by itself."""
+    machine = looms.LSSVMClassifierCV(["linear", "rbf"], ["press", "wmw"], threshold="ber")
+    steps = [("prepare", challenge.preparation("standardise", data.X)), ("machine", machine)]
+    whole = looms.assess(
+        Pipeline(steps), data.X, data.y, 6, scoring=challenge.SCORING, random_state=0
+    )
+    choices = challenge.loo_choices(results)
+    assert list(choices) == list(range(6))
+    assert len({chosen for chosen, _ in choices.values()}) > 1
+    for k, split in enumerate(whole.splits):
+        _, ours = choices[k]
+        assert ours.loo_scores["ber"] == split.loo_scores["ber"]
+        if (
+            sum(r.splits[k].loo_scores["ber"] == ours.loo_scores["ber"] for r in results.values())
+            == 1
+        ):
+            assert ours.scores == split.scores
+            assert ours.chosen == split.chosen
+
+
+def test_entries_by_leave_one_out(data, results):
+    runs = Runs(data)
+    entries = loo_entries(results, data.y, runs.parts(6))
+    for entry in entries:
+        split = results[entry.experiment].splits[entry.held_out]
+        least = min(r.splits[entry.held_out].loo_scores["ber"] for r in results.values())
+        assert entry.guess == least
+        assert entry.ber_test == split.scores["ber"]
+        assert entry.guess_error == entry.guess - entry.ber_test
+        assert entry.test_score >= entry.ber_test
+
+
+def test_parts_are_those_of_the_assessments(data):
+    runs = Runs(data)
+    train, test = runs.parts(2)[1]
+    model = clone(challenge.estimator_of(data, PART[0])).fit(data.X[train], data.y[train])
+    rate = challenge.SCORING["miss"](model, data.X[test], data.y[test])
+    assert rate == runs.run(PART[0], 2).splits[1].scores["miss"]
+
+
+def test_guesses_are_of_the_training_part_alone(data, nested):
+    train, test = Runs(data).parts(2)[0]
+    again = challenge.run_plan(Runs(data).within(train), PART, 3)
+    chosen = challenge.loo_choices(again)
+    guess = np.mean([split.scores["ber"] for _, split in chosen.values()])
+    entries = nested_entries(nested)
+    assert [(e.held_out, e.guess_by) for e in entries] == [
+        (k, by) for k in range(2) for by in ("loo", "validation3")
+    ]
+    assert entries[1].guess == pytest.approx(guess)
+    assert entries[0].ber_test == entries[1].ber_test
+    assert entries[0].guess != entries[1].guess
+    np.testing.assert_array_equal(nested.tests[0], data.y[test])
+
+
+def test_strategies_of_the_game(nested):
+    entries = game_entries(nested)
+    assert [e.choice_by for e in entries] == 2 * list(challenge.STRATEGIES)
+    inner = nested.inner[0]
+    by_mean = min(inner.values(), key=lambda r: r.mean["ber"]).mean["ber"]
+    by_first = min(r.splits[0].scores["ber"] for r in inner.values())
+    by_loo = min(r.splits[0].loo_scores["ber"] for r in nested.outer.values())
+    assert [e.guess for e in entries[:3]] == pytest.approx([by_mean, by_first, by_loo])
+    for entry in entries:
+        split = nested.outer[entry.experiment].splits[entry.held_out]
+        assert entry.ber_test == split.scores["ber"]
+
+
+def test_a_store_resumes_and_is_read_alone(data, tmp_path, nested):
+    runs = Runs(data, tmp_path / "store")
+    assert challenge.stored_plan(runs, PART, 3) == {}
+    assert not (tmp_path / "store").exists()
+    challenge.run_plan(runs, PART[:1], 2)
+    told = []
+    results = challenge.run_plan(
+        runs, PART[:2], 3, progress=lambda done, total, split: told.append((done, total))
+    )
+    assert told == [(2, 3), (3, 3), (0, 3), (1, 3), (2, 3), (3, 3)]
+    found = challenge.stored_plan(runs, PART, 5)
+    assert list(found) == PART[:2]
+    for experiment, result in found.items():
+        assert result.table.equals(results[experiment].table)
+    challenge.run_nested(runs, PART, 3, 2)
+    there = challenge.stored_nested(runs, PART, 3, 2)
+    assert nested_entries(there) == nested_entries(nested)
+    less = challenge.stored_nested(runs, PART, 3, 4)  # two parts are not there
+    assert {e.held_out for e in nested_entries(less)} == {0, 1}
+    other = Runs(data, tmp_path / "store", random_state=1)
+    assert challenge.stored_plan(other, PART, 3) == {}
+
+
+def test_without_a_store_nothing_is_stored(data):
+    with pytest.raises(ValueError, match="Without a store"):
+        challenge.stored_plan(Runs(data), PART)
+
+
+def test_announcements(data):
+    told = []
+    challenge.run_nested(Runs(data), PART[:1], 2, 2, announce=lambda *said: told.append(said))
+    assert told == [
+        ("press-linear, held-out tenths", 1, 3),
+        ("press-linear, guess for tenth 1", 2, 3),
+        ("press-linear, guess for tenth 2", 3, 3),
+    ]

@@ -1,0 +1,169 @@
+"""looms challenge: running parts of plans, tables beside the papers', refusals."""
+
+import os
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import looms as package
+
+
+@pytest.fixture
+def sets(tmp_path, monkeypatch):
+    """A folder with a small set in the challenge's format, called hiva."""
+    monkeypatch.delenv("LOOMS_DATA", raising=False)
+    folder = tmp_path / "sets"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(60) < 0.4, 1, -1)
+    np.savetxt(folder / "hiva_train.data", rng.normal(size=(60, 3)) + 0.7 * y[:, None], fmt="%.3f")
+    np.savetxt(folder / "hiva_train.labels", y, fmt="%d")
+    return folder
+
+
+HIVA = ("--data", "hiva", "--folder", "sets")
+PART = ("--only", "criterion=press", "--only", "weighting=none", "--only", "kernel=linear,rbf")
+
+
+def rows(markdown):
+    lines = [line for line in markdown.splitlines() if line.startswith("|")]
+    head, _, *body = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return pd.DataFrame(body, columns=head)
+
+
+def test_run_prints_the_table(looms, sets):
+    result = looms("challenge", "run", *HIVA, *PART, "-n", 3)
+    assert result.exit_code == 0, result.stderr
+    table = rows(result.stdout)
+    assert table["experiment"].tolist() == ["press-linear", "press-rbf"]
+    assert table["paper"].tolist() == ["0.2727", "0.2530"]
+    assert "hiva: 60 rows" in result.stderr
+    assert "prepared as hiva; 2 experiments" in result.stderr
+    assert "Experiment 2 of 2: press-rbf" in result.stderr
+    assert len(re.findall(r"^Split \d: ber [\d.]+, LOO [\d.]+; auc", result.stderr, re.M)) == 6
+    assert "false_alarm" not in result.stderr
+    assert os.listdir() == ["sets"]
+
+
+def test_parts_resume_and_tables_only_read(looms, sets):
+    looms("challenge", "run", *HIVA, *PART, "-n", 2, "--store", "kept")
+    again = looms("challenge", "run", *HIVA, *PART, "-n", 3, "--store", "kept")
+    assert again.stderr.count("2 of 3 splits were in the store") == 2
+    assert again.stderr.count("Split ") == 2
+    table = looms("challenge", "table", *HIVA, "-n", 100, "--store", "kept")
+    assert table.exit_code == 0, table.stderr
+    assert table.stdout == again.stdout
+    assert "Split" not in table.stderr
+    assert "Note: the store has 2 of the 70 experiments" in table.stderr
+
+
+def test_splits_that_raise_are_told_and_left_out(looms, sets, monkeypatch):
+    fit, calls = package.LSSVMClassifierCV.fit, []
+
+    def not_twice(self, X, y, sample_weight=None):
+        calls.append(len(y))
+        if len(calls) == 2:
+            raise FloatingPointError("no luck")
+        return fit(self, X, y, sample_weight)
+
+    monkeypatch.setattr(package.LSSVMClassifierCV, "fit", not_twice)
+    result = looms("challenge", "run", *HIVA, "--only", "press-linear", "-n", 4)
+    assert result.exit_code == 0, result.stderr
+    said = "Note: press-linear: 1 of 4 splits raised; split 1: FloatingPointError: no luck"
+    assert said in result.stderr
+    assert rows(result.stdout)["splits"].tolist() == ["3"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ("table4", ["factor", "weight", "paper", "paper_same_rows"]),
+        ("table5", ["held_out", "choice_by", "guess_by", "experiment", "guess", "ber_test"]),
+    ],
+)
+def test_plans_of_one_run(looms, sets, plan, said):
+    arguments = (*HIVA, "--only", "1,3,4", "-n", 4, "--store", "kept", "--plan", plan)
+    run = looms("challenge", "run", *arguments)
+    assert run.exit_code == 0, run.stderr
+    assert list(rows(run.stdout))[: len(said)] == said
+    read = looms("challenge", "table", *arguments)
+    assert read.stdout == run.stdout
+
+
+@pytest.mark.parametrize("plan", ["table6", "game"])
+def test_plans_with_guesses(looms, sets, plan):
+    arguments = (*HIVA, "--only", "press-linear,press-rbf", "-n", 2, "--held-out", 2, "-p", plan)
+    run = looms("challenge", "run", *arguments, "--store", "kept", "--jobs", 2)
+    assert run.exit_code == 0, run.stderr
+    assert "Experiment 6 of 6: press-rbf, guess for tenth 2" in run.stderr
+    table = rows(run.stdout)
+    assert table["held_out"].tolist().count("mean") == {"table6": 2, "game": 3}[plan]
+    assert table["held_out"].tolist().count("paper") == {"table6": 2, "game": 3}[plan]
+    read = looms("challenge", "table", *arguments, "--store", "kept")
+    assert read.stdout == run.stdout
+
+
+def test_files_and_plots(looms, sets):
+    pytest.importorskip("matplotlib")
+    looms("challenge", "run", *HIVA, *PART, "-n", 2, "--store", "kept")
+    options = ("--store", "kept", "--form", "csv", "-o", "table.csv", "--plot", "plot.svg")
+    result = looms("challenge", "table", *HIVA, *PART, *options)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == ""
+    table = pd.read_csv("table.csv", index_col="experiment")
+    assert table.loc["press-rbf", "paper"] == 0.2530
+    with open("plot.svg") as file:
+        assert "<svg" in file.read()
+    again = looms("challenge", "table", *HIVA, *PART, *options)
+    assert "table.csv exists; use --force" in again.stderr
+    assert looms("challenge", "table", *HIVA, *PART, *options, "--force").exit_code == 0
+
+
+def test_a_file_of_more_classes(looms, tmp_path):
+    rng = np.random.default_rng(0)
+    digit = np.arange(60) % 4
+    frame = pd.DataFrame({"a": digit % 2 + rng.normal(0, 0.3, 60), "digit": digit})
+    frame.to_csv("digits.csv", index=False)
+    arguments = ("--data", "digits.csv", "--target", "digit", "--positive", "1,3")
+    result = looms("challenge", "run", *arguments, "--only", "1", "-n", 2)
+    assert result.exit_code == 0, result.stderr
+    assert "60 rows, 30 of them positive, 1 columns, prepared as table" in result.stderr
+    other = looms(
+        *("challenge", "run", *arguments, "--only", "1", "-n", 2, "--preparation", "standardise")
+    )
+    assert "prepared as standardise" in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("run", *HIVA, "--only", "kernel=cosine"), "No experiment of the plan is 'cosine'"),
+        (("run", *HIVA, "--jobs", 0), "--jobs 0 would run nothing"),
+        (("run", *HIVA, "--target", "y"), "--target is for a file"),
+        (("run", "--data", "ada", "--folder", "nowhere"), "nowhere: there is no such folder"),
+        (("run", "--data", "nova", "--folder", "sets"), "There is no set 'nova' in sets"),
+        (("run", "--data", "none.csv"), "none.csv"),
+        (("run", *HIVA, "--store", "sets"), "the folder is no store and holds other files"),
+        (("table", *HIVA, "--store", "nowhere"), "there is no store nowhere; looms challenge run"),
+        (("table", *HIVA, "--store", "sets"), "the store has none of these experiments"),
+        (("table", *HIVA, "--store", "sets", "-o", "no/a.csv"), "there is no folder no"),
+    ],
+)
+def test_refusals(looms, sets, one_line, arguments, said):
+    one_line(looms("challenge", *arguments), 2, said)
+    assert os.listdir() == ["sets"]
+
+
+def test_a_part_of_a_set(looms, sets, one_line):
+    os.remove("sets/hiva_train.labels")
+    one_line(looms("challenge", "run", *HIVA), 2, "sets has hiva_train.data and not hiva_train.l")
+
+
+def test_a_plot_of_another_kind(looms, sets, one_line):
+    looms("challenge", "run", *HIVA, *PART, "-n", 2, "--store", "kept")
+    result = looms("challenge", "table", *HIVA, "--store", "kept", "--plot", "plot.txt")
+    assert result.exit_code == 2
+    assert "the plot can be .png, .svg or .pdf" in result.stderr
+    assert not os.path.exists("plot.txt")
