@@ -10,12 +10,12 @@ from sklearn.pipeline import make_pipeline
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, assess
 from looms.calibration import loo_probabilities
-from looms.diagnostics import influence
+from looms.diagnostics import case_deletion
 from looms.report import (
     CandidatesDisplay,
+    CaseDeletionDisplay,
     CriterionHistoryDisplay,
     ImportanceDisplay,
-    InfluenceDisplay,
     OptimismDisplay,
     PrecisionRecallDisplay,
     RelevanceDisplay,
@@ -27,7 +27,7 @@ from looms.report import (
 from looms.report._residuals import spread_out
 
 OF_SEARCH = [SearchPathDisplay, CriterionHistoryDisplay, CandidatesDisplay]
-OF_ALL = [*OF_SEARCH, InfluenceDisplay, ImportanceDisplay]
+OF_ALL = [*OF_SEARCH, CaseDeletionDisplay, ImportanceDisplay]
 OF_CLASSES = [RocDisplay, PrecisionRecallDisplay, ReliabilityDisplay]
 OF_NUMBERS = [ResidualsDisplay, RelevanceDisplay]
 CASES = [
@@ -173,29 +173,29 @@ def test_residuals_of_several_targets(regression):
         ResidualsDisplay.from_estimator(model, coverage=1.0)
 
 
-def test_influence_kinds(regression):
+def test_case_deletion_kinds(regression):
     model = regression[0]
-    found = influence(model)
+    found = case_deletion(model)
     for kind in ("rms_change", "largest_change", "criterion_change", "leverage", "surprise"):
-        shown = InfluenceDisplay.from_estimator(model, kind=kind)
+        shown = CaseDeletionDisplay.from_estimator(model, kind=kind)
         np.testing.assert_allclose(shown.value, getattr(found, kind))
-    residual = InfluenceDisplay.from_estimator(model, kind="residual")
+    residual = CaseDeletionDisplay.from_estimator(model, kind="residual")
     np.testing.assert_allclose(residual.value, np.abs(model.loo_.residuals))
     with pytest.raises(ValueError, match="known are rms_change"):
-        InfluenceDisplay.from_estimator(model, kind="fame")
+        CaseDeletionDisplay.from_estimator(model, kind="fame")
     with pytest.raises(ValueError, match="samples and 2 names"):
-        InfluenceDisplay.from_estimator(model, names=["a", "b"])
+        CaseDeletionDisplay.from_estimator(model, names=["a", "b"])
 
 
 def test_surprise_of_classes_is_one_sided(binary):
     loo = binary[0][-1].loo_
-    shown = InfluenceDisplay.from_estimator(binary[0], kind="residual")
+    shown = CaseDeletionDisplay.from_estimator(binary[0], kind="residual")
     np.testing.assert_allclose(shown.value, np.maximum(1 - loo.y * loo.outputs, 0))
 
 
 def test_the_largest_are_named(regression):
     names = [f"case {k}" for k in range(len(regression[1]))]
-    shown = InfluenceDisplay.from_estimator(regression[0], kind="residual", names=names).plot()
+    shown = CaseDeletionDisplay.from_estimator(regression[0], kind="residual", names=names).plot()
     texts = [text.get_text() for text in shown.ax_.texts]
     assert names[int(shown.value.argmax())] in texts
 

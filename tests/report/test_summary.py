@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from looms import LSSVMClassifier, LSSVMRegressor, LSSVMRegressorCV
-from looms.diagnostics import influence
+from looms.diagnostics import case_deletion
 from looms.report import _facts, summary
 
 
@@ -91,14 +91,14 @@ def test_samples_are_named_by_the_index(binary):
     surprise = np.maximum(1 - loo.y * loo.outputs, 0)
     assert rows[0]["name"] == f"patient {surprise.argmax()}"
     assert rows[0]["target"] == y.iloc[surprise.argmax()]
-    most = influence(model).rms_change.argmax()
+    most = case_deletion(model).rms_change.argmax()
     assert f"patient {most}" in [row["name"] for row in rows]
     numbered = summary(model, X=X.to_numpy())["samples"]["rows"]
     assert numbered[0]["name"] == str(surprise.argmax() + 1)
 
 
 def test_influence_of_many_samples_is_left_out(several, monkeypatch):
-    monkeypatch.setattr(_facts, "MOST_INFLUENCES", 149)
+    monkeypatch.setattr(_facts, "MOST_DELETIONS", 149)
     found = summary(several[0])["samples"]
     assert found["criterion"] is None
     assert all(row["rms_change"] is None for row in found["rows"])

@@ -1,11 +1,11 @@
 """What was chosen, how good it is and what to distrust: displays, a dict and an HTML page."""
 
 from looms.report._candidates import CandidatesDisplay
+from looms.report._case_deletion import CaseDeletionDisplay
 from looms.report._curves import PrecisionRecallDisplay, RocDisplay
 from looms.report._history import CriterionHistoryDisplay
 from looms.report._html import html
 from looms.report._importance import Importance, ImportanceDisplay, feature_importance
-from looms.report._influence import InfluenceDisplay
 from looms.report._optimism import OptimismDisplay
 from looms.report._relevance import RelevanceDisplay
 from looms.report._reliability import ReliabilityDisplay
@@ -15,10 +15,10 @@ from looms.report._summary import summary
 
 __all__ = [
     "CandidatesDisplay",
+    "CaseDeletionDisplay",
     "CriterionHistoryDisplay",
     "Importance",
     "ImportanceDisplay",
-    "InfluenceDisplay",
     "OptimismDisplay",
     "PrecisionRecallDisplay",
     "RelevanceDisplay",

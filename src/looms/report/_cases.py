@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from looms.diagnostics import Influence
+from looms.diagnostics import CaseDeletion
 from looms.report._facts import Facts
 from looms.report._importance import Importance
 from looms.report._model import Model
@@ -49,24 +49,24 @@ def samples(facts: Facts) -> dict[str, Any]:
     model, loo = facts.model, facts.model.loo
     size = surprise(model)
     order = np.argsort(-size, kind="stable")[:MOST_SURPRISING].tolist()
-    moved = None if facts.influence is None else facts.influence.rms_change
+    moved = None if facts.deletion is None else facts.deletion.rms_change
     if moved is not None:
-        by_influence = np.argsort(-np.nan_to_num(moved), kind="stable")[:MOST_INFLUENTIAL]
-        order += [k for k in by_influence.tolist() if k not in order]
+        by_change = np.argsort(-np.nan_to_num(moved), kind="stable")[:MOST_INFLUENTIAL]
+        order += [k for k in by_change.tolist() if k not in order]
     said = _labels(model) if model.classification else _numbers(model)
     rows = [
         {
             "name": facts.names[k],
             **{name: None if values is None else values[k] for name, values in said.items()},
             "surprise": size[k],
-            **_influence_of(facts.influence, k),
+            **_deletion_of(facts.deletion, k),
         }
         for k in order
     ]
     return {
         "rows": rows,
         "n_samples": loo.n_samples,
-        "criterion": None if facts.influence is None else facts.influence.criterion,
+        "criterion": None if facts.deletion is None else facts.deletion.criterion,
     }
 
 
@@ -92,6 +92,6 @@ def _numbers(model: Model) -> dict[str, Any]:
     }
 
 
-def _influence_of(influence: Influence | None, k: int) -> dict[str, Any]:
+def _deletion_of(deletion: CaseDeletion | None, k: int) -> dict[str, Any]:
     names = ("rms_change", "criterion_change", "leverage")
-    return {name: None if influence is None else getattr(influence, name)[k] for name in names}
+    return {name: None if deletion is None else getattr(deletion, name)[k] for name in names}

@@ -131,7 +131,11 @@ def _measured_optimism(assessment: Assessment, tuned: str) -> Iterator[Caution]:
     if assessment.failures:
         n, of = len(assessment.failures), len(assessment.splits)
         first = next(iter(assessment.failures.values()))
-        yield _caution("serious", "Failed splits", f"{n} of {of} outer splits raised: {first}")
+        yield _caution(
+            "serious",
+            "Failed splits",
+            f"{n} of {of} outer splits raised; the first: {first.rstrip('.')}.",
+        )
 
 
 def _search(model: Model) -> Iterator[Caution]:

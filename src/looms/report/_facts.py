@@ -7,14 +7,14 @@ from typing import Any
 
 from looms.assessment import Assessment
 from looms.criteria import WMW, as_criterion
-from looms.diagnostics import Influence, influence
+from looms.diagnostics import CaseDeletion, case_deletion
 from looms.report._axes import clean
 from looms.report._importance import Importance, feature_importance
 from looms.report._model import Model, model_of
 from looms.report._training import chosen_criterion
 
-#: Samples up to which the influence of each is computed: n³ flops and some n×n arrays.
-MOST_INFLUENCES = 1500
+#: Samples up to which leaving out each is looked at: n³ flops and some n×n arrays.
+MOST_DELETIONS = 1500
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Facts:
     names : of the samples.
     target : name of the target, or None.
     importance : of the columns; None for a kernel matrix, which has none.
-    influence : of the samples; None for more than `MOST_INFLUENCES`, or fewer than three.
+    deletion : of each sample; None for more than `MOST_DELETIONS`, or fewer than three.
     assessment : of outer splits, or None.
     """
 
@@ -37,7 +37,7 @@ class Facts:
     names: list[str]
     target: str | None
     importance: Importance | None
-    influence: Influence | None
+    deletion: CaseDeletion | None
     assessment: Assessment | None
 
 
@@ -65,19 +65,19 @@ def facts_of(estimator: Any, X: Any, y: Any, assessment: Assessment | None) -> F
         names=_sample_names(model, X),
         target=None if target is None else clean(target),
         importance=None if model.pairwise else feature_importance(estimator),
-        influence=_influence(model),
+        deletion=_deletion(model),
         assessment=assessment,
     )
 
 
-def _influence(model: Model) -> Influence | None:
+def _deletion(model: Model) -> CaseDeletion | None:
     n = int((model.loo.sample_weight > 0).sum())
-    if not 3 <= n <= MOST_INFLUENCES:
+    if not 3 <= n <= MOST_DELETIONS:
         return None
     criterion = chosen_criterion(model.machine)
     # A criterion of pairs costs n² for each of the n samples.
     pairs = isinstance(as_criterion(criterion), WMW)
-    return influence(model.machine, criterion="press" if pairs else criterion)
+    return case_deletion(model.machine, criterion="press" if pairs else criterion)
 
 
 def _check_rows(model: Model, name: str, values: Any) -> None:

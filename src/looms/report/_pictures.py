@@ -14,10 +14,10 @@ import numpy as np
 from looms._optional import require
 from looms.assessment import Assessment
 from looms.report._candidates import CandidatesDisplay
+from looms.report._case_deletion import CaseDeletionDisplay
 from looms.report._curves import PrecisionRecallDisplay, RocDisplay
 from looms.report._facts import Facts
 from looms.report._history import CriterionHistoryDisplay
-from looms.report._influence import InfluenceDisplay
 from looms.report._model import Model
 from looms.report._optimism import OptimismDisplay
 from looms.report._reliability import ReliabilityDisplay
@@ -253,7 +253,9 @@ def _part(n: int) -> str:
 
 
 def _of_samples(facts: Facts, found: dict[str, Any]) -> Iterator[Picture]:
-    display = InfluenceDisplay.from_estimator(facts.estimator, kind="residual", names=facts.names)
+    display = CaseDeletionDisplay.from_estimator(
+        facts.estimator, kind="residual", names=facts.names
+    )
     first = ", ".join(row["name"] for row in found["samples"]["rows"][:6])
     n = len(display.value)
     yield Picture(
@@ -262,9 +264,9 @@ def _of_samples(facts: Facts, found: dict[str, Any]) -> Iterator[Picture]:
         f"How far each sample is from what the machine without it says.{_part(n)}",
         f"Index plot of {n} samples; the largest residuals are those of {first}.",
     )
-    if facts.influence is not None:
-        value = facts.influence.rms_change
-        moving = InfluenceDisplay(
+    if facts.deletion is not None:
+        value = facts.deletion.rms_change
+        moving = CaseDeletionDisplay(
             value=value, names=facts.names, value_name="r.m.s. change of other outputs"
         )
         largest = np.argsort(-np.nan_to_num(value), kind="stable")[:6]

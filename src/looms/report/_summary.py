@@ -97,7 +97,7 @@ def summary(
             computed on. For a kernel matrix None.
         samples
             ``rows``: list of ``name``, ``target``, ``output``, ``predicted`` and ``margin``
-            (None for a regression), ``surprise``, and of `looms.diagnostics.influence`
+            (None for a regression), ``surprise``, and of `looms.diagnostics.case_deletion`
             ``rms_change``, ``criterion_change``, ``leverage`` (None for many samples): the most
             surprising, then the most influential ones that are not among them; ``n_samples``,
             and the ``criterion`` of the change.

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from looms._typing import Array
-from looms.diagnostics import influence
+from looms.diagnostics import case_deletion
 from looms.report._axes import axes_for, ink, plain_frame, short
 from looms.report._model import Model, model_of
 from looms.report._residuals import spread_out
@@ -25,7 +25,7 @@ KINDS = {
 }
 
 
-class InfluenceDisplay:
+class CaseDeletionDisplay:
     """Index plot of a value of every sample, with the largest ones named.
 
     Parameters
@@ -62,7 +62,7 @@ class InfluenceDisplay:
             Fitted.
         kind : str, default="rms_change"
             "rms_change", "largest_change", "criterion_change", "leverage" or "surprise" of
-            `looms.diagnostics.influence`; or "residual", the size of the leave-one-out
+            `looms.diagnostics.case_deletion`; or "residual", the size of the leave-one-out
             residual, for classes how far the output falls short of the label ±1 (of several
             targets the root of the sum of squares), which takes no time.
         names : sequence, default=None
@@ -72,13 +72,13 @@ class InfluenceDisplay:
 
         Returns
         -------
-        display : InfluenceDisplay
+        display : CaseDeletionDisplay
             Not drawn yet.
         """
         model = model_of(estimator)
         if kind not in KINDS:
             raise ValueError(f"Unknown kind {kind!r}; known are {', '.join(KINDS)}.")
-        of_model = surprise if kind == "residual" else _influence(kind)
+        of_model = surprise if kind == "residual" else _of_deletion(kind)
         value = of_model(model)
         names = [str(k + 1) for k in range(len(value))] if names is None else list(names)
         if len(names) != len(value):
@@ -99,7 +99,7 @@ class InfluenceDisplay:
 
         Returns
         -------
-        self : InfluenceDisplay
+        self : CaseDeletionDisplay
             With ``ax_`` and ``figure_``.
         """
         ax = axes_for(self, ax)
@@ -130,8 +130,8 @@ class InfluenceDisplay:
         return self
 
 
-def _influence(kind: str) -> Callable[[Model], Array]:
-    return lambda model: np.asarray(getattr(influence(model.machine), kind))
+def _of_deletion(kind: str) -> Callable[[Model], Array]:
+    return lambda model: np.asarray(getattr(case_deletion(model.machine), kind))
 
 
 def _apart(x: Array, size: Array) -> list[int]:
