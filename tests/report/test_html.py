@@ -184,6 +184,7 @@ def test_numbers(value, text):
 
 def test_figures():
     assert figure(0.1234, "ber") == "12.3 %"
+    assert (figure(-0.0001, "ber"), figure(-0.01, "ber")) == ("0.0 %", "−1.0 %")
     assert figure(0.9876, "auc") == "0.988"
     assert figure(4.7211, "rmse", 3) == "4.72"
     assert error(0.0123, "ber") == "± 1.2"

@@ -48,7 +48,7 @@ class RocDisplay:
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = LSSVMClassifier("linear").fit(X / X.std(axis=0), y)
     >>> {k: round(v, 3) for k, v in RocDisplay.from_estimator(model).areas.items()}
-    {'1': 0.993}
+    {'1': 0.994}
     """
 
     ax_: Any

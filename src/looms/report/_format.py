@@ -17,7 +17,7 @@ def number(value: Any, digits: int = 4) -> str:
     if value is None:
         return _NOTHING
     if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e6):
-        return f"{int(value)}".replace("-", "−")
+        return _signed(str(int(value)))
     size = abs(value)
     text = f"{value:.{digits}g}"
     if 1e-4 <= size < 1e6:
@@ -34,9 +34,9 @@ def figure(value: Any, key: str, digits: int = 4) -> str:
     if value is None:
         return _NOTHING
     if key in _RATES:
-        return f"{100 * value:.1f} %".replace("-", "−")
+        return percent(value)
     if key in ("auc", "r2"):
-        return f"{value:.3f}".replace("-", "−")
+        return _signed(f"{value:.3f}")
     return number(value, digits)
 
 
@@ -51,7 +51,7 @@ def error(value: Any, key: str) -> str:
 
 def percent(value: Any, places: int = 1) -> str:
     """A share in per cent."""
-    return _NOTHING if value is None else f"{100 * value:.{places}f} %".replace("-", "−")
+    return _NOTHING if value is None else f"{_signed(f'{100 * value:.{places}f}')} %"
 
 
 def count(n: int, what: str) -> str:
@@ -68,6 +68,11 @@ def day(iso: str) -> str:
     """A date and time as people write them."""
     moment = datetime.fromisoformat(iso)
     return f"{moment.day} {moment:%B %Y, %H:%M} UTC"
+
+
+def _signed(text: str) -> str:
+    """With a true minus sign, and none for what was rounded to zero."""
+    return text.replace("-", "−" if float(text) else "")
 
 
 def _raised(exponent: int) -> str:

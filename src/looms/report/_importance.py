@@ -93,7 +93,7 @@ def feature_importance(
     >>> data = load_iris(as_frame=True)
     >>> importance = feature_importance(LSSVMClassifierCV().fit(data.data, data.target))
     >>> importance.names[0]
-    'petal width (cm)'
+    'petal length (cm)'
     """
     model = model_of(estimator)
     if model.pairwise:
