@@ -35,6 +35,7 @@ ROOMS = (
     "lssvm",
     "model_files",
     "optimise",
+    "report",
     "selection",
     "svm",
     "tables",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from looms import lssvm as lssvm
     from looms import model_files as model_files
     from looms import optimise as optimise
+    from looms import report as report
     from looms import selection as selection
     from looms import svm as svm
     from looms import tables as tables
@@ -71,6 +72,7 @@ _ROOMS = (
     "lssvm",
     "model_files",
     "optimise",
+    "report",
     "selection",
     "svm",
     "tables",

@@ -126,18 +126,18 @@ def scored(saved: SavedModel, table: Table) -> Scored:
     )
 
 
-def check_can_write(path: Path, force: bool, *inputs: Path) -> None:
+def check_can_write(path: Path, force: bool, *inputs: Path, option: str = "--output") -> None:
     """Refuse, before any work, to overwrite unless told to, or to write where no folder is.
 
-    An input is never overwritten, whatever was told.
+    An input is never overwritten, whatever was told. ``option`` is what the path is given by.
     """
     for source in inputs:
         if path.exists() and source.exists() and path.samefile(source):
-            raise InputError(f"{path} is an input and would be lost; name another --output")
+            raise InputError(f"{path} is an input and would be lost; name another {option}")
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file")
     if path.exists() and not force:
-        raise InputError(f"{path} exists; use --force to overwrite it, or --output for another")
+        raise InputError(f"{path} exists; use --force to overwrite it, or {option} for another")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; make it, or name another")
 
