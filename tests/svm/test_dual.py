@@ -1,12 +1,13 @@
 """Solutions to machine precision, from every start."""
 
+import doctest
 import pickle
 
 import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from looms.svm import NotConvergedError, _active_set, _left_out, solve
+from looms.svm import NotConvergedError, _active_set, _left_out, _svc, dual, solve
 
 X4 = np.array([-2.0, -1.0, 1.0, 3.0])
 
@@ -114,3 +115,10 @@ def test_what_does_not_converge_says_so(random_problem, monkeypatch):
     assert caught.value.duality_gap > 1e-3
     again = pickle.loads(pickle.dumps(caught.value))
     assert str(again) == str(caught.value)
+
+
+@pytest.mark.parametrize("module", [dual, _svc], ids=lambda module: module.__name__)
+def test_doctest(module):
+    result = doctest.testmod(module)
+    assert result.attempted > 0
+    assert result.failed == 0
