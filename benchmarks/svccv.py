@@ -92,10 +92,8 @@ def mackerel(tiny: bool) -> list[tuple]:
     points = len(theirs.cv_results_["params"])
     name = "GridSearchCV(SVC, cv=5), same grid"
     none = float("nan")
-    rows.append(
-        ("mackerel", name, len(y), points, elapsed, none, best["C"], best["gamma"], apparent)
-        + (1.0 - float(theirs.best_score_), none)
-    )
+    fitted = (best["C"], best["gamma"], apparent, 1.0 - float(theirs.best_score_))
+    rows.append(("mackerel", name, len(y), points, elapsed, none, *fitted, none))
     logistic = LogisticRegression(C=np.inf, max_iter=1000, tol=1e-8)
     p = cross_val_predict(logistic, X, y, cv=LeaveOneOut(), method="predict_proba")
     own = p[np.arange(len(y)), (y == logistic.fit(X, y).classes_[1]).astype(int)]

@@ -12,24 +12,29 @@ if TYPE_CHECKING:
     from looms import assessment as assessment
     from looms import calibration as calibration
     from looms import challenge as challenge
+    from looms import conformal as conformal
     from looms import criteria as criteria
     from looms import datasets as datasets
+    from looms import diagnostics as diagnostics
     from looms import kernels as kernels
     from looms import lssvm as lssvm
     from looms import model_files as model_files
     from looms import optimise as optimise
+    from looms import report as report
     from looms import selection as selection
     from looms import svm as svm
     from looms import tables as tables
     from looms import threshold as threshold
     from looms.assessment import assess, compare
     from looms.estimators import (
+        SVCCV,
         BoundWarning,
         LSSVMClassifier,
         LSSVMClassifierCV,
         LSSVMRegressor,
         LSSVMRegressorCV,
-        SVCCV,
+        MaxMarginClassifier,
+        NonconformityClassifier,
     )
     from looms.leave_one_out import LeaveOneOut
 
@@ -39,13 +44,15 @@ except PackageNotFoundError:  # a source tree that was not installed
     __version__ = "0+unknown"
 
 __all__ = [
+    "SVCCV",
     "BoundWarning",
     "LSSVMClassifier",
     "LSSVMClassifierCV",
     "LSSVMRegressor",
     "LSSVMRegressorCV",
     "LeaveOneOut",
-    "SVCCV",
+    "MaxMarginClassifier",
+    "NonconformityClassifier",
     "__version__",
     "assess",
     "compare",
@@ -59,12 +66,15 @@ _ROOMS = (
     "assessment",
     "calibration",
     "challenge",
+    "conformal",
     "criteria",
     "datasets",
+    "diagnostics",
     "kernels",
     "lssvm",
     "model_files",
     "optimise",
+    "report",
     "selection",
     "svm",
     "tables",

@@ -21,7 +21,9 @@ def test_fit_show_predict_score(looms, pets, figures):
     assert f"C = {machine.C_:.4g}, gamma = {machine.kernel_.eta:.4g}, threshold = 0" in shown
     assert "machine=svm" in shown
     assert "optimizer" not in shown
-    assert looms("predict", "m.skops", pets).stdout.startswith("prediction,decision_dog\n")
+    assert looms("predict", "m.skops", pets).stdout.startswith(
+        "prediction,decision_dog,probability_"
+    )
     assert figures(looms("score", "m.skops", pets).stdout) == [0.0, 0.0, 1.0]
 
 
@@ -42,7 +44,7 @@ def test_several_classes(looms, tmp_path):
     result = looms("fit", "three.csv", *SVM, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     predicted = looms("predict", "m.skops", "three.csv").stdout
-    assert predicted.startswith("prediction,decision_x,decision_y,decision_z\n")
+    assert predicted.startswith("prediction,decision_x,decision_y,decision_z,probability_")
 
 
 def test_assess(looms, pets):
@@ -69,3 +71,8 @@ def test_assess(looms, pets):
 def test_options_that_do_not_apply_are_refused_by_name(looms, pets, one_line, options, text):
     one_line(looms("fit", pets, *SVM, *options), 2, text)
     one_line(looms("assess", pets, *SVM, *options), 2, text)
+
+
+def test_the_report_is_of_least_squares_machines(looms, pets, one_line):
+    result = looms("fit", pets, *SVM, "--report", "page.html")
+    one_line(result, 2, "--report is for --machine lssvm")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -78,13 +80,31 @@ def rows_for(
 
 def outputs(saved: SavedModel, X: Any) -> tuple[AnyArray, AnyArray]:
     """Predictions and decision values of some rows; the same twice for a regression."""
+    with _rows_at_fault():
+        matrix = saved.model[:-1].transform(X)
+        predicted = saved.model[-1].predict(matrix)
+        if saved.metadata["task"] == "regression":
+            return predicted, predicted
+        return predicted, saved.model[-1].decision_function(matrix)
+
+
+def probabilities(saved: SavedModel, X: Any) -> AnyArray | None:
+    """Probabilities of the classes for some rows; None for a model that has none.
+
+    Models of looms before it had them are such, too.
+    """
+    if not getattr(saved.model[-1], "calibrators_", ()):
+        return None
+    with _rows_at_fault():
+        return cast("AnyArray", saved.model.predict_proba(X))
+
+
+@contextmanager
+def _rows_at_fault() -> Iterator[None]:
+    """Errors of a model that takes rows as errors of the rows, warnings as notes."""
     try:
         with warnings_as_notes():
-            matrix = saved.model[:-1].transform(X)
-            predicted = saved.model[-1].predict(matrix)
-            if saved.metadata["task"] == "regression":
-                return predicted, predicted
-            return predicted, saved.model[-1].decision_function(matrix)
+            yield
     except np.linalg.LinAlgError:  # a ValueError too, and not the fault of the rows
         raise
     except (ValueError, TypeError) as error:
@@ -106,18 +126,18 @@ def scored(saved: SavedModel, table: Table) -> Scored:
     )
 
 
-def check_can_write(path: Path, force: bool, *inputs: Path) -> None:
+def check_can_write(path: Path, force: bool, *inputs: Path, option: str = "--output") -> None:
     """Refuse, before any work, to overwrite unless told to, or to write where no folder is.
 
-    An input is never overwritten, whatever was told.
+    An input is never overwritten, whatever was told. ``option`` is what the path is given by.
     """
     for source in inputs:
         if path.exists() and source.exists() and path.samefile(source):
-            raise InputError(f"{path} is an input and would be lost; name another --output")
+            raise InputError(f"{path} is an input and would be lost; name another {option}")
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file")
     if path.exists() and not force:
-        raise InputError(f"{path} exists; use --force to overwrite it, or --output for another")
+        raise InputError(f"{path} exists; use --force to overwrite it, or {option} for another")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; make it, or name another")
 

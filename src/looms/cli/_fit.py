@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from looms.cli._errors import reported
+from looms.cli._errors import InputError, reported
 from looms.cli._options import (
     CriterionOption,
     DropOption,
@@ -27,6 +27,8 @@ from looms.cli._options import (
 )
 
 if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
     from looms.cli._training import Request
     from looms.datasets import Table
 
@@ -51,6 +53,10 @@ def fit(
         Path | None,
         typer.Option("--output", "-o", help="Model file, default the name of FILE + .looms.skops."),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", help="HTML page on the choice, how good it is, what to distrust."),
+    ] = None,
     format: FormatOption = None,
     force: ForceOption = False,
 ) -> None:
@@ -65,13 +71,23 @@ def fit(
         )
         output = output or Path(f"{table_name(file)}.looms.skops")
         check_can_write(output, force, file)
+        if report is not None:
+            if machine is Machine.SVM:
+                raise InputError("--report is for --machine lssvm")
+            _check_report(report, output, force, file)
         table = without(read(file, target, format), drop or [], file)
         check_target(table, file)
-        _run(table, target, task, request, file, output)
+        _run(table, target, task, request, file, output, report)
 
 
 def _run(
-    table: Table, target: str | None, task: Task, request: Request, file: Path, output: Path
+    table: Table,
+    target: str | None,
+    task: Task,
+    request: Request,
+    file: Path,
+    output: Path,
+    report: Path | None,
 ) -> None:
     from looms.cli._render import show_choice
     from looms.cli._say import note
@@ -96,3 +112,36 @@ def _run(
         "criteria and hyper-parameters there were to choose from; looms assess gives honest ones"
     )
     note(f"the model is in {output}")
+    if report is not None:
+        _write_report(report, fitted.model, table, target, file)
+
+
+def _check_report(report: Path, output: Path, force: bool, file: Path) -> None:
+    """Refuse, before any work, what could not be written after it."""
+    from looms._optional import require
+    from looms.cli._apply import check_can_write
+
+    check_can_write(report, force, file, option="--report")
+    if report.absolute() == output.absolute():
+        raise InputError(f"{report} is to hold the model; name another --report")
+    for package in ("jinja2", "matplotlib"):
+        require(package, "--report", "report")
+
+
+def _write_report(
+    path: Path, model: Pipeline, table: Table, target: str | None, file: Path
+) -> None:
+    from pandas import Series
+
+    from looms.cli._errors import InputError
+    from looms.cli._say import note
+    from looms.report import html
+
+    title = f"{target}, {file.name}" if target else file.name
+    try:
+        html(model, path, X=table.X, y=Series(table.y, name=target), title=title)
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be written ({error.strerror}); name another --report"
+        ) from None
+    note(f"the report is in {path}")

@@ -74,12 +74,22 @@ class LeastSquaresMachine(KernelMachine):
     mu_: float
     intercept_: Any
     X_fit_: Matrix
+    fit_weight_: Array
     loo_: LeaveOneOut
 
     def _checked_data(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Any:
         """Validated samples, targets and weights (raw, zeros kept)."""
         check_flag("fit_intercept", self.fit_intercept)
         return self._validated(X, y, sample_weight, **options)
+
+    def _set_fitted(self, **attributes: Any) -> None:
+        self.__dict__.pop("_machine_models", None)
+        super()._set_fitted(**attributes)
+
+    def __getstate__(self) -> Any:
+        """State without what can be made again from it."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_machine_models"}
 
     def _outputs(self, X: Matrix) -> Array:
         """f(x) = Σ_j α_j k(x_j, x) + b for validated samples."""
@@ -95,8 +105,10 @@ def fitted_machine(
     the machine that never saw them.
     """
     seen = weight > 0
-    dual_coef, loo = fit.alpha, fit.loo.outputs
+    dual_coef, loo, fit_weight = fit.alpha, fit.loo.outputs, fit.loo.sample_weight
     if not seen.all():
+        fit_weight = np.zeros(len(y))
+        fit_weight[seen] = fit.loo.sample_weight
         dual_coef, loo = np.zeros(y.shape), np.empty(y.shape)
         dual_coef[seen] = fit.alpha
         loo[seen] = fit.loo.outputs
@@ -107,6 +119,7 @@ def fitted_machine(
         "mu_": mu,
         "intercept_": fit.intercept,
         "dual_coef_": dual_coef,
+        "fit_weight_": fit_weight,
         "loo_": LeaveOneOut(y, loo, weight),
     }
 

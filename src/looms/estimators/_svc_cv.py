@@ -13,7 +13,11 @@ from looms._threads import one_blas_thread
 from looms._typing import Array, Matrix
 from looms.calibration import Sigmoid
 from looms.estimators._classes import encoded
-from looms.estimators._classifier import check_threshold, threshold_and_rate
+from looms.estimators._classifier import (
+    check_threshold,
+    threshold_and_loss,
+    warn_of_missed_precision,
+)
 from looms.estimators._machine import KernelMachine, check_kernel_matrix, one_or_many, outputs
 from looms.estimators._svc_fitted import (
     chosen_point,
@@ -105,9 +109,9 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         sigmoid fitted to them is too steep: leave-one-out outputs are like those of new
         samples. None: no `predict_proba`. Several classes, which the coupled probabilities
         decide between, have sigmoids all the same.
-    threshold : float or "ber", default=0.0
-        Outputs above it belong to the second class. "ber" sets it to minimise the
-        leave-one-out balanced error rate. Two classes only.
+    threshold : float, str or looms.threshold rule, default=0.0
+        Outputs above it belong to the second class. A rule, or "ber" and the like, as for
+        `LSSVMClassifier`, sets it by the leave-one-out outputs. Two classes only.
     class_weight : dict, "balanced" or None, default=None
         Factors of C for the samples of each class.
     selection_weight : dict, "balanced" or None, default=None
@@ -264,7 +268,7 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         loo = whole_leave_one_out(
             loo, seen, targets, weight, lambda rows: _decision(machine, X[rows])
         )
-        threshold, _ = threshold_and_rate(self.threshold, loo)
+        threshold, loss = threshold_and_loss(self.threshold, loo)
         self._set_fitted(
             classes_=classes,
             C_=C,
@@ -275,6 +279,7 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             best_index_=best,
             **machine,
         )
+        warn_of_missed_precision(self.threshold, loss)
         warn_of(alone, table, edges)
         return self
 

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from looms._typing import AnyArray, Array, Matrix
 from looms.criteria import DIFFERENTIABLE, Criterion, balanced_error_rate, error_rate
 from looms.estimators._callbacks import BoundWarning, level_of_user
-from looms.estimators._classifier import threshold_and_rate
+from looms.estimators._classifier import threshold_and_loss
 from looms.estimators._svc_search import SpaceSearched
 from looms.kernels import Kernel
 from looms.leave_one_out import LeaveOneOut
@@ -28,13 +28,13 @@ _RATES: dict[str, Callable[[LeaveOneOut, float], float]] = {
 
 @dataclass(frozen=True)
 class AtThreshold:
-    """An error rate by name at a threshold, which "ber" finds anew each time."""
+    """An error rate by name at a threshold, which a rule finds anew each time."""
 
     name: str
-    threshold: float | str
+    threshold: Any
 
     def __call__(self, loo: LeaveOneOut) -> float:
-        threshold, _ = threshold_and_rate(self.threshold, loo)
+        threshold, _ = threshold_and_loss(self.threshold, loo)
         return _RATES[self.name](loo, threshold)
 
 

@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from looms._typing import Array
+from looms.leave_one_out import LeaveOneOut
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fitted least-squares SVM, f(x) = Σ_i α_i k(x_i, x) + b.
+
+    Attributes
+    ----------
+    alpha : (n,) or (n, t) dual coefficients, shaped like the targets.
+    intercept : float or (t,) b; zero without an intercept.
+    loo : its exact leave-one-out outputs.
+    """
+
+    alpha: Array
+    intercept: Any
+    loo: LeaveOneOut
 
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):

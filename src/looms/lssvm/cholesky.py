@@ -13,8 +13,6 @@ leave-one-out outputs (`solve`), the rest the gradient of any criterion on them
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,31 +21,17 @@ from scipy.linalg import blas, lapack
 from looms._typing import Array
 from looms.leave_one_out import LeaveOneOut
 from looms.lssvm._system import (
+    Fit,
     LeverageError,
     NotPositiveDefiniteError,
     checked_system,
     ridge,
     targets_as_columns,
 )
+from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 
 _BLOCK = 512
 _HUGE = 1e150  # squares of kernel values beyond it overflow
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """A fitted least-squares SVM, f(x) = Σ_i α_i k(x_i, x) + b.
-
-    Attributes
-    ----------
-    alpha : (n,) or (n, t) dual coefficients, shaped like the targets.
-    intercept : float or (t,) b; zero without an intercept.
-    loo : its exact leave-one-out outputs.
-    """
-
-    alpha: Array
-    intercept: Any
-    loo: LeaveOneOut
 
 
 class Solution:
@@ -62,6 +46,7 @@ class Solution:
     def __init__(self, S: Array, y: Array, mu: float, zeta: Array, eta: Array, nu: Array) -> None:
         self._buffer: Array | None = S
         self._zeta = zeta
+        self._ridge = ridge(mu, zeta)
         self._eta = eta
         self._eta_sum = float(eta.sum()) or 1.0
         Y = targets_as_columns(y)
@@ -105,20 +90,35 @@ class Solution:
         -----
         4n³/3 flops. The factorisation is used up: a second call raises RuntimeError.
         """
-        if self._buffer is None:
-            raise RuntimeError("This factorisation was used up by an earlier contract().")
-        B, self._buffer = self._buffer, None
+        B = self._projection()
         n = B.shape[0]
         C = np.empty((n, n), order="F") if scratch is None else scratch
         g = -targets_as_columns(slope)
-        B, _ = lapack.dlauum(B, lower=1, overwrite_c=1)
-        _complete_projection(B, self._eta, self._eta_sum)
         u = blas.dgemm(1.0, B, np.asfortranarray(g / self.p[:, None]))
         h = (g * self._residuals).sum(axis=1) / self.p
         G = _weighted_square(B, h, C)
         G = blas.dsyr2k(-0.5, u, self._alpha, beta=1.0, c=G, lower=1, overwrite_c=1)
         slope_mu = float(G.diagonal() @ ridge(1.0, self._zeta))
         return G, slope_mu
+
+    def models(self) -> LeaveOneOutModels:
+        """All models that did not see one of the samples, each at any new point.
+
+        n³/3 flops. The factorisation is used up, as by `contract`.
+        """
+        share = self._eta / self._eta_sum
+        return LeaveOneOutModels(self.fit, self._projection(), share, self._ridge)
+
+    def _projection(self) -> Array:
+        """P in the memory of the factorisation, valid in both triangles."""
+        if self._buffer is None:
+            raise RuntimeError(
+                "This factorisation was used up by an earlier contract() or models()."
+            )
+        B, self._buffer = self._buffer, None
+        B, _ = lapack.dlauum(B, lower=1, overwrite_c=1)
+        _complete_projection(B, self._eta, self._eta_sum)
+        return np.asarray(B)
 
 
 def solve(
@@ -214,10 +214,8 @@ def _complete_projection(B: Array, eta: Array, eta_sum: float) -> None:
     n = B.shape[0]
     scaled = eta / eta_sum
     for J in _blocks(n):
-        corner = B[J, J]
-        corner -= np.outer(eta[J], scaled[J])
-        upper = np.triu_indices(corner.shape[0], k=1)
-        corner[upper] = corner.T[upper]
+        corner = np.tril(B[J, J] - np.outer(eta[J], scaled[J]))
+        B[J, J] = corner + np.tril(corner, -1).T
         for R in _blocks(n):
             if R.start > J.start:
                 B[R, J] -= np.outer(eta[R], scaled[J])

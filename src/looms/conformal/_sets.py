@@ -1,0 +1,146 @@
+"""Prediction sets of classes from the leave-one-out models at new points.
+
+Sources are cited by the keys of docs/references.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from looms._typing import AnyArray, Array
+from looms.conformal._jackknife import required_rank
+
+
+def class_margins(outputs: npt.ArrayLike) -> Array:
+    """Margin of every class, its output less the largest of the others, (..., k).
+
+    Parameters
+    ----------
+    outputs : (..., 1) output for the second of two classes, whose margins are −f and f;
+        or (..., k) one output for each of k classes.
+    """
+    f = np.asarray(outputs, dtype=np.float64)
+    if f.shape[-1] == 1:
+        return np.concatenate([-f, f], axis=-1)
+    ordered = np.partition(f, (-2, -1), axis=-1)
+    second, first = ordered[..., -2:-1], ordered[..., -1:]
+    return np.where(f == first, f - second, f - first)
+
+
+def class_p_values(loo_scores: npt.ArrayLike, scores: npt.ArrayLike, labels: Any = None) -> Array:
+    r"""Conformal p-value of every class at new points.
+
+    p_ty = (#{i : s_i ≤ S_tiy} + 1) / (n + 1), s = `loo_scores`, S = `scores`; with
+    `labels` only samples i of class y are counted, and n is their number.
+
+    Parameters
+    ----------
+    loo_scores : (n,) score of sample i and its label under the model that did not see it;
+        larger is more typical of the label. A leave-one-out margin, for example.
+    scores : (m, n, k) score of new point t and label y under that same model.
+    labels : (n,) class index of each sample, for p-values within each class; None for
+        p-values over all.
+
+    Returns
+    -------
+    p_values : (m, k).
+
+    Notes
+    -----
+    If the n samples and the new one are exchangeable, and the models are made by a rule
+    fixed beforehand that does not mind the order of the samples, the p-value of the true
+    label is at most α with a probability of at most 2α, by the argument of the jackknife+
+    [B21 theorem 1, RSC20 theorem 2]; with `labels` so among the samples of each class.
+    O(m n k).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loo_scores = np.array([0.9, 0.4, -0.2])
+    >>> scores = np.array([[[0.5, -0.5], [0.4, -0.4], [0.6, -0.6]]])
+    >>> class_p_values(loo_scores, scores)
+    array([[0.75, 0.25]])
+    """
+    s, S, labels = _checked_arrays(loo_scores, scores, labels)
+    above = s[:, None] <= S
+    if labels is None:
+        return np.asarray((above.sum(axis=1) + 1.0) / (len(s) + 1.0))
+    own = labels[:, None] == np.arange(S.shape[2])
+    return np.asarray(((above & own).sum(axis=1) + 1.0) / (own.sum(axis=0) + 1.0))
+
+
+def prediction_sets(
+    loo_scores: npt.ArrayLike, scores: npt.ArrayLike, coverage: float, labels: Any = None
+) -> AnyArray:
+    """Conformal prediction sets: the classes whose p-value is above 1 − coverage.
+
+    Parameters
+    ----------
+    loo_scores, scores, labels : as for `class_p_values`.
+    coverage : nominal 1 − α, between 0 and 1.
+
+    Returns
+    -------
+    sets : (m, k) of bool. A set may be empty: no label is typical of such a point.
+
+    Raises
+    ------
+    ValueError
+        If the coverage is not between 0 and 1, shapes do not agree, or there are fewer than
+        1 / α − 1 samples, or with `labels` samples of some class: it would be in every set.
+
+    Notes
+    -----
+    The true label is inside with a probability of at least 1 − 2α, most often of about
+    1 − α; on what conditions, see `class_p_values`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loo_scores = np.array([0.9, 0.4, -0.2])
+    >>> scores = np.array([[[0.5, -0.5], [0.4, -0.4], [0.6, -0.6]]])
+    >>> prediction_sets(loo_scores, scores, coverage=0.75)
+    array([[ True, False]])
+    """
+    p_values = class_p_values(loo_scores, scores, labels)
+    k = p_values.shape[1]
+    if labels is None:
+        n = np.full(k, len(np.asarray(loo_scores)))
+    else:
+        n = np.bincount(np.asarray(labels), minlength=k)
+    # p > α, in whole numbers: more than n + 1 − ⌈(1 − α)(n + 1)⌉ of n + 1.
+    return np.asarray(np.round(p_values * (n + 1)) > n + 1 - _ranks(coverage, n, labels))
+
+
+def _ranks(coverage: float, n: AnyArray, labels: Any) -> AnyArray:
+    ranks = []
+    for y, n_y in enumerate(n.tolist()):
+        try:
+            ranks.append(required_rank(coverage, n_y))
+        except ValueError as error:
+            if labels is None:
+                raise
+            raise ValueError(f"Class with index {y}: {error}") from None
+    return np.array(ranks)
+
+
+def _checked_arrays(loo_scores: Any, scores: Any, labels: Any) -> tuple[Array, Array, Any]:
+    s, S = np.asarray(loo_scores, dtype=np.float64), np.asarray(scores, dtype=np.float64)
+    if s.ndim != 1 or S.ndim != 3 or S.shape[1] != len(s):
+        raise ValueError(
+            "loo_scores must have shape (n_samples,) and scores (n_new, n_samples, n_classes), "
+            f"but they have shapes {s.shape} and {S.shape}."
+        )
+    if labels is not None:
+        labels = np.asarray(labels)
+        if labels.shape != s.shape:
+            raise ValueError(
+                f"labels must have one class index a sample, but has shape {labels.shape}, and "
+                f"loo_scores {s.shape}."
+            )
+        if not np.isin(labels, np.arange(S.shape[2])).all():
+            raise ValueError(f"labels must be class indices from 0 to {S.shape[2] - 1}.")
+    return s, S, labels

@@ -1,0 +1,177 @@
+"""The leave-one-out models themselves: what each gives for new points and for each sample.
+
+Leaving out sample i changes the whole machine by one column of the inverse P of its
+system [C06 II-E],
+
+    α⁽⁻ⁱ⁾ = α − r_i P e_i,    b⁽⁻ⁱ⁾ = b − r_i η_i / Ση,
+
+so whatever n refits would give is a product with P; and P⁽⁻ⁱ⁾ = P − P e_i e_iᵀ P / p_i,
+so the models without two samples are at hand as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import blas
+
+from looms._typing import Array
+from looms.lssvm._system import Fit, LeverageError, targets_as_columns
+
+_ALL = slice(None)
+
+
+@dataclass(frozen=True, eq=False)
+class LeaveOneOutModels:
+    """The n machines f⁽⁻ⁱ⁾ that were trained without one of the samples, in closed form.
+
+    Made by `looms.lssvm.Solution.models`.
+
+    Attributes
+    ----------
+    fit : the machine trained on all samples, and its leave-one-out outputs.
+    P : (n, n) M⁻¹ − η ηᵀ / Ση, symmetric, both triangles valid.
+    share : (n,) η / Ση; zero without an intercept.
+    ridge : (n,) λ_i = n mu / ζ_i, which stays as it is while a sample is left out.
+    """
+
+    fit: Fit
+    P: Array
+    share: Array
+    ridge: Array
+
+    @property
+    def residuals(self) -> Array:
+        """r_i = y_i − f⁽⁻ⁱ⁾(x_i), shaped like the targets."""
+        return self.fit.alpha / _beside(self.p, self.fit.alpha)
+
+    @property
+    def p(self) -> Array:
+        """Diagonal of P, (n,), positive. 1 / p_i is the leave-one-out variance of x_i, noise
+        included, for the Gaussian process of covariance K and noise variances λ."""
+        return self.P.diagonal()
+
+    @property
+    def leverage(self) -> Array:
+        """∂f(x_i) / ∂y_i = 1 − λ_i p_i, (n,), from 0 to 1: how far a sample fits itself."""
+        return 1.0 - self.ridge * self.p
+
+    def outputs(self, K_new: Array) -> Array:
+        """What every leave-one-out model gives for new points, from one matrix product.
+
+        F_ti = f⁽⁻ⁱ⁾(x_t) = f(x_t) − (K_new P + 1 (η / Ση)ᵀ)_ti r_i
+
+        Parameters
+        ----------
+        K_new : (m, n) kernel values between new points and training samples.
+
+        Returns
+        -------
+        outputs : (m, n), or (m, n, t) for (n, t) targets.
+
+        Notes
+        -----
+        2 m n² flops; three m×n arrays for one target: bound m to bound the memory.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from looms.lssvm import solve
+        >>> y = np.array([1.0, 2.0, 6.0])         # K = 0 predicts the mean of the others
+        >>> solve(np.zeros((3, 3)), y, mu=1.0).models().outputs(np.zeros((1, 3))).round(12)
+        array([[4. , 3.5, 1.5]])
+        """
+        alpha, r = targets_as_columns(self.fit.alpha), targets_as_columns(self.residuals)
+        change = blas.dgemm(-1.0, K_new, self.P)
+        change -= self.share
+        outputs = np.multiply(change[:, :, None], r)
+        outputs += (blas.dgemm(1.0, K_new, alpha) + self.fit.intercept)[:, None, :]
+        return np.asarray(outputs.reshape(len(K_new), *self.fit.alpha.shape))
+
+    def changes(self, left_out: slice = _ALL) -> Array:
+        """What leaving out a sample changes at every sample, D_ji = f⁽⁻ⁱ⁾(x_j) − f(x_j).
+
+        D_ji = λ_j P_ji r_i for j ≠ i, and D_ii = −r_i (1 − λ_i p_i).
+
+        Parameters
+        ----------
+        left_out : the samples i; all unless given.
+
+        Returns
+        -------
+        changes : (n, n_left_out), or (n, n_left_out, t) for (n, t) targets, in their units.
+
+        Notes
+        -----
+        O(n n_left_out t).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from looms.lssvm import solve
+        >>> y = np.array([1.0, 2.0, 6.0])         # K = 0: the mean is 3, and 4 without y_0
+        >>> solve(np.zeros((3, 3)), y, mu=1.0).models().changes()[:, 0].round(12)
+        array([1., 1., 1.])
+        """
+        r = targets_as_columns(self.residuals)[left_out]
+        changes = (self.ridge[:, None] * self.P[:, left_out])[:, :, None] * r
+        changes[self._own(left_out)] -= r
+        return changes.reshape(len(self.P), len(r), *self.fit.alpha.shape[1:])
+
+    def pair_residuals(self, left_out: slice = _ALL) -> Array:
+        """Leave-one-out residuals of the leave-one-out models: two samples are left out.
+
+        R_ji = y_j − f⁽⁻ⁱ⁻ʲ⁾(x_j) = (α_j − P_ji r_i) / (p_j − P_ji² / p_i), R_ii = r_i
+
+        Parameters
+        ----------
+        left_out : the samples i; all unless given.
+
+        Returns
+        -------
+        residuals : (n, n_left_out), or (n, n_left_out, t) for (n, t) targets, in their units.
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If the system without some pair of samples is singular in double precision.
+
+        Notes
+        -----
+        O(n n_left_out t), in place of as many refits. With an intercept it needs three samples.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from looms.lssvm import solve
+        >>> y = np.array([1.0, 2.0, 6.0])         # K = 0: y_1 from y_2 alone, without y_0
+        >>> solve(np.zeros((3, 3)), y, mu=1.0).models().pair_residuals()[:, 0].round(12)
+        array([-3., -4.,  4.])
+        """
+        alpha, p = targets_as_columns(self.fit.alpha), self.p
+        P, r, own = self.P[:, left_out], targets_as_columns(self.residuals), self._own(left_out)
+        left = p[:, None] - P**2 / p[left_out]
+        left[own] = p[left_out]
+        if not (left > len(p) * np.finfo(np.float64).eps * p[:, None]).all():
+            worst = np.argmin(left / p[:, None])
+            raise LeverageError(self._mu, int(np.unravel_index(worst, left.shape)[0]))
+        residuals = alpha[:, None, :] - P[:, :, None] * r[left_out]
+        residuals /= left[:, :, None]
+        residuals[own] = r[left_out]
+        return residuals.reshape(len(p), -1, *self.fit.alpha.shape[1:])
+
+    def _own(self, left_out: slice) -> tuple[Any, Any]:
+        """Where the samples left out stand in an array of all samples × them."""
+        rows = np.arange(len(self.P))[left_out]
+        return rows, np.arange(len(rows))
+
+    @property
+    def _mu(self) -> float:
+        return float(self.ridge[0] * self.fit.loo.sample_weight[0] / len(self.ridge))
+
+
+def _beside(values: Array, targets: Array) -> Array:
+    """(n,) values that broadcast along (n,) or (n, t) targets."""
+    return values if targets.ndim == 1 else values[:, None]

@@ -1,0 +1,90 @@
+"""Numbers as text of a report."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+#: Figures that are shown in per cent.
+_RATES = {"ber", "error"}
+_NOTHING = "–"
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """Significant digits, powers of ten where these say more; a dash for nothing."""
+    if value is None:
+        return _NOTHING
+    if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e6):
+        return _signed(str(int(value)))
+    size = abs(value)
+    text = f"{value:.{digits}g}"
+    if 1e-4 <= size < 1e6:
+        places = max(0, digits - 1 - int(np.floor(np.log10(size))))
+        text = f"{value:.{min(places, 7)}f}"
+    mantissa, e, exponent = text.partition("e")
+    if e:
+        mantissa += f" · 10{_raised(int(exponent))}"
+    return mantissa.replace("-", "−")
+
+
+def figure(value: Any, key: str, digits: int = 4) -> str:
+    """A figure of merit: a rate in per cent, an area with three decimals, else `number`."""
+    if value is None:
+        return _NOTHING
+    if key in _RATES:
+        return percent(value)
+    if key in ("auc", "r2"):
+        return _signed(f"{value:.3f}")
+    return number(value, digits)
+
+
+def error(value: Any, key: str) -> str:
+    """The standard error of a figure, in its units, two digits."""
+    if value is None:
+        return ""
+    if key in _RATES:
+        return f"± {100 * value:.1f}"
+    return f"± {number(value, 2)}"
+
+
+def percent(value: Any, places: int = 1) -> str:
+    """A share in per cent."""
+    return _NOTHING if value is None else f"{_signed(f'{100 * value:.{places}f}')} %"
+
+
+def count(n: int, what: str) -> str:
+    """A number of things, in the plural where there is not one."""
+    return f"{thousands(n)} {what}{'' if n == 1 else 's'}"
+
+
+def thousands(n: int) -> str:
+    """An integer in groups of three digits from 10 000 on."""
+    return f"{n:,}".replace(",", "\u202f") if n >= 10_000 else str(n)
+
+
+def day(iso: str) -> str:
+    """A date and time as people write them."""
+    moment = datetime.fromisoformat(iso)
+    return f"{moment.day} {moment:%B %Y, %H:%M} UTC"
+
+
+def _signed(text: str) -> str:
+    """With a true minus sign, and none for what was rounded to zero."""
+    return text.replace("-", "−" if float(text) else "")
+
+
+def _raised(exponent: int) -> str:
+    return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+FILTERS = {
+    "number": number,
+    "figure": figure,
+    "error": error,
+    "percent": percent,
+    "count": count,
+    "thousands": thousands,
+    "day": day,
+}

@@ -1,0 +1,108 @@
+"""Leave-one-out scores against the scores of outer splits."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from looms._typing import Array
+from looms.assessment import Assessment
+from looms.assessment._scoring import SMALLER_IS_BETTER
+from looms.report._axes import axes_for, ink, plain_frame
+
+
+class OptimismDisplay:
+    """What leave-one-out promised in every outer split, and what the test part gave.
+
+    Parameters
+    ----------
+    loo, outer : ndarray of shape (n_splits,)
+        Leave-one-out score and test score of each split.
+    score : str
+        Name of the score.
+    smaller_is_better : bool
+        Whether it is a rate or size of errors.
+
+    Attributes
+    ----------
+    ax_, figure_ : axes and figure drawn on.
+    """
+
+    ax_: Any
+    figure_: Any
+
+    def __init__(self, *, loo: Array, outer: Array, score: str, smaller_is_better: bool) -> None:
+        self.loo = loo
+        self.outer = outer
+        self.score = score
+        self.smaller_is_better = smaller_is_better
+
+    @classmethod
+    def from_assessment(
+        cls, assessment: Assessment, *, score: str | None = None, ax: Any = None
+    ) -> Self:
+        """The splits of an assessment.
+
+        Parameters
+        ----------
+        assessment : Assessment
+            Of `looms.assess`, of a machine of looms.
+        score : str, default=None
+            Which of its scores; the first unless given.
+        ax : ignored
+            Drawing is for `plot`.
+
+        Returns
+        -------
+        display : OptimismDisplay
+            Not drawn yet.
+        """
+        name = assessment.scores[0] if score is None else score
+        if name not in assessment.scores:
+            raise ValueError(f"score must be one of {', '.join(assessment.scores)}; got {score!r}.")
+        pairs = [
+            (split.loo_scores[name], split.scores[name])
+            for split in assessment.splits
+            if split.error is None and name in split.loo_scores
+        ]
+        if not pairs:
+            raise ValueError(
+                "The assessment has no leave-one-out scores; these are of machines of looms."
+            )
+        loo, outer = np.array(pairs).T
+        return cls(loo=loo, outer=outer, score=name, smaller_is_better=name in SMALLER_IS_BETTER)
+
+    @property
+    def optimism(self) -> float:
+        """Mean of leave-one-out score less test score, signed so that positive flatters."""
+        difference = float(np.mean(self.loo - self.outer))
+        return -difference if self.smaller_is_better else difference
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw a dot a split, the means as a cross, and the line where both are equal.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Those of a new figure unless given.
+
+        Returns
+        -------
+        self : OptimismDisplay
+            With ``ax_`` and ``figure_``.
+        """
+        ax = axes_for(self, ax)
+        ends = [
+            min(self.loo.min(), self.outer.min()),
+            max(self.loo.max(), self.outer.max()),
+        ]
+        ax.plot(ends, ends, color=ink(), linewidth=0.6, linestyle=":")
+        ax.plot(self.loo, self.outer, "o", color="C0", markersize=3.5, alpha=0.6, label="a split")
+        ax.plot(
+            self.loo.mean(), self.outer.mean(), "+", color="C1", markersize=12, mew=2, label="mean"
+        )
+        ax.set(xlabel=f"{self.score}, leave-one-out", ylabel=f"{self.score}, test part")
+        ax.legend(fontsize="small", frameon=False)
+        plain_frame(ax)
+        return self

@@ -1,0 +1,149 @@
+"""How often what had a probability did happen, from leave-one-out outputs."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from looms.calibration import (
+    ReliabilityCurve,
+    class_probabilities,
+    fit_calibrators,
+    loo_probabilities,
+    reliability_curve,
+)
+from looms.report._axes import axes_for, ink, plain_frame, short
+from looms.report._curves import MOST_CURVES
+from looms.report._model import Model, model_of
+
+#: Samples up to which every probability comes from a calibrator that did not see its sample.
+_MOST_LEFT_OUT = 1500
+
+
+class ReliabilityDisplay:
+    """Shares of positive samples against their probabilities.
+
+    For two classes the reliability of the second's probability, for more a curve for each.
+
+    Parameters
+    ----------
+    curves : dict of str to looms.calibration.ReliabilityCurve
+        By the label of the class; of many classes the ten largest.
+    calibration : str
+        What made probabilities of the outputs.
+
+    Attributes
+    ----------
+    ax_, figure_ : axes and figure drawn on.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from looms import LSSVMClassifier
+    >>> from looms.report import ReliabilityDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LSSVMClassifier("linear").fit(X / X.std(axis=0), y)
+    >>> display = ReliabilityDisplay.from_estimator(model, n_bins=5)
+    >>> bool(display.curves["1"].calibration_error < 0.03)
+    True
+    """
+
+    ax_: Any
+    figure_: Any
+
+    def __init__(self, *, curves: dict[str, ReliabilityCurve], calibration: str) -> None:
+        self.curves = curves
+        self.calibration = calibration
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        calibration: str | None = None,
+        n_bins: int = 10,
+        ax: Any = None,
+    ) -> Self:
+        """Probabilities from the leave-one-out outputs of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : classifier of looms, or pipeline that ends in one
+            Fitted.
+        calibration : {"sigmoid", "isotonic", "beta"}, default=None
+            What makes probabilities of outputs; that of the machine unless given, and
+            "sigmoid" where it has none.
+        n_bins : int, default=10
+            Bins of about the same number of samples.
+        ax : ignored
+            Drawing is for `plot`.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+            Not drawn yet.
+
+        Notes
+        -----
+        Up to 1500 samples every probability comes from a calibrator that did not see its
+        sample; with more, where that hardly matters, from one that saw all.
+        """
+        model = model_of(estimator)
+        if not model.classification:
+            raise TypeError(f"{cls.__name__} is of classifiers; ResidualsDisplay of regressors.")
+        calibration = calibration or getattr(model.machine, "calibration", None) or "sigmoid"
+        probabilities = _probabilities(model, calibration)
+        y = model.loo.y.reshape(model.loo.n_samples, -1)
+        largest = np.sort(np.argsort(-(y > 0).sum(axis=0), kind="stable")[:MOST_CURVES])
+        columns = {1: 0} if y.shape[1] == 1 else {int(k): int(k) for k in largest}
+        weight = model.loo.sample_weight
+        curves = {
+            model.classes[k]: reliability_curve(
+                y[:, column], probabilities[:, k], weight, n_bins=n_bins
+            )
+            for k, column in columns.items()
+        }
+        return cls(curves=curves, calibration=calibration)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the curves; for two classes with 95 % intervals of the shares.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Those of a new figure unless given.
+
+        Returns
+        -------
+        self : ReliabilityDisplay
+            With ``ax_`` and ``figure_``.
+        """
+        ax = axes_for(self, ax)
+        ax.plot([0, 1], [0, 1], color=ink(), linewidth=0.6, linestyle=":")
+        for k, (label, curve) in enumerate(self.curves.items()):
+            name = f"class {short(label, 20)}"
+            ax.plot(curve.probability, curve.share, "-o", color=f"C{k}", markersize=4, label=name)
+            if len(self.curves) == 1:
+                low, high = _wilson(curve)
+                ax.vlines(curve.probability, low, high, color=f"C{k}", linewidth=1, alpha=0.6)
+        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+        ax.set(xlabel="probability", ylabel="share")
+        plain_frame(ax)
+        for text in ax.legend(loc="upper left", fontsize="small", frameon=False).get_texts():
+            text.set_parse_math(False)
+        return self
+
+
+def _probabilities(model: Model, calibration: str) -> Any:
+    if model.loo.n_samples <= _MOST_LEFT_OUT:
+        return loo_probabilities(model.loo, calibration)
+    return class_probabilities(fit_calibrators(model.loo, calibration), model.loo.outputs)
+
+
+def _wilson(curve: ReliabilityCurve, z: float = 1.96) -> Any:
+    """Ends of Wilson's score interval of every share."""
+    n, p = curve.count, curve.share
+    middle = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    return np.maximum(middle - half, 0), np.minimum(middle + half, 1)

@@ -1,0 +1,83 @@
+"""The training problem of a fitted machine once more, on some of its samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from looms._typing import AnyArray, Array
+from looms.estimators._weights import class_weights
+from looms.kernels import training_rows
+from looms.report._model import Model
+from looms.selection import Objective
+
+#: Of every class, so many samples are kept where there are as many.
+_FEW = 5
+# From n to m samples the best μ goes as (n / m)^_DECAY, as the search itself expects.
+_DECAY = 0.5
+
+
+def labels_of(y: Array) -> AnyArray:
+    """Index of the class of each sample, from targets ±1."""
+    return (y > 0).astype(int) if y.ndim == 1 else y.argmax(axis=1)
+
+
+def sampled_rows(model: Model, size: int, random_state: Any) -> AnyArray:
+    """Rows of positive weight, at most about ``size`` of them, classes in proportion."""
+    seen = np.flatnonzero(model.loo.sample_weight > 0)
+    if len(seen) <= size:
+        return seen
+    rng = np.random.RandomState(random_state)
+    if not model.classification:
+        return np.sort(rng.choice(seen, size, replace=False))
+    labels = labels_of(model.loo.y)[seen]
+    chosen = []
+    for label in np.unique(labels):
+        members = seen[labels == label]
+        quota = max(round(size * len(members) / len(seen)), min(_FEW, len(members)))
+        chosen.append(rng.choice(members, quota, replace=False))
+    return np.sort(np.concatenate(chosen))
+
+
+def training_objective(model: Model, rows: AnyArray, X: Any = None) -> Objective:
+    """The criterion that the machine was chosen by, on some of its samples.
+
+    Parameters
+    ----------
+    model : of a fitted machine.
+    rows : indices of training samples.
+    X : the samples of these rows; those that the machine was fitted to unless given.
+    """
+    machine: Any = model.machine
+    loo = machine.loo_
+    selection_weight = loo.sample_weight
+    if model.classification:
+        selection_weight = selection_weight * class_weights(
+            getattr(machine, "selection_weight", None),
+            labels_of(loo.y),
+            machine.classes_,
+            loo.sample_weight,
+            "selection_weight",
+        )
+    return Objective(
+        training_rows(machine.X_fit_, rows, model.pairwise) if X is None else X,
+        loo.y[rows],
+        kernel=machine.kernel_,
+        criterion=chosen_criterion(machine),
+        sample_weight=machine.fit_weight_[rows],
+        selection_weight=selection_weight[rows],
+        fit_intercept=machine.fit_intercept,
+    )
+
+
+def chosen_criterion(machine: Any) -> Any:
+    """The criterion of the candidate taken; PRESS for a machine that was given its values."""
+    if not hasattr(machine, "candidates_"):
+        return "press"
+    return machine.candidates_[machine.best_index_].criterion
+
+
+def log2_mu_shift(n_all: int, n_some: int) -> float:
+    """What to add to log₂ μ of ``n_all`` samples on ``n_some`` of them."""
+    return float(_DECAY * np.log2(n_all / n_some))

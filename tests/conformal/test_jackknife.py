@@ -1,0 +1,157 @@
+"""Order statistics of the jackknife+ and minmax, by hand and against a plain loop."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from looms.conformal import jackknife_minmax, jackknife_plus, required_rank
+
+RNG = np.random.default_rng(0)
+N, M = 19, 4
+R, F = RNG.normal(size=N), RNG.normal(size=(M, N))
+S, S_NEW = RNG.uniform(0.5, 2, N), RNG.uniform(0.5, 2, (M, N))
+METHODS = {"plus": jackknife_plus, "minmax": jackknife_minmax}
+each_method = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+
+
+def by_a_loop(r, F, coverage, scale=None):
+    """The definition, with exact fractions; ``coverage`` is one."""
+    n = len(r)
+    lower = math.floor((1 - coverage) * (n + 1))
+    upper = math.ceil(coverage * (n + 1))
+    scale = np.ones_like(F) if scale is None else scale
+    return np.array(
+        [
+            [
+                sorted(f - s * abs(e) for f, e, s in zip(row, r, by, strict=True))[lower - 1],
+                sorted(f + s * abs(e) for f, e, s in zip(row, r, by, strict=True))[upper - 1],
+            ]
+            for row, by in zip(F, scale, strict=True)
+        ]
+    )
+
+
+@pytest.mark.parametrize("percent", [1, 10, 50, 70, 80, 90, 95])
+@pytest.mark.parametrize("n", [19, 18, 12])
+def test_order_statistics(percent, n):
+    coverage = Fraction(percent, 100)
+    if (n + 1) * (1 - coverage) < 1:
+        with pytest.raises(ValueError, match="needs"):
+            jackknife_plus(R[:n], F[:, :n], percent / 100)
+        return
+    ours = jackknife_plus(R[:n], F[:, :n], percent / 100)
+    assert_allclose(ours, by_a_loop(R[:n], F[:, :n], coverage), rtol=1e-14)
+
+
+def test_locally_scaled():
+    ours = jackknife_plus(R, F, 0.8, loo_scales=S, scales=S_NEW)
+    assert_allclose(ours, by_a_loop(R, F, Fraction(4, 5), S_NEW / S), rtol=1e-12)
+    plain = jackknife_plus(R, F, 0.8)
+    assert np.abs(ours - plain).max() > 0.01
+    same = jackknife_plus(R, F, 0.8, loo_scales=np.full(N, 3.0), scales=np.full((M, N), 3.0))
+    assert_allclose(same, plain, rtol=1e-14)
+
+
+def test_minmax():
+    q = np.sort(np.abs(R))[16 - 1]
+    expected = np.column_stack([F.min(axis=1) - q, F.max(axis=1) + q])
+    assert_array_equal(jackknife_minmax(R, F, 0.8), expected)
+
+
+def test_minmax_contains_plus():
+    for coverage in (0.1, 0.5, 0.9):
+        plus, minmax = jackknife_plus(R, F, coverage), jackknife_minmax(R, F, coverage)
+        assert (minmax[:, 0] <= plus[:, 0]).all()
+        assert (minmax[:, 1] >= plus[:, 1]).all()
+
+
+def test_equal_models_are_the_jackknife():
+    """Where leaving out a sample changes nothing both are f ± a residual."""
+    still = np.repeat(F[:, :1], N, axis=1)
+    q = np.sort(np.abs(R))[18 - 1]
+    expected = np.column_stack([F[:, 0] - q, F[:, 0] + q])
+    for method in METHODS.values():
+        assert_allclose(method(R, still, 0.9), expected, rtol=1e-14)
+
+
+@each_method
+def test_several_targets(method):
+    r, f = RNG.normal(size=(N, 3)), RNG.normal(size=(M, N, 3))
+    ours = method(r, f, 0.75)
+    assert ours.shape == (M, 3, 2)
+    for k in range(3):
+        assert_array_equal(ours[:, k], method(r[:, k], f[:, :, k], 0.75))
+
+
+@each_method
+def test_inputs_are_not_changed(method, read_only):
+    before = R.copy(), F.copy()
+    method(read_only(R), read_only(F), 0.9)
+    method(R, F, 0.9)
+    assert_array_equal(R, before[0])
+    assert_array_equal(F, before[1])
+
+
+@each_method
+def test_lists(method):
+    assert_array_equal(method(R.tolist(), F.tolist(), 0.9), method(R, F, 0.9))
+
+
+def test_rank_is_that_of_the_decimal():
+    for n in range(1, 200):
+        for percent in range(1, 100):
+            k = math.ceil(Fraction(percent, 100) * (n + 1))
+            if k <= n:
+                assert required_rank(percent / 100, n) == k
+
+
+@pytest.mark.parametrize(
+    ("coverage", "least"), [(0.5, 1), (0.8, 4), (0.9, 9), (0.95, 19), (0.99, 99), (0.999, 999)]
+)
+def test_fewest_samples(coverage, least):
+    assert required_rank(coverage, least) == least
+    with pytest.raises(ValueError, match=rf"needs {least} samples or more, got {least - 1}"):
+        required_rank(coverage, least - 1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 40, 998, 2000])
+def test_what_the_error_offers_is_possible(n):
+    with pytest.raises(ValueError, match="at most") as raised:
+        required_rank(0.9999, n)
+    offered = float(str(raised.value).split()[-3])
+    assert required_rank(offered, n) <= n
+
+
+@each_method
+@pytest.mark.parametrize("coverage", [0, 1, -0.1, 1.5, 90, np.nan, np.inf, None, "0.9", [0.9]])
+def test_bad_coverage(method, coverage):
+    with pytest.raises(ValueError, match="coverage must be a number between 0 and 1, got"):
+        method(R, F, coverage)
+
+
+@each_method
+@pytest.mark.parametrize(
+    ("r", "f"), [(R, F[0]), (R[:-1], F), (R[:, None], F), (R, F[:, :, None]), (R[0], F)]
+)
+def test_shapes_that_do_not_agree(method, r, f):
+    with pytest.raises(ValueError, match="loo_predictions"):
+        method(r, f, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scales": S_NEW}, "give both, or neither"),
+        ({"loo_scales": S}, "give both, or neither"),
+        ({"loo_scales": S[:-1], "scales": S_NEW}, "shaped like"),
+        ({"loo_scales": S, "scales": S_NEW[0]}, "shaped like"),
+        ({"loo_scales": 0 * S, "scales": S_NEW}, "must be positive"),
+        ({"loo_scales": S, "scales": -S_NEW}, "must be positive"),
+    ],
+)
+def test_bad_scales(options, message):
+    with pytest.raises(ValueError, match=message):
+        jackknife_plus(R, F, 0.5, **options)

@@ -1,0 +1,58 @@
+"""Local scales against their definition, sample by sample and model by model."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from looms.conformal import LocalScale
+from looms.kernels import RBF, Linear
+
+RNG = np.random.default_rng(0)
+N, M = 17, 6
+X, X_NEW = RNG.normal(size=(N, 2)), RNG.normal(size=(M, 2))
+X_NEW[0] = X[3]
+PAIRS = RNG.normal(size=(N, N))
+
+
+def by_definition(distances, model, k):
+    """Scale by one model at a point with these distances to the samples."""
+    others = [j for j in np.argsort(distances) if j != model]
+    residuals = np.abs(PAIRS[:, model])
+    mean = residuals[others].mean()
+    return (residuals[others[:k]].sum() + 0.1 * mean) / (k + 0.1)
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.3), Linear()], ids=["rbf", "linear"])
+def test_definition(kernel):
+    ours = LocalScale(PAIRS, kernel(X))
+    k = 9  # ⌈2 √17⌉; both kernels order samples by their distance
+    apart = np.linalg.norm(X_NEW[:, None] - X, axis=2)
+    expected = [[by_definition(apart[t], i, k) for i in range(N)] for t in range(M)]
+    assert_allclose(ours.at(kernel(X_NEW, X)), expected, rtol=1e-12)
+    apart = np.linalg.norm(X[:, None] - X, axis=2)
+    assert_allclose(ours.loo, [by_definition(apart[i], i, k) for i in range(N)], rtol=1e-12)
+
+
+def test_a_model_never_sees_its_own_sample():
+    spoilt = PAIRS.copy()
+    np.fill_diagonal(spoilt, 1e9)
+    K, K_new = RBF(0.3)(X), RBF(0.3)(X_NEW, X)
+    ours, theirs = LocalScale(PAIRS, K), LocalScale(spoilt, K)
+    assert_array_equal(ours.loo, theirs.loo)
+    assert_array_equal(ours.at(K_new), theirs.at(K_new))
+
+
+def test_three_samples_are_enough_and_two_are_not():
+    ours = LocalScale(PAIRS[:3, :3], np.eye(3))
+    assert (ours.loo > 0).all()
+    with pytest.raises(ValueError, match="three samples or more, got 2"):
+        LocalScale(PAIRS[:2, :2], np.eye(2))
+
+
+def test_residuals_of_zero_give_a_positive_scale():
+    assert (LocalScale(np.zeros((N, N)), np.eye(N)).loo > 0).all()
+
+
+def test_arguments_are_not_changed(read_only):
+    K = read_only(RBF(0.3)(X))
+    LocalScale(read_only(PAIRS), K).at(K)

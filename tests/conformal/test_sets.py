@@ -1,0 +1,82 @@
+"""Margins, p-values and prediction sets against plain loops."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from looms.conformal import class_margins, class_p_values, prediction_sets
+
+RNG = np.random.default_rng(0)
+N, M, K = 40, 6, 3
+LOO = RNG.normal(size=N).round(1)  # with ties
+SCORES = RNG.normal(size=(M, N, K)).round(1)
+LABELS = np.arange(N) % K
+
+
+def counted(within):
+    found = np.empty((M, K))
+    for t in range(M):
+        for y in range(K):
+            members = [i for i in range(N) if not within or LABELS[i] == y]
+            at_most = sum(LOO[i] <= SCORES[t, i, y] for i in members)
+            found[t, y] = (at_most + 1) / (len(members) + 1)
+    return found
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_p_values(within):
+    ours = class_p_values(LOO, SCORES, LABELS if within else None)
+    assert_allclose(ours, counted(within), rtol=1e-14)
+
+
+@pytest.mark.parametrize("within", [False, True])
+@pytest.mark.parametrize("coverage", [0.1, 0.5, 0.8, 0.9])
+def test_sets(within, coverage):
+    labels = LABELS if within else None
+    expected = counted(within) > 1 - coverage + 1e-9
+    assert_array_equal(prediction_sets(LOO, SCORES, coverage, labels), expected)
+
+
+def test_classes_make_a_difference():
+    p = class_p_values(LOO, SCORES)
+    assert np.abs(p - class_p_values(LOO, SCORES, LABELS)).max() > 0.05
+
+
+def test_p_value_equal_to_the_level_is_outside():
+    scores = np.full((1, 9, 1), -1.0)
+    assert class_p_values(np.zeros(9), scores).item() == 0.1
+    assert not prediction_sets(np.zeros(9), scores, 0.9).item()
+    scores[0, 0, 0] = 1.0
+    assert prediction_sets(np.zeros(9), scores, 0.9).item()
+
+
+def test_sets_grow_with_the_coverage():
+    sets = [prediction_sets(LOO, SCORES, coverage) for coverage in (0.3, 0.6, 0.9)]
+    for smaller, larger in pairwise(sets):
+        assert (smaller <= larger).all()
+        assert (smaller < larger).any()
+
+
+def test_margins():
+    assert_array_equal(class_margins([[0.3], [-2.0]]), [[-0.3, 0.3], [2.0, -2.0]])
+    outputs = [[0.5, -0.2, 0.1], [1.0, 1.0, -1.0]]
+    assert_allclose(class_margins(outputs), [[0.4, -0.7, -0.4], [0.0, 0.0, -2.0]])
+
+
+@pytest.mark.parametrize(
+    ("loo", "scores", "labels", "coverage", "message"),
+    [
+        (LOO, SCORES, None, 1.0, "between 0 and 1"),
+        (LOO, SCORES, None, 0.99, "A coverage of 0.99 needs 99 samples or more, got 40"),
+        (LOO, SCORES, LABELS, 0.95, "Class with index 0: A coverage of 0.95 needs 19 samples"),
+        (LOO[:-1], SCORES, None, 0.9, "loo_scores must have shape"),
+        (LOO, SCORES[0], None, 0.9, "loo_scores must have shape"),
+        (LOO, SCORES, LABELS[:-1], 0.9, "one class index a sample"),
+        (LOO, SCORES, LABELS + 1, 0.9, "class indices from 0 to 2"),
+    ],
+)
+def test_bad_input(loo, scores, labels, coverage, message):
+    with pytest.raises(ValueError, match=message):
+        prediction_sets(loo, scores, coverage, labels)

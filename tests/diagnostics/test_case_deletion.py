@@ -1,0 +1,253 @@
+"""Case deletion of each sample against refits of the whole machine."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
+
+from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms.criteria import DIFFERENTIABLE, SmoothedError, as_criterion, reweighted
+from looms.diagnostics import _case_deletion, case_deletion
+from looms.kernels import RBF
+from looms.lssvm import solve
+
+N = 20
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 2))
+NOISY = X[:, 0] + 0.4 * RNG.normal(size=N)
+LABELS = {
+    "two classes": np.where(NOISY > 0, "yes", "no"),
+    "three classes": np.digitize(NOISY, [-0.3, 0.4]),
+}
+WEIGHTS = {
+    "unweighted": None,
+    "weighted": RNG.uniform(0.2, 3.0, N),
+    "zeros": np.where(np.arange(N) % 6 == 0, 0.0, RNG.uniform(0.2, 3.0, N)),
+}
+K, MU = RBF(0.3), 0.05
+
+
+def refitted(model, criterion):
+    """Changes by refits without each sample seen: (n, n[, t]) of the outputs, (n,) of J."""
+    seen = np.flatnonzero(model.fit_weight_ > 0)
+    gram, y = K(X[seen]), model.loo_.y[seen]
+    zeta, weight = model.fit_weight_[seen], model.loo_.sample_weight[seen]
+
+    def machine(rows):
+        mu = model.mu_ * len(seen) / len(rows)  # the same ridge
+        return solve(
+            gram[np.ix_(rows, rows)],
+            y[rows],
+            mu,
+            sample_weight=zeta[rows],
+            fit_intercept=model.fit_intercept,
+        ).fit
+
+    def outputs(rows):
+        fit = machine(rows)
+        return gram[:, rows] @ fit.alpha + fit.intercept
+
+    def judged(rows):
+        return as_criterion(criterion).evaluate(reweighted(machine(rows).loo, weight[rows])).value
+
+    every = np.arange(len(seen))
+    rest = [np.delete(every, i) for i in every]
+    changes = np.stack([outputs(rows) - outputs(every) for rows in rest], axis=1)
+    return seen, changes, np.array([judged(rows) - judged(every) for rows in rest])
+
+
+def check(found, model, criterion):
+    seen, changes, of_criterion = refitted(model, criterion)
+    n = len(seen)
+    own = np.arange(n)
+    assert_allclose(found.own_change[seen], changes[own, own], rtol=1e-8, atol=1e-10)
+    others = np.abs(changes).reshape(n, n, -1)
+    others[own, own] = 0
+    assert_allclose(found.largest_change[seen], others.max(axis=(0, 2)), rtol=1e-8)
+    mean_square = (others**2).sum(axis=(0, 2)) / (n - 1) / others.shape[2]
+    assert_allclose(found.rms_change[seen], np.sqrt(mean_square), rtol=1e-8)
+    assert_allclose(found.criterion_change[seen], of_criterion, rtol=1e-8, atol=1e-10)
+    unseen = np.setdiff1d(np.arange(N), seen)
+    for name in ("own_change", "largest_change", "rms_change", "criterion_change", "surprise"):
+        assert np.isnan(getattr(found, name)[unseen]).all()
+    assert_array_equal(found.residual, model.loo_.residuals)
+
+
+@pytest.mark.parametrize(
+    ("labels", "weights", "criterion", "fit_intercept"),
+    list(product(LABELS, WEIGHTS, [*DIFFERENTIABLE, SmoothedError(3.0)], [True, False])),
+)
+def test_classifiers_equal_refits(labels, weights, criterion, fit_intercept):
+    model = LSSVMClassifier(K, mu=MU, fit_intercept=fit_intercept, class_weight="balanced")
+    model.fit(X, LABELS[labels], WEIGHTS[weights])
+    check(case_deletion(model, criterion=criterion), model, criterion)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("columns", [0, 1, 3])
+def test_regressors_equal_refits(weights, fit_intercept, columns):
+    y = RNG.normal(size=(N, columns)) if columns else NOISY
+    model = LSSVMRegressor(K, mu=MU, fit_intercept=fit_intercept).fit(X, y, WEIGHTS[weights])
+    check(case_deletion(model), model, "press")
+
+
+@pytest.mark.parametrize("numbers", [1, 3 * N, 7 * N])
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_blocks(labels, numbers, monkeypatch):
+    model = LSSVMClassifier(K, mu=MU).fit(X, labels)
+    whole = case_deletion(model, criterion="hinge").table
+    monkeypatch.setattr(_case_deletion, "_NUMBERS", numbers)
+    pd.testing.assert_frame_equal(case_deletion(model, criterion="hinge").table, whole)
+
+
+def test_surprise_is_the_residual_over_its_deviation():
+    """1 / p_i is the leave-one-out variance of the Gaussian process of covariance K."""
+    model = LSSVMRegressor(K, mu=MU, fit_intercept=False).fit(X, NOISY)
+    gram, z = K(X), np.empty(N)
+    for i in range(N):
+        rest = np.delete(np.arange(N), i)
+        k = gram[i, rest]
+        solved = np.linalg.solve(gram[np.ix_(rest, rest)] + N * MU * np.eye(N - 1), k)
+        z[i] = abs(NOISY[i] - solved @ NOISY[rest]) / np.sqrt(1 + N * MU - solved @ k)
+    assert_allclose(case_deletion(model).surprise, z / np.sqrt(np.mean(z**2)), rtol=1e-8)
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_margins_and_labels(labels):
+    model = LSSVMClassifier(K, mu=MU).fit(X, labels)
+    found = case_deletion(model)
+    outputs = model.loo_.outputs
+    if outputs.ndim == 1:
+        margin = np.where(labels == "yes", outputs, -outputs)
+    else:
+        margin = [row[c] - np.delete(row, c).max() for row, c in zip(outputs, labels, strict=True)]
+    assert_allclose(found.margin, margin, rtol=1e-12)
+    assert_array_equal(found.label, labels)
+    assert_array_equal(found.predicted != labels, found.margin < 0)
+    doubtful = found.mislabelled()
+    assert (doubtful.margin < 0).all()
+    assert doubtful.margin.is_monotonic_increasing
+    assert len(doubtful) == (found.margin < 0).sum() > 1
+    assert len(found.mislabelled(1)) == 1
+
+
+def test_a_slip_is_found():
+    x = np.linspace(0, 1, 40)[:, None]
+    y = np.sin(6 * x[:, 0]) + 0.01 * RNG.normal(size=40)
+    y[25] += 1
+    found = case_deletion(LSSVMRegressor(mu=1e-3).fit(x, y))
+    assert found.most_surprising(1).index.tolist() == [25]
+    assert found.most_influential(1).index.tolist() == [25]
+    assert found.criterion_change.argmin() == 25
+    assert found.criterion_change[25] < 0
+    assert len(found.most_influential()) == 10
+
+
+def test_names():
+    frame = pd.DataFrame(X, columns=["a", "b"], index=[f"row {i}" for i in range(N)])
+    model = make_pipeline(StandardScaler(), LSSVMRegressor()).fit(frame, NOISY)
+    for names in (frame, frame["a"], frame.index, frame.index.tolist()):
+        found = case_deletion(model, names=names)
+        assert found.table.index.tolist() == frame.index.tolist()
+        assert found.most_surprising(3).index[0].startswith("row ")
+        assert "most_influential='row " in repr(found)
+    assert case_deletion(model).table.index.tolist() == list(range(N))
+
+
+def test_table():
+    regression = case_deletion(LSSVMRegressor().fit(X, NOISY)).table
+    assert regression.columns.tolist() == [
+        "rms_change",
+        "largest_change",
+        "own_change",
+        "criterion_change",
+        "leverage",
+        "residual",
+        "surprise",
+    ]
+    found = case_deletion(LSSVMClassifier().fit(X, LABELS["three classes"]))
+    assert found.table.columns.tolist() == [
+        *regression.columns,
+        "margin",
+        "label",
+        "predicted",
+    ]
+    assert_allclose(found.table["residual"], np.linalg.norm(found.residual, axis=1))
+    assert found.table.shape == (N, 10)
+
+
+def test_samples_of_weight_zero_are_not_ranked_but_judged():
+    labels = LABELS["two classes"].copy()
+    weight = WEIGHTS["zeros"]
+    clear = 6 * np.argmax(np.abs(NOISY[::6]))  # of weight zero
+    labels[clear] = "no" if labels[clear] == "yes" else "yes"
+    found = case_deletion(LSSVMClassifier(K, mu=MU).fit(X, labels, weight))
+    seen = np.flatnonzero(weight > 0)
+    for ranked in (found.most_influential(N), found.most_surprising(N)):
+        assert sorted(ranked.index) == seen.tolist()
+    assert np.isfinite(found.margin).all()
+    assert clear in found.mislabelled().index
+
+
+def test_the_criterion_of_the_selection_is_taken():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(60, 2))
+    labels = X[:, 0] + 0.5 * rng.normal(size=60) > 0
+    model = LSSVMClassifierCV(criterion="hinge").fit(X, labels)
+    found, press = case_deletion(model), case_deletion(model, criterion="press")
+    assert (found.criterion, press.criterion) == ("hinge", "press")
+    assert np.abs(found.criterion_change - press.criterion_change).max() > 1e-4
+    y = np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=60)
+    assert case_deletion(LSSVMRegressorCV().fit(X, y)).criterion == "press"
+
+
+def test_wmw_is_not_defined_without_the_only_member_of_a_class():
+    labels = np.where(np.arange(N) == 4, "rare", "common")
+    found = case_deletion(LSSVMClassifier(K, mu=MU).fit(X, labels), criterion="wmw")
+    assert np.flatnonzero(np.isnan(found.criterion_change)).tolist() == [4]
+
+
+def test_flipped_labels_are_found(data_folder):
+    table = pd.read_csv(data_folder / "breastw.csv").dropna()
+    y = (table.pop("target") == 4).to_numpy(copy=True)
+    flipped = np.random.default_rng(0).choice(len(y), len(y) // 20, replace=False)
+    y[flipped] = ~y[flipped]
+    model = LSSVMClassifier(mu=1e-2).fit(scale(table.to_numpy()), y)
+    first = case_deletion(model).mislabelled(len(flipped)).index
+    assert np.isin(first, flipped).mean() > 0.8
+
+
+class TestBadInput:
+    def test_other_models(self):
+        with pytest.raises(TypeError, match="end in one, got Ridge"):
+            case_deletion(Ridge().fit(X, NOISY))
+        with pytest.raises(NotFittedError):
+            case_deletion(LSSVMRegressor())
+
+    @pytest.mark.parametrize("names", [["a"], np.zeros((N, 2)), "names", 3])
+    def test_names(self, names):
+        with pytest.raises(ValueError, match="one name for each of the 20 training samples"):
+            case_deletion(LSSVMRegressor().fit(X, NOISY), names=names)
+
+    def test_criterion(self):
+        model = LSSVMRegressor().fit(X, NOISY)
+        with pytest.raises(ValueError, match="'hinge' judges classes"):
+            case_deletion(model, criterion="hinge")
+        with pytest.raises(ValueError, match="Unknown criterion"):
+            case_deletion(model, criterion="auc")
+
+    def test_two_samples(self):
+        model = LSSVMRegressor().fit(X[:2], NOISY[:2])
+        with pytest.raises(ValueError, match="three samples of non-zero weight or more, got 2"):
+            case_deletion(model)
+
+    def test_a_regressor_has_no_labels(self):
+        with pytest.raises(ValueError, match="A regressor has no labels"):
+            case_deletion(LSSVMRegressor().fit(X, NOISY)).mislabelled()

@@ -1,0 +1,239 @@
+"""Displays: what they compute, and that drawing them is scikit-learn's way."""
+
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+
+from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, assess
+from looms.calibration import loo_probabilities
+from looms.diagnostics import case_deletion
+from looms.report import (
+    CandidatesDisplay,
+    CaseDeletionDisplay,
+    CriterionHistoryDisplay,
+    ImportanceDisplay,
+    OptimismDisplay,
+    PrecisionRecallDisplay,
+    RelevanceDisplay,
+    ReliabilityDisplay,
+    ResidualsDisplay,
+    RocDisplay,
+    SearchPathDisplay,
+)
+from looms.report._residuals import spread_out
+
+OF_SEARCH = [SearchPathDisplay, CriterionHistoryDisplay, CandidatesDisplay]
+OF_ALL = [*OF_SEARCH, CaseDeletionDisplay, ImportanceDisplay]
+OF_CLASSES = [RocDisplay, PrecisionRecallDisplay, ReliabilityDisplay]
+OF_NUMBERS = [ResidualsDisplay, RelevanceDisplay]
+CASES = [
+    *(("binary", display) for display in (*OF_ALL, *OF_CLASSES)),
+    *(("several", display) for display in (*OF_ALL, *OF_CLASSES)),
+    *(("regression", display) for display in (*OF_ALL, *OF_NUMBERS)),
+    *(("hostile", display) for display in (*OF_ALL, *OF_CLASSES, RelevanceDisplay)),
+]
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    pyplot.close("all")
+
+
+@pytest.mark.filterwarnings("ignore:Glyph .* missing:UserWarning")
+@pytest.mark.parametrize(("which", "display"), CASES)
+def test_drawing(which, display, request, tmp_path):
+    model = request.getfixturevalue(which)[0]
+    shown = display.from_estimator(model)
+    assert not hasattr(shown, "ax_")
+    assert shown.plot() is shown
+    assert shown.ax_.figure is shown.figure_
+    assert shown.ax_.get_xlabel()
+    shown.figure_.savefig(tmp_path / "picture.svg")
+    _, ax = pyplot.subplots()
+    assert shown.plot(ax).ax_ is ax
+
+
+def test_optimism(binary):
+    assessment = binary[3]
+    shown = OptimismDisplay.from_assessment(assessment).plot()
+    assert shown.score == "ber"
+    np.testing.assert_allclose(shown.outer, assessment.table["ber"])
+    np.testing.assert_allclose(shown.loo, assessment.table["loo_ber"])
+    assert shown.optimism == pytest.approx(-assessment.optimism["ber"])
+    other = OptimismDisplay.from_assessment(assessment, score="auc")
+    assert other.optimism == pytest.approx(assessment.optimism["auc"])
+    with pytest.raises(ValueError, match="score must be one of ber, auc"):
+        OptimismDisplay.from_assessment(assessment, score="f1")
+
+
+def test_optimism_needs_a_machine_of_looms(regression):
+    _, X, y = regression
+    with pytest.raises(ValueError, match="no leave-one-out scores"):
+        OptimismDisplay.from_assessment(assess(Ridge(), X, y, n_splits=2, random_state=0))
+
+
+@pytest.mark.parametrize("display", [*OF_ALL, *OF_CLASSES])
+def test_unfitted_and_foreign(display):
+    with pytest.raises(NotFittedError):
+        display.from_estimator(LSSVMClassifierCV())
+    with pytest.raises(TypeError, match=r"machines of looms.*got Ridge"):
+        display.from_estimator(Ridge())
+    with pytest.raises(TypeError, match="machines of looms"):
+        display.from_estimator(make_pipeline(Ridge()))
+
+
+@pytest.mark.parametrize("display", OF_SEARCH)
+def test_given_hyperparameters_have_no_search(display, several):
+    _, X, y = several
+    with pytest.raises(TypeError, match="LSSVMClassifier was given them; fit LSSVMClassifierCV"):
+        display.from_estimator(LSSVMClassifier().fit(X, y))
+
+
+@pytest.mark.parametrize("display", OF_CLASSES)
+def test_of_classes_only(display, regression):
+    with pytest.raises(TypeError, match="of classifiers; ResidualsDisplay of regressors"):
+        display.from_estimator(regression[0])
+
+
+def test_of_numbers_only(several):
+    with pytest.raises(TypeError, match="of regressors; RocDisplay of classifiers"):
+        ResidualsDisplay.from_estimator(several[0])
+    with pytest.raises(ValueError, match=r"kernel='ard'.*feature_importance"):
+        RelevanceDisplay.from_estimator(several[0])
+
+
+def test_roc_at_the_threshold(binary):
+    model, _, y, _ = binary
+    loo, threshold = model[-1].loo_, model[-1].threshold_
+    assert threshold != 0
+    positive = y.to_numpy() == model.classes_[1]
+    shown = RocDisplay.from_estimator(model)
+    above = loo.outputs > threshold
+    assert shown.chosen == pytest.approx((above[~positive].mean(), above[positive].mean()))
+    label = str(model.classes_[1])
+    assert shown.areas == {label: pytest.approx(roc_auc_score(positive, loo.outputs))}
+    recall, precision = PrecisionRecallDisplay.from_estimator(model).chosen
+    assert recall == pytest.approx(above[positive].mean())
+    assert precision == pytest.approx(positive[above].mean())
+    # The point lies on the curve.
+    x, y = shown.curves[label]
+    assert np.interp(shown.chosen[0] + 1e-9, x, y) == pytest.approx(shown.chosen[1], abs=0.02)
+
+
+def test_one_against_rest(several):
+    model, _, y = several
+    shown = RocDisplay.from_estimator(model)
+    assert shown.chosen is None
+    for k, label in enumerate(model.classes_):
+        area = roc_auc_score(y == label, model.loo_.outputs[:, k])
+        assert shown.areas[str(label)] == pytest.approx(area)
+
+
+def test_many_classes_are_cut():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(14), [3] * 4 + [5] * 10)
+    model = LSSVMClassifier().fit(rng.normal(size=(len(y), 2)) + y[:, None], y)
+    assert list(RocDisplay.from_estimator(model).curves) == [str(k) for k in range(4, 14)]
+    assert len(ReliabilityDisplay.from_estimator(model).curves) == 10
+
+
+def test_reliability_is_of_calibrators_that_did_not_see_the_sample(binary):
+    model = binary[0]
+    shown = ReliabilityDisplay.from_estimator(model, calibration="isotonic", n_bins=4)
+    (curve,) = shown.curves.values()
+    p = loo_probabilities(model[-1].loo_, "isotonic")[:, 1]
+    assert np.average(curve.probability, weights=curve.weight) == pytest.approx(p.mean())
+    assert len(curve.probability) <= 4
+    other = ReliabilityDisplay.from_estimator(model, calibration="sigmoid", n_bins=4)
+    assert not np.allclose(next(iter(other.curves.values())).probability, curve.probability)
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.9, 0.99])
+def test_interval_holds_its_share(regression, coverage):
+    shown = ResidualsDisplay.from_estimator(regression[0], coverage=coverage)
+    low, high = shown.interval.T
+    inside = ((low <= shown.target) & (shown.target <= high)).mean()
+    assert coverage <= inside < coverage + 2 / len(low)
+
+
+def test_residuals_of_several_targets(regression):
+    _, X, y = regression
+    Y = np.column_stack([y, -2 * y])
+    model = LSSVMRegressor(mu=0.1).fit(X, Y)
+    shown = ResidualsDisplay.from_estimator(model, target=1)
+    np.testing.assert_allclose(shown.residual, model.loo_.residuals[:, 1])
+    with pytest.raises(ValueError, match="target must be 0 to 1"):
+        ResidualsDisplay.from_estimator(model, target=2)
+    with pytest.raises(ValueError, match="coverage must be between 0 and 1"):
+        ResidualsDisplay.from_estimator(model, coverage=1.0)
+
+
+def test_case_deletion_kinds(regression):
+    model = regression[0]
+    found = case_deletion(model)
+    for kind in ("rms_change", "largest_change", "criterion_change", "leverage", "surprise"):
+        shown = CaseDeletionDisplay.from_estimator(model, kind=kind)
+        np.testing.assert_allclose(shown.value, getattr(found, kind))
+    residual = CaseDeletionDisplay.from_estimator(model, kind="residual")
+    np.testing.assert_allclose(residual.value, np.abs(model.loo_.residuals))
+    with pytest.raises(ValueError, match="known are rms_change"):
+        CaseDeletionDisplay.from_estimator(model, kind="fame")
+    with pytest.raises(ValueError, match="samples and 2 names"):
+        CaseDeletionDisplay.from_estimator(model, names=["a", "b"])
+
+
+def test_surprise_of_classes_is_one_sided(binary):
+    loo = binary[0][-1].loo_
+    shown = CaseDeletionDisplay.from_estimator(binary[0], kind="residual")
+    np.testing.assert_allclose(shown.value, np.maximum(1 - loo.y * loo.outputs, 0))
+
+
+def test_the_largest_are_named(regression):
+    names = [f"case {k}" for k in range(len(regression[1]))]
+    shown = CaseDeletionDisplay.from_estimator(regression[0], kind="residual", names=names).plot()
+    texts = [text.get_text() for text in shown.ax_.texts]
+    assert names[int(shown.value.argmax())] in texts
+
+
+def test_relevance_does_not_depend_on_units(regression):
+    model, X, _ = regression
+    shown = RelevanceDisplay.from_estimator(model)
+    expected = np.asarray(model.kernel_.etas) * X.to_numpy().var(axis=0)
+    np.testing.assert_allclose(shown.relevance, expected / expected.sum())
+    assert shown.names == list(X.columns)
+
+
+def test_history_ends_where_the_search_did(several):
+    model = several[0]
+    shown = CriterionHistoryDisplay.from_estimator(model)
+    assert np.nanmin(shown.value) == pytest.approx(model.selection_.value)
+    assert len(shown.value) == sum(s.n_evaluations for _, s in model.selection_.stages)
+
+
+def test_candidates(binary):
+    shown = CandidatesDisplay.from_estimator(binary[0])
+    assert shown.names == ["rbf, press", "rbf, hinge", "linear, press", "linear, hinge"]
+    assert shown.chosen == int(shown.score.argmin())
+    assert "leave-one-out balanced error rate" in shown.score_name
+
+
+@pytest.mark.parametrize("n", [5, 100, 101, 5000])
+def test_spread_out_keeps_the_largest(n):
+    size = np.random.default_rng(0).normal(size=n) ** 2
+    shown = spread_out(size, 100)
+    assert len(shown) == min(n, 100)
+    assert set(np.argsort(-size)[:50]) <= set(shown)
+    assert (np.diff(shown) > 0).all()
+
+
+def test_dollars_are_dollars(regression):
+    _, X, y = regression
+    X = X.set_axis(["$a_1$", "$", "b$", "c", "d"], axis=1)
+    shown = ImportanceDisplay.from_estimator(LSSVMRegressor(mu=0.1).fit(X, y)).plot()
+    shown.figure_.canvas.draw()
+    assert {t.get_text() for t in shown.ax_.get_yticklabels()} == set(X.columns)

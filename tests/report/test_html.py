@@ -1,0 +1,193 @@
+"""The page: whole, alone, and unimpressed by what columns are called."""
+
+import re
+from html.parser import HTMLParser
+from importlib.resources import files
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from looms import LSSVMClassifier, LSSVMRegressor, report
+from looms.report._format import count, error, figure, number, thousands
+from looms.report._html import _hash, _text, render
+
+VOID = {"meta", "br", "hr", "img", "input", "link"}
+
+
+class Page(HTMLParser):
+    """Tags and text of a page; fails where tags do not match."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.tags, self.text = [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "script" not in self.open and "style" not in self.open:
+            self.text.append(data)
+
+    def attributes(self, name):
+        return [a[name] for _, a in self.tags if name in a]
+
+
+@pytest.fixture(scope="module")
+def pages(binary, several, regression, hostile):
+    model, X, y, assessment = binary
+    return {
+        "binary": render(model, X=X, y=y, assessment=assessment),
+        "several": render(several[0], y=several[2], title="Irises"),
+        "regression": render(regression[0], X=regression[1], y=regression[2]),
+        "hostile": render(hostile[0], X=hostile[1], y=hostile[2]),
+        "given": render(LSSVMClassifier().fit(several[1], several[2])),
+    }
+
+
+EACH = pytest.mark.parametrize("which", ["binary", "several", "regression", "hostile", "given"])
+
+
+@EACH
+def test_page_is_whole_and_alone(pages, which):
+    page = Page(pages[which])
+    tags = [tag for tag, _ in page.tags]
+    assert tags.count("script") == tags.count("style") == tags.count("h1") == 1
+    assert not {"img", "link", "iframe", "object", "form", "base", "a:href"} & set(tags)
+    links = [*page.attributes("href"), *page.attributes("xlink:href")]
+    assert all(link.startswith("#") for link in links)
+    assert page.attributes("src") == []
+    assert not any(name.startswith("on") for _, a in page.tags for name in a)
+    assert not re.search(r"url\(\s*['\"]?(?!#)", pages[which])
+    ids = page.attributes("id")
+    assert len(ids) == len(set(ids))
+    assert {link[1:] for link in links} <= set(ids)
+
+
+@EACH
+def test_policy_forbids_everything_but_its_own_script(pages, which):
+    (policy,) = [
+        a["content"]
+        for tag, a in Page(pages[which]).tags
+        if a.get("http-equiv") == "Content-Security-Policy"
+    ]
+    script = re.search(r"<script>(.*?)</script>", pages[which], flags=re.DOTALL)[1]
+    assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; ")
+    assert f"script-src '{_hash(script)}'" in policy
+
+
+@EACH
+def test_pictures_have_text_and_colours_of_the_page(pages, which):
+    page = Page(pages[which])
+    pictures = [a for _, a in page.tags if a.get("role") == "img"]
+    assert len(pictures) >= 3
+    assert all(len(a["aria-label"]) > 30 for a in pictures)
+    for svg in re.findall(r"<svg.*?</svg>", pages[which], flags=re.DOTALL):
+        ElementTree.fromstring(svg)
+        colours = set(re.findall(r"#[0-9a-f]{6}(?=[\";])", svg))
+        assert colours <= {"#ffffff"}, colours
+        assert "currentColor" in svg
+
+
+def test_markup_in_names_is_text(pages):
+    page = Page(pages["hostile"])
+    text = " ".join(page.text)
+    for name in ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}"):
+        assert name in text
+    assert "--> <!-- ]]> url(#a) #010203" in text
+    assert "\u202e" not in pages["hostile"]
+    assert "\x00" not in pages["hostile"]
+    assert "line break tab" in text
+    assert "עברית العربية" in text
+
+
+def test_names_are_isolated(pages):
+    assert re.search(r"<bdi>right to left עברית", pages["hostile"])
+
+
+def test_nothing_fitted_is_shown_of_given_hyperparameters(pages):
+    assert "given hyper-parameters" in pages["given"]
+    assert "Candidates" not in pages["given"]
+
+
+def test_headline(pages, binary):
+    assessment = binary[3]
+    assert f">{100 * assessment.mean['ber']:.1f} %<" in pages["binary"]
+    assert "to expect on new samples" in pages["binary"]
+    assert "an optimistic figure" in pages["several"]
+
+
+def test_tables_that_are_cut_say_so():
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 40
+    X = rng.normal(size=(120, 90)) + y[:, None]
+    text = " ".join(Page(render(LSSVMClassifier().fit(X, y))).text)
+    assert "the 30 largest of 40" in text
+    assert "The first 60 of 90 columns" in text
+    assert "without feature names: fit it to a data frame" in text
+
+
+def test_several_targets(regression):
+    _, X, y = regression
+    page = render(LSSVMRegressor(mu=0.1).fit(X, np.column_stack([y, -y])))
+    assert "The first of the targets." in page
+
+
+def test_file_is_written_whole(several, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text("before")
+    with pytest.raises(ValueError, match="X has 3 rows"):
+        report.html(several[0], path, X=np.zeros((3, 4)))
+    assert path.read_text() == "before"
+    report.html(several[0], path, title="A “title” \ud800 & more")
+    text = path.read_text(encoding="utf-8")
+    assert "<title>A “title” &amp; more</title>" in text
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(OSError, match="absent"):
+        report.html(several[0], tmp_path / "absent" / "page.html")
+
+
+def test_templates_are_in_the_package():
+    folder = files("looms.report").joinpath("templates")
+    assert {f.name for f in folder.iterdir()} == {"report.html", "report.css", "report.js"}
+    assert "innerHTML" not in _text("report.js")
+    assert "http" not in _text("report.css") + _text("report.js")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (3, "3"),
+        (-2.0, "−2"),
+        (0.123456, "0.1235"),
+        (1234.56, "1235"),
+        (4.188e-6, "4.188 · 10⁻⁶"),
+        (-2.5e9, "−2.5 · 10⁹"),
+        (0.0, "0"),
+    ],
+)
+def test_numbers(value, text):
+    assert number(value) == text
+
+
+def test_figures():
+    assert figure(0.1234, "ber") == "12.3 %"
+    assert (figure(-0.0001, "ber"), figure(-0.01, "ber")) == ("0.0 %", "−1.0 %")
+    assert figure(0.9876, "auc") == "0.988"
+    assert figure(4.7211, "rmse", 3) == "4.72"
+    assert error(0.0123, "ber") == "± 1.2"
+    assert error(None, "ber") == ""
+    assert (count(1, "row"), count(12_345, "row")) == ("1 row", "12\u202f345 rows")
+    assert thousands(9999) == "9999"

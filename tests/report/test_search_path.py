@@ -1,0 +1,92 @@
+"""The surface of a search against machines fitted at its points."""
+
+import numpy as np
+import pytest
+
+from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms.criteria import as_criterion, reweighted
+from looms.kernels import ARD, RBF
+from looms.report import SearchPathDisplay
+
+
+def value_at(model, machine, X, y, weight=None):
+    loo = machine.fit(X, y).loo_
+    if weight is not None:
+        loo = reweighted(loo, weight)
+    return as_criterion(model.candidates_[model.best_index_].criterion).evaluate(loo).value
+
+
+def test_surface_is_that_of_machines_fitted_there(several):
+    model, X, y = several
+    shown = SearchPathDisplay.from_estimator(model, resolution=5)
+    assert shown.n_surface == len(y)
+    for i, j in ((0, 0), (2, 3), (4, 1)):
+        kernel, mu = RBF(2.0 ** shown.axes[0][i]), 2.0 ** shown.axes[1][j]
+        expected = value_at(model, LSSVMClassifier(kernel, mu=mu), X, y)
+        assert shown.surface[i, j] == pytest.approx(expected, rel=1e-6)
+
+
+def test_weights_of_classes_count(binary):
+    _, X, y, _ = binary
+    X = (X - X.mean()) / X.std()
+    model = LSSVMClassifierCV(class_weight="balanced", selection_weight={"benign": 3.0}).fit(X, y)
+    shown = SearchPathDisplay.from_estimator(model, resolution=3)
+    kernel, mu = RBF(2.0 ** shown.axes[0][1]), 2.0 ** shown.axes[1][1]
+    machine = LSSVMClassifier(kernel, mu=mu, class_weight="balanced")
+    expected = value_at(model, machine, X, y, np.where(y == "benign", 3.0, 1.0))
+    assert shown.surface[1, 1] == pytest.approx(expected, rel=1e-6)
+    plain = value_at(model, LSSVMClassifier(kernel, mu=mu), X, y)
+    assert shown.surface[1, 1] != pytest.approx(plain, rel=1e-3)
+
+
+def test_slice_goes_through_the_optimum(regression):
+    model, X, y = regression
+    shown = SearchPathDisplay.from_estimator(model, along=("etas[1]", "etas[3]"), resolution=3)
+    assert shown.names == ["eta of sex", "eta of bp"]
+    etas = np.array(model.kernel_.etas)
+    etas[1], etas[3] = 2.0 ** shown.axes[0][0], 2.0 ** shown.axes[1][2]
+    expected = value_at(model, LSSVMRegressor(ARD(etas), mu=model.mu_), X, y)
+    assert shown.surface[0, 2] == pytest.approx(expected, rel=1e-6)
+    np.testing.assert_allclose(shown.best, np.log2(np.array(model.kernel_.etas)[[1, 3]]))
+
+
+def test_default_slice_is_along_the_most_relevant_column(regression):
+    model = regression[0]
+    shown = SearchPathDisplay.from_estimator(model, resolution=3)
+    relevance = np.asarray(model.kernel_.etas) * model.X_fit_.var(axis=0)
+    assert shown.names == [f"eta of {regression[1].columns[relevance.argmax()]}", "mu"]
+
+
+@pytest.mark.parametrize("along", [("etas[1]",), ("etas[1]", "eta"), ("mu", "mu")])
+def test_unknown_slices_are_refused(regression, along):
+    with pytest.raises(ValueError, match="two different hyper-parameters of etas"):
+        SearchPathDisplay.from_estimator(regression[0], along=along)
+
+
+def test_one_hyperparameter_is_a_curve(regression):
+    _, X, y = regression
+    model = LSSVMRegressorCV("linear").fit(X, y)
+    shown = SearchPathDisplay.from_estimator(model, resolution=4).plot()
+    assert shown.names == ["mu"]
+    mu = 2.0 ** shown.axes[0][2]
+    expected = value_at(model, LSSVMRegressor("linear", mu=mu), X, y)
+    assert shown.surface[2] == pytest.approx(expected, rel=1e-6)
+
+
+def test_subsample_keeps_the_classes(binary):
+    model = binary[0]
+    shown = SearchPathDisplay.from_estimator(model, n_samples=30, resolution=3)
+    assert 29 <= shown.n_surface <= 32
+    again = SearchPathDisplay.from_estimator(model, n_samples=30, resolution=3)
+    np.testing.assert_array_equal(shown.surface, again.surface)
+    other = SearchPathDisplay.from_estimator(model, n_samples=30, resolution=3, random_state=1)
+    assert not np.allclose(shown.surface, other.surface)
+
+
+def test_precomputed_kernel(regression):
+    _, X, y = regression
+    K = X.to_numpy() @ X.to_numpy().T
+    model = LSSVMRegressorCV("precomputed").fit(K, y)
+    shown = SearchPathDisplay.from_estimator(model, resolution=4, n_samples=40).plot()
+    assert shown.names == ["mu"]
+    assert np.isfinite(shown.surface).all()

@@ -1,0 +1,147 @@
+"""The dict that a report is made of."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from looms import LSSVMClassifier, LSSVMRegressor, LSSVMRegressorCV
+from looms.diagnostics import case_deletion
+from looms.report import _facts, summary
+
+
+@pytest.mark.parametrize("which", ["binary", "several", "regression", "hostile"])
+def test_json_holds_it(which, request):
+    model, X, y = request.getfixturevalue(which)[:3]
+    found = summary(model, X=X, y=y)
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_keys_are_the_documented_ones(binary):
+    model, X, y, assessment = binary
+    found = summary(model, X=X, y=y, assessment=assessment)
+    text = summary.__doc__.split("Keys:")[1].split("Raises")[0]
+    keys = re.findall(r"^ {8}(\w[\w, ]*)$", text, flags=re.MULTILINE)
+    assert [key for line in keys for key in line.split(", ")] == list(found)
+    inner = {
+        *(key for part in found.values() if isinstance(part, dict) for key in part),
+        *(key for rows in _tables(found) for row in rows for key in row),
+    }
+    assert inner == set(re.findall(r"``(\w+)``", text))
+
+
+def _tables(found):
+    yield from (part for part in found.values() if isinstance(part, list))
+    for part in found.values():
+        if isinstance(part, dict):
+            yield from (v for v in part.values() if v and isinstance(v, list) and v[0] is not None)
+    yield [found["loo"]["confusion"]]
+
+
+@pytest.fixture(autouse=True)
+def _skip_strings(monkeypatch):
+    """Rows of `_tables` that are plain text have no keys."""
+    original = _tables
+    monkeypatch.setitem(
+        globals(),
+        "_tables",
+        lambda found: ([r for r in rows if isinstance(r, dict)] for rows in original(found)),
+    )
+
+
+def test_headline_is_the_outer_estimate_where_there_is_one(binary):
+    model, _, _, assessment = binary
+    alone, beside = summary(model)["headline"], summary(model, assessment=assessment)["headline"]
+    assert (alone["honest"], beside["honest"]) == (False, True)
+    assert alone["value"] == beside["loo"] != beside["value"]
+    assert beside["value"] == pytest.approx(assessment.mean["ber"])
+    low, high = assessment.interval().loc["ber"]
+    assert (beside["low"], beside["high"]) == pytest.approx((low, high))
+    assert alone["low"] < alone["value"] < alone["high"]
+
+
+def test_chosen_and_candidates(binary):
+    machine = binary[0][-1]
+    found = summary(binary[0])
+    assert found["n_candidates"] == 4
+    assert [c["chosen"] for c in found["candidates"]] == [True, False, False, False]
+    assert found["chosen"]["kernel"] == found["candidates"][0]["kernel"]
+    assert found["chosen"]["mu"] == machine.mu_
+    assert found["chosen"]["threshold"] == machine.threshold_
+    scores = [c["score"] for c in found["candidates"]]
+    assert scores == sorted(scores)
+
+
+def test_given_hyperparameters(several):
+    _, X, y = several
+    found = summary(LSSVMClassifier().fit(X, y))
+    assert found["candidates"] == []
+    assert found["chosen"]["outcome"] is None
+    assert found["chosen"]["threshold"] is None
+    assert found["loo"]["confusion"]["labels"] == ["0", "1", "2"]
+    assert np.sum(found["loo"]["confusion"]["counts"]) == len(y)
+
+
+def test_samples_are_named_by_the_index(binary):
+    model, X, y, _ = binary
+    rows = summary(model, X=X)["samples"]["rows"]
+    loo = model[-1].loo_
+    surprise = np.maximum(1 - loo.y * loo.outputs, 0)
+    assert rows[0]["name"] == f"patient {surprise.argmax()}"
+    assert rows[0]["target"] == y.iloc[surprise.argmax()]
+    most = case_deletion(model).rms_change.argmax()
+    assert f"patient {most}" in [row["name"] for row in rows]
+    numbered = summary(model, X=X.to_numpy())["samples"]["rows"]
+    assert numbered[0]["name"] == str(surprise.argmax() + 1)
+
+
+def test_influence_of_many_samples_is_left_out(several, monkeypatch):
+    monkeypatch.setattr(_facts, "MOST_DELETIONS", 149)
+    found = summary(several[0])["samples"]
+    assert found["criterion"] is None
+    assert all(row["rms_change"] is None for row in found["rows"])
+
+
+@pytest.mark.parametrize("name", ["X", "y"])
+def test_other_data_are_refused(several, name):
+    model, X, y = several
+    wrong = {"X": X.iloc[1:], "y": y.iloc[1:]}[name]
+    with pytest.raises(ValueError, match=f"{name} has 149 rows, .* fitted to 150"):
+        summary(model, **{name: wrong})
+
+
+def test_an_assessment_is_one(several):
+    with pytest.raises(TypeError, match=r"what looms\.assess gives, got dict"):
+        summary(several[0], assessment={})
+
+
+def test_without_feature_names(several):
+    _, X, y = several
+    found = summary(LSSVMClassifier().fit(X.to_numpy(), y))
+    assert found["data"]["named"] is False
+    assert {row["name"] for row in found["features"]["rows"]} == {
+        f"feature {k}" for k in range(1, 5)
+    }
+
+
+def test_many_classes_and_features_are_cut():
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 40
+    X = pd.DataFrame(rng.normal(size=(120, 90)) + y[:, None])
+    found = summary(LSSVMClassifier().fit(X.to_numpy(), y))
+    assert found["loo"]["confusion"] is None
+    assert len(found["data"]["classes"]) == 30
+    assert found["data"]["n_classes"] == 40
+    assert len(found["features"]["rows"]) == 60
+    assert found["features"]["n_features"] == 90
+
+
+def test_several_targets_and_kernel_matrices(regression):
+    _, X, y = regression
+    both = summary(LSSVMRegressor(mu=0.1).fit(X, np.column_stack([y, y**2])))
+    assert both["data"]["n_targets"] == 2
+    assert both["samples"]["rows"][0]["target"] is None
+    K = X.to_numpy() @ X.to_numpy().T
+    assert summary(LSSVMRegressorCV("precomputed").fit(K, y))["features"] is None
