@@ -28,7 +28,6 @@ from sklearn.svm import SVC
 from looms import SVCCV
 
 COLUMNS = ["lon", "lat", "b.depth", "c.dist", "temp.20m"]
-GRID = {"C": 2.0 ** np.arange(-2, 8.5, 1.0), "gamma": 2.0 ** np.arange(-5, 3.5, 0.5)}
 HALF = {"C": 2.0 ** np.arange(3, 8.5, 0.5), "gamma": 2.0 ** np.arange(-5, 3.5, 0.5)}
 TINY = {"C": [1.0, 2**5.5], "gamma": [2.0**-2]}
 HEADER = (
@@ -72,12 +71,12 @@ def mackerel(tiny: bool) -> list[tuple]:
     SVCCV(param_grid=TINY).fit(X[::10], y[::10])  # BLAS, imports and compiled loops awake
     rows = [
         looms_row(
-            "mackerel", "grid, half powers", SVCCV(param_grid=grid, search="grid"), X, y, 477.04
+            "mackerel", "grid of half powers", SVCCV(param_grid=grid, search="grid"), X, y, 477.04
         ),
         looms_row("mackerel", "pattern", SVCCV(param_grid=TINY if tiny else None), X, y, 477.04),
         looms_row(
             "mackerel",
-            "pattern, n_jobs=2",
+            "pattern with n_jobs=2",
             SVCCV(param_grid=TINY if tiny else None, n_jobs=2),
             X,
             y,
@@ -90,7 +89,7 @@ def mackerel(tiny: bool) -> list[tuple]:
     best = theirs.best_params_
     apparent = 1.0 - theirs.score(X, y)
     points = len(theirs.cv_results_["params"])
-    name = "GridSearchCV(SVC, cv=5), same grid"
+    name = "GridSearchCV(SVC cv=5) on the same grid"
     none = float("nan")
     fitted = (best["C"], best["gamma"], apparent, 1.0 - float(theirs.best_score_))
     rows.append(("mackerel", name, len(y), points, elapsed, none, *fitted, none))
@@ -99,7 +98,7 @@ def mackerel(tiny: bool) -> list[tuple]:
     own = p[np.arange(len(y)), (y == logistic.fit(X, y).classes_[1]).astype(int)]
     score = float(-2 * np.log(own).sum())
     wrong, apparent = float(np.mean(own < 0.5)), 1.0 - logistic.score(X, y)
-    name = "logistic regression, refitted"
+    name = "logistic regression refitted"
     rows.append(("mackerel", name, len(y), 1, none, score, none, none, apparent, wrong, 509.44))
     return rows
 

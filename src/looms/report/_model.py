@@ -77,8 +77,8 @@ def model_of(estimator: Any) -> Model:
     machine = machine_of(estimator)
     if not isinstance(machine, LeastSquaresMachine):
         raise TypeError(
-            f"A report shows least-squares machines of looms, such as LSSVMClassifierCV, and pipelines that end "
-            f"in one; got {type(estimator).__name__}."
+            f"A report shows least-squares machines of looms, such as LSSVMClassifierCV, and "
+            f"pipelines that end in one; got {type(estimator).__name__}."
         )
     check_is_fitted(machine, "dual_coef_")
     estimator = getattr(estimator, "best_estimator_", estimator)
