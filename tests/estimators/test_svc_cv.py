@@ -141,6 +141,14 @@ class TestScores:
         assert_allclose(model.loo_score_, expected, rtol=1e-6)
         assert C < np.abs(model.dual_coef_).max() <= 5 * C
 
+    def test_class_weights_of_three_classes_count_in_the_sigmoids(self):
+        factor = np.where(THREE == 2, 30.0, 1.0)
+        model = fitted(THREE, class_weight={2: 30.0})
+        refitted = Refitted(THREE, factor)
+        refitted.weight = np.ones(N)
+        assert_allclose(model.loo_score_, refitted.score("log_likelihood"), rtol=1e-6)
+        assert np.sum(model.predict(X) == 2) > np.sum(fitted(THREE).predict(X) == 2)
+
     def test_selection_weights_change_the_criterion_only(self):
         model = fitted(selection_weight={"yes": 5.0})
         weight = np.where(TWO == "yes", 5.0, 1.0)

@@ -113,7 +113,9 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         Outputs above it belong to the second class. A rule, or "ber" and the like, as for
         `LSSVMClassifier`, sets it by the leave-one-out outputs. Two classes only.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C for the samples of each class.
+        Factors of C for the samples of each class. For more than two classes, which the
+        sigmoids decide between, also weights in these: probabilities are then those of a
+        population with such classes.
     selection_weight : dict, "balanced" or None, default=None
         Weights of the classes in the criterion; they multiply ``sample_weight``.
     n_jobs : int or None, default=None
@@ -375,4 +377,6 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         selection = weight * class_weights(
             self.selection_weight, labels, classes, weight, "selection_weight"
         )
-        return Sample(labels[seen], cost[seen], weight[seen], selection[seen])
+        # Between several classes the sigmoids decide: without these weights they would undo them.
+        sigmoid = cost if len(classes) > 2 else weight
+        return Sample(labels[seen], cost[seen], sigmoid[seen], selection[seen])
