@@ -121,7 +121,7 @@ def kernel_matrix(svc: Any, X: Any) -> Array:
     """(n, n) kernel matrix of the samples of a fitted SVC."""
     if svc.kernel == "precomputed":
         return np.asarray(X, dtype=np.float64)
-    with blas_threads(X.shape[0]):
+    with blas_threads(np.shape(X)[0]):
         if callable(svc.kernel):
             K = svc.kernel(X, X)
             return np.asarray(K.toarray() if sp.issparse(K) else K, dtype=np.float64)
