@@ -17,8 +17,9 @@ from looms.report._axes import axes_for, ink, plain_frame, short
 from looms.report._curves import MOST_CURVES
 from looms.report._model import Model, model_of
 
-#: Samples up to which every probability comes from a calibrator that did not see its sample.
-_MOST_LEFT_OUT = 1500
+#: Squared number of samples, times classes but for two, up to which every probability comes from
+#: a calibrator that did not see its sample.
+_MOST_LEFT_OUT = 1500**2
 
 
 class ReliabilityDisplay:
@@ -86,8 +87,9 @@ class ReliabilityDisplay:
 
         Notes
         -----
-        Up to 1500 samples every probability comes from a calibrator that did not see its
-        sample; with more, where that hardly matters, from one that saw all.
+        Up to 1500 samples of two classes, 1500 / √k of k, every probability comes from a
+        calibrator that did not see its sample; with more, where that hardly matters, from one
+        that saw all.
         """
         model = model_of(estimator)
         if not model.classification:
@@ -136,7 +138,7 @@ class ReliabilityDisplay:
 
 
 def _probabilities(model: Model, calibration: str) -> Any:
-    if model.loo.n_samples <= _MOST_LEFT_OUT:
+    if model.loo.n_samples * model.loo.y.size <= _MOST_LEFT_OUT:
         return loo_probabilities(model.loo, calibration)
     return class_probabilities(fit_calibrators(model.loo, calibration), model.loo.outputs)
 
