@@ -37,6 +37,7 @@ ROOMS = (
     "optimise",
     "report",
     "selection",
+    "svm",
     "tables",
     "threshold",
 )

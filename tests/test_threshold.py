@@ -1,11 +1,23 @@
-"""The threshold of least balanced error against a search through every cut."""
+"""Thresholds against a search through every cut."""
+
+import time
 
 import numpy as np
 import pytest
+from sklearn.metrics import fbeta_score, zero_one_loss
 
 from looms import LeaveOneOut
-from looms.criteria import balanced_error_rate
-from looms.threshold import balanced_error_threshold
+from looms.criteria import balanced_error_rate, error_rate
+from looms.threshold import (
+    Cost,
+    FBeta,
+    Metric,
+    RequiredPrecision,
+    RequiredRecall,
+    as_rule,
+    balanced_error_threshold,
+    find_threshold,
+)
 
 
 def every_cut(loo):
@@ -95,3 +107,168 @@ def test_one_class_is_an_error(y, weight):
 def test_several_columns_are_an_error():
     with pytest.raises(ValueError, match="two classes"):
         balanced_error_threshold(LeaveOneOut(np.ones((3, 2)), np.ones((3, 2))))
+
+
+def counts_at(loo, cut):
+    seen = loo.sample_weight > 0
+    w, t, p = loo.sample_weight[seen], loo.y[seen] > 0, loo.outputs[seen] > cut
+    return [float(w[a & b].sum()) for a, b in ((t, p), (~t, p), (t, ~p), (~t, ~p))]
+
+
+def precision_and_recall(loo, cut):
+    tp, fp, fn, _ = counts_at(loo, cut)
+    return (tp / (tp + fp) if tp + fp else 0.0), tp / (tp + fn)
+
+
+def f_beta(loo, cut, beta):
+    precision, recall = precision_and_recall(loo, cut)
+    weighted = beta**2 * precision + recall
+    return (1 + beta**2) * precision * recall / weighted if weighted else 0.0
+
+
+def mean_cost(loo, cut, *costs):
+    return np.dot(counts_at(loo, cut), costs) / loo.sample_weight.sum()
+
+
+def at_precision(loo, cut, least):
+    precision, recall = precision_and_recall(loo, cut)
+    return (1 - recall if precision >= least - 1e-12 else 1 + least - precision), -precision
+
+
+def at_recall(loo, cut, least):
+    precision, recall = precision_and_recall(loo, cut)
+    return (1 - precision if recall >= least - 1e-12 else 1 + least - recall), -recall
+
+
+def weighted_accuracy(y_true, y_pred, sample_weight):
+    return np.average(y_true == y_pred, weights=sample_weight)
+
+
+#: Each rule with its loss at one cut by definition, the second entry deciding among equals.
+ORACLES = {
+    "ber": ("ber", lambda loo, cut: (balanced_error_rate(loo, cut),)),
+    "f1": ("f1", lambda loo, cut: (1 - f_beta(loo, cut, 1.0),)),
+    "F2": (FBeta(2.0), lambda loo, cut: (1 - f_beta(loo, cut, 2.0),)),
+    "F half": (FBeta(0.5), lambda loo, cut: (1 - f_beta(loo, cut, 0.5),)),
+    "cost": (Cost(1.0, 5.0), lambda loo, cut: (mean_cost(loo, cut, 0, 1, 5, 0),)),
+    "gain": (Cost(2, 3, -4, -0.5), lambda loo, cut: (mean_cost(loo, cut, -4, 2, 3, -0.5),)),
+    "precision": (RequiredPrecision(0.7), lambda loo, cut: at_precision(loo, cut, 0.7)),
+    "precision 1": (RequiredPrecision(1.0), lambda loo, cut: at_precision(loo, cut, 1.0)),
+    "recall": (RequiredRecall(0.8), lambda loo, cut: at_recall(loo, cut, 0.8)),
+    "recall 1": (RequiredRecall(1), lambda loo, cut: at_recall(loo, cut, 1.0)),
+    "metric": (weighted_accuracy, lambda loo, cut: (-1 + error_rate(loo, cut),)),
+    "loss": (
+        Metric(zero_one_loss, greater_is_better=False),
+        lambda loo, cut: (error_rate(loo, cut),),
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("levels", [None, 3], ids=["distinct", "ties"])
+@pytest.mark.parametrize(
+    ("weighted", "zeros"), [(False, False), (True, False), (True, True)], ids=str
+)
+@pytest.mark.parametrize("name", ORACLES)
+def test_every_rule_equals_a_search_through_every_cut(name, seed, levels, weighted, zeros):
+    rule, oracle = ORACLES[name]
+    loo = random_loo(seed, levels=levels, weighted=weighted, zeros=zeros)
+    f = np.unique(loo.outputs[loo.sample_weight > 0])
+    cuts = np.concatenate([[f[0] - 1], (f[:-1] + f[1:]) / 2, [f[-1] + 1]])
+    losses = np.array([oracle(loo, cut) for cut in cuts])
+    best = np.arange(len(cuts))
+    for column in losses.T:
+        best = best[column[best] <= column[best].min() + 1e-11]
+    threshold, loss = find_threshold(loo, rule)
+    assert threshold == pytest.approx(cuts[best[np.argmin(np.abs(cuts[best]))]], abs=1e-12)
+    assert loss == pytest.approx(losses[best[0], 0], abs=1e-11)
+
+
+def test_the_f_score_is_that_of_scikit_learn():
+    loo = random_loo(0, weighted=True)
+    threshold, loss = find_threshold(loo, FBeta(2.0))
+    predicted = np.where(loo.outputs > threshold, 1.0, -1.0)
+    score = fbeta_score(loo.y, predicted, beta=2.0, sample_weight=loo.sample_weight)
+    assert loss == pytest.approx(1 - score)
+
+
+def test_rules_differ():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(4000) < 0.3, 1.0, -1.0)
+    loo = LeaveOneOut(y, 0.7 * y + rng.normal(size=4000))
+    rules = {name: rule for name, (rule, _) in ORACLES.items() if name not in ("metric", "loss")}
+    found = {name: round(find_threshold(loo, rule)[0], 6) for name, rule in rules.items()}
+    assert len(set(found.values())) >= 9
+
+
+def test_parameters_of_rules_matter():
+    loo = random_loo(3)
+    more_recall = [find_threshold(loo, FBeta(beta))[0] for beta in (0.1, 10.0)]
+    assert more_recall[0] > more_recall[1]
+    dear_alarms = [find_threshold(loo, Cost(false_positive=c))[0] for c in (0.05, 20.0)]
+    assert dear_alarms[0] < dear_alarms[1]
+    assert find_threshold(loo, Cost(true_positive=-20))[0] < find_threshold(loo, Cost())[0]
+    assert find_threshold(loo, Cost(true_negative=-20))[0] > find_threshold(loo, Cost())[0]
+
+
+def test_a_precision_that_is_out_of_reach_gives_the_greatest():
+    loo = LeaveOneOut([-1, 1, 1, -1], [0.1, 0.2, 0.3, 0.4])
+    threshold, loss = find_threshold(loo, RequiredPrecision(0.9))
+    assert (threshold, loss) == (pytest.approx(0.15), pytest.approx(1 + 0.9 - 2 / 3))
+
+
+def test_of_equal_recall_the_greater_precision():
+    loo = LeaveOneOut([-1, -1, 1, 1], [-0.3, -0.1, 0.5, 0.9])
+    assert find_threshold(loo, RequiredPrecision(0.5))[0] == pytest.approx(0.2)
+
+
+def test_between_neighbours_among_floating_point_numbers():
+    low = 1.0
+    loo = LeaveOneOut([-1, 1], [np.nextafter(low, 0), low])
+    threshold, rate = find_threshold(loo)
+    assert rate == 0
+    assert balanced_error_rate(loo, threshold) == 0
+
+
+def test_a_metric_without_weights_and_weights_that_differ():
+    def accuracy(y_true, y_pred):
+        return np.mean(y_true == y_pred)
+
+    y, f = [-1, 1, 1], [-0.5, 0.1, 0.4]
+    assert find_threshold(LeaveOneOut(y, f, [2, 2, 2]), accuracy)[1] == -1
+    with pytest.raises(ValueError, match="takes no sample_weight"):
+        find_threshold(LeaveOneOut(y, f, [1, 2, 2]), accuracy)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: FBeta(0), "beta must be a number, above 0, got 0"),
+        (lambda: FBeta(np.nan), "beta"),
+        (lambda: Cost(false_negative=np.inf), "false_negative must be a number, finite"),
+        (lambda: Cost(true_positive="much"), "true_positive"),
+        (lambda: RequiredPrecision(1.1), "precision must be a number, above 0 and at most 1"),
+        (lambda: RequiredRecall(0.0), "recall"),
+        (lambda: as_rule("best"), "'ber', 'f1', an object of looms.threshold"),
+        (lambda: as_rule(FBeta), "such as FBeta"),
+        (lambda: as_rule(0.3), "got 0.3"),
+        (
+            lambda: find_threshold(LeaveOneOut([1, -1], [0, 1]), lambda a, b: np.nan),
+            "nan for a threshold",
+        ),
+        (lambda: find_threshold(LeaveOneOut([1, -1], [0, np.nan])), "finite"),
+    ],
+)
+def test_refusals(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_many_samples_take_no_time():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(200_000) < 0.3, 1.0, -1.0)
+    loo = LeaveOneOut(y, y + rng.normal(size=200_000))
+    start = time.process_time()
+    for rule in ("f1", Cost(1, 5), RequiredPrecision(0.9), RequiredRecall(0.9)):
+        find_threshold(loo, rule)
+    assert time.process_time() - start < 2.0

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from looms import optimise as optimise
     from looms import report as report
     from looms import selection as selection
+    from looms import svm as svm
     from looms import tables as tables
     from looms import threshold as threshold
     from looms.assessment import assess, compare
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
         LSSVMClassifierCV,
         LSSVMRegressor,
         LSSVMRegressorCV,
+        MaxMarginClassifier,
+        NonconformityClassifier,
     )
     from looms.leave_one_out import LeaveOneOut
 
@@ -46,6 +49,8 @@ __all__ = [
     "LSSVMRegressor",
     "LSSVMRegressorCV",
     "LeaveOneOut",
+    "MaxMarginClassifier",
+    "NonconformityClassifier",
     "__version__",
     "assess",
     "compare",
@@ -69,6 +74,7 @@ _ROOMS = (
     "optimise",
     "report",
     "selection",
+    "svm",
     "tables",
     "threshold",
 )

@@ -1,40 +1,280 @@
-"""The threshold of a two-class machine, from its leave-one-out outputs.
+"""The threshold of a two-class machine, for any metric, from its leave-one-out outputs.
+
+A rule says what a threshold is for; `find_threshold` puts it where the leave-one-out outputs
+serve that best. What was optimised on them is no honest estimate of performance.
 
 Sources are cited by the keys of docs/references.md.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import signature
+from numbers import Real
+from typing import Any, NamedTuple
+
 import numpy as np
 
+from looms._typing import Array
 from looms.leave_one_out import LeaveOneOut
+
+_ROUNDING = 1e-12  # losses that differ by the rounding of cumulative sums alone are equal
+
+
+def _check(value: Any, name: str, low: float, high: float) -> None:
+    """ValueError unless ``value`` is a finite number above ``low`` and not above ``high``."""
+    if not (isinstance(value, Real) and np.isfinite(float(value)) and low < float(value) <= high):
+        bounds = "finite" if low == -np.inf else f"above {low:g}"
+        bounds += "" if high == np.inf else f" and at most {high:g}"
+        raise ValueError(f"{name} must be a number, {bounds}, got {value!r}.")
+
+
+class Counts(NamedTuple):
+    """Weighted counts at every cut, from the lowest to the highest.
+
+    true_positive, false_positive, false_negative, true_negative : (n_cuts,) sums of weights.
+    """
+
+    true_positive: Array
+    false_positive: Array
+    false_negative: Array
+    true_negative: Array
+
+
+class ThresholdRule(ABC):
+    """What a threshold is for: a loss of the samples on its two sides."""
+
+    @abstractmethod
+    def losses(self, counts: Counts) -> tuple[Array, ...]:
+        """Loss at every cut, smaller is better; further arrays decide among equals."""
+
+
+@dataclass(frozen=True)
+class BalancedError(ThresholdRule):
+    """Least balanced error rate [G06]; the loss is that rate."""
+
+    def losses(self, counts: Counts) -> tuple[Array, ...]:
+        tp, fp, fn, tn = counts
+        return (0.5 * (fn / (tp + fn) + fp / (fp + tn)),)
+
+
+@dataclass(frozen=True)
+class FBeta(ThresholdRule):
+    """Greatest F score of the positive class; the loss is 1 − F.
+
+    Parameters
+    ----------
+    beta : positive: recall counts as beta times as important as precision.
+    """
+
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check(self.beta, "beta", 0.0, np.inf)
+
+    def losses(self, counts: Counts) -> tuple[Array, ...]:
+        tp, fp, fn, _ = counts
+        return (1.0 - (1 + self.beta**2) * tp / ((1 + self.beta**2) * tp + self.beta**2 * fn + fp),)
+
+
+@dataclass(frozen=True)
+class Cost(ThresholdRule):
+    """Least expected cost; the loss is the mean cost of a sample.
+
+    Parameters
+    ----------
+    false_positive, false_negative, true_positive, true_negative : cost of a decision of each
+        kind, in any unit; gains are negative costs.
+    """
+
+    false_positive: float = 1.0
+    false_negative: float = 1.0
+    true_positive: float = 0.0
+    true_negative: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("false_positive", "false_negative", "true_positive", "true_negative"):
+            _check(getattr(self, name), name, -np.inf, np.inf)
+
+    def losses(self, counts: Counts) -> tuple[Array, ...]:
+        tp, fp, fn, tn = counts
+        cost = tp * self.true_positive + fp * self.false_positive
+        cost = cost + fn * self.false_negative + tn * self.true_negative
+        return (cost / (tp + fp + fn + tn),)
+
+
+@dataclass(frozen=True)
+class RequiredPrecision(ThresholdRule):
+    """Greatest recall at a precision of at least so much; the loss is 1 − recall.
+
+    Where no threshold reaches it the loss is 1 and what is missing of the precision, and the
+    greatest precision is taken. Of equal recall the greater precision is.
+
+    Parameters
+    ----------
+    precision : of the positive class, in (0, 1].
+    """
+
+    precision: float
+
+    def __post_init__(self) -> None:
+        _check(self.precision, "precision", 0.0, 1.0)
+
+    def losses(self, counts: Counts) -> tuple[Array, ...]:
+        recall, precision = _recall_and_precision(counts)
+        met = precision >= self.precision - _ROUNDING
+        return np.where(met, 1.0 - recall, 1.0 + self.precision - precision), -precision
+
+
+@dataclass(frozen=True)
+class RequiredRecall(ThresholdRule):
+    """Greatest precision at a recall of at least so much; the loss is 1 − precision.
+
+    Parameters
+    ----------
+    recall : of the positive class, in (0, 1].
+    """
+
+    recall: float
+
+    def __post_init__(self) -> None:
+        _check(self.recall, "recall", 0.0, 1.0)
+
+    def losses(self, counts: Counts) -> tuple[Array, ...]:
+        recall, precision = _recall_and_precision(counts)
+        met = recall >= self.recall - _ROUNDING
+        return np.where(met, 1.0 - precision, 1.0 + self.recall - recall), -recall
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Best value of any function of labels and predictions; the loss is it, or its negative.
+
+    Parameters
+    ----------
+    function : of ``(y_true, y_pred)``, both ±1, and of ``sample_weight`` where it takes that,
+        such as those of ``sklearn.metrics``. It is called for every cut: n times the cost of
+        one, where the rules of this module take one pass.
+    greater_is_better : False for losses.
+    """
+
+    function: Callable[..., float]
+    greater_is_better: bool = True
+
+    def loss(self, y: Array, predicted: Array, weight: Array) -> float:
+        """The loss of predictions, one a sample of positive weight."""
+        options: dict[str, Any] = {}
+        if "sample_weight" in signature(self.function).parameters:
+            options["sample_weight"] = weight
+        elif np.ptp(weight) > 0:
+            raise ValueError(
+                f"{self.function!r} takes no sample_weight, and the samples have weights that "
+                "differ; give a metric that does."
+            )
+        value = float(self.function(y, predicted, **options))
+        if not np.isfinite(value):
+            raise ValueError(f"{self.function!r} is {value} for a threshold, not a finite number.")
+        return -value if self.greater_is_better else value
+
+
+#: Rules by name.
+RULES: dict[str, ThresholdRule] = {"ber": BalancedError(), "f1": FBeta()}
+
+
+def as_rule(threshold: Any) -> ThresholdRule | Metric:
+    """The rule that a name, an object or a function stands for.
+
+    Raises
+    ------
+    ValueError
+        For anything else, with what is known.
+    """
+    if isinstance(threshold, ThresholdRule | Metric):
+        return threshold
+    if isinstance(threshold, str) and threshold in RULES:
+        return RULES[threshold]
+    if callable(threshold) and not isinstance(threshold, type):
+        return Metric(threshold)
+    known = ", ".join(map(repr, RULES))
+    raise ValueError(
+        f"threshold must be a number, {known}, an object of looms.threshold such as "
+        f"FBeta(2.0), or a metric of (y_true, y_pred), got {threshold!r}."
+    )
+
+
+def find_threshold(loo: LeaveOneOut, rule: Any = "ber") -> tuple[float, float]:
+    """Threshold of least loss on leave-one-out outputs, and that loss.
+
+    Outputs above the threshold are positive. It lies midway between two neighbouring outputs
+    (outside all of them by 1 if one class takes everything); of equally good ones it is the
+    one nearest to zero.
+
+    Parameters
+    ----------
+    loo : (n,) labels ±1, both present with positive weight; samples of weight zero place no
+        cut.
+    rule : "ber", "f1", `FBeta`, `Cost`, `RequiredPrecision`, `RequiredRecall`, `Metric`, or a
+        function of ``(y_true, y_pred[, sample_weight])`` of which more is better.
+
+    Returns
+    -------
+    threshold : in units of the outputs.
+    loss : of the rule, there. It was used to choose the threshold: no honest estimate of
+        performance.
+
+    Raises
+    ------
+    ValueError
+        For more than one target, one class only, outputs that are not finite, an unknown rule
+        or a metric that is not finite.
+
+    Notes
+    -----
+    O(n log n), and n calls for a function. scikit-learn's TunedThresholdClassifierCV makes curves
+    of each test split, and so cannot leave out one.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from looms import LSSVMClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> loo = LSSVMClassifier("linear").fit(X[:, :2], y).loo_
+    >>> threshold, loss = find_threshold(loo, FBeta(2.0))
+    >>> threshold < find_threshold(loo, Cost(false_positive=5, false_negative=1))[0]
+    True
+    """
+    rule = as_rule(rule)
+    if loo.y.ndim != 1:
+        raise ValueError("A threshold needs two classes; for more, the largest output decides.")
+    seen = np.flatnonzero(loo.sample_weight > 0)  # the others must not place the cuts
+    order = seen[np.argsort(loo.outputs[seen], kind="stable")]
+    f, weight, positive = loo.outputs[order], loo.sample_weight[order], loo.y[order] > 0
+    if not np.isfinite(f).all():
+        raise ValueError("A threshold needs outputs that are finite, but some are not.")
+    if not (positive.any() and (~positive).any()):
+        raise ValueError("A threshold needs samples of both classes.")
+    midway = 0.5 * (f[:-1] + f[1:])
+    midway = np.where(midway < f[1:], midway, f[:-1])  # neighbours among floating-point numbers
+    cuts = np.concatenate([[f[0] - 1.0], midway, [f[-1] + 1.0]])
+    distinct = np.flatnonzero(np.concatenate([[True], f[:-1] < f[1:], [True]]))
+    if isinstance(rule, Metric):
+        losses = _losses_of_metric(rule, loo.y[order], weight, distinct)
+    else:
+        losses = rule.losses(_counts(weight, positive, distinct))
+    best = np.arange(len(distinct))
+    for loss in losses:
+        best = best[loss[best] <= loss[best].min() + _ROUNDING]
+    cuts = cuts[distinct]
+    chosen = best[np.argmin(np.abs(cuts[best]))]
+    return float(cuts[chosen]), float(losses[0][chosen])
 
 
 def balanced_error_threshold(loo: LeaveOneOut) -> tuple[float, float]:
     """Threshold that minimises the leave-one-out balanced error rate, and that rate.
 
-    Outputs above the threshold are positive. It lies midway between two neighbouring
-    outputs (outside all of them by 1 if one class takes everything); of equally good
-    ones it is the one nearest to zero [G06].
-
-    Parameters
-    ----------
-    loo : (n,) labels ±1, both present with positive weight.
-
-    Returns
-    -------
-    threshold : in units of the outputs.
-    rate : weighted balanced error rate there, in [0, ½]. It was used to choose the
-        threshold: no honest estimate of performance.
-
-    Raises
-    ------
-    ValueError
-        For more than one target, or one class only.
-
-    Notes
-    -----
-    O(n log n).
+    `find_threshold` with the rule "ber"; the rate is in [0, ½].
 
     Examples
     --------
@@ -43,23 +283,29 @@ def balanced_error_threshold(loo: LeaveOneOut) -> tuple[float, float]:
     >>> round(threshold, 12), rate
     (-0.6, 0.0)
     """
-    if loo.y.ndim != 1:
-        raise ValueError("A threshold needs two classes; for more, the largest output decides.")
-    seen = np.flatnonzero(loo.sample_weight > 0)  # the others must not place the cuts
-    order = seen[np.argsort(loo.outputs[seen], kind="stable")]
-    f, weight, positive = loo.outputs[order], loo.sample_weight[order], loo.y[order] > 0
-    mass_positive, mass_negative = weight[positive].sum(), weight[~positive].sum()
-    if not (mass_positive > 0 and mass_negative > 0):
-        raise ValueError("A threshold needs samples of both classes.")
-    # With the threshold above the k smallest outputs, the positives among them are
-    # missed and the negatives beyond them are false alarms.
-    missed = np.append(0.0, np.cumsum(weight * positive)) / mass_positive
-    false_alarms = 1.0 - np.append(0.0, np.cumsum(weight * ~positive)) / mass_negative
-    rates = 0.5 * (missed + false_alarms)
-    cuts = np.concatenate([[f[0] - 1.0], 0.5 * (f[:-1] + f[1:]), [f[-1] + 1.0]])
-    distinct = np.concatenate([[True], f[:-1] < f[1:], [True]])
-    rates, cuts = rates[distinct], cuts[distinct]
-    # Rates that differ by rounding of the cumulative sums alone are equal.
-    best = np.flatnonzero(rates <= rates.min() + 1e-12)
-    chosen = best[np.argmin(np.abs(cuts[best]))]
-    return float(cuts[chosen]), max(float(rates[chosen]), 0.0)
+    threshold, rate = find_threshold(loo, BalancedError())
+    return threshold, max(rate, 0.0)
+
+
+def _counts(weight: Array, positive: Any, cuts: Any) -> Counts:
+    """Counts with the threshold above the ``cuts[j]`` smallest outputs."""
+    # Sums from either end, so that a class all on one side counts zero on the other exactly.
+    below = [np.append(0.0, np.cumsum(weight * side))[cuts] for side in (positive, ~positive)]
+    above = [
+        np.append(np.cumsum((weight * side)[::-1])[::-1], 0.0)[cuts]
+        for side in (positive, ~positive)
+    ]
+    return Counts(above[0], above[1], below[0], below[1])
+
+
+def _losses_of_metric(rule: Metric, y: Array, weight: Array, cuts: Any) -> tuple[Array]:
+    rank = np.arange(len(y))
+    labels = np.where(y > 0, 1, -1)
+    return (np.array([rule.loss(labels, np.where(rank >= cut, 1, -1), weight) for cut in cuts]),)
+
+
+def _recall_and_precision(counts: Counts) -> tuple[Array, Array]:
+    """Both, the precision zero where nothing is positive."""
+    tp, fp, fn, _ = counts
+    called = tp + fp
+    return tp / (tp + fn), np.divide(tp, called, out=np.zeros_like(tp), where=called > 0)

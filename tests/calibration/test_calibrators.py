@@ -163,6 +163,11 @@ def test_beta_meets_its_edges():
     assert {(True, False), (False, True), (False, False)} <= edges
 
 
+def test_beta_of_extreme_outputs():
+    beta = Beta(Sigmoid(-1e200, 0.0), 0.0, 2.0, 0.0)
+    assert beta.probability([-1e200, 1e200]) == pytest.approx([0.5, 1.0])
+
+
 def test_beta_by_hand():
     s = np.array([0.2, 0.7])
     beta = Beta(Sigmoid(-1.0, 0.0), 2.0, 0.5, 0.1)

@@ -113,6 +113,18 @@ def test_rows_together_equal_rows_apart(shared_weight):
         assert intercepts[i] == pytest.approx(alone.intercept, rel=1e-10, abs=1e-10)
 
 
+def test_a_dozen_steps_are_enough(monkeypatch):
+    """Newton's steps are right, not only downhill: few positives, the curvature among them."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(600) < 15, 1.0, -1.0)
+    f = 1.5 * y + rng.normal(size=600)
+    converged = fit_sigmoid(f, y)
+    monkeypatch.setattr("looms.calibration._sigmoid._MAX_ITERATIONS", 12)
+    early = fit_sigmoid(f, y)
+    assert early.slope == pytest.approx(converged.slope, rel=1e-12)
+    assert early.intercept == pytest.approx(converged.intercept, rel=1e-12)
+
+
 def test_leaving_out_equals_deleting():
     f, y, _ = random_outputs(4, n=30)
     slopes, intercepts = fit_sigmoids(np.broadcast_to(f, (30, 30)), y, 1 - np.eye(30))
@@ -170,6 +182,12 @@ def test_equal_outputs_give_the_share_of_the_class():
     sigmoid = fit_sigmoid(np.full(10, 3.7), np.repeat([1, -1], [3, 7]))
     assert sigmoid.slope == 0
     assert sigmoid.probability(3.7) == pytest.approx((3 * 4 / 5 + 7 * 1 / 9) / 10)
+
+
+def test_outputs_too_small_for_a_slope_are_equal():
+    sigmoid = fit_sigmoid([-1e-310, 1e-310], [-1, 1])
+    assert sigmoid.slope == 0
+    assert sigmoid.probability(0.0) == pytest.approx(0.5)
 
 
 def test_one_class_gives_a_constant():

@@ -19,7 +19,7 @@ WEIGHTS_ARE_NO_COPIES = (
 # Some checks fit random labels and constant features: the search then ends at a bound.
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
 @parametrize_with_checks(
-    [ReducedLSSVMClassifierCV("linear")],
+    [ReducedLSSVMClassifierCV("linear", calibration=None)],
     expected_failed_checks=lambda estimator: {
         "check_sample_weight_equivalence_on_dense_data": WEIGHTS_ARE_NO_COPIES,
         "check_sample_weight_equivalence_on_sparse_data": WEIGHTS_ARE_NO_COPIES,

@@ -73,8 +73,17 @@ def test_predict_to_standard_output_can_be_piped(looms, pets):
     assert result.exit_code == 0, result.stderr
     assert result.stderr == ""
     predictions = pd.read_csv(io.StringIO(result.stdout))
-    assert list(predictions) == ["prediction", "decision_dog"]
+    assert list(predictions) == [
+        "prediction",
+        "decision_dog",
+        "probability_cat",
+        "probability_dog",
+    ]
     assert len(predictions) == 40
+    columns = ["probability_cat", "probability_dog"]
+    model = load_model("pets.looms.skops").model
+    expected = model.predict_proba(pd.read_csv(pets).drop(columns="kind"))
+    assert predictions[columns].to_numpy() == pytest.approx(expected)
     says_dog = predictions["decision_dog"] > 0
     assert (predictions["prediction"] == np.where(says_dog, "dog", "cat")).all()
     assert (predictions["prediction"] == pd.read_csv(pets)["kind"]).mean() > 0.9
@@ -88,6 +97,9 @@ def test_predict_several_classes(looms, data_folder):
     winners = decisions.columns[decisions.to_numpy().argmax(axis=1)].str.removeprefix("decision_")
     assert (winners == predictions["prediction"]).all()
     assert decisions.shape[1] == 4
+    probabilities = predictions.filter(like="probability_")
+    assert list(probabilities) == [f"probability_{name[9:]}" for name in decisions]
+    assert probabilities.sum(axis=1).to_numpy() == pytest.approx(np.ones(len(predictions)))
     result = looms("score", "liver.looms.skops", data_folder / "liver.csv")
     assert "persistent_chronic" in result.stdout
 

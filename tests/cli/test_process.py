@@ -109,7 +109,7 @@ def test_a_reader_that_had_enough(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        assert process.stdout.readline() == "prediction,decision_1\n"
+        assert process.stdout.readline() == "prediction,decision_1,probability_0,probability_1\n"
         process.stdout.close()
         assert process.stderr.read() == ""
         assert process.wait(timeout=120) == 1

@@ -104,7 +104,7 @@ class TestLabels:
 
     @pytest.mark.parametrize("threshold", ["best", None, np.nan, [0.0]])
     def test_threshold(self, Estimator, threshold):
-        with pytest.raises(ValueError, match="threshold must be a number or 'ber'"):
+        with pytest.raises(ValueError, match="threshold must be a number, 'ber', 'f1', an object"):
             Estimator(threshold=threshold).fit(X, LABELS)
 
     @pytest.mark.parametrize("threshold", ["ber", 0.1])

@@ -38,7 +38,9 @@ class Beta:
 
     def probability(self, outputs: npt.ArrayLike) -> Array:
         """Probability of the positive class for outputs of any shape."""
-        z = self.sigmoid.slope * np.asarray(outputs, dtype=np.float64) + self.sigmoid.intercept
+        with np.errstate(over="ignore"):
+            z = self.sigmoid.slope * np.asarray(outputs, dtype=np.float64) + self.sigmoid.intercept
+        z = np.clip(z, -1e300, 1e300)  # zero times infinity is no log-odds
         return np.asarray(expit(self.a * log_expit(-z) - self.b * log_expit(z) + self.c))
 
 

@@ -261,8 +261,8 @@ def _fit_rows(outputs: Array, positive: npt.NDArray[np.bool_], weight: Array) ->
     """Slopes and intercepts for one block of rows."""
     targets, weight = platt_targets(positive, weight)
     total = weight.sum(axis=1)
-    largest = np.abs(outputs * (weight > 0)).max(axis=1)
-    largest[largest == 0] = 1.0
+    # Below that a slope is no number: such outputs are equal.
+    largest = np.maximum(np.abs(outputs * (weight > 0)).max(axis=1), 1e-290)
     g = outputs / largest[:, None]
     g = np.where(weight > 0, g, 0.0)
     centre = np.einsum("ij,ij->i", weight, g) / total
@@ -273,8 +273,7 @@ def _fit_rows(outputs: Array, positive: npt.NDArray[np.bool_], weight: Array) ->
     slope, intercept = _newton(_Rows(g, targets, weight))
     slope /= spread
     intercept -= slope * centre
-    with np.errstate(over="ignore"):  # a step between outputs closer than 1/largest float
-        return slope / largest, intercept
+    return slope / largest, intercept
 
 
 def _newton(rows: _Rows) -> tuple[Array, Array]:

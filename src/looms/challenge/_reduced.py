@@ -12,7 +12,7 @@ from looms.estimators import LSSVMClassifierCV
 from looms.leave_one_out import LeaveOneOut
 from looms.threshold import balanced_error_threshold
 
-#: Decision for rows that no machine needs to see, below any that one gives.
+#: Output for rows that no machine needs to see, below any that one gives.
 _CERTAIN = -1e6
 
 
@@ -26,7 +26,7 @@ class ReducedLSSVMClassifierCV(LSSVMClassifierCV):
     Parameters
     ----------
     kernel, criterion, optimizer, fit_intercept, class_weight, selection_weight, threshold, \
-prior, max_iter, n_restarts, tol, random_state
+calibration, prior, max_iter, n_restarts, tol, random_state
         As for `LSSVMClassifierCV`.
 
     Attributes
@@ -74,23 +74,12 @@ prior, max_iter, n_restarts, tol, random_state
             self.threshold_ = balanced_error_threshold(loo)[0]
         return self
 
-    def decision_function(self, X: Any) -> Any:
-        """Outputs of the machine less the threshold; of settled rows far below.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples.
-
-        Returns
-        -------
-        decision : ndarray of shape (n_samples,)
-            Positive for ``classes_[1]``.
-        """
-        decision = super().decision_function(X)
+    def _outputs(self, X: Any) -> Any:
+        """Outputs of the machine; of settled rows far below, for decisions and probabilities."""
+        outputs = super()._outputs(X)
         if not len(self.settling_):
-            return decision
-        return np.where(_has(X, self.settling_), _CERTAIN, decision)
+            return outputs
+        return np.where(_has(X, self.settling_), _CERTAIN, outputs)
 
 
 def settled_rows(X: Any, targets: Any, seen: Any) -> tuple[Any, Any]:

@@ -10,6 +10,7 @@ from looms import __version__
 from looms.cli._assess import assess
 from looms.cli._challenge import challenge
 from looms.cli._demo import demo
+from looms.cli._diagnose import diagnose
 from looms.cli._fit import fit
 from looms.cli._predict import predict
 from looms.cli._score import score
@@ -44,6 +45,6 @@ def looms(
     """Kernel machines for tables, tuned by their exact leave-one-out predictions."""
 
 
-for command in (fit, predict, score, assess, show, demo):
+for command in (fit, predict, score, assess, diagnose, show, demo):
     app.command()(command)
 app.add_typer(challenge)

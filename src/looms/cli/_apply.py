@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -78,13 +80,31 @@ def rows_for(
 
 def outputs(saved: SavedModel, X: Any) -> tuple[AnyArray, AnyArray]:
     """Predictions and decision values of some rows; the same twice for a regression."""
+    with _rows_at_fault():
+        matrix = saved.model[:-1].transform(X)
+        predicted = saved.model[-1].predict(matrix)
+        if saved.metadata["task"] == "regression":
+            return predicted, predicted
+        return predicted, saved.model[-1].decision_function(matrix)
+
+
+def probabilities(saved: SavedModel, X: Any) -> AnyArray | None:
+    """Probabilities of the classes for some rows; None for a model that has none.
+
+    Models of looms before it had them are such, too.
+    """
+    if not getattr(saved.model[-1], "calibrators_", ()):
+        return None
+    with _rows_at_fault():
+        return cast("AnyArray", saved.model.predict_proba(X))
+
+
+@contextmanager
+def _rows_at_fault() -> Iterator[None]:
+    """Errors of a model that takes rows as errors of the rows, warnings as notes."""
     try:
         with warnings_as_notes():
-            matrix = saved.model[:-1].transform(X)
-            predicted = saved.model[-1].predict(matrix)
-            if saved.metadata["task"] == "regression":
-                return predicted, predicted
-            return predicted, saved.model[-1].decision_function(matrix)
+            yield
     except np.linalg.LinAlgError:  # a ValueError too, and not the fault of the rows
         raise
     except (ValueError, TypeError) as error:

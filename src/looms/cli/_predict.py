@@ -25,9 +25,10 @@ def predict(
     format: FormatOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Predict rows: a CSV with the prediction and the decision values of each.
+    """Predict rows: a CSV with the prediction, decision values and probabilities of each.
 
     The larger decision_CLASS, the more speaks for that class; of two classes the second has one.
+    The prediction goes by them; it need not be the class of the greatest probability_CLASS.
     """
     with reported():
         from looms.cli._apply import check_can_write, load, rows_for
@@ -46,10 +47,10 @@ def predict(
 
 
 def _csv(saved: SavedModel, table: Table) -> str:
-    """One row a prediction; the larger ``decision_CLASS``, the more speaks for that class."""
+    """One row a prediction, with what each model has: decision values, probabilities."""
     import pandas as pd
 
-    from looms.cli._apply import outputs
+    from looms.cli._apply import outputs, probabilities
 
     predicted, decision = outputs(saved, table.X)
     columns = {"prediction": predicted}
@@ -58,4 +59,7 @@ def _csv(saved: SavedModel, table: Table) -> str:
         decided = classes[1:] if decision.ndim == 1 else classes
         values = decision.reshape(len(predicted), -1)
         columns |= {f"decision_{c}": values[:, k] for k, c in enumerate(decided)}
+        likely = probabilities(saved, table.X)
+        if likely is not None:
+            columns |= {f"probability_{c}": likely[:, k] for k, c in enumerate(classes)}
     return str(pd.DataFrame(columns).to_csv(index=False, lineterminator="\n"))

@@ -154,6 +154,38 @@ class SplitLines:
         typer.echo(f"{name}: {_figures(result)} ({done} of {total}{left})", err=True)
 
 
+@contextmanager
+def refit_progress(name: str) -> Iterator[Any]:
+    """Show the progress of many refits: the callback to give to them."""
+    if not _is_terminal():
+        yield RefitLines(name)
+        return
+    with Progress(
+        TextColumn(name),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+class RefitLines:
+    """A line at every quarter of the refits."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, done: int, total: int) -> None:
+        """Take note of a refit."""
+        if 4 * done // total > 4 * (done - 1) // total:
+            typer.echo(f"{self._name}: {done} of {total}", err=True)
+
+
 def _is_terminal() -> bool:
     return sys.stderr.isatty()
 

@@ -3,6 +3,8 @@
 from looms.estimators._callbacks import BoundWarning
 from looms.estimators._classifier import LSSVMClassifier
 from looms.estimators._classifier_cv import LSSVMClassifierCV
+from looms.estimators._max_margin import MaxMarginClassifier
+from looms.estimators._nonconformity import NonconformityClassifier
 from looms.estimators._regressor import LSSVMRegressor
 from looms.estimators._regressor_cv import LSSVMRegressorCV
 
@@ -12,4 +14,6 @@ __all__ = [
     "LSSVMClassifierCV",
     "LSSVMRegressor",
     "LSSVMRegressorCV",
+    "MaxMarginClassifier",
+    "NonconformityClassifier",
 ]

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 
 from looms._typing import AnyArray, Array
+from looms.calibration import Calibrator, as_calibration, class_probabilities, fit_calibrators
+from looms.criteria import balanced_error_rate
 from looms.estimators._classes import encoded
 from looms.estimators._given import fit_given
 from looms.estimators._intervals import sets
 from looms.estimators._machine import LeastSquaresMachine, check_flag, fitted_machine
 from looms.estimators._weights import class_weights
 from looms.leave_one_out import LeaveOneOut
-from looms.threshold import balanced_error_threshold
+from looms.threshold import RequiredPrecision, as_rule, find_threshold
+
+
+def _has_probabilities(classifier: Classifier) -> bool:
+    if classifier.calibration is None:
+        raise AttributeError(
+            "There are no probabilities with calibration=None; fit with calibration='sigmoid'."
+        )
+    return True
 
 
 class Classifier(ClassifierMixin, LeastSquaresMachine):  # type: ignore[misc]
-    """What both classifiers share: classes, threshold, decisions."""
+    """What both classifiers share: classes, threshold, decisions, probabilities."""
 
+    threshold: Any
+    calibration: str | None
     classes_: Any
     threshold_: float
+    calibrators_: tuple[Calibrator, ...]
 
     def decision_function(self, X: Any) -> Array:
         """Outputs of the machine less the threshold, so that 0 is the boundary.
@@ -123,10 +138,62 @@ class Classifier(ClassifierMixin, LeastSquaresMachine):  # type: ignore[misc]
         check_flag("class_conditional", class_conditional)
         return sets(self, X, coverage, class_conditional)
 
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class.
+
+        The calibrators turn outputs into probabilities as they learned from the leave-one-out
+        outputs, which are what outputs for new samples are like.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples. For those of the training set, whose outputs are nearer to their
+            labels, use `looms.calibration.loo_probabilities` of ``loo_``.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``; rows sum to one. Of more than two classes:
+            one-against-rest probabilities over their sum.
+
+        Notes
+        -----
+        `predict` goes by the outputs and the threshold, which may serve another end than the
+        fewest errors: it need not be the class of greatest probability. Of two classes the
+        probability of the second does not decrease with `decision_function`, but where that is
+        0 it need not be ½.
+        """
+        outputs = self._outputs(self._checked_new_data(X))
+        return class_probabilities(self.calibrators_, outputs)
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        log_p : ndarray of shape (n_samples, n_classes)
+            That of `predict_proba`; finite, as a probability of zero counts as 2.2e-308.
+        """
+        return np.asarray(np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny)))
+
     def _checked_classes(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """Validated samples and labels, weights, classes, index of each class, ±1 targets."""
         X, y, weight = self._checked_data(X, y, sample_weight)
-        return X, y, weight, *encoded(y, weight)
+        if self.calibration is not None:
+            as_calibration(self.calibration)  # an unknown name is an error before any work
+        classes, labels, targets = encoded(y, weight)
+        check_threshold(self.threshold, targets)
+        return X, y, weight, classes, labels, targets
+
+    def _calibrators(self, loo: LeaveOneOut) -> tuple[Calibrator, ...]:
+        return () if self.calibration is None else fit_calibrators(loo, self.calibration)
 
 
 class LSSVMClassifier(Classifier):
@@ -151,9 +218,15 @@ class LSSVMClassifier(Classifier):
         Whether there is an (unregularised) intercept.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes in the fit; they multiply ``sample_weight``.
-    threshold : float or "ber", default=0.0
-        Outputs above it belong to the second class. "ber" sets it to minimise the
-        balanced error rate of the leave-one-out outputs. Two classes only.
+    threshold : float, str, looms.threshold.ThresholdRule or callable, default=0.0
+        Outputs above it belong to the second class. Two classes only. Or what it is set for, by
+        the leave-one-out outputs: "ber" for the least balanced error rate,
+        "f1", ``looms.threshold.FBeta(beta)``, ``Cost(false_positive, false_negative)``,
+        ``RequiredPrecision(precision)``, ``RequiredRecall(recall)``, or a metric of
+        ``(y_true, y_pred[, sample_weight])`` in codes ±1 of which more is better.
+    calibration : {"sigmoid", "isotonic", "beta"} or None, default="sigmoid"
+        How leave-one-out outputs teach probabilities: Platt's sigmoid, isotonic regression
+        (for thousands of samples) or beta calibration. With None there is no `predict_proba`.
 
     Attributes
     ----------
@@ -164,6 +237,8 @@ class LSSVMClassifier(Classifier):
         for more than two. A sample of weight zero has its ordinary output there.
     threshold_ : float
         The threshold, folded into `decision_function`.
+    calibrators_ : tuple of looms.calibration.Calibrator
+        What makes probabilities of outputs: one for two classes, else one a class.
     kernel_ : Kernel
         The kernel with all its values.
     mu_ : float
@@ -174,8 +249,6 @@ class LSSVMClassifier(Classifier):
         The intercept.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples.
-    fit_weight_ : ndarray of shape (n_samples,)
-        Weights in the fit, those of classes included; their mean is one, zeros not counted.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -213,12 +286,14 @@ class LSSVMClassifier(Classifier):
         fit_intercept: bool = True,
         class_weight: Any = None,
         threshold: Any = 0.0,
+        calibration: str | None = "sigmoid",
     ) -> None:
         self.kernel = kernel
         self.mu = mu
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.threshold = threshold
+        self.calibration = calibration
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the machine and find its leave-one-out outputs.
@@ -239,20 +314,25 @@ class LSSVMClassifier(Classifier):
             The fitted machine.
         """
         X, y, weight, classes, labels, targets = self._checked_classes(X, y, sample_weight)
-        check_threshold(self.threshold, targets)
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
         kernel, fit = fit_given(self, X, targets, fit_weight)
         fitted = fitted_machine(X, weight, targets, kernel, float(self.mu), fit)
-        threshold, _ = threshold_and_rate(self.threshold, fitted["loo_"])
-        self._set_fitted(classes_=classes, threshold_=threshold, **fitted)
+        threshold, loss = threshold_and_loss(self.threshold, fitted["loo_"])
+        warn_of_missed_precision(self.threshold, loss)
+        self._set_fitted(
+            classes_=classes,
+            threshold_=threshold,
+            calibrators_=self._calibrators(fitted["loo_"]),
+            **fitted,
+        )
         return self
 
 
 def check_threshold(threshold: Any, targets: Array) -> None:
-    """ValueError unless ``threshold`` is a number or "ber", and zero for more than two classes."""
-    if not (threshold == "ber" if isinstance(threshold, str) else _is_number(threshold)):
-        raise ValueError(f"threshold must be a number or 'ber', got {threshold!r}.")
-    if targets.ndim == 2 and threshold != 0:
+    """ValueError unless ``threshold`` is a number or a rule, and zero for more than two classes."""
+    if not _is_number(threshold):
+        as_rule(threshold)
+    if targets.ndim == 2 and not (_is_number(threshold) and threshold == 0):
         raise ValueError(
             f"threshold={threshold!r} needs two classes, y has {targets.shape[1]}: with more the "
             "largest output decides; use threshold=0, and class_weight='balanced' against "
@@ -260,11 +340,23 @@ def check_threshold(threshold: Any, targets: Array) -> None:
         )
 
 
-def threshold_and_rate(threshold: Any, loo: LeaveOneOut) -> tuple[float, float | None]:
-    """The threshold, and the balanced error rate there if that had to be found for it."""
-    if threshold == "ber":
-        return balanced_error_threshold(loo)
-    return float(threshold), None
+def threshold_and_loss(threshold: Any, loo: LeaveOneOut) -> tuple[float, float]:
+    """The threshold, and the loss of its rule there; the balanced error rate for a number."""
+    if _is_number(threshold):
+        return float(threshold), balanced_error_rate(loo, float(threshold))
+    return find_threshold(loo, threshold)
+
+
+def warn_of_missed_precision(threshold: Any, loss: float) -> None:
+    """Warn if no threshold reaches the precision that is required."""
+    if isinstance(threshold, RequiredPrecision) and loss >= 1.0:
+        warnings.warn(
+            f"No threshold reaches a leave-one-out precision of {threshold.precision:g}; the "
+            f"greatest is {threshold.precision + 1.0 - loss:.3g}, and its threshold was taken. "
+            "Require less, or find features that tell more.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _is_number(value: Any) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from looms.criteria import balanced_error_rate, reweighted
+from looms.criteria import reweighted
 from looms.estimators._callbacks import CallbackWatcher, finish, with_callbacks
-from looms.estimators._classifier import Classifier, check_threshold, threshold_and_rate
+from looms.estimators._classifier import Classifier, threshold_and_loss, warn_of_missed_precision
 from looms.estimators._selected import SelectingMachine
 from looms.estimators._weights import class_weights
 from looms.leave_one_out import LeaveOneOut
@@ -17,7 +17,8 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
 
     Kernel parameters and regularisation minimise a criterion on the leave-one-out
     outputs, by its gradient in all of them at once. Several kernels and criteria are
-    tuned each, and the one with the smallest leave-one-out balanced error rate is taken.
+    tuned each, and the one with the smallest leave-one-out balanced error rate is taken, or
+    the smallest loss of the rule of the threshold if it has another.
 
     Parameters
     ----------
@@ -35,9 +36,16 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         Weights of the classes in the fit; they multiply ``sample_weight``.
     selection_weight : dict, "balanced" or None, default=None
         Weights of the classes in the criterion; they multiply ``sample_weight``.
-    threshold : float or "ber", default=0.0
-        Outputs above it belong to the second class. "ber" sets it to minimise the
-        leave-one-out balanced error rate, for every candidate. Two classes only.
+    threshold : float, str, looms.threshold.ThresholdRule or callable, default=0.0
+        Outputs above it belong to the second class. Two classes only. Or what it is set for, by
+        the leave-one-out outputs, for every
+        candidate: "ber" for the least balanced error rate,
+        "f1", ``looms.threshold.FBeta(beta)``, ``Cost(false_positive, false_negative)``,
+        ``RequiredPrecision(precision)``, ``RequiredRecall(recall)``, or a metric of
+        ``(y_true, y_pred[, sample_weight])`` in codes ±1 of which more is better.
+    calibration : {"sigmoid", "isotonic", "beta"} or None, default="sigmoid"
+        How leave-one-out outputs teach probabilities: Platt's sigmoid, isotonic regression
+        (for thousands of samples) or beta calibration. With None there is no `predict_proba`.
     prior : bool, default=False
         Bayesian regularisation of the kernel's hyper-parameters (Cawley & Talbot 2007),
         for kernels with many, such as "ard" on few samples.
@@ -60,6 +68,8 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     kernel_, mu_ : the kernel with its hyper-parameters, and the regularisation, chosen.
     threshold_ : float
         The threshold, folded into `decision_function`.
+    calibrators_ : tuple of looms.calibration.Calibrator
+        What makes probabilities of outputs: one for two classes, else one a class.
     loo_ : LeaveOneOut
         Exact leave-one-out outputs of the machine chosen, before the threshold; targets
         ±1, one column a class for more than two. The hyper-parameters were chosen on
@@ -118,6 +128,7 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         class_weight: Any = None,
         selection_weight: Any = None,
         threshold: Any = 0.0,
+        calibration: str | None = "sigmoid",
         prior: bool = False,
         max_iter: int = 100,
         n_restarts: int = 0,
@@ -131,6 +142,7 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         self.class_weight = class_weight
         self.selection_weight = selection_weight
         self.threshold = threshold
+        self.calibration = calibration
         self.prior = prior
         self.max_iter = max_iter
         self.n_restarts = n_restarts
@@ -159,7 +171,6 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         """
         given = sample_weight is not None
         X, y, weight, classes, labels, targets = self._checked_classes(X, y, sample_weight)
-        check_threshold(self.threshold, targets)
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
         selection_weight = weight * class_weights(
             self.selection_weight, labels, classes, weight, "selection_weight"
@@ -167,12 +178,20 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         seen = weight > 0
 
         def judge(loo: LeaveOneOut) -> tuple[float, float]:
-            loo = reweighted(loo, weight[seen])
-            threshold, rate = threshold_and_rate(self.threshold, loo)
-            return balanced_error_rate(loo, threshold) if rate is None else rate, threshold
+            threshold, loss = threshold_and_loss(self.threshold, reweighted(loo, weight[seen]))
+            return loss, threshold
 
         watcher = CallbackWatcher(self, X, y, weight if given else None)
         choice = self._choose(X, targets, weight, fit_weight, selection_weight, judge, watcher)
-        self._keep(choice, X, weight, targets, classes_=classes, threshold_=choice.best.threshold)
+        warn_of_missed_precision(self.threshold, choice.best.score)
+        self._keep(
+            choice,
+            X,
+            weight,
+            targets,
+            classes_=classes,
+            threshold_=choice.best.threshold,
+            calibrators_=self._calibrators(reweighted(choice.fit.loo, weight[seen])),
+        )
         finish(watcher, choice.best, targets)
         return self

@@ -6,6 +6,7 @@ from looms.report._curves import PrecisionRecallDisplay, RocDisplay
 from looms.report._history import CriterionHistoryDisplay
 from looms.report._html import html
 from looms.report._importance import Importance, ImportanceDisplay, feature_importance
+from looms.report._nonconformity import ErrorAgainstBoundDisplay
 from looms.report._optimism import OptimismDisplay
 from looms.report._relevance import RelevanceDisplay
 from looms.report._reliability import ReliabilityDisplay
@@ -17,6 +18,7 @@ __all__ = [
     "CandidatesDisplay",
     "CaseDeletionDisplay",
     "CriterionHistoryDisplay",
+    "ErrorAgainstBoundDisplay",
     "Importance",
     "ImportanceDisplay",
     "OptimismDisplay",

@@ -31,8 +31,8 @@ class Candidate:
     criterion : as it was asked for.
     value, standard_error : of the criterion.
     score : what candidates compete by, smaller is better: the leave-one-out balanced
-        error rate for classes, PRESS for regression. Infinite if the candidate could
-        not be evaluated anywhere.
+        error rate for classes, or what their threshold is set for; PRESS for regression.
+        Infinite if the candidate could not be evaluated anywhere.
     threshold : of the outputs, for two classes; else zero.
     n_evaluations, n_failures, seconds : what the tuning took, and at how many points
         the kernel matrix plus ridge was not positive definite.

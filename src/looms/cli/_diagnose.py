@@ -1,0 +1,142 @@
+"""looms diagnose: excess error, deviance, goodness of fit and influence of a classifier."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from looms.cli._errors import InputError, reported
+from looms.cli._options import (
+    DropOption,
+    FileFormat,
+    ForceOption,
+    FormatOption,
+    TargetOption,
+)
+from looms.cli._svm import SVMKernel, SVMRequest
+
+if TYPE_CHECKING:
+    from looms.cli._diagnosis import Subject
+
+
+class Resampling(StrEnum):
+    """What the bootstrap draws."""
+
+    PAIRS = "pairs"
+    LABELS = "labels"
+
+
+def diagnose(
+    file: Annotated[Path, typer.Argument(help="The table to learn from.", metavar="FILE")],
+    target: TargetOption = None,
+    model: Annotated[
+        Path | None,
+        typer.Option("--model", "-m", help="Model file of looms fit; without it, an SVM."),
+    ] = None,
+    kernel: Annotated[
+        SVMKernel | None, typer.Option("--kernel", "-k", help="Kernel of the SVM, default rbf.")
+    ] = None,
+    C: Annotated[
+        float | None, typer.Option("--C", help="Cost of errors of the SVM, default 1.")
+    ] = None,
+    gamma: Annotated[
+        float | None, typer.Option("--gamma", help="Inverse squared width of its kernel.")
+    ] = None,
+    bootstrap: Annotated[
+        int, typer.Option("--bootstrap", "-b", min=0, help="Bootstrap samples; 0 for none.")
+    ] = 400,
+    resampling: Annotated[
+        Resampling, typer.Option("--resampling", help="Draw rows (pairs), or labels only.")
+    ] = Resampling.PAIRS,
+    alpha: Annotated[float, typer.Option("--alpha", help="Level of the tests.")] = 0.05,
+    random_state: Annotated[
+        int, typer.Option("--random-state", min=0, help="Seed of the bootstrap.")
+    ] = 0,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Refits at once; -1 for one a core.")
+    ] = 1,
+    drop: DropOption = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Folder for the figures, as PNG files.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="CSV file for a row a sample.")
+    ] = None,
+    format: FormatOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Diagnose a classifier: excess error, deviance, goodness of fit, influential rows.
+
+    Without --model a support vector machine with probabilities by Platt's sigmoid. A model of
+    looms fit is refitted to the rows of FILE, its hyper-parameters held.
+    """
+    with reported():
+        from looms.cli._diagnosis import Outputs, Plan, diagnosed, show
+
+        request = SVMRequest(kernel, C, gamma)
+        request.check()
+        if model is not None and request.given():
+            raise InputError(
+                f"{request.given()[0]} is for a support vector machine, and {model} brings its "
+                "own machine; leave out one of them"
+            )
+        plan = Plan(bootstrap, str(resampling), alpha, random_state, jobs)
+        plan.check()
+        outputs = Outputs(output, plot, bootstrap > 0)
+        outputs.check(force, file, *([] if model is None else [model]))
+        if model is None:
+            subject = _svm(file, target, request, drop or [], format)
+        else:
+            subject = _model(file, target, model, drop or [], format)
+        diagnosis = diagnosed(subject, plan)
+        show(diagnosis)
+        outputs.write(diagnosis)
+
+
+def _svm(
+    file: Path,
+    target: str | None,
+    request: SVMRequest,
+    drop: list[str],
+    format: FileFormat | None,
+) -> Subject:
+    from looms.cli._apply import check_target, read, without
+    from looms.cli._diagnosis import Subject
+    from looms.cli._say import note
+    from looms.tables import table_preprocessor
+
+    table = without(read(file, target, format), drop, file)
+    check_target(table, file)
+    try:
+        before = table_preprocessor(table.X)
+    except ValueError as error:  # what it refuses
+        raise InputError(str(error)) from error
+    if request.open():
+        note(
+            f"{' and '.join(request.open())} of the machine are defaults, which nothing has tuned "
+            "to these rows; give them, or a model of looms fit with --model"
+        )
+    return Subject.of(table, before, request.machine(), request.description(), file)
+
+
+def _model(
+    file: Path, target: str | None, model: Path, drop: list[str], format: FileFormat | None
+) -> Subject:
+    from looms.cli._apply import load, rows_for
+    from looms.cli._diagnosis import Subject
+    from looms.cli._say import note
+
+    if drop:
+        raise InputError("--drop is for an SVM; the model knows its columns")
+    saved = load(model)
+    if saved.metadata["task"] != "classification":
+        raise InputError(f"{model}: it is a regression, and diagnostics are of classes")
+    if target not in (None, saved.metadata["target"]):
+        raise InputError(f"{model}: it predicts {saved.metadata['target']!r}, not {target!r}")
+    table = rows_for(saved, file, format, with_target=True)
+    note(f"the machine of {model} is refitted to these rows, its hyper-parameters held")
+    description = f"Least-squares machine of {model}"
+    return Subject.of(table, saved.model[:-1], saved.model[-1], description, file)

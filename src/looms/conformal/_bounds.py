@@ -1,0 +1,157 @@
+"""Bounds on the error of a prediction chosen by nonconformity, and the error beside them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from looms._typing import Array
+
+
+def vc_bound(
+    epsilon_crit: npt.ArrayLike, n_validation: int, n_models: int, delta: float = 0.05
+) -> Array:
+    r"""Bound on the error of a chosen prediction, by the Vapnik-Chervonenkis inequality.
+
+    .. math:: \epsilon_\mathrm{crit} + 5.66 \sqrt{
+              \frac{\ln(e\,n_\mathrm{validation}) + \ln(8\,n_\mathrm{models} / \delta)}
+                   {n_\mathrm{validation}}}
+
+    Source: [H10 Proposition 4.2], whose n is ``n_validation`` and K is ``n_models``.
+
+    Parameters
+    ----------
+    epsilon_crit : array-like
+        Share of the validation samples that conform to the chosen model no better than the
+        rejected label does, from 0 to 1.
+    n_validation : int
+        Number of validation samples, which no model was trained on.
+    n_models : int
+        Number of models that were chosen from.
+    delta : float, default=0.05
+        Probability, over the draw of the validation samples, with which the bound may fail.
+
+    Returns
+    -------
+    bound : ndarray of the shape of `epsilon_crit`
+        Not cut at 1, which it exceeds for 110 models and delta = 0.05 unless there are 548
+        validation samples. `dkw_bound` bounds the same probability by the same argument, and
+        is always smaller.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon_crit` or `delta` is no probability, or a number is not positive.
+
+    Examples
+    --------
+    >>> vc_bound([0.0, 0.1], n_validation=50, n_models=110).round(2)
+    array([3.07, 3.17])
+    """
+    epsilon = _checked(epsilon_crit, n_validation, n_models, delta)
+    n = n_validation
+    return np.asarray(epsilon + 5.66 * np.sqrt((1 + np.log(n) + np.log(8 * n_models / delta)) / n))
+
+
+def dkw_bound(
+    epsilon_crit: npt.ArrayLike, n_validation: int, n_models: int, delta: float = 0.05
+) -> Array:
+    r"""Bound on the error of a chosen prediction, by the Dvoretzky-Kiefer-Wolfowitz inequality.
+
+    .. math:: \epsilon_\mathrm{crit} + \sqrt{
+              \frac{\ln(n_\mathrm{models} / \delta)}{2\,n_\mathrm{validation}}}
+
+    Source: the argument of [H10 Proposition 4.2] with the one-sided inequality of [M90] in
+    place of theirs: with probability 1 - delta the distribution functions of the scores of all
+    models exceed the empirical ones by no more than the second term, anywhere.
+
+    Parameters
+    ----------
+    epsilon_crit : array-like
+        Share of the validation samples that conform to the chosen model no better than the
+        rejected label does, from 0 to 1.
+    n_validation : int
+        Number of validation samples, which no model was trained on.
+    n_models : int
+        Number of models that were chosen from.
+    delta : float, default=0.05
+        Probability, over the draw of the validation samples, with which the bound may fail.
+
+    Returns
+    -------
+    bound : ndarray of the shape of `epsilon_crit`
+        Not cut at 1.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon_crit` or `delta` is no probability, or a number is not positive.
+
+    Notes
+    -----
+    What is bounded is the probability that the true label of a new sample conforms to the
+    chosen model no better than the rejected label does here. It is a statement about all new
+    samples together, not about those at the same place. The constant 1 in the inequality needs
+    n_models / delta of at least 2; below, ln 2 stands in place of the logarithm.
+
+    Examples
+    --------
+    >>> dkw_bound([0.0, 0.1], n_validation=50, n_models=110).round(2)
+    array([0.28, 0.38])
+    """
+    epsilon = _checked(epsilon_crit, n_validation, n_models, delta)
+    log = max(np.log(n_models / delta), np.log(2.0))
+    return np.asarray(epsilon + np.sqrt(log / (2 * n_validation)))
+
+
+def error_against_bound(bound: npt.ArrayLike, wrong: npt.ArrayLike) -> tuple[Array, Array]:
+    """Error rate of the samples whose bound does not exceed a value, for every value.
+
+    Source: [H10 Section 5, Figure 2].
+
+    Parameters
+    ----------
+    bound : array-like of shape (n_samples,)
+        The bound, or the critical epsilon, of each sample.
+    wrong : array-like of shape (n_samples,)
+        Whether its prediction is wrong.
+
+    Returns
+    -------
+    values : ndarray of shape (n_values,)
+        The distinct bounds, ascending.
+    errors : ndarray of shape (n_values,)
+        Error rate of the samples up to each of them; the last is that of all samples.
+
+    Raises
+    ------
+    ValueError
+        If there is no sample, or the two differ in length.
+
+    Examples
+    --------
+    >>> error_against_bound([0.3, 0.1, 0.3, 0.2], [True, False, False, False])
+    (array([0.1, 0.2, 0.3]), array([0.  , 0.  , 0.25]))
+    """
+    bound, wrong = np.asarray(bound, dtype=np.float64), np.asarray(wrong, dtype=bool)
+    if bound.ndim != 1 or bound.shape != wrong.shape or not len(bound):
+        raise ValueError(
+            "bound and wrong must have one entry a sample, and at least one, but have shapes "
+            f"{bound.shape} and {wrong.shape}."
+        )
+    order = np.argsort(bound, kind="stable")
+    values, first = np.unique(bound[order], return_index=True)
+    up_to = np.append(first[1:], len(bound))
+    return values, np.cumsum(wrong[order])[up_to - 1] / up_to
+
+
+def _checked(epsilon_crit: npt.ArrayLike, n_validation: int, n_models: int, delta: float) -> Array:
+    epsilon = np.asarray(epsilon_crit, dtype=np.float64)
+    if not ((epsilon >= 0) & (epsilon <= 1)).all():
+        raise ValueError("epsilon_crit must lie between 0 and 1.")
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must lie between 0 and 1, got {delta!r}.")
+    for name, number in (("n_validation", n_validation), ("n_models", n_models)):
+        if number < 1:
+            raise ValueError(f"{name} must be at least 1, got {number!r}.")
+    return epsilon

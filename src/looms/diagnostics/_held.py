@@ -1,0 +1,105 @@
+"""Hyper-parameters held: from an estimator to the machine that refits leave as it is.
+
+Refits at fixed hyper-parameters are what every statistic here is made of, so whatever an
+estimator takes from the data to set a hyper-parameter is taken once, from the whole sample.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.svm import SVC, NuSVC
+from sklearn.utils.validation import check_is_fitted
+
+from looms._typing import AnyArray
+from looms.estimators import LSSVMClassifier, LSSVMClassifierCV
+
+
+def fitted_on(estimator: Any, X: Any, y: AnyArray) -> Any:
+    """The estimator if it is fitted, else a clone fitted to the sample; of a search the best one.
+
+    Raises
+    ------
+    ValueError
+        If a search was told not to refit.
+    """
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        estimator = clone(estimator).fit(X, y)
+    if not isinstance(estimator, BaseSearchCV):
+        return estimator
+    if not hasattr(estimator, "best_estimator_"):
+        raise ValueError(
+            f"{type(estimator).__name__} has no best_estimator_: use refit=True, or pass the "
+            "estimator with the parameters that it chose."
+        )
+    return fitted_on(estimator.best_estimator_, X, y)
+
+
+@singledispatch
+def held(fitted: Any, X: Any) -> Any:
+    """The estimator with everything that it chose written into its parameters, not fitted.
+
+    Parameters
+    ----------
+    fitted : what chose. Other types than these are cloned as they are.
+    X : what it was fitted to, or what its refits start from.
+    """
+    return clone(fitted)
+
+
+@held.register
+def _(fitted: SVC | NuSVC, X: Any) -> Any:
+    machine = clone(fitted)
+    if fitted.kernel in ("rbf", "poly", "sigmoid") and isinstance(fitted.gamma, str):
+        machine.set_params(gamma=_gamma(fitted.gamma, X))
+    if isinstance(fitted.class_weight, str):
+        weights = zip(fitted.classes_.tolist(), fitted.class_weight_.tolist(), strict=True)
+        machine.set_params(class_weight=dict(weights))
+    return machine
+
+
+@held.register
+def _(fitted: LSSVMClassifier, X: Any) -> Any:
+    machine = clone(fitted).set_params(kernel=fitted.kernel_, threshold=fitted.threshold_)
+    return machine.set_params(calibration=_calibration(fitted))
+
+
+@held.register
+def _(fitted: LSSVMClassifierCV, X: Any) -> Any:
+    return LSSVMClassifier(
+        kernel=clone(fitted.kernel_, safe=False),
+        mu=fitted.mu_,
+        fit_intercept=fitted.fit_intercept,
+        class_weight=fitted.class_weight,
+        threshold=fitted.threshold_,
+        calibration=_calibration(fitted),
+    )
+
+
+def _calibration(fitted: LSSVMClassifier | LSSVMClassifierCV) -> str | None:
+    """None for two classes: then the sigmoid of T11 serves, as for support vector machines.
+
+    The machine's own probabilities are for new samples: calibrated on outputs for samples left
+    out, they are no likelihood of its own sample.
+    """
+    return fitted.calibration if len(fitted.classes_) > 2 else None
+
+
+def _gamma(rule: str, X: Any) -> float:
+    """The number that scikit-learn's "scale" and "auto" stand for."""
+    n_features = int(X.shape[1])
+    if rule == "auto":
+        return 1.0 / n_features
+    if sparse.issparse(X):
+        variance = X.multiply(X).mean() - X.mean() ** 2
+    else:
+        variance = np.asarray(X, dtype=np.float64).var()
+    return 1.0 / (n_features * float(variance)) if float(variance) > 0 else 1.0

@@ -1,0 +1,160 @@
+"""Training a pool and scoring samples that its members did not see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from looms._typing import AnyArray, Array
+from looms.conformal import neighbour_scores
+from looms.estimators._pool import Pool, PoolPlan
+
+MEASURES = ("margin", "neighbours")
+LARGEST_VALIDATION = 50
+
+
+@dataclass(frozen=True)
+class Conformity:
+    """How well labels conform to what the members of a pool put out.
+
+    Attributes
+    ----------
+    pool : the members.
+    n_classes : number of classes.
+    n_neighbors : for neighbours of known label, else 0 for margins.
+    reference, labels : outputs and labels of these neighbours.
+    """
+
+    pool: Pool
+    n_classes: int
+    n_neighbors: int = 0
+    reference: tuple[Array, ...] = ()
+    labels: AnyArray | None = None
+
+    def scores(self, outputs: list[Array], own: AnyArray | None = None) -> Array:
+        """(n_models, n_samples, n_classes); ``own`` as for `neighbour_scores`."""
+        if self.labels is None:
+            return self.pool.margins(outputs)
+        return np.stack(
+            [
+                neighbour_scores(
+                    values,
+                    reference,
+                    self.labels,
+                    self.n_classes,
+                    n_neighbors=self.n_neighbors,
+                    own=own,
+                )
+                for values, reference in zip(outputs, self.reference, strict=True)
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A trained pool with the conformity of samples that were not trained on.
+
+    Attributes
+    ----------
+    conformity : the measure, with the pool.
+    rows : (m,) indices of these samples.
+    scores : (n_models, m) their conformity, each with its own label.
+    held_out : whether no member saw any of them; else each is left out by itself.
+    """
+
+    conformity: Conformity
+    rows: AnyArray
+    scores: Array
+    held_out: bool
+
+
+def calibrate_by_split(
+    plan: PoolPlan,
+    X: Array,
+    labels: AnyArray,
+    split: tuple[AnyArray, AnyArray],
+    n_neighbors: int,
+    n_jobs: int | None,
+) -> Calibration:
+    """Train on the first part of a split, score the second; margins for no neighbours."""
+    train, rows = split
+    pool = plan.fit(X[train], labels[train], n_jobs)
+    n_classes = int(labels.max()) + 1
+    conformity = Conformity(pool, n_classes)
+    if n_neighbors:
+        seen = tuple(pool.outputs(X[train]))
+        conformity = Conformity(pool, n_classes, n_neighbors, seen, labels[train])
+    scores = conformity.scores(pool.outputs(X[rows]))
+    return Calibration(conformity, rows, _of_own_label(scores, labels[rows]), True)
+
+
+def calibrate_by_loo(
+    plan: PoolPlan, X: Array, labels: AnyArray, n_neighbors: int, n_jobs: int | None
+) -> Calibration:
+    """Train on all samples, score each by the models without it; margins for no neighbours."""
+    rows = np.arange(len(X))
+    pool, outputs = plan.fit_loo(X, labels, n_jobs)
+    n_classes = int(labels.max()) + 1
+    conformity = Conformity(pool, n_classes)
+    if n_neighbors:
+        conformity = Conformity(pool, n_classes, n_neighbors, tuple(outputs), labels)
+    scores = conformity.scores(outputs, own=rows)
+    return Calibration(conformity, rows, _of_own_label(scores, labels), False)
+
+
+def _of_own_label(scores: Array, labels: AnyArray) -> Array:
+    return np.asarray(scores[:, np.arange(len(labels)), labels])
+
+
+def split_rows(
+    classes: AnyArray, labels: AnyArray, size: Any, stratify: bool, seed: int
+) -> tuple[AnyArray, AnyArray]:
+    """Sorted training and validation rows; ValueError unless both can do their work."""
+    n_validation = _n_validation(size, len(labels), len(classes))
+    train, validation = train_test_split(
+        np.arange(len(labels)),
+        test_size=n_validation,
+        stratify=labels if stratify else None,
+        random_state=seed,
+    )
+    remedy = "Use stratify=True, another random_state or more samples."
+    missing = np.setdiff1d(labels, labels[train])
+    if len(missing):
+        raise ValueError(
+            f"The training part of the split, {len(train)} samples, has none of class "
+            f"{classes[missing].tolist()}. {remedy}"
+        )
+    if len(np.unique(labels[validation])) < 2:
+        raise ValueError(
+            f"The validation part of the split, {n_validation} samples, has only class "
+            f"{classes[labels[validation[:1]]].tolist()[0]!r}. {remedy}"
+        )
+    return np.sort(train), np.sort(validation)
+
+
+def check_classes_have_two(classes: AnyArray, labels: AnyArray) -> None:
+    """ValueError for a class with one member, which cannot be both trained on and held out."""
+    alone = classes[np.bincount(labels) == 1]
+    if len(alone):
+        raise ValueError(
+            f"Class {alone.tolist()} has only one member; a class needs two, one of which can be "
+            "held out. Leave it out or collect more."
+        )
+
+
+def _n_validation(size: Any, n_samples: int, n_classes: int) -> int:
+    """Number of validation samples: a fifth, at most 50, unless given."""
+    if size is None:
+        return max(min(n_samples // 5, LARGEST_VALIDATION), n_classes)
+    if isinstance(size, Integral) and 2 <= int(size) <= n_samples - 2:
+        return int(size)
+    if isinstance(size, Real) and not isinstance(size, Integral) and 0 < float(size) < 1:
+        return min(max(round(float(size) * n_samples), n_classes), n_samples - n_classes)
+    raise ValueError(
+        "validation_size must be None, a number of samples from 2 to n_samples - 2 = "
+        f"{n_samples - 2}, or a share between 0 and 1, got {size!r}."
+    )

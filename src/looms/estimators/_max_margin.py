@@ -1,0 +1,145 @@
+"""The classifier that believes whichever machine has the largest margin."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from looms._typing import AnyArray, Array
+from looms.estimators._pool import pool_plan
+from looms.estimators._pooled import PooledClassifier
+
+
+class MaxMarginClassifier(PooledClassifier):
+    """Prediction by the member of a pool with the largest margin at each sample (SVM-L∞).
+
+    All members are trained once, on all samples, and kept. A new sample x gets the label of
+    sign f_k(x) with k = argmax_k |f_k(x)|; for more than two classes |f_k(x)| is the margin
+    by which the first label wins against the second.
+
+    Parameters
+    ----------
+    pool : dict, list of classifiers or None, default=None
+        A dict with the values of "C" and "gamma" makes RBF support vector machines on that
+        grid; None those of the paper, gamma = 2^-15, 2^-13 .. 2^3 and C = 2^-5, 2^-3 .. 2^15.
+        Classifiers need a decision function and are cloned; margins are compared as they are,
+        so they should be on one scale.
+    tol : float, default=1e-2
+        Tolerance of the solver for a grid, `sklearn.svm.SVC`'s ``tol``.
+    n_jobs : int, default=None
+        Members trained at a time, as joblib understands it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    pool_ : list
+        "C" and "gamma" of each member, or the fitted classifiers.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, where the training data had names.
+
+    See Also
+    --------
+    NonconformityClassifier : compares margins by how usual they are, and so on any scale.
+
+    References
+    ----------
+    Özöğür-Akyüz, Hussain & Shawe-Taylor, Prediction with the SVM using test point margins, as
+    described by Hardoon, Hussain & Shawe-Taylor, A nonconformity approach to model selection
+    for SVMs, Section 5 [H10].
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from looms import MaxMarginClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MaxMarginClassifier({"C": [1, 10], "gamma": [0.1, 1.0]}).fit(X[::2], y[::2])
+    >>> round(model.score(X[1::2], y[1::2]), 2)
+    0.96
+    """
+
+    def __init__(self, pool: Any = None, *, tol: float = 1e-2, n_jobs: int | None = None) -> None:
+        self.pool = pool
+        self.tol = tol
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train all members.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Class of each sample.
+
+        Returns
+        -------
+        self : MaxMarginClassifier
+            The fitted classifier.
+        """
+        X, classes, labels = self._checked_training_data(X, y)
+        pool = pool_plan(self.pool, classes, self.tol).fit(X, labels, self.n_jobs)
+        self.classes_, self._pool, self.pool_ = classes, pool, pool.members
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Margins of the labels under the member chosen for each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes the output of the member, positive for ``classes_[1]``; for more
+            the margin of each label against the strongest other one, of which the largest wins.
+        """
+        _, margins = self._chosen(X)
+        return margins[:, 1] if len(self.classes_) == 2 else margins
+
+    def chosen_model(self, X: Any) -> AnyArray:
+        """Member that decides on each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        model : ndarray of shape (n_samples,)
+            Index into ``pool_``.
+        """
+        return self._chosen(X)[0]
+
+    def predict(self, X: Any) -> AnyArray:
+        """Class of each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Members of ``classes_``.
+        """
+        decision = self.decision_function(X)
+        chosen = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
+    def _chosen(self, X: Any) -> tuple[AnyArray, Array]:
+        """Member for every sample, and its margins (n_samples, n_classes)."""
+        models, margins = [], []
+        for outputs in self._blocks(X):
+            of_all = self._pool.margins(outputs)
+            models.append(of_all.max(axis=-1).argmax(axis=0))
+            margins.append(of_all[models[-1], np.arange(of_all.shape[1])])
+        return np.concatenate(models), np.concatenate(margins)

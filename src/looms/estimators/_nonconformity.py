@@ -1,0 +1,372 @@
+"""The classifier that chooses model and label of each sample by nonconformity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from looms._typing import AnyArray, Array
+from looms.conformal import choose, conformity_counts, dkw_bound, joint_p_values, vc_bound
+from looms.conformal import p_values as single_p_values
+from looms.estimators._calibration import (
+    MEASURES,
+    calibrate_by_loo,
+    calibrate_by_split,
+    check_classes_have_two,
+    split_rows,
+)
+from looms.estimators._machine import check_flag
+from looms.estimators._pool import pool_plan
+from looms.estimators._pooled import PooledClassifier
+
+CALIBRATIONS = ("split", "loo")
+BOUNDS = {"dkw": dkw_bound, "vc": vc_bound}
+
+
+class NonconformityClassifier(PooledClassifier):
+    r"""Model selection without refits: the least strange label, by the model surest of it.
+
+    All models of a pool are trained once, and held-out samples say how usual a margin is.
+    For a new sample x, model k and label y
+
+    .. math:: \epsilon_{k,y} = \#\{j : A_k(x_j, y_j) \le A_k(x, y)\} / m
+
+    over the m validation samples, with the conformity A = y f(x), or for more than two classes
+    f_y(x) less the largest f_{y'}(x). The model that rejects all labels but one at the smallest
+    epsilon is chosen, for each sample anew, and predicts that label.
+
+    Parameters
+    ----------
+    pool : dict, list of classifiers or None, default=None
+        A dict with the values of "C" and "gamma" makes RBF support vector machines on that
+        grid; None those of the paper, gamma = 2^-15, 2^-13 .. 2^3 and C = 2^-5, 2^-3 .. 2^15.
+        Classifiers need a decision function and are cloned; they may be of any kind and scale,
+        as each is compared with itself only.
+    calibration : {"split", "loo"}, default="split"
+        Where margins of samples that the models did not see come from: a validation split, or
+        the leave-one-out outputs of the models, which are then trained on all samples.
+    validation_size : int, float or None, default=None
+        Number of validation samples, or their share. None takes a fifth, at most 50.
+    stratify : bool, default=True
+        Whether training and validation part have the classes in the same proportions.
+    measure : {"margin", "neighbours"}, default="margin"
+        The conformity A. "neighbours" compares, in the space of a model's outputs, the mean
+        distances to the nearest samples of the label and of any other.
+    n_neighbors : int, default=1
+        Number of neighbours for ``measure="neighbours"``.
+    tol : float, default=1e-2
+        Tolerance of the solver for a grid, `sklearn.svm.SVC`'s ``tol``. Ten times its default,
+        as margins are only compared: the hardest machines of a grid take half the time.
+    n_jobs : int, default=None
+        Members trained at a time, as joblib understands it.
+    random_state : int, RandomState instance or None, default=None
+        Decides the split, and among models and labels that are equally strange.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    pool_ : list
+        "C" and "gamma" of each member, or the fitted classifiers.
+    validation_ : ndarray of shape (n_validation,)
+        Indices of the samples whose margins the others are compared with; all of them for
+        ``calibration="loo"``.
+    calibration_scores_ : ndarray of shape (n_models, n_validation)
+        Conformity of each of them, with its own label, to every model.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, where the training data had names.
+
+    Notes
+    -----
+    **What is guaranteed.** Let new samples be exchangeable with the validation samples
+    (``calibration="split"``, ``stratify=False``; stratifying moves it by the rounding of the
+    class counts, at most about n_classes / (2 n_validation)). Over the draw of both:
+
+    - ``predict_set(X, coverage)`` contains the true label with a probability of at least
+      ``coverage``, and at most 1 / (n_validation + 1) more than that up to ties, whatever the
+      number of models: the choice of the strangest model is made for the validation samples
+      too, and is part of what they are compared by.
+    - ``predict_set(X, coverage, model=k)`` does so for one model k named in advance. For the
+      model chosen at each sample it does not: there only 1 − n_models (1 − coverage) is
+      certain, which for 110 models is nothing.
+    - The label of `predict` has no coverage of its own; `error_bound` holds for the event it
+      describes, with the models paid for by ln(n_models).
+
+    With ``calibration="loo"`` no sample is lost to validation and none of this is certain:
+    leave-one-out margins and those of new samples come from models with n − 1 and n samples.
+    Coverage is then close to nominal where leaving one sample out hardly changes a model, and
+    no bound is offered.
+
+    The paper includes a label whose epsilon_{k,y} exceeds ε; here p-values count the sample
+    itself, (m ε_{k,y} + 1) / (m + 1), without which coverage is up to 1 / (m + 1) short. The
+    choice of model and label is the same.
+
+    Cost: training each member once, and for a grid one matrix of squared distances, one
+    kernel matrix a gamma, and no machine with a larger C once none of its coefficients is at
+    its bound.
+
+    References
+    ----------
+    Hardoon, Hussain & Shawe-Taylor, A nonconformity approach to model selection for SVMs [H10].
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from looms import NonconformityClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = StandardScaler().fit_transform(X)
+    >>> model = NonconformityClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> round(model.score(X[1::2], y[1::2]), 2)
+    0.95
+    >>> sets = model.predict_set(X[1::2], coverage=0.9)
+    >>> round(float(sets[range(len(sets)), y[1::2]].mean()), 2)
+    0.89
+    """
+
+    def __init__(
+        self,
+        pool: Any = None,
+        *,
+        calibration: str = "split",
+        validation_size: Any = None,
+        stratify: bool = True,
+        measure: str = "margin",
+        n_neighbors: int = 1,
+        tol: float = 1e-2,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.pool = pool
+        self.calibration = calibration
+        self.validation_size = validation_size
+        self.stratify = stratify
+        self.measure = measure
+        self.n_neighbors = n_neighbors
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train all members and score the validation samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Class of each sample.
+
+        Returns
+        -------
+        self : NonconformityClassifier
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If a class has one member; if the training part lacks a class or the validation
+            part has one class only; if a member has no decision function.
+        """
+        n_neighbors = self._checked_neighbors()
+        X, classes, labels = self._checked_training_data(X, y)
+        check_classes_have_two(classes, labels)
+        plan = pool_plan(self.pool, classes, self.tol)
+        split_seed, tie_seed = check_random_state(self.random_state).randint(2**31 - 1, size=2)
+        if self.calibration == "loo":
+            calibration = calibrate_by_loo(plan, X, labels, n_neighbors, self.n_jobs)
+        else:
+            rows = split_rows(classes, labels, self.validation_size, self.stratify, int(split_seed))
+            calibration = calibrate_by_split(plan, X, labels, rows, n_neighbors, self.n_jobs)
+        self.classes_, self._calibration, self._seed = classes, calibration, int(tie_seed)
+        self.validation_, self.calibration_scores_ = calibration.rows, calibration.scores
+        self._pool = calibration.conformity.pool
+        self.pool_ = self._pool.members
+        return self
+
+    def predict(self, X: Any) -> AnyArray:
+        """Class of each sample, by the model chosen for it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Members of ``classes_``.
+        """
+        _, labels, _ = self._choices(X)
+        return np.asarray(self.classes_[labels])
+
+    def chosen_model(self, X: Any) -> AnyArray:
+        """Model chosen for each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        model : ndarray of shape (n_samples,)
+            Index into ``pool_``. Ties, which are many, are decided at random by the seed of the
+            fit and the counts of the sample: the same at every call and in any order.
+        """
+        models, _, _ = self._choices(X)
+        return models
+
+    def epsilon_crit(self, X: Any) -> Array:
+        """Smallest epsilon at which some model has one label left for a sample [H10 eq. 4].
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        epsilon : ndarray of shape (n_samples,)
+            Multiples of 1 / n_validation; small where the rejected label would be strange.
+        """
+        _, _, counts = self._choices(X)
+        return np.asarray(counts / len(self.validation_))
+
+    def error_bound(self, X: Any, *, delta: float = 0.05, method: str = "dkw") -> Array:
+        """Upper bound for each prediction, epsilon_crit and a term for chance.
+
+        With probability 1 − delta over the draw of the validation samples and for all samples
+        and models at once, it bounds the probability that the true label of a new sample
+        conforms to the chosen model no better than the rejected label does here. It averages
+        over all samples: it is not a probability given this sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New samples.
+        delta : float, default=0.05
+            Probability with which the bounds may fail.
+        method : {"dkw", "vc"}, default="dkw"
+            The inequality of Dvoretzky, Kiefer and Wolfowitz, or that of the paper, which is
+            above 1 for fewer than some 500 validation samples.
+
+        Returns
+        -------
+        bound : ndarray of shape (n_samples,)
+            Not cut at 1.
+
+        Raises
+        ------
+        ValueError
+            For ``calibration="loo"``, whose margins are not independent.
+        """
+        epsilon = self.epsilon_crit(X)
+        if not self._calibration.held_out:
+            raise ValueError(
+                "The bounds need validation samples that no model has seen: fit with "
+                'calibration="split".'
+            )
+        if method not in BOUNDS:
+            raise ValueError(f"Unknown bound {method!r}; known are {', '.join(BOUNDS)}.")
+        return BOUNDS[method](epsilon, len(self.validation_), len(self.pool_), delta)
+
+    def p_values(self, X: Any) -> Array:
+        """P-values of the labels, valid although the model is chosen for every sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+            The probability that that of the true label is at most ε is at most ε (see Notes of
+            the class).
+        """
+        return np.concatenate(
+            [joint_p_values(self.calibration_scores_, scores) for scores in self._scores(X)]
+        )
+
+    def model_p_values(self, X: Any) -> Array:
+        """P-values of the labels under each model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        p : ndarray of shape (n_models, n_samples, n_classes)
+            Valid for a model named in advance, not for one chosen by looking at them.
+        """
+        counts = [conformity_counts(self.calibration_scores_, scores) for scores in self._scores(X)]
+        return single_p_values(np.concatenate(counts, axis=1), len(self.validation_))
+
+    def predict_set(self, X: Any, coverage: float = 0.9, *, model: int | None = None) -> AnyArray:
+        """Prediction regions: the labels whose p-value is above ε = 1 − coverage.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New samples.
+        coverage : float, default=0.9
+            Wanted probability that the true label is in the set, between 0 and 1.
+        model : int, default=None
+            Region of this member of ``pool_``; None uses them all, by `p_values`.
+
+        Returns
+        -------
+        sets : ndarray of bool of shape (n_samples, n_classes)
+            Whether each class is in the set of each sample. A set may be empty.
+        """
+        if not (isinstance(coverage, Real) and 0 < float(coverage) < 1):
+            raise ValueError(
+                f"coverage must lie between 0 and 1, got {coverage!r}; epsilon is 1 - coverage."
+            )
+        if model is None:
+            p = self.p_values(X)
+        else:
+            of_models = self.model_p_values(X)
+            if not (isinstance(model, Integral) and 0 <= int(model) < len(of_models)):
+                raise ValueError(
+                    f"model must be an index into pool_, 0 to {len(of_models) - 1}, got {model!r}."
+                )
+            p = of_models[int(model)]
+        return np.asarray(p > 1.0 - float(coverage) + 1e-12)  # 1 - 0.9 is a little under 0.1
+
+    def _checked_neighbors(self) -> int:
+        """Number of neighbours, 0 for margins; ValueError for a parameter that is no choice."""
+        for name, known in (("calibration", CALIBRATIONS), ("measure", MEASURES)):
+            value = getattr(self, name)
+            if not (isinstance(value, str) and value in known):
+                raise ValueError(f"Unknown {name} {value!r}; known are {', '.join(known)}.")
+        check_flag("stratify", self.stratify)
+        if not (isinstance(self.n_neighbors, Integral) and self.n_neighbors >= 1):
+            raise ValueError(f"n_neighbors must be a positive integer, got {self.n_neighbors!r}.")
+        return int(self.n_neighbors) if self.measure == "neighbours" else 0
+
+    def _scores(self, X: Any) -> Iterator[Array]:
+        """Conformity (n_models, n_rows, n_classes) of every label, block by block of rows."""
+        for outputs in self._blocks(X):
+            yield self._calibration.conformity.scores(outputs)
+
+    def _choices(self, X: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
+        """Model, label and count chosen for every sample."""
+        found = [
+            choose(conformity_counts(self.calibration_scores_, scores), self._seed)
+            for scores in self._scores(X)
+        ]
+        return (
+            np.concatenate([choice.model for choice in found]),
+            np.concatenate([choice.label for choice in found]),
+            np.concatenate([choice.count for choice in found]),
+        )

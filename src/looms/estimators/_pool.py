@@ -1,0 +1,180 @@
+"""Pools of classifiers that are trained once and asked together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Protocol
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
+from sklearn.svm import SVC
+
+from looms._typing import AnyArray, Array
+from looms.conformal import class_margins, pairwise_margins
+from looms.estimators._svm_grid import SVMGridPlan
+from looms.svm import leave_one_out
+
+#: The grid of the nonconformity paper [H10 Table 2], 110 machines.
+PAPER_GRID = {
+    "gamma": tuple(2.0**power for power in range(-15, 4, 2)),
+    "C": tuple(2.0**power for power in range(-5, 16, 2)),
+}
+
+
+class Pool(Protocol):
+    """Fitted classifiers."""
+
+    @property
+    def members(self) -> list[Any]:
+        """Parameters of each machine of a grid, or the fitted estimators."""
+
+    def outputs(self, X: Any) -> list[Array]:
+        """Of every member (n_samples,) for two classes, else (n_samples, n_outputs)."""
+
+    def margins(self, outputs: list[Array]) -> Array:
+        """(n_members, n_samples, n_classes) margins of every label."""
+
+
+class PoolPlan(Protocol):
+    """Classifiers to be fitted, checked to be usable."""
+
+    def fit(self, X: Any, labels: AnyArray, n_jobs: int | None) -> Pool:
+        """The pool trained on samples with labels 0 to n_classes - 1."""
+
+    def fit_loo(self, X: Any, labels: AnyArray, n_jobs: int | None) -> tuple[Pool, list[Array]]:
+        """The same, and the leave-one-out outputs of every member."""
+
+
+def pool_plan(pool: Any, classes: AnyArray, tol: Any) -> PoolPlan:
+    """What to train for the parameter ``pool``; ValueError or TypeError if that is no pool."""
+    if pool is None or isinstance(pool, Mapping):
+        if not (isinstance(tol, Real) and 0 < float(tol) < np.inf):
+            raise ValueError(f"tol must be a positive number, got {tol!r}.")
+        grid = _checked_grid(PAPER_GRID if pool is None else pool)
+        return SVMGridPlan(grid["gamma"], grid["C"], float(tol), len(classes))
+    if isinstance(pool, str) or not hasattr(pool, "__iter__"):
+        raise TypeError(
+            "pool must be None for the default grid of SVMs, a dict with the values of 'C' and "
+            f"'gamma', or a list of classifiers, got {pool!r}."
+        )
+    return EstimatorPlan(_checked_members(list(pool)), classes)
+
+
+def _checked_grid(grid: Mapping[str, Any]) -> dict[str, Array]:
+    if set(grid) != {"C", "gamma"}:
+        raise ValueError(
+            f"A grid of SVMs has the values of 'C' and of 'gamma', got {sorted(map(str, grid))}; "
+            "for other machines give a list of classifiers."
+        )
+    values = {}
+    for name in ("C", "gamma"):
+        try:
+            array = np.unique(np.asarray(grid[name], dtype=np.float64))
+        except (TypeError, ValueError):
+            raise ValueError(f"The values of {name} must be numbers, got {grid[name]!r}.") from None
+        if not (len(array) and (array > 0).all() and np.isfinite(array).all()):
+            raise ValueError(
+                f"The values of {name} must be positive, and one or more, got {grid[name]!r}."
+            )
+        values[name] = array
+    return values
+
+
+def _checked_members(members: list[Any]) -> list[Any]:
+    if not members:
+        raise ValueError("pool is empty: give at least one classifier.")
+    for index, member in enumerate(members):
+        if not (hasattr(member, "fit") and is_classifier(member)):
+            raise TypeError(f"Member {index} of the pool is no classifier: {member!r}.")
+        if not hasattr(member, "decision_function"):
+            raise ValueError(
+                f"Member {index} of the pool, {member!r}, has no decision_function: leave it out, "
+                "or use a classifier that has one."
+            )
+    return members
+
+
+@dataclass(frozen=True)
+class EstimatorPlan:
+    """Any classifiers with a decision function."""
+
+    estimators: list[Any]
+    classes: AnyArray
+
+    def fit(self, X: Any, labels: AnyArray, n_jobs: int | None) -> EstimatorPool:
+        y = self.classes[labels]
+        fitted = Parallel(n_jobs=n_jobs)(delayed(_fitted)(one, X, y) for one in self.estimators)
+        return EstimatorPool(list(fitted), len(self.classes))
+
+    def fit_loo(
+        self, X: Any, labels: AnyArray, n_jobs: int | None
+    ) -> tuple[EstimatorPool, list[Array]]:
+        y = self.classes[labels]
+        both = list(
+            Parallel(n_jobs=n_jobs)(delayed(_fitted_loo)(one, X, y) for one in self.estimators)
+        )
+        pool = EstimatorPool([member for member, _ in both], len(self.classes))
+        return pool, [pool.checked(member, outputs) for member, outputs in both]
+
+
+@dataclass(frozen=True)
+class EstimatorPool:
+    """Fitted classifiers with a decision function."""
+
+    members: list[Any]
+    n_classes: int
+
+    def outputs(self, X: Any) -> list[Array]:
+        return [self.checked(member, member.decision_function(X)) for member in self.members]
+
+    def margins(self, outputs: list[Array]) -> Array:
+        return np.stack(
+            [
+                pairwise_margins(values, self.n_classes)
+                if values.ndim == 2 and _one_against_one(member)
+                else class_margins(values.reshape(len(values), -1))
+                for member, values in zip(self.members, outputs, strict=True)
+            ]
+        )
+
+    def checked(self, member: Any, outputs: Any) -> Array:
+        """Decision values of a shape that tells which class they are for, and finite."""
+        values: Array = np.asarray(outputs, dtype=np.float64)
+        n_columns = self.n_classes
+        if _one_against_one(member):
+            n_columns = self.n_classes * (self.n_classes - 1) // 2
+        if values.shape[1:] != (() if self.n_classes == 2 else (n_columns,)):
+            raise ValueError(
+                f"The decision values of {member!r} have shape {values.shape}; for "
+                f"{self.n_classes} classes one value a sample, if 2, or one a class is needed."
+            )
+        if not np.isfinite(values).all():
+            raise ValueError(f"The decision values of {member!r} contain NaN or infinity.")
+        return values
+
+
+def _one_against_one(member: Any) -> bool:
+    """Whether an SVC, perhaps inside a pipeline or search, gives an output for each pair."""
+    return any(
+        name.rpartition("__")[2] == "decision_function_shape" and value == "ovo"
+        for name, value in member.get_params().items()
+    )
+
+
+def _fitted(estimator: Any, X: Any, y: AnyArray) -> Any:
+    return clone(estimator).fit(X, y)
+
+
+def _fitted_loo(estimator: Any, X: Any, y: AnyArray) -> tuple[Any, Any]:
+    member = clone(estimator).fit(X, y)
+    loo = getattr(member, "loo_", None)
+    if loo is not None:  # a machine of looms has its own, exact and free
+        return member, loo.outputs - member.threshold_
+    if type(member) is SVC and len(member.classes_) == 2:
+        return member, leave_one_out(member, X, y).outputs
+    outputs = cross_val_predict(estimator, X, y, cv=LeaveOneOut(), method="decision_function")
+    return member, outputs

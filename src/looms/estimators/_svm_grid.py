@@ -1,0 +1,142 @@
+"""RBF support vector machines on a grid: a kernel matrix for every gamma, shared by all C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.spatial.distance import cdist
+from sklearn.svm import SVC
+
+from looms._threads import one_blas_thread
+from looms._typing import AnyArray, Array
+from looms.conformal import class_margins, pairwise_margins
+from looms.svm import leave_one_out
+
+
+@dataclass(frozen=True)
+class SVMGridPlan:
+    """The machines to be trained."""
+
+    gammas: Array
+    Cs: Array
+    tol: float
+    n_classes: int
+
+    def fit(self, X: Array, labels: AnyArray, n_jobs: int | None) -> SVMGrid:
+        return self._grid(X, self._columns(self._column, X, labels, n_jobs))
+
+    def fit_loo(
+        self, X: Array, labels: AnyArray, n_jobs: int | None
+    ) -> tuple[SVMGrid, list[Array]]:
+        columns = self._columns(self._loo_column, X, labels, n_jobs)
+        outputs = [values for *_, column in columns for values in column]
+        return self._grid(X, [machines for *machines, _ in columns]), outputs
+
+    def _columns(
+        self, column: Callable[..., Any], X: Array, labels: AnyArray, n_jobs: int | None
+    ) -> list[Any]:
+        distances = cdist(X, X, "sqeuclidean")
+        # SVC trains outside the interpreter's lock, and all of them read one matrix.
+        parallel = Parallel(n_jobs=n_jobs, prefer="threads")
+        return list(parallel(delayed(column)(distances, labels, gamma) for gamma in self.gammas))
+
+    def _grid(self, X: Array, columns: list[Any]) -> SVMGrid:
+        coef, intercept = (np.stack(parts) for parts in zip(*columns, strict=True))
+        return SVMGrid(X, self.gammas, self.Cs, coef, intercept, self.n_classes)
+
+    def _column(self, distances: Array, labels: AnyArray, gamma: float) -> tuple[Array, Array]:
+        """Coefficients and intercepts for all C at one gamma, C ascending.
+
+        Where no coefficient is at its bound C, a larger C changes nothing: the rest is copied.
+        """
+        K = np.exp(-gamma * distances)
+        n_pairs = self.n_classes * (self.n_classes - 1) // 2
+        coef = np.zeros((len(self.Cs), len(labels), n_pairs))
+        intercept = np.zeros((len(self.Cs), n_pairs))
+        for index, C in enumerate(self.Cs):
+            svc = SVC(C=C, kernel="precomputed", tol=self.tol).fit(K, labels)
+            coef[index:] = _dense_coefficients(svc, labels)
+            intercept[index:] = svc.intercept_
+            if np.abs(svc.dual_coef_).max() < C:
+                break
+        return coef, intercept
+
+    def _loo_column(
+        self, distances: Array, labels: AnyArray, gamma: float
+    ) -> tuple[Array, Array, list[Array]]:
+        """The same, and the leave-one-out outputs of each of the machines."""
+        K = np.exp(-gamma * distances)
+        coef, intercept = self._column(distances, labels, gamma)
+        outputs = []
+        for C, own_coef, own_intercept in zip(self.Cs, coef, intercept, strict=True):
+            values = K @ own_coef + own_intercept
+            svc = SVC(C=C, kernel="precomputed", tol=self.tol)
+            for pair, duel in enumerate(combinations(range(self.n_classes), 2)):
+                rows = np.flatnonzero(np.isin(labels, duel))
+                loo = leave_one_out(svc, K[np.ix_(rows, rows)], labels[rows])
+                # Of two classes the second is the positive one, of a pair the first.
+                values[rows, pair] = loo.outputs if self.n_classes == 2 else -loo.outputs
+            outputs.append(values[:, 0] if self.n_classes == 2 else values)
+        return coef, intercept, outputs
+
+
+@dataclass(frozen=True)
+class SVMGrid:
+    """Trained machines.
+
+    Attributes
+    ----------
+    X : (n, d) training samples.
+    gammas, Cs : the grid.
+    coef : (n_gammas, n_Cs, n, n_pairs) coefficients, a column for every pair of classes.
+    intercept : (n_gammas, n_Cs, n_pairs).
+    n_classes : number of classes.
+    """
+
+    X: Array
+    gammas: Array
+    Cs: Array
+    coef: Array
+    intercept: Array
+    n_classes: int
+
+    @property
+    def members(self) -> list[dict[str, float]]:
+        return [{"C": float(C), "gamma": float(gamma)} for gamma in self.gammas for C in self.Cs]
+
+    def outputs(self, X: Array) -> list[Array]:
+        distances = cdist(X, self.X, "sqeuclidean")
+        _, n_Cs, n_fit, n_pairs = self.coef.shape
+        outputs = []
+        with one_blas_thread():
+            for gamma, coef, intercept in zip(self.gammas, self.coef, self.intercept, strict=True):
+                flat = np.exp(-gamma * distances) @ coef.transpose(1, 0, 2).reshape(n_fit, -1)
+                for C, values in enumerate(np.split(flat, n_Cs, axis=1)):
+                    shifted = values + intercept[C]
+                    outputs.append(shifted[:, 0] if n_pairs == 1 else shifted)
+        return outputs
+
+    def margins(self, outputs: list[Array]) -> Array:
+        stacked = np.stack(outputs)
+        if self.n_classes == 2:
+            return class_margins(stacked[..., None])
+        return pairwise_margins(stacked, self.n_classes)
+
+
+def _dense_coefficients(svc: Any, labels: AnyArray) -> Array:
+    """(n_samples, n_pairs) coefficients of the one-against-one machines inside an SVC."""
+    n_classes = len(svc.classes_)
+    pairs = list(combinations(range(n_classes), 2))
+    coef = np.zeros((len(labels), len(pairs)))
+    of_support = labels[svc.support_]
+    for pair, (first, second) in enumerate(pairs):
+        # Row r of dual_coef_ holds the r-th duel of the class of each support vector.
+        for label, row in ((first, second - 1), (second, first)):
+            ours = of_support == label
+            coef[svc.support_[ours], pair] = svc.dual_coef_[row, ours]
+    return coef

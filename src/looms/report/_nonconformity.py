@@ -1,0 +1,172 @@
+"""Error of predictions beside what bounds them."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from looms._optional import require
+from looms._typing import Array
+from looms.conformal import error_against_bound
+
+
+class ErrorAgainstBoundDisplay:
+    """Error rate of the samples up to each value of their bound [H10 Figure 2].
+
+    The curve ends at the error rate of all samples; where it is lower before, samples with
+    smaller bounds are predicted better. Made by `from_estimator` or `from_predictions`.
+
+    Parameters
+    ----------
+    bounds : ndarray of shape (n_values,)
+        The distinct bounds, ascending.
+    errors : ndarray of shape (n_values,)
+        Error rate of the samples whose bound does not exceed each of them.
+    name : str, default=None
+        What the curve is called in a legend.
+    bound_name : str, default="Bound"
+        What the bound is called on its axis.
+
+    Attributes
+    ----------
+    line_ : matplotlib Line2D
+        The curve, once plotted.
+    ax_ : matplotlib Axes
+        Its axes.
+    figure_ : matplotlib Figure
+        Its figure.
+
+    Examples
+    --------
+    >>> display = ErrorAgainstBoundDisplay.from_predictions(
+    ...     ["a", "b", "a"], ["a", "a", "a"], bound=[0.3, 0.5, 0.4]
+    ... )                                                            # doctest: +SKIP
+    """
+
+    def __init__(
+        self, bounds: Array, errors: Array, *, name: str | None = None, bound_name: str = "Bound"
+    ) -> None:
+        self.bounds = bounds
+        self.errors = errors
+        self.name = name
+        self.bound_name = bound_name
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        name : str, default=None
+            Name in the legend, instead of the one given before.
+        **kwargs : dict
+            Passed to matplotlib's ``plot``.
+
+        Returns
+        -------
+        display : ErrorAgainstBoundDisplay
+            With the figure in its attributes.
+        """
+        pyplot = require("matplotlib.pyplot", f"{type(self).__name__}.plot", "plot")
+        if ax is None:
+            _, ax = pyplot.subplots()
+        name = self.name if name is None else name
+        options = {"drawstyle": "steps-post", "marker": "o", "markersize": 3.0, "label": name}
+        (self.line_,) = ax.plot(self.bounds, self.errors, **{**options, **kwargs})
+        ax.set(xlabel=self.bound_name, ylabel="Error rate up to this bound")
+        if self.line_.get_label() and not self.line_.get_label().startswith("_"):
+            ax.legend(loc="best")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        delta: float = 0.05,
+        method: str = "dkw",
+        name: str | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Predict new samples, and draw their errors beside their bounds.
+
+        Parameters
+        ----------
+        estimator : NonconformityClassifier
+            A fitted classifier with `error_bound`.
+        X : array-like of shape (n_samples, n_features)
+            New samples.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        delta, method : see `NonconformityClassifier.error_bound`
+            Which bound.
+        name : str, default=None
+            Name in the legend; None takes that of the estimator.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        **kwargs : dict
+            Passed to matplotlib's ``plot``.
+
+        Returns
+        -------
+        display : ErrorAgainstBoundDisplay
+        """
+        check_is_fitted(estimator)
+        if not hasattr(estimator, "error_bound"):
+            raise TypeError(
+                f"{type(estimator).__name__} has no error_bound; use a NonconformityClassifier, "
+                "or from_predictions with bounds of your own."
+            )
+        bound = estimator.error_bound(X, delta=delta, method=method)
+        name = type(estimator).__name__ if name is None else name
+        bound_name = f"Bound ({method}, delta = {delta:g})"
+        return cls.from_predictions(
+            y, estimator.predict(X), bound=bound, name=name, bound_name=bound_name, ax=ax, **kwargs
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        *,
+        bound: Any,
+        name: str | None = None,
+        bound_name: str = "Bound",
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the errors of predictions beside bounds, or critical epsilons.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like of shape (n_samples,)
+            True and predicted classes.
+        bound : array-like of shape (n_samples,)
+            Bound of each prediction.
+        name, bound_name : str
+            Names in the legend and on the axis.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        **kwargs : dict
+            Passed to matplotlib's ``plot``.
+
+        Returns
+        -------
+        display : ErrorAgainstBoundDisplay
+        """
+        y_true, y_pred = np.asarray(y_true), np.asarray(y_pred)
+        if y_true.shape != y_pred.shape:
+            raise ValueError(
+                "y_true and y_pred must have one entry a sample, but have shapes "
+                f"{y_true.shape} and {y_pred.shape}."
+            )
+        bounds, errors = error_against_bound(bound, y_true != y_pred)
+        return cls(bounds, errors, name=name, bound_name=bound_name).plot(ax=ax, **kwargs)

@@ -1,0 +1,81 @@
+"""All leave-one-out solutions: the ends of the paths, checked, and solved anew where they fail."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from looms._typing import Array
+from looms.svm._active_set import Polished, feasible, polish
+from looms.svm._interior_point import interior_point
+from looms.svm._margin import Indices
+from looms.svm._path import follow
+from looms.svm._problem import Problem, intercepts, violations
+
+
+def left_out_outputs(
+    problem: Problem, start: Polished, left_out: Indices
+) -> tuple[Array, Array, Array]:
+    """Outputs of the solutions without each of ``left_out``, and how exact they are.
+
+    Returns
+    -------
+    outputs : (m, n) row ``k`` is F of the solution without sample ``left_out[k]``.
+    residuals : (m,) largest violation of a KKT condition, the left-out sample's aside.
+    gaps : (m,) duality gaps of those that did not converge, else nan.
+    """
+    gaps = np.full(len(left_out), np.nan)
+    beta = np.tile(start.beta, (len(left_out), 1))
+    outputs, residuals = np.empty(beta.shape), np.empty(len(beta))
+    stays = start.beta[left_out] == 0
+    outputs[stays], residuals[stays] = described(problem, beta[stays], left_out[stays])
+    open_ = np.flatnonzero(~stays)
+    for near in _watched(problem, start):
+        if len(open_) == 0:
+            break
+        ends = follow(problem, start, left_out[open_], near)
+        beta[open_] = ends.beta
+        outputs[open_], found = described(problem, ends.beta, left_out[open_])
+        residuals[open_] = np.where(ends.finished, found, np.inf)
+        open_ = open_[~(residuals[open_] <= problem.residual_limit(ends.beta))]
+    for k in open_:
+        without = problem.without(left_out[k])
+        machine = solution_near(without, beta[k])
+        outputs[k], residuals[k] = machine.outputs, machine.residual
+        if not machine.residual <= without.residual_limit(machine.beta):
+            gaps[k] = without.duality_gap(machine.beta, machine.outputs)
+    return outputs, residuals, gaps
+
+
+def _watched(problem: Problem, start: Polished) -> list[Indices]:
+    """The samples next to the margin, then all."""
+    part = np.flatnonzero(problem.lower < problem.upper)
+    distance = np.abs(problem.y - start.outputs)[part]
+    n_margin = 0 if start.margin is None else len(start.margin.basic)
+    n_near = n_margin + 32 + (len(part) - n_margin) * 2 // 5
+    if 2 * n_near > len(part):
+        return [part]
+    return [part[np.argpartition(distance, n_near)[:n_near]], part]
+
+
+def described(problem: Problem, beta: Array, left_out: Indices) -> tuple[Array, Array]:
+    """Outputs and KKT residuals of rows of coefficients, each without one sample."""
+    rows = np.arange(len(beta))
+    part = np.flatnonzero(beta.any(axis=0))
+    Kbeta = beta[:, part] @ problem.K[part]
+    errors = problem.y - Kbeta
+    can_rise, can_fall = problem.can_rise(beta), problem.can_fall(beta)
+    can_rise[rows, left_out] = can_fall[rows, left_out] = False
+    b = intercepts(errors, can_rise, can_fall)
+    errors -= b[:, None]
+    Kbeta += b[:, None]
+    residuals = violations(errors, can_rise, can_fall)
+    return Kbeta, np.maximum(residuals, np.abs(beta.sum(axis=1)))
+
+
+def solution_near(problem: Problem, beta: Array) -> Polished:
+    """The solution polished from ``beta``, or from the interior point if that fails."""
+    found = polish(problem, feasible(problem, beta))
+    if found.residual <= problem.residual_limit(found.beta):
+        return found
+    again = polish(problem, feasible(problem, interior_point(problem)))
+    return again if again.residual < found.residual else found

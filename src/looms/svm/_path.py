@@ -1,0 +1,267 @@
+"""The decremental paths of all left-out samples, in lockstep.
+
+As β_c is driven to zero the others answer linearly (`_tableau`) until one of them comes to the
+end of its range: a coefficient to a bound, or an output to the margin. There the set changes by
+that sample, and the path goes on in another direction. With no sample left on the margin the
+intercept moves alone until a sample comes to the margin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import scipy.sparse as sp
+
+from looms._typing import AnyArray, Array
+from looms.svm._active_set import Polished
+from looms.svm._margin import Indices
+from looms.svm._problem import Problem
+from looms.svm._tableau import Tableau, tableau
+
+_FLAT = 1e-12  # rates below are rounding: |K| ≤ 1, and rates are per unit of β_c
+_MOST_STEPS = 1000
+
+
+@dataclass(eq=False)
+class _Paths:
+    """One row a path, one column a sample of the tableau and two for the intercept and nothing.
+
+    u is β of the basic and F of the others, which stay between low and high; held is β of those
+    that are not basic; P are the columns in which the margin set differs from that at the start,
+    filled up with nothing; n_basic is its size. driver is the row of the left-out sample c, sign
+    its label, left what remains of β_c.
+    """
+
+    driver: Indices
+    sign: Array
+    u: Array
+    low: Array
+    high: Array
+    basic: AnyArray
+    held: Array
+    P: Indices
+    n_basic: Indices
+    left: Array
+    running: AnyArray
+    n_steps: Indices
+
+    def rows(self, keep: AnyArray) -> _Paths:
+        return _Paths(**{field.name: getattr(self, field.name)[keep] for field in fields(self)})
+
+
+@dataclass(frozen=True, eq=False)
+class PathEnds:
+    """Where the paths ended.
+
+    Attributes
+    ----------
+    beta : (m, n) coefficients without each of the ``left_out`` samples.
+    finished : (m,) whether the path got there.
+    n_steps : (m,) changes of the margin set on the way.
+    """
+
+    beta: Array
+    finished: AnyArray
+    n_steps: Indices
+
+
+def follow(problem: Problem, start: Polished, left_out: Indices, near: Indices) -> PathEnds:
+    """Drive β_c to zero for every c of ``left_out``, each from the same start.
+
+    Only the samples of ``near`` are watched, besides those on the margin: the solution is right
+    if the others still satisfy their conditions in the end.
+    """
+    table = tableau(problem, start.margin, near, left_out)
+    m = len(left_out)
+    beta = np.tile(start.beta, (m, 1))
+    ends = PathEnds(beta, np.zeros(m, dtype=bool), np.zeros(m, dtype=np.intp))
+    paths, places = _started(problem, start, table, left_out), np.arange(m)
+    limits = _Limits(*(v[table.samples] for v in (problem.y, problem.lower, problem.upper)))
+    work = np.empty_like(paths.u)
+    for _ in range(_MOST_STEPS):
+        if len(places) == 0:
+            break
+        _step(limits, table, paths, work)
+        stopped = ~paths.running
+        if 8 * stopped.sum() >= len(places):
+            _collect(ends, places[stopped], paths.rows(stopped), table)
+            paths, places = paths.rows(paths.running), places[paths.running]
+    _collect(ends, places, paths, table)
+    beta[np.arange(m), left_out] = 0.0
+    return ends
+
+
+@dataclass(frozen=True, eq=False)
+class _Limits:
+    """Labels and bounds of the samples of the tableau."""
+
+    y: Array
+    lower: Array
+    upper: Array
+
+
+def _collect(ends: PathEnds, places: Indices, paths: _Paths, table: Tableau) -> None:
+    c = len(table.samples)
+    ends.beta[places[:, None], table.samples] = np.where(paths.basic, paths.u[:, :c], paths.held)
+    ends.finished[places] = paths.left == 0.0
+    ends.n_steps[places] = paths.n_steps
+
+
+def _started(problem: Problem, start: Polished, table: Tableau, left_out: Indices) -> _Paths:
+    m, samples = len(left_out), table.samples
+    beta, y = start.beta[samples], problem.y[samples]
+    lower, upper = problem.lower[samples], problem.upper[samples]
+    basic = np.arange(len(samples)) < table.n_basic
+    u = np.where(basic, beta, start.outputs[samples])
+    can_rise, can_fall = problem.can_rise(start.beta), problem.can_fall(start.beta)
+    low = np.where(basic, lower, np.where(can_rise[samples], y, -np.inf))
+    high = np.where(basic, upper, np.where(can_fall[samples], y, np.inf))
+    paths = _Paths(
+        driver=table.place[left_out],
+        sign=problem.y[left_out],
+        u=np.tile(np.append(u, (0.0, 0.0)), (m, 1)),
+        low=np.tile(np.append(low, (-np.inf, -np.inf)), (m, 1)),
+        high=np.tile(np.append(high, (np.inf, np.inf)), (m, 1)),
+        basic=np.tile(basic, (m, 1)),
+        held=np.tile(beta, (m, 1)),
+        P=np.full((m, 1), table.nothing),
+        n_basic=np.full(m, table.n_basic),
+        left=start.beta[left_out],
+        running=np.ones(m, dtype=bool),
+        n_steps=np.zeros(m, dtype=np.intp),
+    )
+    inside = np.flatnonzero(paths.driver < len(samples))
+    own = paths.driver[inside]
+    paths.low[inside, own], paths.high[inside, own] = -np.inf, np.inf
+    on_margin = np.flatnonzero(paths.driver < table.n_basic)
+    _leave(paths, on_margin, paths.driver[on_margin])
+    return paths
+
+
+def _step(limits: _Limits, table: Tableau, paths: _Paths, work: Array) -> None:
+    """Follow every path to its next change of the set, or to its end."""
+    m = len(paths.left)
+    rate, lost = _rates(table, paths)
+    length, who = _longest(paths, rate, work[:m])
+    moving = paths.n_basic > 0
+    left = np.abs(paths.left)
+    to_end = moving & (length >= left)
+    lost |= np.isinf(length) & ~to_end
+    length = np.where(to_end, left, length)
+    length[lost | ~paths.running] = 0.0
+    rate *= length[:, None]
+    paths.u += rate
+    paths.left -= np.where(moving, np.sign(paths.left) * length, 0.0)
+    paths.left[to_end & paths.running & ~lost] = 0.0
+    paths.running &= ~(to_end | lost)
+    _change(limits, paths, who)
+
+
+def _longest(paths: _Paths, rate: Array, room: Array) -> tuple[Array, Indices]:
+    """How far each path can go until a u comes to the end of its range, and which."""
+    rows = np.arange(len(rate))
+    np.copyto(room, paths.low)
+    np.copyto(room, paths.high, where=rate > 0)
+    room -= paths.u
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        room /= rate
+    np.copyto(room, np.inf, where=np.abs(rate) < _FLAT)
+    who = room.argmin(axis=1)
+    return np.maximum(room[rows, who], 0.0), who
+
+
+def _rates(table: Tableau, paths: _Paths) -> tuple[Array, AnyArray]:
+    """Changes of u for each unit that β_c comes closer to zero, and which paths have none.
+
+    Of paths with no margin, for each unit that the intercept moves.
+    """
+    A, P, c = table.answers, paths.P, paths.driver
+    m, k = P.shape
+    system = A[P[:, None, :], P[:, :, None]]
+    padded = np.equal(P, table.nothing)
+    system[:, np.arange(k), np.arange(k)] += padded
+    at_c = c[:, None] == P
+    outside = ~at_c.any(axis=1)  # c itself drives, else its coefficient is prescribed
+    weights = np.empty((m, k + 1))
+    weights[:, :k] = _solved(system, np.where(outside[:, None], -A[c[:, None], P], at_c))
+    weights[:, k] = outside
+    weights *= np.where(paths.running & (paths.n_basic > 0), -np.sign(paths.left), 0.0)[:, None]
+    lost = np.asarray(~np.isfinite(weights).all(axis=1))
+    weights[lost] = 0.0
+    columns = np.empty((m, k + 1), dtype=P.dtype)
+    columns[:, :k], columns[:, k] = P, c
+    combination = sp.csr_array(
+        (weights.ravel(), columns.ravel(), np.arange(0, m * (k + 1) + 1, k + 1)),
+        shape=(m, len(A)),
+    )
+    rate = combination @ A
+    row, column = np.nonzero(~padded)
+    rate[row, P[row, column]] = weights[row, column]
+    none = np.flatnonzero((paths.n_basic == 0) & paths.running)
+    rate[none] = -paths.sign[none, None]
+    rate[:, table.intercept :] = 0.0
+    return rate, lost
+
+
+def _solved(systems: Array, right: Array) -> Array:
+    """Solutions of many small systems; nan where one is singular."""
+    try:
+        return np.asarray(np.linalg.solve(systems, right[:, :, None])[:, :, 0], dtype=np.float64)
+    except np.linalg.LinAlgError:
+        if len(systems) == 1:
+            return np.full(right.shape, np.nan)
+        half = len(systems) // 2
+        return np.concatenate(
+            [_solved(systems[:half], right[:half]), _solved(systems[half:], right[half:])]
+        )
+
+
+def _change(limits: _Limits, paths: _Paths, who: Indices) -> None:
+    """The sample at the end of its range leaves the margin, or joins it."""
+    rows = np.flatnonzero(paths.running)
+    who = who[rows]
+    paths.n_steps[rows] += 1
+    leaving = paths.basic[rows, who]
+    out, i = rows[leaving], who[leaving]
+    rising = paths.u[out, i] > 0.5 * (limits.lower + limits.upper)[i]
+    paths.held[out, i] = np.where(rising, limits.upper[i], limits.lower[i])
+    paths.low[out, i] = np.where(rising, -np.inf, limits.y[i])
+    paths.high[out, i] = np.where(rising, limits.y[i], np.inf)
+    paths.u[out, i] = limits.y[i]
+    _leave(paths, out, i)
+    joining, j = rows[~leaving], who[~leaving]
+    paths.u[joining, j] = paths.held[joining, j]
+    paths.low[joining, j], paths.high[joining, j] = limits.lower[j], limits.upper[j]
+    paths.basic[joining, j] = True
+    first = joining[paths.n_basic[joining] == 0]
+    paths.n_basic[joining] += 1
+    _toggle(paths, first, np.full(len(first), paths.held.shape[1]))
+    _toggle(paths, joining, j)
+
+
+def _leave(paths: _Paths, rows: Indices, i: Indices) -> None:
+    """Take sample i off the margin, and the intercept with the last one."""
+    n = paths.held.shape[1]
+    paths.basic[rows, i] = False
+    paths.n_basic[rows] -= 1
+    last = rows[paths.n_basic[rows] == 0]
+    _toggle(paths, last, np.full(len(last), n))
+    _toggle(paths, rows, i)
+
+
+def _toggle(paths: _Paths, rows: Indices, i: Indices) -> None:
+    """P without i where it has it, with i where it has not."""
+    if len(rows) == 0:
+        return
+    none = paths.held.shape[1] + 1
+    P = paths.P[rows]
+    same = i[:, None] == P
+    had = same.any(axis=1)
+    place = np.where(had, same.argmax(axis=1), (none == P).argmax(axis=1))
+    full = ~had & ~(none == P).any(axis=1)
+    if full.any():
+        width = paths.P.shape[1]
+        paths.P = np.pad(paths.P, ((0, 0), (0, 2)), constant_values=none)
+        place[full] = width
+    paths.P[rows, place] = np.where(had, none, i)

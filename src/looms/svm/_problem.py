@@ -1,0 +1,118 @@
+"""The dual problem of a C-SVC in the coordinates in which it is solved.
+
+With β_i = y_i α_i the dual is
+
+    min ½ βᵀKβ − yᵀβ   subject to   Σβ = 0,   l ≤ β ≤ u,
+
+[l_i, u_i] = [0, C_i] for y_i = 1 and [−C_i, 0] for y_i = −1, and the outputs are F = Kβ + b.
+The solution is where F_i ≥ y_i for β_i = l_i, F_i ≤ y_i for β_i = u_i and F_i = y_i between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from looms._typing import AnyArray, Array
+
+EPS = float(np.finfo(np.float64).eps)
+#: A part of the largest C below which a distance from a bound is rounding.
+NEGLIGIBLE = 1e-12
+#: Violation of a KKT condition, in units of the outputs, that a solution may have.
+KKT_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Kernel, labels and bounds, the kernel scaled to one.
+
+    Attributes
+    ----------
+    K : (n, n) kernel matrix, shifted by a constant and divided by ``scale``. As Σβ = 0, a
+        constant changes only the intercept; it is taken off where that is exact, and
+        then most of the rounding of a wide kernel goes with it.
+    y : (n,) labels, ±1.
+    lower, upper : (n,) bounds of β, times ``scale``; both zero for a sample of no weight.
+    scale : what K was divided by.
+    """
+
+    K: Array
+    y: Array
+    lower: Array
+    upper: Array
+    scale: float
+
+    @property
+    def rounding(self) -> float:
+        """What rounding leaves of K β, per unit of Σ|β|."""
+        return EPS * float(np.sqrt(len(self.y)))
+
+    @property
+    def negligible(self) -> float:
+        """A distance from a bound that is rounding."""
+        return NEGLIGIBLE * float((self.upper - self.lower).max())
+
+    def can_rise(self, beta: Array) -> AnyArray:
+        """Whether β is below its upper bound by more than rounding."""
+        return self.upper - beta > self.negligible
+
+    def can_fall(self, beta: Array) -> AnyArray:
+        """Whether β is above its lower bound by more than rounding."""
+        return beta - self.lower > self.negligible
+
+    def residual_limit(self, beta: Array) -> Array:
+        """The KKT residual up to which rows of coefficients count as solutions.
+
+        It is `KKT_TOLERANCE`, or what float64 can resolve where that is more.
+        """
+        return np.asarray(np.maximum(KKT_TOLERANCE, 4 * EPS * np.abs(beta).sum(axis=-1)))
+
+    def duality_gap(self, beta: Array, outputs: Array) -> float:
+        """Primal less dual objective, Σ C [1 − yF]₊ − α (1 − yF), not scaled."""
+        bound, alpha = self.upper - self.lower, np.abs(beta)
+        short = 1.0 - self.y * outputs
+        return float(np.sum(bound * np.maximum(short, 0.0) - alpha * short)) / self.scale
+
+    def without(self, i: int) -> Problem:
+        """The problem in which sample ``i`` has no weight."""
+        lower, upper = self.lower.copy(), self.upper.copy()
+        lower[i] = upper[i] = 0.0
+        return Problem(self.K, self.y, lower, upper, self.scale)
+
+
+def problem_of(K: Array, y: Array, C: Array) -> Problem:
+    """The scaled problem of checked arrays; ``K`` is copied."""
+    smallest, largest = float(K.min()), float(K.max())
+    middle = 0.5 * (smallest + largest)
+    # Sterbenz: the difference of numbers within a factor of two is exact.
+    shift = middle if smallest > 0 and largest <= 1.5 * smallest else 0.0
+    K = K - shift
+    scale = float(np.abs(K).max()) or 1.0
+    K /= scale
+    bound = C * scale
+    return Problem(K, y, np.where(y > 0, 0.0, -bound), np.where(y > 0, bound, 0.0), scale)
+
+
+def intercepts(errors: Array, can_rise: AnyArray, can_fall: AnyArray) -> Array:
+    """Intercepts for rows of ``errors`` y − Kβ, and which β can move.
+
+    The samples within their bounds fix it. Where there are none, it is the middle of the
+    interval that the others leave, as LIBSVM has it, or its finite end: then all
+    coefficients are zero and all outputs the label of the one class.
+    """
+    free = can_rise & can_fall
+    n_free = free.sum(axis=-1)
+    low = np.where(can_rise, errors, -np.inf).max(axis=-1)
+    high = np.where(can_fall, errors, np.inf).min(axis=-1)
+    low, high = np.where(np.isinf(low), high, low), np.where(np.isinf(high), low, high)
+    middle = np.where(np.isinf(low), 0.0, 0.5 * (low + high))
+    fixed = np.where(free, errors, 0.0).sum(axis=-1) / np.maximum(n_free, 1)
+    return np.asarray(np.where(n_free > 0, fixed, middle))
+
+
+def violations(errors: Array, can_rise: AnyArray, can_fall: AnyArray) -> Array:
+    """Largest violation of a KKT condition in each row of ``errors`` y − F."""
+    too_low = np.where(can_rise, errors, 0.0).max(axis=-1)
+    too_high = np.where(can_fall, errors, 0.0).min(axis=-1)
+    return np.asarray(np.maximum(np.maximum(too_low, -too_high), 0.0))

@@ -1,0 +1,168 @@
+"""A scikit-learn SVC as a dual problem: its kernel, bounds, and its solution as a start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from looms._typing import AnyArray, Array
+from looms.leave_one_out import LeaveOneOut
+from looms.svm.dual import DualSolution, solve
+
+
+def leave_one_out(
+    svc: Any, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+) -> LeaveOneOut:
+    """Exact leave-one-out decision values of a two-class ``sklearn.svm.SVC``.
+
+    Entry ``i`` is the decision value for sample ``i`` of the machine trained on the others,
+    positive for ``classes_[1]``, to about 1e-9 where ``cross_val_predict`` with
+    ``LeaveOneOut`` has the tolerance of LIBSVM.
+
+    Parameters
+    ----------
+    svc : SVC. An unfitted one is cloned and fitted; a fitted one must be fitted to these very
+        arguments. Any kernel that is positive semi-definite on ``X``; looms kernels are callables.
+    X : (n, n_features) array or sparse matrix, or the (n, n) matrix of a precomputed kernel.
+    y : (n,) labels of two classes.
+    sample_weight : (n,) weights, the factor of C for each sample; ones unless given. Samples of
+        weight zero take no part, but have an output.
+
+    Returns
+    -------
+    loo : labels as -1 and 1 for ``classes_[0]`` and ``classes_[1]``, with ``sample_weight``.
+
+    Raises
+    ------
+    ValueError
+        For more than two classes, or arguments that a fitted ``svc`` was not fitted to.
+    NotConvergedError
+        If the KKT conditions cannot be met, as for a kernel that is not positive semi-definite.
+
+    Notes
+    -----
+    ``gamma="scale"`` and ``class_weight="balanced"`` keep their value for all samples while one is
+    left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.svm import SVC
+    >>> X = np.array([[-2.0], [-1.0], [1.0], [3.0]])
+    >>> leave_one_out(SVC(kernel="linear", C=10), X, ["a", "a", "b", "b"]).outputs.round(6)
+    array([-2.      , -0.333333,  0.      ,  3.      ])
+    """
+    problem = dual_problem(svc, X, y, sample_weight)
+    solution = problem.solve()
+    loo = solution.leave_one_out()
+    return LeaveOneOut(loo.y, loo.outputs, problem.sample_weight)
+
+
+@dataclass(frozen=True, eq=False)
+class SVCProblem:
+    """What `solve` takes, from a fitted SVC.
+
+    Attributes
+    ----------
+    K : (n, n) kernel matrix.
+    y : (n,) labels, 1 for ``classes_[1]``, else -1.
+    C : (n,) C times sample weight and class weight.
+    alpha : (n,) dual coefficients of the SVC.
+    classes : (2,) the labels.
+    sample_weight : (n,) as given, or ones.
+    """
+
+    K: Array
+    y: Array
+    C: Array
+    alpha: Array
+    classes: AnyArray
+    sample_weight: Array
+
+    def solve(self) -> DualSolution:
+        """The solution of the SVC to machine precision, from what LIBSVM found."""
+        return solve(self.K, self.y, self.C, start=self.alpha)
+
+
+def dual_problem(
+    svc: Any, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+) -> SVCProblem:
+    """The dual problem that a two-class SVC solves on these samples, fitting it if need be."""
+    labels, fitted = np.asarray(y), hasattr(svc, "dual_coef_")
+    classes = np.unique(labels)
+    if len(classes) > 2:
+        raise ValueError(
+            f"leave_one_out takes an SVC of two classes, but y has {len(classes)}: take it for "
+            "each pair of classes, one against one."
+        )
+    if not fitted:
+        svc = clone(svc).fit(X, y, sample_weight=sample_weight)
+    n = len(labels)
+    weight = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
+    if fitted:
+        _check_fitted_to(svc, X, labels, weight)
+    signs = np.where(labels == svc.classes_[1], 1.0, -1.0)
+    C = svc.C * weight * svc.class_weight_[(signs > 0).astype(np.intp)]
+    coefficients = svc.dual_coef_
+    coefficients = coefficients.toarray() if sp.issparse(coefficients) else coefficients
+    beta = np.zeros(n)
+    beta[svc.support_] = coefficients[0]
+    if fitted and ((beta * signs < 0).any() or (np.abs(beta) > C * (1 + 1e-6)).any()):
+        raise _not_fitted_to("labels or weights")
+    return SVCProblem(kernel_matrix(svc, X), signs, C, np.abs(beta), svc.classes_, weight)
+
+
+def kernel_matrix(svc: Any, X: Any) -> Array:
+    """(n, n) kernel matrix of the samples of a fitted SVC."""
+    if svc.kernel == "precomputed":
+        return np.asarray(X, dtype=np.float64)
+    if callable(svc.kernel):
+        K = svc.kernel(X, X)
+        return np.asarray(K.toarray() if sp.issparse(K) else K, dtype=np.float64)
+    X = sp.csr_array(X, dtype=np.float64) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+    if svc.kernel == "rbf":
+        X = X if sp.issparse(X) else X - X.mean(axis=0)  # distances lose fewer digits
+    products = X @ X.T
+    products = products.toarray() if sp.issparse(products) else products
+    if svc.kernel == "linear":
+        return np.asarray(products)
+    if svc.kernel == "rbf":
+        squares = products.diagonal()
+        distances = squares[:, None] + squares[None, :] - 2 * products
+        np.fill_diagonal(distances, 0.0)
+        return np.asarray(np.exp(-svc._gamma * np.maximum(distances, 0.0)))
+    inner = svc._gamma * products + svc.coef0
+    return np.asarray(inner**svc.degree if svc.kernel == "poly" else np.tanh(inner))
+
+
+def _check_fitted_to(svc: Any, X: Any, labels: AnyArray, weight: Array) -> None:
+    """ValueError unless the SVC may have been fitted to these arguments."""
+    if len(svc.classes_) != 2 or not np.isin(labels, svc.classes_).all():
+        raise _not_fitted_to("labels")
+    if svc.shape_fit_[0] != len(labels) or (svc.support_ >= len(labels)).any():
+        raise _not_fitted_to("samples")
+    if len(weight) != len(labels):
+        raise ValueError(
+            f"sample_weight must have one entry per sample, but has {len(weight)} for "
+            f"{len(labels)}."
+        )
+    if svc.kernel == "precomputed" or callable(svc.kernel):
+        return
+    own, given = (
+        svc.support_vectors_,
+        X[svc.support_] if sp.issparse(X) else np.asarray(X)[svc.support_],
+    )
+    if own.shape != given.shape or abs(own - given).max() != 0:
+        raise _not_fitted_to("samples")
+
+
+def _not_fitted_to(what: str) -> ValueError:
+    return ValueError(
+        f"This SVC was fitted to other {what} than those given: fit it to them, or pass it "
+        "unfitted."
+    )

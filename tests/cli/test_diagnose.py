@@ -1,0 +1,196 @@
+"""looms diagnose: the figures, what is written, refusals."""
+
+import os
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence
+from looms.tables import table_preprocessor
+
+
+@pytest.fixture
+def catches(tmp_path):
+    """A table of two classes that overlap, with a column of text and a mistake in row 4."""
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "depth": random.normal(size=50),
+            "temperature": random.normal(size=50),
+            "gear": random.choice(["net", "line"], 50),
+        }
+    )
+    frame["found"] = np.where(frame["depth"] + random.normal(scale=0.4, size=50) > 0, "yes", "no")
+    frame.loc[3, ["depth", "found"]] = 2.5, "no"
+    path = tmp_path / "catches.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def parts(path):
+    frame = pd.read_csv(path)
+    X, y = frame.drop(columns="found"), frame["found"].to_numpy(str)
+    return table_preprocessor(X), X, y
+
+
+def row(output, name):
+    return [float(v) for v in re.search(rf"^ *{name} +([\d. -]+)$", output, re.M)[1].split()]
+
+
+def test_figures(looms, catches):
+    given = ("-k", "linear", "--C", 0.5, "--bootstrap", 39, "--alpha", 0.1, "--random-state", 3)
+    result = looms("diagnose", catches, "-t", "found", *given)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("Support vector machine, linear kernel, C = 0.5; catches.csv")
+    assert "nothing has tuned" not in result.stderr
+    before, X, y = parts(catches)
+    sample = make_pipeline(before, SVC(kernel="linear", C=0.5)), X, y
+    errors, spread = excess_error(*sample), deviance(*sample)
+    expected = [50, errors.apparent, errors.leave_one_out, errors.excess]
+    assert row(result.stdout, "all") == pytest.approx(expected, abs=1e-4)
+    assert row(result.stdout, "deviance")[0] == pytest.approx(spread.deviance, abs=0.01)
+    assert row(result.stdout, "CV score")[0] == pytest.approx(spread.cv_score, abs=0.01)
+    fit = goodness_of_fit(*sample, 39, alpha=0.1, random_state=3)
+    critical = row(result.stdout, "critical at 0.1")[0]
+    assert critical == pytest.approx(fit.critical_value, abs=0.01)
+    assert f"p = {fit.p_value:.3g};" in result.stdout
+    assert "39 bootstrap samples of pairs" in result.stdout
+    assert "Bootstrap: 39 of 39" in result.stderr
+    assert influence(*sample, alpha=0.1).flagged[0] == 3
+    assert re.search(r"^ +4 +no +\d+\.\d+ +[\de.-]+ *$", result.stdout, re.M)
+
+
+def test_defaults_are_said(looms, catches):
+    result = looms("diagnose", catches, "-t", "found", "--bootstrap", 0)
+    assert result.exit_code == 0, result.stderr
+    assert "rbf kernel, C = 1, gamma = 'scale'; catches.csv, 50 rows" in result.stdout
+    assert "C and gamma of the machine are defaults" in result.stderr
+    assert "Goodness of fit" not in result.stdout
+    one = looms("diagnose", catches, "-t", "found", "--bootstrap", 0, "--C", 2)
+    assert "Note: gamma of the machine are defaults" in one.stderr
+    assert row(one.stdout, "deviance") != row(result.stdout, "deviance")
+
+
+@pytest.mark.parametrize(
+    ("options", "machine"),
+    [
+        (("-k", "quadratic"), SVC(kernel="poly", degree=2, coef0=1)),
+        (("-k", "cubic", "--gamma", 0.1), SVC(kernel="poly", degree=3, coef0=1, gamma=0.1)),
+        (("--gamma", 2), SVC(gamma=2.0)),
+    ],
+)
+def test_kernels(looms, catches, options, machine):
+    result = looms("diagnose", catches, "-t", "found", "--bootstrap", 0, *options)
+    before, X, y = parts(catches)
+    expected = deviance(make_pipeline(before, machine), X, y).deviance
+    assert row(result.stdout, "deviance")[0] == pytest.approx(expected, abs=0.01)
+
+
+def test_resampling_and_drop(looms, catches):
+    options = ("diagnose", catches, "-t", "found", "--bootstrap", 39)
+    pairs = looms(*options)
+    labels = looms(*options, "--resampling", "labels")
+    assert "samples of labels" in labels.stdout
+    assert row(pairs.stdout, "critical at 0.05") != row(labels.stdout, "critical at 0.05")
+    dropped = looms(*options, "--drop", "gear")
+    assert row(pairs.stdout, "deviance") != row(dropped.stdout, "deviance")
+
+
+def test_files(looms, catches):
+    options = ("diagnose", catches, "-t", "found", "--bootstrap", 19, "--plot", "figures")
+    result = looms(*options, "-o", "rows.csv")
+    assert result.exit_code == 0, result.stderr
+    names = {"deviance.png", "excess_error.png", "goodness_of_fit.png", "influence.png"}
+    assert set(os.listdir("figures")) == names
+    for name in names:
+        with open(f"figures/{name}", "rb") as file:
+            assert file.read(4) == b"\x89PNG"
+    before, X, y = parts(catches)
+    table = pd.read_csv("rows.csv", index_col="row")
+    found = influence(make_pipeline(before, SVC()), X, y)
+    assert table.index.tolist() == list(range(1, 51))
+    assert table["class"].tolist() == y.tolist()
+    np.testing.assert_allclose(table["influence"], found.values)
+    np.testing.assert_allclose(table["deviance"].sum(), found.deviance)
+    assert looms(*options, "--force").exit_code == 0
+
+
+def test_nothing_is_overwritten(looms, catches, one_line):
+    options = ("diagnose", catches, "-t", "found", "--bootstrap", 0)
+    assert looms(*options, "--plot", "figures").exit_code == 0
+    one_line(looms(*options, "--plot", "figures"), 2, "excess_error.png exists; use --force")
+    one_line(looms(*options, "-o", catches, "--force"), 2, "is an input and would be lost")
+
+
+def test_a_model_of_looms_fit(looms, catches):
+    assert looms("fit", catches, "-t", "found", "-o", "m.skops").exit_code == 0
+    result = looms("diagnose", catches, "-m", "m.skops", "--bootstrap", 19)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("Least-squares machine of m.skops")
+    assert "its hyper-parameters held" in result.stderr
+    shown = looms("show", "m.skops").stdout
+    error = re.search(r"leave-one-out +([\d.]+)", shown)[1]
+    assert row(result.stdout, "all")[2] == float(error)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("catches.csv",), "name the column to predict with --target"),
+        (("catches.csv", "-t", "found", "--C", "0"), "--C must be a positive number, not 0"),
+        (("catches.csv", "-t", "found", "--gamma", "nan"), "--gamma must be a positive number"),
+        (("catches.csv", "-t", "found", "-k", "linear", "--gamma", "1"), "other kernels than lin"),
+        (("catches.csv", "-t", "found", "--alpha", "1"), "--alpha must be between 0 and 1"),
+        (("catches.csv", "-t", "found", "--bootstrap", "9"), "cannot reach level 0.05"),
+        (("catches.csv", "-t", "found", "--jobs", "0"), "--jobs 0 would run nothing"),
+        (("catches.csv", "-t", "found", "--plot", "no/figures"), "there is no folder no"),
+        (("catches.csv", "-t", "found", "--plot", "catches.csv"), "catches.csv is no folder"),
+        (("catches.csv", "-t", "found", "-o", "no/rows.csv"), "there is no folder no"),
+        (("catches.csv", "-t", "depth"), "diagnostics are of classes, and the target has 50"),
+        (("catches.csv", "-t", "found", "--drop", "net"), "there is no column 'net'"),
+        (("one.csv", "-t", "y"), "one class only, 'a'"),
+        (("alone.csv", "-t", "y"), "Class 'b' has one member"),
+        (("flat.csv", "-t", "y"), "no column of the table has two different values"),
+        (("catches.csv", "-m", "m.skops", "--C", "1"), "--C is for a support vector machine"),
+        (("catches.csv", "-m", "m.skops", "--drop", "gear"), "--drop is for an SVM"),
+        (("catches.csv", "-m", "m.skops", "-t", "gear"), "it predicts 'found', not 'gear'"),
+        (("catches.csv", "-m", "r.skops"), "it is a regression"),
+        (("catches.csv", "-m", "no.skops"), "there is no such file"),
+    ],
+)
+def test_refusals(looms, catches, arguments, text, one_line):
+    x = np.arange(12.0)
+    tables = {
+        "one": {"x": x, "y": "a"},
+        "alone": {"x": x, "y": ["b", *"a" * 11]},
+        "flat": {"x": 1.0, "y": [*"ab" * 6]},
+    }
+    for name, columns in tables.items():
+        pd.DataFrame(columns).to_csv(f"{name}.csv", index=False)
+    if "m.skops" in arguments:
+        looms("fit", catches, "-t", "found", "-o", "m.skops")
+    if "r.skops" in arguments:
+        looms("fit", catches, "-t", "depth", "-o", "r.skops")
+    before = set(os.listdir())
+    result = looms("diagnose", *arguments)
+    assert result.stdout == ""
+    one_line(result, 2, text)
+    assert set(os.listdir()) == before
+
+
+def test_three_classes(looms):
+    random = np.random.default_rng(0)
+    x = random.normal(size=60)
+    y = np.array(["a", "b", "c"])[np.digitize(x + random.normal(scale=0.3, size=60), [-0.5, 0.5])]
+    pd.DataFrame({"x": x, "y": y}).to_csv("three.csv", index=False)
+    looms("fit", "three.csv", "-t", "y", "-o", "three.skops")
+    result = looms("diagnose", "three.csv", "-m", "three.skops", "--bootstrap", 19)
+    assert result.exit_code == 0, result.stderr
+    result = looms("diagnose", "three.csv", "-t", "y", "--bootstrap", 19)
+    assert result.exit_code == 0, result.stderr
+    assert len(row(result.stdout, "c")) == 4
+    assert "Influence: 60 of 60" in result.stderr

@@ -1,0 +1,252 @@
+"""Conformity scores, p-values and the choice among models, against their definitions."""
+
+import doctest
+from importlib import import_module
+from itertools import combinations
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+from looms.conformal import (
+    choose,
+    conformity_counts,
+    dkw_bound,
+    error_against_bound,
+    joint_p_values,
+    neighbour_scores,
+    p_values,
+    pairwise_margins,
+    vc_bound,
+)
+
+SHAPES = [(1, 1, 1, 2), (3, 7, 5, 2), (4, 11, 6, 3), (2, 5, 9, 5)]
+each_shape = pytest.mark.parametrize(("n_models", "m", "n", "n_classes"), SHAPES)
+
+
+def made(n_models, m, n, n_classes, ties=False, seed=0):
+    rng = np.random.default_rng(seed)
+    calibration, scores = rng.normal(size=(n_models, m)), rng.normal(size=(n_models, n, n_classes))
+    if ties:
+        calibration, scores = np.round(2 * calibration), np.round(2 * scores)
+    calibration.flags.writeable = scores.flags.writeable = False
+    return calibration, scores
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_pairwise_margins_are_those_of_an_svc(n_classes):
+    """One column a pair, positive for the first: the order that scikit-learn documents."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 2)), rng.integers(n_classes, size=80)
+    X[:, 0] += 2 * y
+    svc = SVC(decision_function_shape="ovo").fit(X, y)
+    outputs = svc.decision_function(X)
+    outputs = -outputs[:, None] if n_classes == 2 else outputs
+    scores = pairwise_margins(outputs[None], n_classes)[0]
+    for i, row in enumerate(outputs):
+        duel = np.full((n_classes, n_classes), np.inf)
+        for pair, (a, b) in enumerate(combinations(range(n_classes), 2)):
+            duel[a, b], duel[b, a] = row[pair], -row[pair]
+        np.testing.assert_array_equal(scores[i], duel.min(axis=1))
+    winners = scores.max(axis=1) > 0
+    assert winners.any()
+    np.testing.assert_array_equal(scores.argmax(axis=1)[winners], svc.predict(X)[winners])
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 3, 50])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_neighbours(n_neighbors, n_outputs):
+    rng = np.random.default_rng(1)
+    reference, labels = rng.normal(size=(30, n_outputs)), rng.integers(3, size=30)
+    outputs = rng.normal(size=(8, n_outputs))
+    scores = neighbour_scores(outputs, reference, labels, 3, n_neighbors=n_neighbors)
+    for x, score in zip(outputs, scores, strict=True):
+        near = [
+            np.sort(np.linalg.norm(reference[labels == c] - x, axis=1))[:n_neighbors].mean()
+            for c in range(3)
+        ]
+        for label in range(3):
+            ratios = [(near[c] - near[label]) / (near[c] + near[label]) for c in range(3)]
+            expected = min(ratio for c, ratio in enumerate(ratios) if c != label)
+            assert score[label] == pytest.approx(expected, rel=1e-12)
+
+
+def test_no_sample_is_its_own_neighbour():
+    rng = np.random.default_rng(2)
+    outputs, labels = rng.normal(size=20), np.arange(20) % 2
+    together = neighbour_scores(outputs, outputs, labels, 2, n_neighbors=2, own=np.arange(20))
+    for i in range(20):
+        others = np.delete(np.arange(20), i)
+        alone = neighbour_scores(outputs[[i]], outputs[others], labels[others], 2, n_neighbors=2)
+        np.testing.assert_allclose(together[i], alone[0], rtol=1e-12)
+
+
+def test_duplicates_of_both_labels_conform_to_neither():
+    scores = neighbour_scores(np.zeros(1), np.zeros(2), np.array([0, 1]), 2)
+    np.testing.assert_array_equal(scores, [[0.0, 0.0]])
+
+
+@each_shape
+@pytest.mark.parametrize("ties", [False, True])
+def test_counts_are_those_of_the_definition(n_models, m, n, n_classes, ties):
+    calibration, scores = made(n_models, m, n, n_classes, ties)
+    expected = (calibration[:, None, None] <= scores[..., None]).sum(axis=-1)
+    np.testing.assert_array_equal(conformity_counts(calibration, scores), expected)
+
+
+def test_equal_up_to_rounding_is_equal():
+    calibration = np.array([[0.1 + 0.2]])
+    assert conformity_counts(calibration, np.array([[[0.3]]])) == 1
+    assert conformity_counts(calibration, np.array([[[0.3 - 1e-6]]])) == 0
+
+
+@each_shape
+def test_the_choice_is_a_minimum_over_models_and_labels(n_models, m, n, n_classes):
+    counts = conformity_counts(*made(n_models, m, n, n_classes, ties=True))
+    choice = choose(counts, seed=3)
+    for i in range(n):
+        rejected = np.array(
+            [[np.delete(counts[k, i], y).max() for y in range(n_classes)] for k in range(n_models)]
+        )
+        assert choice.count[i] == rejected.min()
+        assert rejected[choice.model[i], choice.label[i]] == rejected.min()
+
+
+def test_for_two_classes_the_strangest_label_is_rejected():
+    counts = np.array([[[5, 2]], [[1, 4]], [[3, 3]]])
+    choice = choose(counts, seed=0)
+    assert (choice.model, choice.label, choice.count) == ([1], [1], [1])
+
+
+def test_ties_are_random_over_seeds_and_the_same_in_any_order():
+    counts = np.zeros((4, 300, 2), dtype=np.int64)
+    counts[0, :, 1] = np.arange(300)  # otherwise all rows would be decided alike
+    choice = choose(counts, seed=0)
+    order = np.random.default_rng(0).permutation(300)
+    shuffled = choose(counts[:, order], seed=0)
+    np.testing.assert_array_equal(shuffled.model, choice.model[order])
+    np.testing.assert_array_equal(shuffled.label, choice.label[order])
+    share = np.bincount(choice.model * 2 + choice.label, minlength=8)[2:] / 300
+    assert share.min() > 0.08
+    assert share.max() < 0.2
+    first = [int(choose(counts[:, :1], seed).label[0]) for seed in range(200)]
+    assert 0.35 < np.mean(first) < 0.65
+
+
+@each_shape
+@pytest.mark.parametrize("ties", [False, True])
+def test_joint_p_values_are_those_of_the_definition(n_models, m, n, n_classes, ties):
+    calibration, scores = made(n_models, m, n, n_classes, ties)
+    p = joint_p_values(calibration, scores)
+    for i in range(n):
+        for label in range(n_classes):
+            bag = np.column_stack([calibration, scores[:, i, label]])
+            rank = (bag[:, None] <= bag[:, :, None]).sum(axis=-1)
+            strangeness = list(zip(rank.min(axis=0), rank.sum(axis=0), strict=True))
+            expected = np.mean([one <= strangeness[-1] for one in strangeness])
+            assert p[i, label] == pytest.approx(expected, rel=1e-12)
+
+
+def test_blocks_do_not_change_joint_p_values(monkeypatch):
+    calibration, scores = made(4, 11, 6, 3)
+    whole = joint_p_values(calibration, scores)
+    monkeypatch.setattr("looms.conformal._nonconformity._BLOCK", 100)
+    np.testing.assert_array_equal(joint_p_values(calibration, scores), whole)
+
+
+def test_one_model_needs_no_joint_p_value():
+    calibration, scores = made(1, 20, 15, 2)
+    own = p_values(conformity_counts(calibration, scores), 20)
+    np.testing.assert_allclose(joint_p_values(calibration, scores), own[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.1, 0.3])
+@pytest.mark.parametrize("m", [20, 50])
+def test_coverage_over_200_draws(epsilon, m):
+    """The joint p-values keep their promise; the smallest of the models' own breaks it."""
+    rng = np.random.default_rng(0)
+    n, n_models, draws = 100, 15, 200
+    joint, smallest, one = np.empty((3, draws))
+    for draw in range(draws):
+        # Models see the same sample, so their scores go together.
+        bag = rng.normal(size=m + n) + 0.7 * rng.normal(size=(n_models, m + n))
+        calibration, scores = bag[:, :m], bag[:, m:, None]
+        own = p_values(conformity_counts(calibration, scores), m)[..., 0]
+        joint[draw] = np.mean(joint_p_values(calibration, scores) > epsilon)
+        smallest[draw] = np.mean(own.min(axis=0) > epsilon)
+        one[draw] = np.mean(own[0] > epsilon)
+    exact = 1 - np.floor(epsilon * (m + 1) + 1e-9) / (m + 1)
+    assert 1 - epsilon <= exact <= 1 - epsilon + 1 / (m + 1)
+    for coverage in (joint, one):
+        error = coverage.std(ddof=1) / np.sqrt(draws)
+        assert abs(coverage.mean() - exact) < 3 * error
+    assert smallest.mean() < exact - 0.03
+
+
+def test_counts_over_n_would_not_cover():
+    """Why p-values have the sample itself among the others."""
+    rng = np.random.default_rng(0)
+    bag = rng.normal(size=(20_000, 51))
+    counts = conformity_counts(bag[:, :50], bag[:, 50:, None])[:, 0, 0]
+    three_errors = 3 * np.sqrt(0.1 * 0.9 / 20_000)
+    assert np.mean(p_values(counts, 50) <= 0.1) == pytest.approx(5 / 51, abs=three_errors)
+    assert np.mean(counts / 50 <= 0.1) == pytest.approx(6 / 51, abs=three_errors)
+
+
+@pytest.mark.parametrize("module", ["_bounds", "_nonconformity"])
+def test_doctest(module):
+    result = doctest.testmod(import_module(f"looms.conformal.{module}"), extraglobs={"np": np})
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_bounds_are_those_of_the_sources():
+    epsilon = np.array([0.0, 0.2])
+    vc = epsilon + 5.66 * np.sqrt((np.log(np.e * 50) + np.log(8 * 110 / 0.05)) / 50)
+    np.testing.assert_allclose(vc_bound(epsilon, 50, 110), vc, rtol=1e-12)
+    dkw = epsilon + np.sqrt(np.log(110 / 0.05) / 100)
+    np.testing.assert_allclose(dkw_bound(epsilon, 50, 110), dkw, rtol=1e-12)
+    assert dkw_bound(0.0, 50, 110, delta=0.5) < dkw_bound(0.0, 50, 110)
+    assert vc_bound(0.0, 50, 110, delta=0.5) < vc_bound(0.0, 50, 110)
+    assert dkw_bound(0.0, 50, 1, delta=0.9) == np.sqrt(np.log(2) / 100)
+    assert vc_bound(0.0, 547, 110) > 1 > vc_bound(0.0, 548, 110)
+
+
+def test_the_dkw_bound_holds_for_all_models_at_once():
+    """Uniform scores: the share below t is t, so the worst excess over models and t shows."""
+    rng = np.random.default_rng(0)
+    n, n_models, delta, failed = 50, 20, 0.2, 0
+    for _ in range(400):
+        scores = np.sort(rng.uniform(size=(n_models, n)), axis=1)
+        below = np.arange(n) / n
+        failed += bool((scores - dkw_bound(below, n, n_models, delta) > 0).any())
+    assert 0 < failed / 400 < delta
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((1.5, 50, 110), "epsilon_crit must lie"),
+        ((np.nan, 50, 110), "epsilon_crit must lie"),
+        ((0.1, 0, 110), "n_validation must be at least 1"),
+        ((0.1, 50, 0), "n_models must be at least 1"),
+        ((0.1, 50, 110, 0.0), "delta must lie"),
+        ((0.1, 50, 110, 1.0), "delta must lie"),
+    ],
+)
+@pytest.mark.parametrize("bound", [vc_bound, dkw_bound])
+def test_bad_bounds(bound, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        bound(*arguments)
+
+
+def test_error_against_bound():
+    rng = np.random.default_rng(0)
+    bound, wrong = rng.integers(8, size=60) / 10, rng.uniform(size=60) < 0.3
+    values, errors = error_against_bound(bound, wrong)
+    np.testing.assert_array_equal(values, np.unique(bound))
+    expected = [wrong[bound <= value].mean() for value in values]
+    np.testing.assert_allclose(errors, expected, rtol=1e-12)
+    assert errors[-1] == wrong.mean()
+    with pytest.raises(ValueError, match="one entry a sample"):
+        error_against_bound([0.1], [True, False])

@@ -1,0 +1,161 @@
+"""The bootstrap of the deviance against one written out here, and what its replicates give."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from looms import LSSVMClassifier
+from looms.calibration import fit_sigmoid
+from looms.diagnostics import GoodnessOfFit, goodness_of_fit
+
+
+def sample(n=50, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 2))
+    return X, np.where(X[:, 0] + random.normal(scale=0.7, size=n) > 0, "yes", "no")
+
+
+def platt_deviance(machine, X, y):
+    positive = y == "yes"
+    if hasattr(machine, "predict_proba") and not isinstance(machine, SVC):
+        p = machine.predict_proba(X)[:, 1]
+    else:
+        outputs = machine.decision_function(X)
+        p = fit_sigmoid(outputs, np.where(positive, 1, -1)).probability(outputs)
+    return -2 * np.log(np.where(positive, p, 1 - p)).sum()
+
+
+def drawn(n, n_bootstrap, seed):
+    """Rows of every replicate, by the seeds that the function documents."""
+    for own in np.random.RandomState(seed).randint(2**31 - 1, size=n_bootstrap):
+        yield np.random.RandomState(own).randint(n, size=n)
+
+
+MACHINES = {
+    "folded svc": SVC(C=2.0, gamma=0.5, tol=1e-8),
+    "folded logistic": LogisticRegression(tol=1e-10),
+    "folded least squares": LSSVMClassifier("linear", mu=0.1, calibration=None),
+    "repeated rows": LinearSVC(C=0.1, tol=1e-10, max_iter=10**5),
+    "refitted pipeline": make_pipeline(StandardScaler(), LogisticRegression(tol=1e-10)),
+}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_replicates_equal_fits_to_repeated_rows(name):
+    X, y = sample()
+    machine = MACHINES[name]
+    found = goodness_of_fit(machine, X, y, 20, random_state=3, preprocessing="refitted")
+    expected = []
+    for rows in drawn(len(y), 20, 3):
+        fitted = clone(machine).fit(X[rows], y[rows])
+        expected.append(platt_deviance(fitted, X[rows], y[rows]))
+    np.testing.assert_allclose(found.bootstrapped, expected, rtol=1e-5)
+    assert found.deviance == pytest.approx(platt_deviance(clone(machine).fit(X, y), X, y), rel=1e-5)
+
+
+def test_a_held_scaler_is_that_of_the_sample():
+    X, y = sample()
+    X[:5] *= 20
+    pipeline = make_pipeline(StandardScaler(), SVC(gamma=0.5))
+    held = goodness_of_fit(pipeline, X, y, 20, random_state=0)
+    scaled = goodness_of_fit(pipeline[-1], StandardScaler().fit_transform(X), y, 20, random_state=0)
+    assert held.bootstrapped.tolist() == scaled.bootstrapped.tolist()
+    refitted = goodness_of_fit(pipeline, X, y, 20, random_state=0, preprocessing="refitted")
+    assert np.abs(refitted.bootstrapped - held.bootstrapped).max() > 0.1
+
+
+def test_labels_are_drawn_from_the_probabilities():
+    X, y = sample(n=80)
+    machine = LogisticRegression(C=1e6)
+    found = goodness_of_fit(machine, X, y, 300, random_state=0, resampling="labels")
+    fitted = clone(machine).fit(X, y)
+    random = np.random.default_rng(1)
+    p = fitted.predict_proba(X)[:, 1]
+    independent = []
+    for _ in range(300):
+        labels = np.where(random.uniform(size=len(y)) < p, "yes", "no")
+        independent.append(platt_deviance(clone(machine).fit(X, labels), X, labels))
+    error = np.hypot(np.std(independent), found.bootstrapped.std()) / np.sqrt(300)
+    assert abs(np.mean(independent) - found.bootstrapped.mean()) < 4 * error
+    pairs = goodness_of_fit(machine, X, y, 300, random_state=0)
+    assert abs(pairs.bootstrapped.mean() - found.bootstrapped.mean()) > 0.1
+
+
+def test_several_classes():
+    X, _ = sample()
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    for machine in (SVC(), LogisticRegression()):
+        for resampling in ("pairs", "labels"):
+            found = goodness_of_fit(machine, X, y, 19, random_state=0, resampling=resampling)
+            assert (found.bootstrapped > 0).all()
+    with pytest.raises(ValueError, match="two classes"):
+        goodness_of_fit(LinearSVC(), X, y)
+
+
+def test_seeds():
+    X, y = sample()
+    steps = []
+    one = goodness_of_fit(SVC(), X, y, 40, random_state=5, progress=lambda *s: steps.append(s))
+    assert steps == [(i + 1, 40) for i in range(40)]
+    two = goodness_of_fit(SVC(), X, y, 40, random_state=5, n_jobs=2)
+    assert one.bootstrapped.tolist() == two.bootstrapped.tolist()
+    fewer = goodness_of_fit(SVC(), X, y, 25, random_state=5)
+    assert fewer.bootstrapped.tolist() == one.bootstrapped[:25].tolist()
+    other = goodness_of_fit(SVC(), X, y, 40, random_state=6)
+    assert (one.bootstrapped != other.bootstrapped).all()
+
+
+def test_samples_without_a_class_are_drawn_again():
+    X, y = sample(n=12)
+    y[:10], y[10:] = "yes", "no"
+    found = goodness_of_fit(SVC(), X, y, 60, random_state=0)
+    lacking = sum(len(set(y[rows])) == 1 for rows in drawn(12, 60, 0))
+    assert lacking > 0
+    assert np.isfinite(found.bootstrapped).all()
+
+
+@pytest.mark.parametrize(("n", "alpha", "rank"), [(99, 0.05, 95), (100, 0.05, 96), (399, 0.1, 360)])
+def test_order_statistic_and_p_value_agree(n, alpha, rank):
+    replicates = np.random.default_rng(0).permutation(n).astype(float)
+    for deviance in (rank - 1.0, rank - 0.5, rank - 2.0):
+        found = GoodnessOfFit(deviance, replicates, alpha, "pairs", "none")
+        assert found.critical_value == rank - 1.0
+        assert found.fits_poorly == (deviance > rank - 1.0) == (found.p_value <= alpha)
+    assert found.percentile == pytest.approx(100 * (rank - 2) / n)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_bootstrap": 0}, "n_bootstrap must be a positive whole number"),
+        ({"n_bootstrap": 9.5}, "n_bootstrap must be a positive whole number"),
+        ({"n_bootstrap": 18}, "18 replicates cannot reach level 0.05: take n_bootstrap=19"),
+        ({"n_bootstrap": 98, "alpha": 0.01}, "take n_bootstrap=99 or more"),
+        ({"alpha": 1.5}, "alpha must be a number between 0 and 1"),
+        ({"resampling": "rows"}, "resampling must be 'pairs' or 'labels', got 'rows'"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        goodness_of_fit(SVC(), *sample(), **options)
+
+
+def test_the_smallest_numbers_of_replicates_pass():
+    for n_bootstrap, alpha in ((19, 0.05), (99, 0.01), (9, 0.1)):
+        goodness_of_fit(LogisticRegression(), *sample(), n_bootstrap, alpha=alpha, random_state=0)
+
+
+def test_balanced_weights_are_those_of_the_sample():
+    X, y = sample()
+    y[:15] = "no"
+    share = {label: len(y) / (2 * np.sum(y == label)) for label in ("no", "yes")}
+    held, explicit, plain = (
+        goodness_of_fit(SVC(gamma=0.5, class_weight=weight), X, y, 20, random_state=0)
+        for weight in ("balanced", share, None)
+    )
+    assert held.bootstrapped.tolist() == explicit.bootstrapped.tolist()
+    assert held.bootstrapped.tolist() != plain.bootstrapped.tolist()

@@ -1,0 +1,313 @@
+"""Machines without one sample: every route against plain refits, written out here."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import LogisticRegression, Perceptron
+from sklearn.model_selection import GridSearchCV, LeaveOneOut, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC, NuSVC
+
+from looms import LSSVMClassifier, LSSVMClassifierCV
+from looms.calibration import couple, fit_sigmoid
+from looms.diagnostics import deviance, excess_error, influence
+from looms.diagnostics._least_squares import least_squares_outputs
+from looms.diagnostics._left_out import left_out, left_out_by_refits
+from looms.diagnostics._problem import posed
+from looms.svm import DualSolution, NotConvergedError, SVCProblem
+
+
+def sample(n=40, k=2, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 3))
+    score = X[:, 0] + 0.7 * X[:, 1] ** 2 + random.normal(scale=0.6, size=n)
+    cuts = np.quantile(score, np.arange(1, k) / k)
+    return X, np.array(["ant", "bee", "cow", "dog"])[np.searchsorted(cuts, score)]
+
+
+def log_p(machine, X_train, y_train, X):
+    """Log probabilities, (len(X), k): the definition in other words than the package's."""
+    classes = np.unique(y_train)
+    if hasattr(machine, "predict_proba") and not isinstance(machine, SVC):
+        return np.log(machine.predict_proba(X))
+    if len(classes) == 2:
+        signs = np.where(y_train == classes[1], 1, -1)
+        p = fit_sigmoid(machine.decision_function(X_train), signs).probability(
+            machine.decision_function(X)
+        )
+        return np.log(np.stack([1 - p, p], axis=1))
+    pairwise = np.full((len(X), len(classes), len(classes)), 0.5)
+    column = 0
+    for a in range(len(classes)):
+        for b in range(a + 1, len(classes)):
+            mine = np.isin(y_train, classes[[a, b]])
+            sigmoid = fit_sigmoid(
+                machine.decision_function(X_train[mine])[:, column],
+                np.where(y_train[mine] == classes[a], 1, -1),
+            )
+            p = sigmoid.probability(machine.decision_function(X)[:, column])
+            pairwise[:, a, b], pairwise[:, b, a] = p, 1 - p
+            column += 1
+    return np.log(couple(pairwise))
+
+
+def by_refits(machine, X, y):
+    """Contributions left out, deviances without each, predictions without each, deviance."""
+    classes = np.unique(y)
+    own, rest, predicted = [], [], []
+    for i in range(len(y)):
+        others = np.arange(len(y)) != i
+        fitted = clone(machine).fit(X[others], y[others])
+        p = log_p(fitted, X[others], y[others], X)[np.arange(len(y)), np.searchsorted(classes, y)]
+        own.append(-2 * p[i])
+        rest.append(-2 * p[others].sum())
+        predicted.append(fitted.predict(X[i : i + 1])[0])
+    fitted = clone(machine).fit(X, y)
+    p = log_p(fitted, X, y, X)[np.arange(len(y)), np.searchsorted(classes, y)]
+    return np.array(own), np.array(rest), np.array(predicted), -2 * p.sum()
+
+
+MACHINES = {
+    "svc": (SVC(C=3.0, gamma=0.4, tol=1e-9), 2),
+    "svc_linear": (SVC(kernel="linear", C=0.3, tol=1e-9), 2),
+    "svc_three": (SVC(C=3.0, gamma=0.4, tol=1e-9, decision_function_shape="ovo"), 3),
+    "logistic": (LogisticRegression(), 2),
+    "logistic_four": (LogisticRegression(), 4),
+    "decision_values_only": (LinearSVC(C=0.1), 2),
+    "pipeline_without_steps": (make_pipeline(LogisticRegression()), 2),
+}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_statistics_equal_refits(name):
+    machine, k = MACHINES[name]
+    X, y = sample(k=k)
+    own, rest, predicted, whole = by_refits(machine, X, y)
+    tolerance = {"rtol": 2e-4, "atol": 2e-4} if "svc" in name else {"rtol": 1e-9}
+    found = deviance(machine, X, y)
+    np.testing.assert_allclose(found.cv_contributions, own, **tolerance)
+    np.testing.assert_allclose(found.deviance, whole, **tolerance)
+    found = influence(machine, X, y)
+    np.testing.assert_allclose(found.values, whole - rest, **(tolerance | {"atol": 1e-2}))
+    np.testing.assert_allclose(found.deviance, whole, **tolerance)
+    found = excess_error(machine, X, y)
+    assert found.predicted_without.tolist() == predicted.tolist()
+    assert found.leave_one_out == np.mean(predicted != y)
+    assert found.apparent == np.mean(clone(machine).fit(X, y).predict(X) != y)
+    assert found.excess == found.leave_one_out - found.apparent
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("threshold", [0.0, 0.3])
+def test_least_squares_machines_without_refits(fit_intercept, threshold):
+    X, y = sample()
+    n, mu = len(y), 0.01
+    options = {"fit_intercept": fit_intercept, "threshold": threshold, "calibration": None}
+    machine = LSSVMClassifier("linear", mu=mu, **options)
+    # The ridge, n mu, stays as it is while a sample is left out.
+    same_ridge = LSSVMClassifier("linear", mu=mu * n / (n - 1), **options)
+    own, rest, predicted, _ = by_refits(same_ridge, X, y)
+    *_, whole = by_refits(machine, X, y)
+    np.testing.assert_allclose(deviance(machine, X, y).cv_contributions, own, rtol=1e-9)
+    calibrated = clone(machine).set_params(calibration="sigmoid")
+    assert deviance(calibrated, X, y).cv_score == deviance(machine, X, y).cv_score
+    np.testing.assert_allclose(influence(machine, X, y).values, whole - rest, rtol=1e-8)
+    assert excess_error(machine, X, y).predicted_without.tolist() == predicted.tolist()
+
+
+def test_least_squares_class_weights():
+    X, y = sample()
+    y[:12] = "ant"
+    weight = {"ant": 1.0, "bee": 4.0}
+    machine = LSSVMClassifier("linear", mu=0.01, class_weight=weight).fit(X, y)
+    found = influence(machine, X, y)
+    _, outputs = least_squares_outputs(posed(machine, X, y, "auto"))
+    np.testing.assert_allclose(outputs.diagonal(), machine.loo_.outputs, rtol=1e-9)
+    plain = influence(LSSVMClassifier("linear", mu=0.01), X, y)
+    assert np.abs(found.values - plain.values).max() > 0.1
+
+
+def test_several_classes_of_least_squares_machines():
+    X, y = sample(k=3)
+    machine = LSSVMClassifier("linear", mu=0.01)
+    outputs = machine.fit(X, y).loo_.outputs
+    found = excess_error(machine, X, y)
+    assert found.predicted_without.tolist() == machine.classes_[outputs.argmax(axis=1)].tolist()
+    log_p = np.log(machine.predict_proba(X))[
+        np.arange(len(y)), np.searchsorted(["ant", "bee", "cow"], y)
+    ]
+    np.testing.assert_allclose(deviance(machine, X, y).contributions, -2 * log_p)
+
+
+def test_a_tuned_machine_keeps_its_choice():
+    X, y = sample()
+    tuned = LSSVMClassifierCV(threshold="ber").fit(X, y)
+    wrong = (tuned.loo_.outputs > tuned.threshold_) != (y == "bee")
+    assert excess_error(tuned, X, y).leave_one_out == wrong.mean()
+    assert excess_error(LSSVMClassifierCV(threshold="ber"), X, y).leave_one_out == wrong.mean()
+
+
+def test_hyper_parameters_are_held():
+    X, y = sample()
+    y[:12] = "ant"
+    X = X * [1.0, 1.0, 9.0]
+    gamma = 1 / (3 * X.var())
+    share = {label: len(y) / (2 * np.sum(y == label)) for label in ("ant", "bee")}
+    explicit = influence(SVC(gamma=gamma, class_weight=share), X, y)
+    found = influence(SVC(gamma="scale", class_weight="balanced"), X, y)
+    np.testing.assert_allclose(found.values, explicit.values, rtol=1e-12)
+    search = GridSearchCV(SVC(), {"C": [0.01, 10.0]}).fit(X, y)
+    best = SVC(C=search.best_params_["C"], gamma=gamma)
+    expected = deviance(best, X, y).cv_score
+    assert deviance(search, X, y).cv_score == pytest.approx(expected, rel=1e-12)
+    found = influence(NuSVC(nu=0.3, class_weight="balanced"), X, y)
+    explicit = influence(NuSVC(nu=0.3, gamma=gamma, class_weight=share), X, y)
+    np.testing.assert_allclose(found.values, explicit.values, rtol=1e-12)
+    auto = deviance(SVC(gamma="auto"), X, y).cv_score
+    assert auto == deviance(SVC(gamma=1 / 3), X, y).cv_score
+    assert auto != deviance(SVC(), X, y).cv_score
+
+
+def test_preprocessing_is_held_or_refitted():
+    X, y = sample()
+    X[0] *= 30.0
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    refitted, *_ = by_refits(pipeline, X, y)
+    held, *_ = by_refits(LogisticRegression(), StandardScaler().fit_transform(X), y)
+    assert np.abs(refitted - held).max() > 0.01
+    for choice, expected in (("refitted", refitted), ("held", held), ("auto", held)):
+        found = deviance(pipeline, X, y, preprocessing=choice)
+        np.testing.assert_allclose(found.cv_contributions, expected, rtol=1e-9)
+        assert found.preprocessing == {"auto": "held"}.get(choice, choice)
+
+
+def test_preprocessing_that_learns_from_targets_is_refitted():
+    random = np.random.default_rng(1)
+    X, y = random.normal(size=(40, 1000)), np.repeat(["a", "b"], 20)
+    pipeline = make_pipeline(StandardScaler(), SelectKBest(k=10), LogisticRegression())
+    found = excess_error(pipeline, X, y)
+    assert found.preprocessing == "refitted"
+    right = cross_val_score(pipeline, X, y, cv=LeaveOneOut()).mean()
+    assert found.leave_one_out == pytest.approx(1 - right)
+    held = excess_error(pipeline, X, y, preprocessing="held")
+    assert held.leave_one_out < 0.3 < 0.5 < found.leave_one_out  # noise
+
+
+def test_kernel_matrices():
+    X, y = sample()
+    K = np.exp(-0.4 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    given, computed = SVC(kernel="precomputed", C=3.0), SVC(C=3.0, gamma=0.4)
+    np.testing.assert_allclose(
+        influence(given, K, y).values, influence(computed, X, y).values, atol=1e-2
+    )
+    assert excess_error(given, K, y).table.equals(excess_error(computed, X, y).table)
+
+
+def test_workers_change_nothing():
+    X, y = sample()
+    steps = []
+    one = influence(LogisticRegression(), X, y, progress=lambda *step: steps.append(step))
+    two = influence(LogisticRegression(), X, y, n_jobs=2)
+    assert one.values.tolist() == two.values.tolist()
+    assert steps == [(i + 1, 40) for i in range(40)]
+
+
+def test_arguments_stay_as_they_are(read_only):
+    X, y = sample()
+    machine = SVC(C=3.0).fit(X, y)
+    before = machine.dual_coef_.copy()
+    influence(machine, read_only(X), y)
+    assert machine.gamma == "scale"
+    assert (machine.dual_coef_ == before).all()
+
+
+def test_warnings_are_given_once_with_their_number():
+    X, y = sample()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        influence(LogisticRegression(max_iter=1), X, y)
+    said = [str(warning.message) for warning in caught]
+    assert [message.endswith("(in 40 of 40 refits)") for message in said].count(True) == 1
+    assert caught[-1].category is ConvergenceWarning
+    assert len(said) < 5
+
+
+@pytest.mark.parametrize("statistic", [deviance, influence, excess_error])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X, y: (X, np.full(len(y), "ant")), "one class only"),
+        (lambda X, y: (X, np.array(["bee", *["ant"] * (len(y) - 1)])), "'bee' has one member"),
+        (lambda X, y: (np.where(X[3, 1] == X, np.nan, X), y), "contains NaN"),
+        (lambda X, y: (np.where(X[3, 1] == X, np.inf, X), y), "infinity"),
+        (lambda X, y: (X, np.where(np.arange(len(y)) == 2, np.nan, 1.0)), "y contains NaN"),
+        (lambda X, y: (X[1:], y), "inconsistent numbers of samples"),
+        (lambda X, y: (X, X[:, 0]), "Unknown label type"),
+    ],
+)
+def test_bad_samples(statistic, change, message):
+    with pytest.raises(ValueError, match=message):
+        statistic(SVC(), *change(*sample()))
+
+
+def test_bad_estimators():
+    from sklearn.linear_model import LinearRegression, RidgeClassifier
+    from sklearn.neighbors import NearestCentroid
+
+    X, y = sample()
+    with pytest.raises(ValueError, match="LinearRegression is not a classifier"):
+        excess_error(LinearRegression(), X, y)
+    with pytest.raises(ValueError, match=r"2.* classes|two classes"):
+        deviance(RidgeClassifier(), *sample(k=3))
+    with pytest.raises(ValueError, match="preprocessing must be one of"):
+        deviance(SVC(), X, y, preprocessing="never")
+    with pytest.raises(ValueError, match="probability 0"):
+        deviance(RandomForestClassifier(5, random_state=0), X, y)
+    with pytest.raises(ValueError, match="refit=True"):
+        deviance(GridSearchCV(SVC(), {"C": [1, 2]}, refit=False), X, y)
+
+    class Centroid(NearestCentroid):
+        predict_proba = decision_function = property()
+
+    with pytest.raises(ValueError, match="neither decision_function nor predict_proba"):
+        influence(Centroid(), X, y)
+    assert 0 < excess_error(Perceptron(), *sample(k=3)).leave_one_out < 1
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, -0.1, np.nan, "0.05"])
+def test_bad_levels(alpha):
+    with pytest.raises(ValueError, match="alpha must be a number between 0 and 1"):
+        influence(SVC(), *sample(), alpha=alpha)
+
+
+def test_the_path_and_refits_agree_at_the_precision_of_libsvm():
+    """Deviances that LIBSVM at its default tolerance would give to three digits."""
+    X, y = sample(n=60)
+    problem = posed(SVC(C=20.0, gamma=0.3, tol=1e-8), X, y, "auto")
+    path, refits = left_out(problem, None, None), left_out_by_refits(problem, None, None)
+    for field in ("whole", "log_likelihood", "deviance"):
+        np.testing.assert_allclose(getattr(path, field), getattr(refits, field), atol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["leave_one_out", "solve"])
+def test_machines_that_cannot_be_solved_exactly_are_refitted(method, monkeypatch):
+    X, y = sample()
+    machine = SVC(C=3.0, gamma=0.4, tol=1e-9)
+    expected = deviance(machine, X, y), excess_error(machine, X, y)
+
+    def fails(*arguments, **options):
+        raise NotConvergedError(0.1, 0.2)
+
+    monkeypatch.setattr(DualSolution if method == "leave_one_out" else SVCProblem, method, fails)
+    with pytest.warns(RuntimeWarning, match="gap is 0.2.* Refits by LIBSVM take its place"):
+        found = deviance(machine, X, y)
+    np.testing.assert_allclose(found.cv_score, expected[0].cv_score, rtol=1e-4)
+    with pytest.warns(RuntimeWarning, match="did not converge"):
+        errors = excess_error(machine, X, y)
+    assert errors.table.equals(expected[1].table)

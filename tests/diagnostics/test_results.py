@@ -1,0 +1,121 @@
+"""What the results say and show."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from scipy import stats
+from sklearn.svm import SVC
+
+from looms.diagnostics import (
+    DevianceDisplay,
+    ExcessErrorDisplay,
+    GoodnessOfFitDisplay,
+    InfluenceDisplay,
+    deviance,
+    excess_error,
+    goodness_of_fit,
+    influence,
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_window():
+    plt.switch_backend("agg")
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def hauls():
+    """A sample with named rows of which one is mislabelled."""
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(random.normal(size=(40, 2)), columns=["lon", "lat"])
+    X.index = [f"haul {i + 1}" for i in range(40)]
+    y = np.where(X["lon"] > 0, "present", "absent")
+    y[X["lon"].argmax()] = "absent"
+    return X, y
+
+
+def test_influence(hauls):
+    found = influence(SVC(kernel="linear"), *hauls, alpha=0.01)
+    name = hauls[0]["lon"].idxmax()
+    assert found.flagged[0] == name
+    table = found.table
+    assert table.index.tolist() == hauls[0].index.tolist()
+    assert table["class"].tolist() == hauls[1].tolist()
+    assert set(table.index[table["flagged"]]) == set(found.flagged)
+    assert (table["p_value"][table["flagged"]] < 0.01).all()
+    assert found.critical_value == pytest.approx(stats.chi2.ppf(0.99, 1))
+    assert str(found) == repr(found)
+    assert f"  {name}" in str(found)
+    assert "0.4 expected by chance" in str(found)
+    display = found.plot()
+    assert name in [text.get_text() for text in display.ax_.texts]
+    assert len(display.ax_.texts) == len(found.flagged)
+    assert display.line_.get_ydata()[0] == found.critical_value
+
+
+def test_many_flagged_cases_are_counted(hauls):
+    found = influence(SVC(kernel="linear"), *hauls, alpha=0.5)
+    assert len(found.flagged) > 10
+    assert f"and {len(found.flagged) - 10} more" in str(found)
+
+
+def test_goodness_of_fit(hauls):
+    found = goodness_of_fit(SVC(), *hauls, 39, random_state=0)
+    assert found.table["deviance"].tolist() == found.bootstrapped.tolist()
+    assert found.table.index.name == "replicate"
+    assert f"critical value {found.critical_value:.2f} at level 0.05" in str(found)
+    assert ("fits poorly" in str(found)) == found.fits_poorly
+    display = found.plot()
+    assert display.observed_.get_xdata()[0] == found.deviance
+    assert display.critical_.get_xdata()[0] == found.critical_value
+    assert sum(bar.get_height() for bar in display.ax_.patches) == 39
+
+
+def test_deviance(hauls):
+    found = deviance(SVC(), *hauls)
+    assert found.table[["deviance", "cv_score"]].sum().tolist() == pytest.approx(
+        [found.deviance, found.cv_score]
+    )
+    assert f"CV score (leave-one-out) {found.cv_score:.2f}" in str(found)
+
+
+def test_excess_error(hauls):
+    found = excess_error(SVC(), *hauls)
+    table = found.table
+    assert table.index.tolist() == ["absent", "present", "all"]
+    assert table.loc["all"].tolist() == pytest.approx(
+        [40, found.apparent, found.leave_one_out, found.excess]
+    )
+    wrong = (found.predicted_without != hauls[1])[hauls[1] == "absent"]
+    assert table.loc["absent", "leave_one_out"] == wrong.mean()
+    assert f"excess {found.excess:.4f}" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("display", "options"),
+    [
+        (DevianceDisplay, {}),
+        (ExcessErrorDisplay, {}),
+        (GoodnessOfFitDisplay, {"n_bootstrap": 19, "random_state": 0}),
+        (InfluenceDisplay, {"alpha": 0.1}),
+    ],
+)
+def test_displays(display, options, hauls):
+    ax = Figure().subplots()
+    shown = display.from_estimator(SVC(), *hauls, ax=ax, **options)
+    assert shown.ax_ is ax
+    assert shown.figure_ is ax.figure
+    assert ax.get_xlabel()
+    assert ax.get_ylabel()
+    assert shown.plot() is shown
+    assert shown.ax_ is not ax
+
+
+def test_results_do_not_change(hauls):
+    found = influence(SVC(), *hauls)
+    with pytest.raises(AttributeError):
+        found.alpha = 0.5

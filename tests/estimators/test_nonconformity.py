@@ -1,0 +1,461 @@
+"""NonconformityClassifier and MaxMarginClassifier against their definitions, member by member."""
+
+import doctest
+from importlib import import_module
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.base import clone
+from sklearn.datasets import make_blobs, make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from looms import LSSVMClassifier, MaxMarginClassifier, NonconformityClassifier
+
+GRID = {"C": [0.1, 10.0, 1000.0], "gamma": [0.03, 0.3, 3.0]}
+MIXED = [
+    SVC(C=1.0),
+    make_pipeline(StandardScaler(), LogisticRegression()),
+    LSSVMClassifier(mu=0.1),
+]
+POOLED = [NonconformityClassifier, MaxMarginClassifier]
+
+
+def data(n_classes=2, n=150, seed=0):
+    X, y = make_classification(
+        n_samples=n,
+        n_features=4,
+        n_informative=3,
+        n_redundant=0,
+        n_classes=n_classes,
+        n_clusters_per_class=1,
+        class_sep=0.8,
+        flip_y=0.1,
+        random_state=seed,
+    )
+    return X, np.array(["a", "b", "c", "d"])[y]
+
+
+def machines():
+    return [SVC(C=C, gamma=gamma, tol=1e-5) for gamma in GRID["gamma"] for C in GRID["C"]]
+
+
+@parametrize_with_checks(
+    [
+        NonconformityClassifier({"C": [1.0, 100.0], "gamma": [0.1, 1.0]}),
+        NonconformityClassifier([LogisticRegression(), SVC()], measure="neighbours"),
+        NonconformityClassifier({"C": [1.0], "gamma": [0.1, 1.0]}, calibration="loo"),
+        MaxMarginClassifier({"C": [1.0, 100.0], "gamma": [0.1, 1.0]}),
+        MaxMarginClassifier([LogisticRegression(), SVC()]),
+    ]
+)
+def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+def test_the_default_pool_is_the_papers():
+    X, y = data(n=60)
+    model = MaxMarginClassifier().fit(X, y)
+    assert len(model.pool_) == 110
+    values = {name: sorted({member[name] for member in model.pool_}) for name in ("C", "gamma")}
+    np.testing.assert_array_equal(np.log2(values["C"]), np.arange(-5, 16, 2))
+    np.testing.assert_array_equal(np.log2(values["gamma"]), np.arange(-15, 4, 2))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+@pytest.mark.parametrize("pooled", POOLED)
+def test_a_grid_is_the_list_of_its_machines(pooled, n_classes):
+    """One kernel matrix a gamma and coefficients copied for larger C: the same margins."""
+    X, y = data(n_classes)
+    shape = {} if n_classes == 2 else {"decision_function_shape": "ovo"}
+    members = [machine.set_params(**shape) for machine in machines()]
+    options = {"random_state": 0} if pooled is NonconformityClassifier else {}
+    grid = pooled(GRID, tol=1e-5, **options).fit(X[:100], y[:100])
+    listed = pooled(members, **options).fit(X[:100], y[:100])
+    of_grid, of_list = ((m._pool.margins(m._pool.outputs(X[100:]))) for m in (grid, listed))
+    np.testing.assert_allclose(of_grid, of_list, atol=1e-3, rtol=1e-3)
+    for member, machine in zip(grid.pool_, members, strict=True):
+        assert member == {name: getattr(machine, name) for name in ("C", "gamma")}
+
+
+def reference_counts(model, X, y, X_new):
+    """Counts from refitted members, label by label."""
+    rows = np.delete(np.arange(len(X)), model.validation_)
+    counts = np.empty((len(model.pool), len(X_new), len(model.classes_)), dtype=int)
+    for k, member in enumerate(model.pool):
+        fitted = clone(member).fit(X[rows], y[rows])
+
+        def margins(Z, fitted=fitted):
+            f = fitted.decision_function(Z)
+            f = np.column_stack([-f / 2, f / 2]) if f.ndim == 1 else f
+            others = [np.delete(f, label, axis=1).max(axis=1) for label in range(f.shape[1])]
+            return f - np.column_stack(others)
+
+        own = np.searchsorted(model.classes_, y[model.validation_])
+        calibration = margins(X[model.validation_])[np.arange(len(own)), own]
+        counts[k] = (calibration[:, None, None] <= margins(X_new)).sum(axis=0)
+    return counts
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_everything_follows_from_refitted_members(n_classes):
+    X, y = data(n_classes, 200)
+    model = NonconformityClassifier(MIXED, random_state=1).fit(X[:150], y[:150])
+    counts = reference_counts(model, X[:150], y[:150], X[150:])
+    m = len(model.validation_)
+    assert m == 30
+    np.testing.assert_allclose(model.model_p_values(X[150:]), (counts + 1) / (m + 1), rtol=1e-12)
+    rejected = np.stack(
+        [np.delete(counts, label, axis=2).max(axis=2) for label in range(n_classes)], axis=2
+    )
+    np.testing.assert_allclose(model.epsilon_crit(X[150:]), rejected.min(axis=(0, 2)) / m)
+    chosen, label = model.chosen_model(X[150:]), np.searchsorted(model.classes_, model.predict(X))
+    at_choice = rejected[chosen, np.arange(50), label[150:]]
+    np.testing.assert_array_equal(at_choice, rejected.min(axis=(0, 2)))
+    for k in range(len(MIXED)):
+        region = model.predict_set(X[150:], 0.8, model=k)
+        np.testing.assert_array_equal(region, (counts[k] + 1) / (m + 1) > 0.2 + 1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_leave_one_out_calibration_is_refitting(n_classes):
+    X, y = data(n_classes, 60)
+    svc = SVC(C=10.0, gamma=0.3, tol=1e-6)
+    least_squares = LSSVMClassifier(mu=0.1, threshold="ber" if n_classes == 2 else 0.0)
+    pool = [svc, clone(svc).set_params(decision_function_shape="ovo"), LogisticRegression()]
+    model = NonconformityClassifier([*pool, least_squares], calibration="loo").fit(X, y)
+    np.testing.assert_array_equal(model.validation_, np.arange(60))
+    outputs = [
+        cross_val_predict(member, X, y, cv=LeaveOneOut(), method="decision_function")
+        for member in pool
+    ]
+    own = clone(least_squares).fit(X, y)
+    outputs.append(own.loo_.outputs - own.threshold_)
+    labels = np.searchsorted(model.classes_, y)
+    scores = model._pool.margins(outputs)[:, np.arange(60), labels]
+    # Refits by LIBSVM are good to its tolerance and single precision.
+    np.testing.assert_allclose(model.calibration_scores_, scores, atol=1e-4)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_leave_one_out_of_a_grid_is_refitting(n_classes):
+    X, y = data(n_classes, 60)
+    model = NonconformityClassifier(GRID, calibration="loo", tol=1e-4).fit(X, y)
+    labels = np.searchsorted(model.classes_, y)
+    outputs = [
+        cross_val_predict(
+            machine.set_params(decision_function_shape="ovo"),
+            X,
+            y,
+            cv=LeaveOneOut(),
+            method="decision_function",
+        )
+        for machine in machines()
+    ]
+    scores = model._pool.margins(outputs)[:, np.arange(60), labels]
+    np.testing.assert_allclose(model.calibration_scores_, scores, atol=5e-3, rtol=5e-3)
+
+
+def test_neighbours_are_those_in_output_space():
+    X, y = data(2, 100)
+    member = LogisticRegression()
+    model = NonconformityClassifier([member], measure="neighbours", n_neighbors=3, random_state=0)
+    model.fit(X, y)
+    rows = np.delete(np.arange(100), model.validation_)
+    fitted = clone(member).fit(X[rows], y[rows])
+    seen = fitted.decision_function(X[rows])
+    for i, score in zip(model.validation_, model.calibration_scores_[0], strict=True):
+        distance = np.abs(seen - fitted.decision_function(X[[i]]))
+        same, other = (
+            np.sort(distance[of])[:3].mean() for of in (y[rows] == y[i], y[rows] != y[i])
+        )
+        assert score == pytest.approx((other - same) / (other + same), rel=1e-9)
+    once = clone(model).set_params(n_neighbors=1).fit(X, y)
+    assert not np.allclose(once.calibration_scores_, model.calibration_scores_)
+
+
+def test_left_out_samples_are_no_neighbours_of_themselves():
+    X, y = data(2, 40)
+    model = NonconformityClassifier(
+        [SVC(gamma=0.3, tol=1e-6)], measure="neighbours", calibration="loo"
+    ).fit(X, y)
+    outputs = cross_val_predict(
+        SVC(gamma=0.3, tol=1e-6), X, y, cv=LeaveOneOut(), method="decision_function"
+    )
+    distance = np.abs(outputs[:, None] - outputs)
+    np.fill_diagonal(distance, np.inf)
+    alike = y[:, None] == y
+    same, other = (np.where(of, distance, np.inf).min(axis=1) for of in (alike, ~alike))
+    np.testing.assert_allclose(
+        model.calibration_scores_[0], (other - same) / (other + same), atol=0.05
+    )
+    assert model.calibration_scores_.min() < 0
+
+
+def test_the_largest_margin_decides():
+    X, y = data(3, 200)
+    model = MaxMarginClassifier(MIXED).fit(X[:150], y[:150])
+    outputs = np.stack([clone(m).fit(X[:150], y[:150]).decision_function(X[150:]) for m in MIXED])
+    ordered = np.sort(outputs, axis=2)
+    strongest = (ordered[..., -1] - ordered[..., -2]).argmax(axis=0)
+    np.testing.assert_array_equal(model.chosen_model(X[150:]), strongest)
+    winner = outputs[strongest, np.arange(50)].argmax(axis=1)
+    np.testing.assert_array_equal(model.predict(X[150:]), model.classes_[winner])
+    X, y = data(2, 200)
+    model.fit(X[:150], y[:150])
+    outputs = np.stack([clone(m).fit(X[:150], y[:150]).decision_function(X[150:]) for m in MIXED])
+    largest = outputs[np.abs(outputs).argmax(axis=0), np.arange(50)]
+    np.testing.assert_allclose(model.decision_function(X[150:]), largest, rtol=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.25])
+def test_coverage_over_200_splits(epsilon):
+    """Of the whole selection and of a model named in advance; the chosen model's falls short."""
+    X, y = make_blobs(700, centers=[[0, 0], [1.3, 0]], cluster_std=1.0, random_state=0)
+    pool = {"C": [0.1, 10.0, 1000.0], "gamma": [0.1, 1.0, 10.0]}
+    whole, named, chosen, n_splits = [], [], [], 200
+    rng = np.random.default_rng(1)
+    for seed in range(n_splits):
+        order = rng.permutation(len(y))
+        fit, new = order[:100], order[100:200]
+        model = NonconformityClassifier(
+            pool, stratify=False, validation_size=19, random_state=seed
+        ).fit(X[fit], y[fit])
+        at = np.arange(100), y[new]
+        whole.append(model.predict_set(X[new], 1 - epsilon)[at].mean())
+        p = model.model_p_values(X[new])
+        named.append((p[4][at] > epsilon + 1e-12).mean())
+        chosen.append((p[(model.chosen_model(X[new]), *at)] > epsilon + 1e-12).mean())
+    exact = 1 - np.floor(epsilon * 20 + 1e-9) / 20
+    assert exact == pytest.approx(1 - epsilon)
+    for coverage in (whole, named):
+        error = np.std(coverage, ddof=1) / np.sqrt(n_splits)
+        assert abs(np.mean(coverage) - exact) < 3 * error
+    assert np.mean(chosen) < exact - 0.02
+
+
+def test_sets_shrink_as_coverage_falls():
+    X, y = data(3, 200)
+    model = NonconformityClassifier(GRID, random_state=0).fit(X[:150], y[:150])
+    sizes = [model.predict_set(X[150:], coverage).sum() for coverage in (0.99, 0.9, 0.6, 0.2)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[-1]
+    default = model.predict_set(X[150:])
+    np.testing.assert_array_equal(default, model.predict_set(X[150:], 0.9))
+    np.testing.assert_array_equal(default, model.p_values(X[150:]) > 0.1)
+
+
+def test_epsilon_is_meant_exactly():
+    """With nine validation samples a p-value is 1/10, and 1 - 0.9 is a little less."""
+    X, y = data(2, 60)
+    model = NonconformityClassifier(GRID, validation_size=9, random_state=0).fit(X, y)
+    p = model.p_values(X)
+    assert (p == 0.1).any()
+    assert not model.predict_set(X, 0.9)[p == 0.1].any()
+
+
+def test_bounds_of_an_estimator():
+    X, y = data()
+    model = NonconformityClassifier(GRID, random_state=0).fit(X, y)
+    epsilon, n = model.epsilon_crit(X), len(model.validation_)
+    dkw = epsilon + np.sqrt(np.log(9 / 0.05) / (2 * n))
+    np.testing.assert_allclose(model.error_bound(X), dkw, rtol=1e-12)
+    vc = epsilon + 5.66 * np.sqrt((np.log(np.e * n) + np.log(72 / 0.1)) / n)
+    np.testing.assert_allclose(model.error_bound(X, delta=0.1, method="vc"), vc, rtol=1e-12)
+    with pytest.raises(ValueError, match="Unknown bound 'hoeffding'; known are dkw, vc"):
+        model.error_bound(X, method="hoeffding")
+    model.set_params(calibration="loo").fit(X, y)
+    with pytest.raises(ValueError, match="no model has seen"):
+        model.error_bound(X)
+
+
+def test_validation_size_and_stratification():
+    X, y = data(2, 400)
+    y[:320] = "a"  # about one in ten
+    sizes = {None: 50, 7: 7, 0.25: 100}
+    for size, expected in sizes.items():
+        model = NonconformityClassifier(GRID, validation_size=size, random_state=0).fit(X, y)
+        assert len(model.validation_) == expected
+    share = np.mean(y == "b")
+    stratified, free = (
+        [
+            np.mean(
+                y[
+                    NonconformityClassifier(
+                        {"C": [1], "gamma": [1]}, stratify=stratify, random_state=seed
+                    )
+                    .fit(X, y)
+                    .validation_
+                ]
+                == "b"
+            )
+            for seed in range(8)
+        ]
+        for stratify in (True, False)
+    )
+    assert np.abs(np.array(stratified) - share).max() <= 0.02
+    assert np.ptp(free) > 0.02
+    X, y = data(2, 60)
+    assert len(NonconformityClassifier(GRID).fit(X, y).validation_) == 12
+
+
+def test_random_state_decides_ties():
+    X, y = make_blobs(120, centers=2, cluster_std=0.5, random_state=0)
+    choices = []
+    for seed in (0, 0, 1):
+        model = NonconformityClassifier(GRID, random_state=seed).fit(X, y)
+        choices.append(model.chosen_model(X))
+    np.testing.assert_array_equal(choices[0], choices[1])
+    assert (choices[0] != choices[2]).any()
+
+
+@pytest.mark.parametrize("pooled", POOLED)
+def test_the_tolerance_is_that_of_the_solver(pooled):
+    X, y = data()
+    rough, fine = (pooled(GRID, tol=tol).fit(X, y) for tol in (0.5, 1e-6))
+    if pooled is NonconformityClassifier:
+        rough, fine = (m.set_params(random_state=0).fit(X, y) for m in (rough, fine))
+    of_rough, of_fine = (np.array(m._pool.outputs(X)) for m in (rough, fine))
+    difference = np.abs(of_rough - of_fine).max()
+    assert difference > 1e-3
+    rough.set_params(tol=1e-5).fit(X, y)
+    assert np.abs(np.array(rough._pool.outputs(X)) - of_fine).max() < difference / 10
+
+
+@pytest.mark.parametrize("pooled", POOLED)
+@pytest.mark.parametrize("pool", [GRID, MIXED])
+def test_workers_change_nothing(pooled, pool):
+    X, y = data()
+    alone = pooled(pool)
+    if pooled is NonconformityClassifier:
+        alone.set_params(random_state=0)
+    with parallel_config("threading"):
+        together = clone(alone).set_params(n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(alone.fit(X, y).predict(X), together.predict(X))
+
+
+def test_blocks_of_rows_change_nothing(monkeypatch):
+    X, y = data(3)
+    model = NonconformityClassifier(GRID, random_state=0).fit(X, y)
+    whole = model.predict(X), model.p_values(X), model.model_p_values(X), model.chosen_model(X)
+    monkeypatch.setattr("looms.estimators._pooled._ROWS", 7)
+    blocks = model.predict(X), model.p_values(X), model.model_p_values(X), model.chosen_model(X)
+    for one, other in zip(whole, blocks, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+X, Y = data(n=40)
+
+
+@pytest.mark.parametrize("pooled", POOLED)
+@pytest.mark.parametrize(
+    ("pool", "error", "message"),
+    [
+        ([], ValueError, "pool is empty"),
+        ("rbf", TypeError, "pool must be None"),
+        (SVC(), TypeError, "pool must be None"),
+        ([SVC(), StandardScaler()], TypeError, "Member 1 of the pool is no classifier"),
+        ([SVC(), GaussianNB()], ValueError, r"Member 1 .* has no decision_function: leave it out"),
+        ({"C": [1.0]}, ValueError, "values of 'C' and of 'gamma', got \\['C'\\]"),
+        ({"C": [1.0], "gamma": ["scale"]}, ValueError, "values of gamma must be numbers"),
+        ({"C": [0.0], "gamma": [1.0]}, ValueError, "values of C must be positive"),
+        ({"C": [], "gamma": [1.0]}, ValueError, "values of C must be positive, and one or more"),
+        ({"C": [np.inf], "gamma": [1.0]}, ValueError, "values of C must be positive"),
+    ],
+)
+def test_bad_pools(pooled, pool, error, message):
+    with pytest.raises(error, match=message):
+        pooled(pool).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"calibration": "cv"}, "Unknown calibration 'cv'; known are split, loo"),
+        ({"measure": "distance"}, "Unknown measure 'distance'; known are margin, neighbours"),
+        ({"stratify": "no"}, "stratify must be True or False"),
+        ({"n_neighbors": 0}, "n_neighbors must be a positive integer"),
+        ({"tol": 0.0}, "tol must be a positive number"),
+        ({"validation_size": 1}, "from 2 to n_samples - 2 = 38"),
+        ({"validation_size": 39}, "from 2 to n_samples - 2 = 38"),
+        ({"validation_size": 1.5}, "share between 0 and 1, got 1.5"),
+        ({"validation_size": "half"}, "got 'half'"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        NonconformityClassifier(GRID, **options).fit(X, Y)
+
+
+@pytest.mark.parametrize("coverage", [0.0, 1.0, -0.1, 90, np.nan, "0.9"])
+def test_bad_coverage(coverage):
+    model = NonconformityClassifier(GRID, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="coverage must lie between 0 and 1"):
+        model.predict_set(X, coverage)
+
+
+@pytest.mark.parametrize("model", [-1, 9, 0.5])
+def test_bad_model(model):
+    fitted = NonconformityClassifier(GRID, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="index into pool_, 0 to 8"):
+        fitted.predict_set(X, model=model)
+
+
+def test_bad_classes():
+    model = NonconformityClassifier(GRID, random_state=0)
+    with pytest.raises(ValueError, match="only one class"):
+        model.fit(X, np.full(40, "a"))
+    alone = np.array(["a"] * 39 + ["b"])
+    for calibration in ("split", "loo"):
+        with pytest.raises(ValueError, match=r"Class \['b'\] has only one member"):
+            model.set_params(calibration=calibration).fit(X, alone)
+    rare = np.array(["a"] * 38 + ["b"] * 2)
+    free = NonconformityClassifier(GRID, stratify=False, validation_size=4, random_state=0)
+    with pytest.raises(ValueError, match=r"has only class 'a'. Use stratify=True"):
+        free.fit(X, rare)
+    most = NonconformityClassifier(GRID, stratify=False, validation_size=38, random_state=0)
+    with pytest.raises(ValueError, match=r"has none of class \['b'\]. Use stratify=True"):
+        most.fit(X, rare)
+
+
+def test_decision_values_that_cannot_be_told_apart_are_refused():
+    class TwoColumns(SVC):
+        def decision_function(self, X):
+            return np.column_stack([super().decision_function(X)] * 2)
+
+    class Infinite(SVC):
+        def decision_function(self, X):
+            return np.full(len(X), np.inf)
+
+    for member, message in ((TwoColumns(), "have shape"), (Infinite(), "NaN or infinity")):
+        with pytest.raises(ValueError, match=message):
+            NonconformityClassifier([member]).fit(X, Y)
+
+
+def test_a_failed_fit_changes_nothing():
+    model = NonconformityClassifier(GRID, random_state=0).fit(X, Y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="only one class"):
+        model.fit(X, np.full(40, "a"))
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+@pytest.mark.parametrize("module", ["_nonconformity", "_max_margin"])
+def test_doctest(module):
+    result = doctest.testmod(import_module(f"looms.estimators.{module}"))
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_any_decision_function_will_do():
+    X, y = data(3, 200)
+    pool = [LinearSVC(), LogisticRegression(C=10.0), SVC(decision_function_shape="ovo")]
+    model = NonconformityClassifier(pool, random_state=0).fit(X[:150], y[:150])
+    assert model.score(X[150:], y[150:]) > 0.6
+    assert {type(member) for member in model.pool_} == {LinearSVC, LogisticRegression, SVC}

@@ -1,0 +1,124 @@
+"""Solutions to machine precision, from every start."""
+
+import doctest
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+from looms.svm import NotConvergedError, _active_set, _left_out, _svc, dual, solve
+
+X4 = np.array([-2.0, -1.0, 1.0, 3.0])
+
+
+def limit(K, alpha):
+    """1e-9, or what float64 resolves."""
+    return max(1e-9, 1e-15 * np.abs(K).max() * alpha.sum())
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_kkt_conditions(seed, random_problem, kkt_residual):
+    K, y, C = random_problem(seed, 120)
+    solution = solve(K, y, C)
+    residual = kkt_residual(K, y, C, solution.alpha, solution.outputs)
+    assert residual <= limit(K, solution.alpha)
+    assert solution.kkt_residual <= limit(K, solution.alpha)
+    np.testing.assert_allclose(
+        K @ (y * solution.alpha) + solution.intercept, solution.outputs, rtol=1e-9, atol=1e-7
+    )
+    assert abs(solution.duality_gap) <= 1e-9 * (1 + solution.alpha.sum())
+    inside = (solution.alpha > 0) & (solution.alpha < C)
+    assert set(solution.margin) == set(np.flatnonzero(inside))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_start_does_not_matter(seed, random_problem):
+    K, y, C = random_problem(seed)
+    expected = solve(K, y, C)
+    starts = {
+        "zero": np.zeros(len(y)),
+        "infeasible": np.full(len(y), 2 * C.max()),
+        "another C": solve(K, y, C / 2),
+        "the same": expected,
+    }
+    for start in starts.values():
+        found = solve(K, y, C, start=start)
+        np.testing.assert_allclose(found.outputs, expected.outputs, rtol=1e-8, atol=1e-7)
+    assert found.n_changes == 0
+
+
+def test_arguments_stay_as_they_are(read_only):
+    y = np.sign(X4)
+    solution = solve(read_only(np.outer(X4, X4)), read_only(y), read_only(np.full(4, 10.0)))
+    np.testing.assert_allclose(solution.alpha, [0, 0.5, 0.5, 0], atol=1e-12)
+    np.testing.assert_allclose(solution.outputs, X4, atol=1e-12)
+
+
+def test_intercept_without_free_samples_is_that_of_libsvm():
+    x = np.array([-3.0, -1.0, 0.5, 2.5])
+    K, y = np.outer(x, x), np.array([-1.0, 1.0, -1.0, 1.0])
+    solution = solve(K, y, 1e-3)
+    svc = SVC(kernel="precomputed", C=1e-3, tol=1e-10).fit(K, y)
+    assert len(solution.margin) == 0
+    assert solution.intercept == pytest.approx(svc.intercept_[0], abs=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+def test_the_scale_of_the_kernel(scale):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 3))
+    y, K = np.sign(X[:, 0] + 0.5 * rng.standard_normal(30)), X @ X.T
+    expected = solve(K, y, 1.0)
+    found = solve(K * scale, y, 1.0 / scale)
+    np.testing.assert_allclose(found.outputs, expected.outputs, atol=1e-7)
+    np.testing.assert_allclose(found.alpha * scale, expected.alpha, atol=1e-6)
+    assert found.duality_gap * scale == pytest.approx(expected.duality_gap, abs=1e-9)
+
+
+def test_samples_of_no_weight_take_no_part(random_problem):
+    K, y, C = random_problem(1)
+    part = np.arange(len(y)) % 4 != 3
+    found, expected = solve(K, y, C * part), solve(K[np.ix_(part, part)], y[part], C[part])
+    np.testing.assert_allclose(found.outputs[part], expected.outputs, atol=1e-8)
+    assert (found.alpha[~part] == 0).all()
+
+
+BAD = {
+    "K must be a square": {"K": np.ones((4, 3))},
+    "K must be finite": {"K": np.full((4, 4), np.nan)},
+    "K must be symmetric": {"K": np.triu(np.ones((4, 4)))},
+    "one label per row": {"y": [1.0, -1.0]},
+    "labels -1 and 1": {"y": [0.0, 1.0, 1.0, 0.0]},
+    "Both classes": {"y": np.ones(4)},
+    "a sample of positive C": {"C": [1.0, 1.0, 0.0, 0.0]},
+    "C must be a number": {"C": np.ones(3)},
+    "C must be finite and not": {"C": [-1.0, 1.0, 1.0, 1.0]},
+    "start must be": {"start": np.ones(3)},
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_bad_input(message):
+    arguments = {"K": np.outer(X4, X4), "y": np.sign(X4), "C": 1.0} | BAD[message]
+    with pytest.raises(ValueError, match=message):
+        solve(**arguments)
+
+
+def test_what_does_not_converge_says_so(random_problem, monkeypatch):
+    monkeypatch.setattr(_active_set._ActiveSet, "_widened", lambda *_: False)
+    monkeypatch.setattr(_left_out, "interior_point", lambda problem: 0 * problem.y)
+    K, y, C = random_problem(7)
+    with pytest.raises(NotConvergedError, match=r"duality gap is .* semi-definite") as caught:
+        solve(K, y, C, start=np.zeros(len(y)))
+    assert caught.value.kkt_residual > 1e-3
+    assert caught.value.duality_gap > 1e-3
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value)
+
+
+@pytest.mark.parametrize("module", [dual, _svc], ids=lambda module: module.__name__)
+def test_doctest(module):
+    result = doctest.testmod(module)
+    assert result.attempted > 0
+    assert result.failed == 0

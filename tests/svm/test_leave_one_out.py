@@ -1,0 +1,119 @@
+"""Leave-one-out by paths, against machines fitted without each sample."""
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+from looms import LeaveOneOut
+from looms.svm import _left_out, solve
+
+
+def refitted(K, y, C, i, kkt_residual):
+    """Outputs of the machine without sample i: LIBSVM's solution polished, and checked."""
+    rest = np.flatnonzero((np.arange(len(y)) != i) & (C > 0))
+    if len(np.unique(y[rest])) == 1:
+        return np.full(len(y), y[rest[0]])
+    own = K[np.ix_(rest, rest)]
+    svc = SVC(kernel="precomputed", C=1.0, tol=1e-6, max_iter=100_000)
+    svc.fit(own, y[rest], sample_weight=C[rest])
+    start = np.zeros(len(rest))
+    start[svc.support_] = np.abs(svc.dual_coef_[0])
+    solution = solve(own, y[rest], C[rest], start=start)
+    limit = max(1e-9, 1e-15 * solution.alpha.sum())
+    assert kkt_residual(own, y[rest], C[rest], solution.alpha, solution.outputs) <= limit
+    return K[:, rest] @ (y[rest] * solution.alpha) + solution.intercept
+
+
+@pytest.mark.filterwarnings("ignore:Solver terminated early")
+@pytest.mark.parametrize("seed", range(40))
+def test_against_refitting(seed, random_problem, kkt_residual):
+    K, y, C = random_problem(seed, 40)
+    loo, outputs = solve(K, y, C).leave_one_out(all_outputs=True)
+    expected = np.array([refitted(K, y, C, i, kkt_residual) for i in range(len(y))])
+    assert isinstance(loo, LeaveOneOut)
+    np.testing.assert_array_equal(loo.y, y)
+    np.testing.assert_array_equal(loo.outputs, outputs.diagonal())
+    np.testing.assert_allclose(loo.outputs, expected.diagonal(), rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(outputs, expected, rtol=1e-6, atol=1e-6)
+
+
+def problem(name):
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((24, 2))
+    y = np.where(x[:, 0] + 0.7 * rng.standard_normal(24) > 0, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    C = np.ones(24)
+    if name == "all at the bound":
+        C[:] = 1e-3
+    elif name == "balanced and all at the bound":
+        y, C = np.tile([1.0, -1.0], 12), np.full(24, 1e-4)
+    elif name == "no bound":
+        C[:] = 1e7
+    elif name == "every sample four times":
+        x, y = np.repeat(x[:6], 4, axis=0), np.repeat(y[:6], 4)
+    elif name == "twins of opposite labels":
+        x, y = np.repeat(x[:12], 2, axis=0), np.tile([1.0, -1.0], 12)
+    elif name == "no kernel":
+        x[:] = 0.0
+    elif name == "one of a class":
+        y[:] = -1.0
+        y[0] = 1.0
+    elif name == "on a lattice":
+        x = np.round(x)
+    elif name == "weights zero":
+        C[::3] = 0.0
+    return x @ x.T, y, C
+
+
+@pytest.mark.filterwarnings("ignore:Solver terminated early")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "plain",
+        "all at the bound",
+        "balanced and all at the bound",
+        "no bound",
+        "every sample four times",
+        "twins of opposite labels",
+        "no kernel",
+        "one of a class",
+        "on a lattice",
+        "weights zero",
+    ],
+)
+def test_degenerate_problems(name, kkt_residual):
+    K, y, C = problem(name)
+    loo, outputs = solve(K, y, C).leave_one_out(all_outputs=True)
+    expected = np.array([refitted(K, y, C, i, kkt_residual) for i in range(len(y))])
+    np.testing.assert_allclose(loo.outputs, expected.diagonal(), atol=1e-7)
+    np.testing.assert_allclose(outputs, expected, atol=1e-7)
+
+
+def test_samples_that_are_no_support_vectors_are_free(random_problem):
+    solution = solve(*random_problem(8))
+    free = solution.alpha == 0
+    assert free.any()
+    np.testing.assert_array_equal(solution.leave_one_out().outputs[free], solution.outputs[free])
+
+
+def test_paths_that_fail_are_solved_anew(random_problem, monkeypatch):
+    solution = solve(*random_problem(11))
+    expected = solution.leave_one_out().outputs
+    follow = _left_out.follow
+
+    def failing(*arguments):
+        ends = follow(*arguments)
+        ends.beta[::2] = 0.3 * ends.beta[::2]
+        ends.finished[1::2] = False
+        return ends
+
+    monkeypatch.setattr(_left_out, "follow", failing)
+    np.testing.assert_allclose(solution.leave_one_out().outputs, expected, atol=1e-7)
+
+
+def test_samples_far_from_the_margin_are_watched_too(random_problem, monkeypatch):
+    solution = solve(*random_problem(11))
+    expected = solution.leave_one_out().outputs
+    n = len(expected)
+    monkeypatch.setattr(_left_out, "_watched", lambda *_: [np.empty(0, dtype=int), np.arange(n)])
+    np.testing.assert_allclose(solution.leave_one_out().outputs, expected, atol=1e-9)

@@ -1,0 +1,135 @@
+"""Leave-one-out of scikit-learn's SVC, whatever its options."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
+from sklearn.svm import SVC
+
+from looms import kernels
+from looms.svm import dual_problem, leave_one_out
+
+rng = np.random.default_rng(2)
+X = rng.standard_normal((50, 4))
+Y = np.where(X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.standard_normal(50) > 0, "yes", "no")
+W = rng.uniform(0.2, 3.0, 50)
+
+SVCS = {
+    "linear": SVC(kernel="linear", C=3.0),
+    "poly": SVC(kernel="poly", gamma=0.3, coef0=1.0, degree=2),
+    "rbf": SVC(gamma=0.2, C=5.0),
+    "sigmoid": SVC(kernel="sigmoid", gamma=0.01, coef0=0.0, C=10.0),
+    "callable": SVC(kernel=lambda A, B: (1 + A @ B.T) ** 2, C=0.1),
+    "looms": SVC(kernel=kernels.RBF(0.2), C=5.0),
+    "looms sum": SVC(kernel=0.5 * kernels.RBF(0.2) + kernels.Linear()),
+    "class weights": SVC(gamma=0.2, class_weight={"yes": 3.0, "no": 0.5}),
+}
+
+
+def refitted(svc, X, y, weight):
+    """Decision values by LIBSVM, with what it takes from the data kept."""
+    rows = np.arange(len(y))
+    values = []
+    for i in rows:
+        rest = rows != i
+        machine = clone(svc).fit(X[rest], y[rest], sample_weight=weight[rest])
+        values.append(machine.decision_function(X[i : i + 1])[0])
+    return np.array(values)
+
+
+@pytest.mark.parametrize("weight", [np.ones(50), W], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize("name", SVCS)
+def test_against_refitting(name, weight):
+    svc = clone(SVCS[name]).set_params(tol=1e-9)
+    loo = leave_one_out(svc, X, Y, weight)
+    np.testing.assert_allclose(loo.outputs, refitted(svc, X, Y, weight), atol=1e-4)
+    np.testing.assert_array_equal(loo.y, np.where(Y == "yes", 1, -1))
+    np.testing.assert_array_equal(loo.sample_weight, weight)
+
+
+def test_fitted_and_unfitted_agree_and_stay_as_they_are():
+    svc = SVC(C=5.0)
+    expected = leave_one_out(svc, X, Y)
+    assert not hasattr(svc, "dual_coef_")
+    svc.fit(X, Y)
+    np.testing.assert_allclose(leave_one_out(svc, X, Y).outputs, expected.outputs, atol=1e-9)
+
+
+def test_precomputed_and_sparse_agree_with_features():
+    expected = leave_one_out(SVC(gamma=0.2), X, Y).outputs
+    K = np.exp(-0.2 * ((X[:, None] - X[None]) ** 2).sum(axis=-1))
+    loo = leave_one_out(SVC(kernel="precomputed"), K, Y)
+    np.testing.assert_allclose(loo.outputs, expected, atol=1e-9)
+    for form in (sp.csr_matrix, sp.csr_array, sp.csc_array):
+        for svc in (SVC(gamma=0.2), SVC(gamma=0.2).fit(form(X), Y)):
+            np.testing.assert_allclose(leave_one_out(svc, form(X), Y).outputs, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("gamma", ["scale", "auto"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_gamma_of_the_data(gamma, form):
+    svc = SVC(gamma=gamma).fit(form(X), Y)
+    expected = leave_one_out(SVC(gamma=svc._gamma), X, Y).outputs
+    np.testing.assert_allclose(leave_one_out(svc, form(X), Y).outputs, expected, atol=1e-9)
+    assert np.abs(leave_one_out(SVC(gamma=1.0), X, Y).outputs - expected).max() > 1e-2
+
+
+def test_balanced_classes_change_the_answer():
+    y = np.where(X[:, 0] > 0.8, "yes", "no")
+    counts = {label: (y == label).sum() for label in ("yes", "no")}
+    weights = {label: 50 / (2 * count) for label, count in counts.items()}
+    balanced = leave_one_out(SVC(class_weight="balanced"), X, y).outputs
+    given = leave_one_out(SVC(class_weight=weights), X, y).outputs
+    np.testing.assert_allclose(balanced, given, atol=1e-9)
+    assert np.abs(balanced - leave_one_out(SVC(), X, y).outputs).max() > 1e-2
+
+
+def test_weight_zero_is_absence():
+    weight = (np.arange(50) % 5 > 0).astype(float)
+    part = weight > 0
+    loo = leave_one_out(SVC(gamma=0.2), X, Y, weight)
+    expected = leave_one_out(SVC(gamma=0.2), X[part], Y[part])
+    np.testing.assert_allclose(loo.outputs[part], expected.outputs, atol=1e-8)
+    machine = SVC(gamma=0.2, tol=1e-9).fit(X[part], Y[part])
+    np.testing.assert_allclose(loo.outputs[~part], machine.decision_function(X[~part]), atol=1e-5)
+
+
+def test_scikit_learn_leaves_one_out_alike():
+    svc = SVC(gamma=0.2, tol=1e-8)
+    theirs = cross_val_predict(svc, X, Y, cv=LeaveOneOut(), method="decision_function")
+    np.testing.assert_allclose(leave_one_out(svc, X, Y).outputs, theirs, atol=1e-5)
+
+
+def test_more_classes_are_refused():
+    with pytest.raises(ValueError, match=r"has 3: .*one against one"):
+        leave_one_out(SVC(), X, np.arange(50) % 3)
+
+
+def test_an_svc_of_other_data_is_refused():
+    svc = SVC(gamma=0.2).fit(X, Y)
+    swapped = np.where(Y == "yes", "no", "yes")
+    for other, labels in ((X[:40], Y[:40]), (X + 0.1, Y), (X, swapped), (X, Y == "yes")):
+        with pytest.raises(ValueError, match="fitted to other"):
+            leave_one_out(svc, other, labels)
+    with pytest.raises(ValueError, match="fitted to other labels or weights"):
+        leave_one_out(svc, X, Y, np.full(50, 0.01))
+    with pytest.raises(ValueError, match="one entry per sample"):
+        leave_one_out(svc, X, Y, np.ones(3))
+
+
+def test_bad_values_are_refused():
+    holed = X.copy()
+    holed[3, 1] = np.nan
+    for svc in (SVC(), SVC().fit(X, Y)):
+        with pytest.raises(ValueError, match=r"NaN|other samples"):
+            leave_one_out(svc, holed, Y)
+    with pytest.raises(ValueError, match="class"):
+        leave_one_out(SVC(), X, np.full(50, "yes"))
+
+
+def test_the_problem_of_an_svc():
+    problem = dual_problem(SVC(C=2.0, class_weight={"yes": 3.0}), X, Y, W)
+    np.testing.assert_allclose(problem.C, 2.0 * W * np.where(Y == "yes", 3.0, 1.0))
+    assert list(problem.classes) == ["no", "yes"]
+    assert (problem.alpha <= problem.C * (1 + 1e-9)).all()
