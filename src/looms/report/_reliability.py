@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from looms._typing import Array
 from looms.calibration import (
     ReliabilityCurve,
     class_probabilities,
@@ -95,18 +96,8 @@ class ReliabilityDisplay:
         if not model.classification:
             raise TypeError(f"{cls.__name__} is of classifiers; ResidualsDisplay of regressors.")
         calibration = calibration or getattr(model.machine, "calibration", None) or "sigmoid"
-        probabilities = _probabilities(model, calibration)
-        y = model.loo.y.reshape(model.loo.n_samples, -1)
-        largest = np.sort(np.argsort(-(y > 0).sum(axis=0), kind="stable")[:MOST_CURVES])
-        columns = {1: 0} if y.shape[1] == 1 else {int(k): int(k) for k in largest}
-        weight = model.loo.sample_weight
-        curves = {
-            model.classes[k]: reliability_curve(
-                y[:, column], probabilities[:, k], weight, n_bins=n_bins
-            )
-            for k, column in columns.items()
-        }
-        return cls(curves=curves, calibration=calibration)
+        probabilities = probabilities_of(model, calibration)
+        return cls(curves=curves_of(model, probabilities, n_bins), calibration=calibration)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the curves; for two classes with 95 % intervals of the shares.
@@ -137,7 +128,22 @@ class ReliabilityDisplay:
         return self
 
 
-def _probabilities(model: Model, calibration: str) -> Any:
+def curves_of(model: Model, probabilities: Array, n_bins: int = 10) -> dict[str, ReliabilityCurve]:
+    """Reliability of the second of two classes, or of each of the largest ones."""
+    y = model.loo.y.reshape(model.loo.n_samples, -1)
+    largest = np.sort(np.argsort(-(y > 0).sum(axis=0), kind="stable")[:MOST_CURVES])
+    columns = {1: 0} if y.shape[1] == 1 else {int(k): int(k) for k in largest}
+    weight = model.loo.sample_weight
+    return {
+        model.classes[k]: reliability_curve(
+            y[:, column], probabilities[:, k], weight, n_bins=n_bins
+        )
+        for k, column in columns.items()
+    }
+
+
+def probabilities_of(model: Model, calibration: str) -> Array:
+    """Probability of every class for the leave-one-out outputs, (n_samples, n_classes)."""
     if model.loo.n_samples * model.loo.y.size <= _MOST_LEFT_OUT:
         return loo_probabilities(model.loo, calibration)
     return class_probabilities(fit_calibrators(model.loo, calibration), model.loo.outputs)
