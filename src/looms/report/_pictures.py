@@ -165,14 +165,12 @@ def _path_caption(path: SearchPathDisplay, model: Model) -> str:
     n = int((model.loo.sample_weight > 0).sum())
     p = model.machine.kernel_.theta.size + 1
     slice_of = f", a slice of the {p} hyper-parameters through the optimum" if p > 2 else ""
+    key = "" if len(path.names) == 1 else f" (the fainter the lower{slice_of})"
     if path.n_surface >= n:
-        return (
-            f"The criterion around the search (the fainter the lower{slice_of}), the points "
-            "evaluated, and the one taken."
-        )
+        return f"The criterion around the search{key}, the points evaluated, and the one taken."
     return (
         f"The points evaluated and the one taken, over the criterion of {path.n_surface} of the "
-        f"{n} samples (the fainter the lower{slice_of}). The search itself ended on all samples, "
+        f"{n} samples{key}. The search itself ended on all samples, "
         "where the optimum may lie elsewhere."
     )
 
