@@ -29,6 +29,24 @@ from looms.assessment._store import FORMAT, Store, StoreError
 Progress = Callable[[int, int, SplitResult | None], object]
 
 
+class AllSplitsRaisedError(ValueError):
+    """An assessment of which no split went well.
+
+    Attributes
+    ----------
+    result : Assessment
+        With the reason of every split in ``failures``, and no figures.
+    """
+
+    def __init__(self, result: Assessment) -> None:
+        super().__init__(result)
+        self.result = result
+
+    def __str__(self) -> str:
+        first = next(iter(self.result.failures.values()))
+        return f"All {len(self.result.splits)} splits raised; the first: {first}"
+
+
 def assess(
     estimator: Any,
     X: Any,
@@ -106,9 +124,10 @@ def assess(
     StoreError
         If the store is something else, of another version, or cannot be written. What is
         stored stays.
+    AllSplitsRaisedError
+        If all splits raised; a ValueError too.
     ValueError
-        If an argument is out of range, a class has too few members for a split, or all
-        splits raised.
+        If an argument is out of range, or a class has too few members for a split.
 
     See Also
     --------
@@ -174,8 +193,8 @@ def stored(
     Returns
     -------
     result : Assessment or None
-        Of those of the first ``n_splits`` splits that are there and did not raise; None if
-        there are none.
+        Of those of the first ``n_splits`` splits that are there, with the reasons of those
+        that raised in ``failures``; None if there are none.
 
     Raises
     ------
@@ -188,8 +207,7 @@ def stored(
     key = _key(Path(store), estimator, X, y, scorers, _plan_of(splits[0]))
     if not (Path(store) / key).is_dir():
         return None
-    loaded = _opened(Path(store), estimator, X, y, scorers, splits[0]).load(splits)
-    results = {index: result for index, result in loaded.items() if result.error is None}
+    results = _opened(Path(store), estimator, X, y, scorers, splits[0]).load(splits)
     there = [split for split in splits if split.index in results]
     if not any(split.index != WHOLE for split in there):
         return None
@@ -327,8 +345,7 @@ def _check_success(result: Assessment) -> None:
     if whole is not None and whole.error is not None:
         raise ValueError(f"The fit to all rows, which the bootstrap needs, raised {whole.error}")
     if len(result.failures) == len(result.splits):
-        first = next(iter(result.failures.values()))
-        raise ValueError(f"All {len(result.splits)} splits raised; the first: {first}")
+        raise AllSplitsRaisedError(result)
 
 
 def _text(estimator: Any) -> str:
