@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from looms.svm import IndefiniteKernelError, NotConvergedError, _active_set, _left_out, _svc, dual, solve
+from looms.svm import (
+    IndefiniteKernelError,
+    NotConvergedError,
+    _active_set,
+    _left_out,
+    _svc,
+    dual,
+    solve,
+)
 
 X4 = np.array([-2.0, -1.0, 1.0, 3.0])
 

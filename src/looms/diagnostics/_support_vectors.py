@@ -10,7 +10,13 @@ from sklearn.svm import SVC
 
 from looms._typing import AnyArray, Array
 from looms.diagnostics._problem import Problem
-from looms.svm import DualSolution, IndefiniteKernelError, NotConvergedError, dual_problem, kernel_matrix
+from looms.svm import (
+    DualSolution,
+    IndefiniteKernelError,
+    NotConvergedError,
+    dual_problem,
+    kernel_matrix,
+)
 
 #: Samples up to which an n×n matrix is kept: 800 MB.
 LARGEST = 10_000
