@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from looms import threshold as threshold
     from looms.assessment import assess, compare
     from looms.estimators import (
+        SVCCV,
         BoundWarning,
         LSSVMClassifier,
         LSSVMClassifierCV,
@@ -43,6 +44,7 @@ except PackageNotFoundError:  # a source tree that was not installed
     __version__ = "0+unknown"
 
 __all__ = [
+    "SVCCV",
     "BoundWarning",
     "LSSVMClassifier",
     "LSSVMClassifierCV",

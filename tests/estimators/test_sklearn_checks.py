@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import SVCCV, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 
 #: Expected failures are strict (see pyproject.toml): one that passes fails the run.
 WEIGHTS_ARE_NO_COPIES = (
@@ -33,6 +33,8 @@ ESTIMATORS = [
     LSSVMClassifierCV(["linear", "rbf"], optimizer="scg", calibration=None),
     LSSVMRegressorCV(),
     LSSVMRegressorCV(["linear", "rbf"]),
+    SVCCV(resolution=2.0),
+    SVCCV("linear", "ber", param_grid={"C": [0.1, 1.0, 10.0]}, search="grid", probability=None),
 ]
 
 
@@ -43,7 +45,7 @@ def expected_failures(estimator):
             "check_sample_weight_equivalence_on_dense_data": PROBABILITIES_ARE_OF_LEFT_OUT_SAMPLES,
             "check_sample_weight_equivalence_on_sparse_data": PROBABILITIES_ARE_OF_LEFT_OUT_SAMPLES,
         }
-    if not isinstance(estimator, LSSVMClassifierCV | LSSVMRegressorCV):
+    if not isinstance(estimator, LSSVMClassifierCV | LSSVMRegressorCV | SVCCV):
         return {}
     return {
         "check_sample_weight_equivalence_on_dense_data": WEIGHTS_ARE_NO_COPIES,

@@ -23,6 +23,7 @@ from looms.report import (
     ResidualsDisplay,
     RocDisplay,
     SearchPathDisplay,
+    _reliability,
 )
 from looms.report._residuals import spread_out
 
@@ -237,3 +238,19 @@ def test_dollars_are_dollars(regression):
     shown = ImportanceDisplay.from_estimator(LSSVMRegressor(mu=0.1).fit(X, y)).plot()
     shown.figure_.canvas.draw()
     assert {t.get_text() for t in shown.ax_.get_yticklabels()} == set(X.columns)
+
+
+def test_reliability_of_many_samples_is_of_one_calibrator(several, monkeypatch):
+    model = several[0]
+    exact = ReliabilityDisplay.from_estimator(model)
+    n, k = model.loo_.y.shape
+    monkeypatch.setattr(_reliability, "_MOST_LEFT_OUT", n * n * k)
+    np.testing.assert_array_equal(
+        ReliabilityDisplay.from_estimator(model).curves["1"].probability,
+        exact.curves["1"].probability,
+    )
+    monkeypatch.setattr(_reliability, "_MOST_LEFT_OUT", n * n * k - 1)
+    (_, other, _) = ReliabilityDisplay.from_estimator(model).curves.values()
+    assert len(other.probability) != len(exact.curves["1"].probability) or not np.array_equal(
+        other.probability, exact.curves["1"].probability
+    )

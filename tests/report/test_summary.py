@@ -7,9 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from looms import LSSVMClassifier, LSSVMRegressor, LSSVMRegressorCV
+from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms.calibration import brier_score, log_loss, loo_probabilities
 from looms.diagnostics import case_deletion
 from looms.report import _facts, summary
+from looms.report._html import render
+from looms.threshold import FBeta
 
 
 @pytest.mark.parametrize("which", ["binary", "several", "regression", "hostile"])
@@ -145,3 +148,25 @@ def test_several_targets_and_kernel_matrices(regression):
     assert both["samples"]["rows"][0]["target"] is None
     K = X.to_numpy() @ X.to_numpy().T
     assert summary(LSSVMRegressorCV("precomputed").fit(K, y))["features"] is None
+
+
+def test_probabilities_are_judged(binary):
+    machine = binary[0][-1]
+    found = {f["key"]: f["value"] for f in summary(binary[0])["loo"]["figures"]}
+    p = loo_probabilities(machine.loo_)
+    assert found["log_loss"] == pytest.approx(log_loss(machine.loo_, p))
+    assert found["brier"] == pytest.approx(brier_score(machine.loo_, p))
+    without = LSSVMClassifier(calibration=None).fit(binary[1], binary[2])
+    assert "brier" not in {f["key"] for f in summary(without)["loo"]["figures"]}
+
+
+def test_candidates_compete_by_what_the_threshold_is_set_for(binary):
+    _, X, y, _ = binary
+    model = LSSVMClassifierCV(["linear", "rbf"], threshold=FBeta(2.0)).fit((X - X.mean()) / 9, y)
+    found = summary(model)
+    assert found["score"] == {"name": "loss of FBeta(beta=2.0)", "key": ""}
+    assert "loss of FBeta(beta=2.0)" in found["chosen"]["reason"]
+    assert "The choice is not settled" not in {c["title"] for c in found["cautions"]}
+    assert "and a threshold" in found["cautions"][0]["text"]
+    assert "Loss of fbeta(beta=2.0)" in render(model)
+    assert summary(binary[0])["score"] == {"name": "balanced error rate", "key": "ber"}

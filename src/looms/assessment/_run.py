@@ -20,6 +20,7 @@ from looms.assessment._bootstrap import no_information
 from looms.assessment._scoring import all_scores
 from looms.assessment._splits import WHOLE, Split
 from looms.assessment._weights import fit_arguments
+from looms.estimators import SVCCV
 from looms.estimators._machine import LeastSquaresMachine, one_or_many
 from looms.leave_one_out import LeaveOneOut
 
@@ -153,13 +154,13 @@ def seeded(estimator: Any, seed: int) -> Any:
     return estimator.set_params(**dict.fromkeys(unseeded, seed)) if unseeded else estimator
 
 
-def machine_of(model: Any) -> LeastSquaresMachine | None:
+def machine_of(model: Any) -> LeastSquaresMachine | SVCCV | None:
     """The fitted machine of looms that gives a model's outputs, if there is one."""
     if isinstance(model, Pipeline):
         return machine_of(model.steps[-1][1])
     if hasattr(model, "best_estimator_"):
         return machine_of(model.best_estimator_)
-    return model if isinstance(model, LeastSquaresMachine) else None
+    return model if isinstance(model, LeastSquaresMachine | SVCCV) else None
 
 
 def loo_scores(
@@ -227,16 +228,23 @@ def _places(outputs: Any) -> Any:
 
 def chosen_by(model: Any, machine: Any) -> dict[str, Value]:
     """What a fitted model chose, as plain values."""
+    values: dict[str, Value]
+    if isinstance(machine, SVCCV):
+        table, best = machine.cv_results_, machine.best_index_
+        values = {"kernel": table["kernel"][best], "criterion": str(machine.criterion)}
+        values |= table["params"][best]
+        values["threshold"] = float(machine.threshold_)
+        return values
     if machine is not None:
-        values: dict[str, Value] = dict(_candidate_names(machine))
+        values = dict(_candidate_names(machine))
         values |= {h.name: h.value for h in machine.kernel_.hyperparameters}
         values["mu"] = float(machine.mu_)
         if is_classifier(machine):
             values["threshold"] = float(machine.threshold_)
         return values
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    best = getattr(last, "best_params_", {})
-    return {str(name): _plain(value) for name, value in sorted(best.items())}
+    params = getattr(last, "best_params_", {})
+    return {str(name): _plain(value) for name, value in sorted(params.items())}
 
 
 def _candidate_names(machine: Any) -> dict[str, Value]:

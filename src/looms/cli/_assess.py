@@ -14,9 +14,10 @@ from looms.cli._options import (
     ForceOption,
     FormatOption,
     KernelOption,
+    Machine,
+    MachineOption,
     MaxIterOption,
     Method,
-    Optimizer,
     OptimizerOption,
     PriorOption,
     TargetOption,
@@ -54,9 +55,10 @@ def assess(
         int, typer.Option("--jobs", "-j", help="Splits at once; -1 for one a core.")
     ] = 1,
     task: TaskOption = Task.AUTO,
+    machine: MachineOption = Machine.LSSVM,
     kernel: KernelOption = None,
     criterion: CriterionOption = None,
-    optimizer: OptimizerOption = Optimizer.LBFGS,
+    optimizer: OptimizerOption = None,
     threshold: ThresholdOption = None,
     weight: WeightOption = None,
     max_iter: MaxIterOption = None,
@@ -75,19 +77,11 @@ def assess(
     with reported():
         from looms.cli._apply import check_can_write, check_target, read, without
         from looms.cli._say import note, to_stdout, write_output
-        from looms.cli._training import Request
+        from looms.cli._training import request_of
 
-        request = Request(
-            kernels=tuple(kernel or ["rbf"]),
-            criteria=tuple(criterion or ["press"]),
-            optimizer=optimizer,
-            threshold=threshold,
-            weight=weight,
-            max_iter=max_iter,
-            random_state=random_state,
-            prior=prior,
+        request = request_of(
+            machine, kernel, criterion, optimizer, threshold, weight, max_iter, random_state, prior
         )
-        request.check()
         if jobs == 0:
             raise InputError("--jobs 0 would run nothing; use 1, or -1 for one a core")
         if output is not None:
@@ -124,7 +118,7 @@ def _assessed(table: Table, task: Task, request: Request, options: dict[str, Any
     note(f"{chosen}: {reason}")
     y = targets(table, chosen, request)
     try:
-        steps = [("table", table_preprocessor(table.X)), ("machine", request.machine(chosen))]
+        steps = [("table", table_preprocessor(table.X)), ("machine", request.estimator(chosen))]
         with warnings_as_notes(), split_progress() as progress:
             return assess_splits(Pipeline(steps), table.X, y, progress=progress, **options)
     except StoreError:

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from looms.cli._errors import reported
+from looms.cli._errors import InputError, reported
 from looms.cli._options import (
     CriterionOption,
     DropOption,
     ForceOption,
     FormatOption,
     KernelOption,
+    Machine,
+    MachineOption,
     MaxIterOption,
-    Optimizer,
     OptimizerOption,
     PriorOption,
     TargetOption,
@@ -36,9 +37,10 @@ def fit(
     file: Annotated[Path, typer.Argument(help="The table to learn from.", metavar="FILE")],
     target: TargetOption = None,
     task: TaskOption = Task.AUTO,
+    machine: MachineOption = Machine.LSSVM,
     kernel: KernelOption = None,
     criterion: CriterionOption = None,
-    optimizer: OptimizerOption = Optimizer.LBFGS,
+    optimizer: OptimizerOption = None,
     threshold: ThresholdOption = None,
     weight: WeightOption = None,
     max_iter: MaxIterOption = None,
@@ -61,23 +63,17 @@ def fit(
     """Fit a kernel machine to a table, chosen by exact leave-one-out, and store it."""
     with reported():
         from looms.cli._apply import check_can_write, check_target, read, without
-        from looms.cli._training import Request
+        from looms.cli._training import request_of
         from looms.datasets import table_name
 
-        request = Request(
-            kernels=tuple(kernel or ["rbf"]),
-            criteria=tuple(criterion or ["press"]),
-            optimizer=optimizer,
-            threshold=threshold,
-            weight=weight,
-            max_iter=max_iter,
-            random_state=random_state,
-            prior=prior,
+        request = request_of(
+            machine, kernel, criterion, optimizer, threshold, weight, max_iter, random_state, prior
         )
-        request.check()
         output = output or Path(f"{table_name(file)}.looms.skops")
         check_can_write(output, force, file)
         if report is not None:
+            if machine is Machine.SVM:
+                raise InputError("--report is for --machine lssvm")
             _check_report(report, output, force, file)
         table = without(read(file, target, format), drop or [], file)
         check_target(table, file)
@@ -124,7 +120,6 @@ def _check_report(report: Path, output: Path, force: bool, file: Path) -> None:
     """Refuse, before any work, what could not be written after it."""
     from looms._optional import require
     from looms.cli._apply import check_can_write
-    from looms.cli._errors import InputError
 
     check_can_write(report, force, file, option="--report")
     if report.absolute() == output.absolute():

@@ -16,6 +16,13 @@ class Task(StrEnum):
     REGRESSION = "regression"
 
 
+class Machine(StrEnum):
+    """What is fitted."""
+
+    LSSVM = "lssvm"
+    SVM = "svm"
+
+
 class Optimizer(StrEnum):
     """Optimisers of the hyper-parameters."""
 
@@ -73,6 +80,15 @@ TargetOption = Annotated[
 
 TaskOption = Annotated[Task, typer.Option("--task", help="What to learn.")]
 
+MachineOption = Annotated[
+    Machine,
+    typer.Option(
+        "--machine",
+        "-m",
+        help="Least-squares support vector machine, or, for classes, support vector machine.",
+    ),
+]
+
 KernelOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -92,13 +108,15 @@ CriterionOption = Annotated[
         "-c",
         help=(
             "press (default); for classes also hinge, squared_hinge, smoothed_error, wmw or "
-            "cross_entropy; give it again to compare."
+            "cross_entropy; give it again to compare. Of an svm also log_likelihood (default), "
+            "error or ber, and one only."
         ),
     ),
 ]
 
 OptimizerOption = Annotated[
-    Optimizer, typer.Option("--optimizer", help="Optimiser of the hyper-parameters.")
+    Optimizer | None,
+    typer.Option("--optimizer", help="Optimiser of the hyper-parameters, default lbfgs."),
 ]
 
 ThresholdOption = Annotated[

@@ -17,6 +17,8 @@ from looms.cli._figures import loo_figures
 
 #: Of a kernel with a scale for every feature, so many are shown, the largest.
 MOST_SCALES = 8
+#: Of the settings of a support vector machine so many are shown, the best.
+MOST_POINTS = 8
 
 
 def console() -> Console:
@@ -80,6 +82,9 @@ def show_candidates(machine: Any, metadata: Mapping[str, Any]) -> None:
 def show_choice(model: Any, metadata: Mapping[str, Any]) -> None:
     """Candidates, the hyper-parameters of the best one, and its leave-one-out figures."""
     machine = model[-1]
+    if hasattr(machine, "cv_results_"):
+        _show_points(machine)
+        return
     show_candidates(machine, metadata)
     out = console()
     values = machine.kernel_.hyperparameters
@@ -93,6 +98,35 @@ def show_choice(model: Any, metadata: Mapping[str, Any]) -> None:
         out.print(_largest_scales(scales, model))
     threshold = getattr(machine, "threshold_", 0.0)
     show_figures({"leave-one-out": loo_figures(machine.loo_, metadata["task"], threshold)})
+
+
+def _show_points(machine: Any) -> None:
+    """The best points of a search among support vector machines, the best one's figures."""
+    results = machine.cv_results_
+    names = list(dict.fromkeys(name for params in results["params"] for name in params))
+    table = _table(f"Best of {len(results['params'])} settings")
+    for name in ("", "kernel"):
+        table.add_column(name)
+    for name in (*names, machine.criterion, "support", "s"):
+        table.add_column(name, justify="right")
+    order = np.argsort(results["rank_loo_score"], kind="stable")
+    for k in order[:MOST_POINTS]:
+        params = results["params"][k]
+        table.add_row(
+            "→" if k == machine.best_index_ else "",
+            results["kernel"][k],
+            *(f"{params[name]:.4g}" if name in params else "" for name in names),
+            f"{results['loo_score'][k]:.5g}",
+            str(results["n_support"][k]),
+            f"{results['seconds'][k]:.2f}",
+        )
+    console().print(table)
+    chosen = [f"{n} = {v:.4g}" for n, v in results["params"][machine.best_index_].items()]
+    if machine.loo_.y.ndim == 1:
+        chosen.append(f"threshold = {machine.threshold_:.4g}")
+    console().print(f"Chosen: {', '.join(chosen)}")
+    figures = loo_figures(machine.loo_, "classification", machine.threshold_)
+    show_figures({"leave-one-out": figures})
 
 
 def show_figures(figures: Mapping[str, Mapping[str, float]]) -> None:

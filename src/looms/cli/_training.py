@@ -14,9 +14,9 @@ from sklearn import __version__ as sklearn_version
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from looms import LSSVMClassifierCV, LSSVMRegressorCV, __version__
+from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV, __version__
 from looms.cli._errors import InputError
-from looms.cli._options import Task
+from looms.cli._options import Machine, Optimizer, Task
 from looms.cli._progress import progress_of
 from looms.cli._say import warnings_as_notes
 from looms.cli._task import labels, numbers
@@ -25,6 +25,9 @@ from looms.datasets import Table
 from looms.kernels import KERNEL_NAMES
 from looms.tables import table_preprocessor
 
+#: Of `SVCCV`, by name.
+SVM_CRITERIA = ["log_likelihood", "error", "ber", *DIFFERENTIABLE]
+
 
 @dataclass(frozen=True)
 class Request:
@@ -32,23 +35,38 @@ class Request:
 
     kernels: tuple[str, ...]
     criteria: tuple[str, ...]
-    optimizer: str
+    optimizer: str | None
     threshold: str | None
     weight: str | None
     max_iter: int | None
     random_state: int
     prior: bool = False
+    machine: str = "lssvm"
 
     def check(self) -> None:
-        """Refuse unknown names before any work."""
+        """Refuse unknown names, and options that the machine does not have, before any work."""
         _check_names(
             "kernel", self.kernels, [name for name in KERNEL_NAMES if name != "precomputed"]
         )
-        _check_names("criterion", self.criteria, list(DIFFERENTIABLE))
+        if self.machine != Machine.SVM:
+            _check_names("criterion", self.criteria, list(DIFFERENTIABLE))
+            return
+        _check_names("criterion", self.criteria, SVM_CRITERIA)
+        if len(self.criteria) > 1:
+            raise InputError("--criterion of --machine svm is one: its scores compare no others")
+        ard = [name for name in self.kernels if name.endswith("ard")]
+        if ard:
+            raise InputError(f"--kernel {ard[0]} needs a gradient, which --machine svm has not")
+        for name in ("optimizer", "max_iter", "prior"):
+            if getattr(self, name):
+                option = f"--{name.replace('_', '-')}"
+                raise InputError(f"{option} is for --machine lssvm: svm searches without gradient")
 
     def check_task(self, task: Task) -> None:
         """Refuse options of classification for a regression."""
         if task is Task.REGRESSION:
+            if self.machine == Machine.SVM:
+                raise InputError("--machine svm is for classification, and this is a regression")
             for name, value in (("--threshold", self.threshold), ("--weight", self.weight)):
                 if value is not None:
                     raise InputError(f"{name} is for classification, and this is a regression")
@@ -59,8 +77,17 @@ class Request:
             f"{kernel}, {criterion}" for kernel, criterion in product(self.kernels, self.criteria)
         ]
 
-    def machine(self, task: Task) -> BaseEstimator:
+    def estimator(self, task: Task) -> BaseEstimator:
         """The estimator, not fitted yet."""
+        kernel, criterion = _one_or_list(self.kernels), _one_or_list(self.criteria)
+        balanced = "balanced" if self.weight == "balanced" else None
+        of_classes: dict[str, Any] = {
+            "class_weight": balanced,
+            "selection_weight": balanced,
+            "threshold": "ber" if self.threshold == "ber" else 0.0,
+        }
+        if self.machine == Machine.SVM:
+            return SVCCV(kernel, criterion, **of_classes)
         options: dict[str, Any] = {
             "optimizer": str(self.optimizer),
             "random_state": self.random_state,
@@ -68,13 +95,37 @@ class Request:
         }
         if self.max_iter is not None:
             options["max_iter"] = self.max_iter
-        kernel, criterion = _one_or_list(self.kernels), _one_or_list(self.criteria)
         if task is Task.CLASSIFICATION:
-            balanced = "balanced" if self.weight == "balanced" else None
-            options |= {"class_weight": balanced, "selection_weight": balanced}
-            options["threshold"] = "ber" if self.threshold == "ber" else 0.0
-            return LSSVMClassifierCV(kernel, criterion, **options)
+            return LSSVMClassifierCV(kernel, criterion, **of_classes, **options)
         return LSSVMRegressorCV(kernel, criterion, **options)
+
+
+def request_of(
+    machine: Machine,
+    kernels: list[str] | None,
+    criteria: list[str] | None,
+    optimizer: str | None,
+    threshold: str | None,
+    weight: str | None,
+    max_iter: int | None,
+    random_state: int,
+    prior: bool,
+) -> Request:
+    """The checked request of the options that several commands share."""
+    svm = machine is Machine.SVM
+    request = Request(
+        kernels=tuple(kernels or ["rbf"]),
+        criteria=tuple(criteria or ["log_likelihood" if svm else "press"]),
+        optimizer=optimizer if svm or optimizer else Optimizer.LBFGS,
+        threshold=threshold,
+        weight=weight,
+        max_iter=max_iter,
+        random_state=random_state,
+        prior=prior,
+        machine=machine,
+    )
+    request.check()
+    return request
 
 
 @dataclass(frozen=True)
@@ -100,7 +151,7 @@ def train(table: Table, target: str | None, task: Task, request: Request) -> Fit
         The rest of what was asked for.
     """
     y = targets(table, task, request)
-    machine = request.machine(task)
+    machine = request.estimator(task)
     start = time.perf_counter()
     try:
         preprocessor = table_preprocessor(table.X)

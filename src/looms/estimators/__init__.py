@@ -7,8 +7,10 @@ from looms.estimators._max_margin import MaxMarginClassifier
 from looms.estimators._nonconformity import NonconformityClassifier
 from looms.estimators._regressor import LSSVMRegressor
 from looms.estimators._regressor_cv import LSSVMRegressorCV
+from looms.estimators._svc_cv import SVCCV
 
 __all__ = [
+    "SVCCV",
     "BoundWarning",
     "LSSVMClassifier",
     "LSSVMClassifierCV",

@@ -92,7 +92,7 @@ def finish(watcher: CallbackWatcher, chosen: Candidate, targets: Array) -> None:
     watcher.ends()
     exact = chosen.value <= _ROUNDING**2 * float(np.mean(targets**2))  # all left is rounding
     worrying = {Outcome.MAX_ITER} if exact else {Outcome.MAX_ITER, Outcome.NO_PROGRESS}
-    level = _level_of_user()
+    level = level_of_user()
     if chosen.outcome in worrying:
         warnings.warn(
             f"Search for hyper-parameters: {chosen.outcome.value}.",
@@ -103,7 +103,7 @@ def finish(watcher: CallbackWatcher, chosen: Candidate, targets: Array) -> None:
         warnings.warn(f"{message}.", BoundWarning, stacklevel=level)
 
 
-def _level_of_user() -> int:
+def level_of_user() -> int:
     """``stacklevel`` with which the caller warns at the line that called looms or scikit-learn."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGES):

@@ -1,4 +1,4 @@
-"""What all estimators share: samples in, one least-squares SVM out, predictions from it."""
+"""What estimators share: samples in, a kernel machine out, predictions from it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,11 @@ from looms.lssvm import Fit
 _ROWS = 256  # compared at a time, so that a kernel matrix is not copied for it
 
 
-class LeastSquaresMachine(BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators: validation, the fitted machine, its outputs."""
+class KernelMachine(BaseEstimator):  # type: ignore[misc]
+    """Base of all estimators: kernels, validated samples, fitted attributes set at once."""
 
     kernel: Any
-    fit_intercept: bool
-    kernel_: Kernel
-    mu_: float
     dual_coef_: Array
-    intercept_: Any
-    X_fit_: Matrix
-    fit_weight_: Array
-    loo_: LeaveOneOut
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -43,9 +36,8 @@ class LeastSquaresMachine(BaseEstimator):  # type: ignore[misc]
         )
         return tags
 
-    def _checked_data(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Any:
+    def _validated(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Any:
         """Validated samples, targets and weights (raw, zeros kept)."""
-        check_flag("fit_intercept", self.fit_intercept)
         X, y = validate_data(
             self,
             X,
@@ -64,14 +56,8 @@ class LeastSquaresMachine(BaseEstimator):  # type: ignore[misc]
 
     def _set_fitted(self, **attributes: Any) -> None:
         """Set fitted attributes, all at once: a fit that failed before changed none of them."""
-        self.__dict__.pop("_machine_models", None)
         for name, value in attributes.items():
             setattr(self, name, value)
-
-    def __getstate__(self) -> Any:
-        """State without what can be made again from it."""
-        state = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_machine_models"}
 
     def _checked_new_data(self, X: Any) -> Matrix:
         check_is_fitted(self, "dual_coef_")  # a fit that failed may have left other attributes
@@ -79,6 +65,32 @@ class LeastSquaresMachine(BaseEstimator):  # type: ignore[misc]
             self, X, accept_sparse="csr", accept_large_sparse=False, dtype=np.float64, reset=False
         )
         return without_duplicates(X)
+
+
+class LeastSquaresMachine(KernelMachine):
+    """Base of the least-squares machines: the fitted machine, its outputs."""
+
+    fit_intercept: bool
+    kernel_: Kernel
+    mu_: float
+    intercept_: Any
+    X_fit_: Matrix
+    fit_weight_: Array
+    loo_: LeaveOneOut
+
+    def _checked_data(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Any:
+        """Validated samples, targets and weights (raw, zeros kept)."""
+        check_flag("fit_intercept", self.fit_intercept)
+        return self._validated(X, y, sample_weight, **options)
+
+    def _set_fitted(self, **attributes: Any) -> None:
+        self.__dict__.pop("_machine_models", None)
+        super()._set_fitted(**attributes)
+
+    def __getstate__(self) -> Any:
+        """State without what can be made again from it."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_machine_models"}
 
     def _outputs(self, X: Matrix) -> Array:
         """f(x) = Σ_j α_j k(x_j, x) + b for validated samples."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from looms._typing import Array
 from looms.report._axes import axes_for, ink, label_ticks
-from looms.report._model import candidate_names, check_selected, model_of
+from looms.report._model import candidate_names, check_selected, model_of, score_name
 
 
 class CandidatesDisplay:
@@ -53,8 +53,9 @@ class CandidatesDisplay:
         Returns
         -------
         display : CandidatesDisplay
-            Not drawn yet. The score is the leave-one-out balanced error rate of classes,
-            and for regression √PRESS, the root mean square leave-one-out residual.
+            Not drawn yet. The score is the leave-one-out balanced error rate of classes, or
+            the loss that the threshold is set for; and for regression √PRESS, the root mean
+            square leave-one-out residual.
         """
         model = model_of(estimator)
         machine: Any = model.machine
@@ -63,7 +64,7 @@ class CandidatesDisplay:
         return cls(
             names=[", ".join(names) for names in candidate_names(machine)],
             score=score if model.classification else np.sqrt(score),
-            score_name=f"leave-one-out {'balanced error rate' if model.classification else 'RMSE'}",
+            score_name=f"leave-one-out {score_name(machine)[0]}",
             chosen=machine.best_index_,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from looms.assessment import Assessment
 from looms.assessment._scoring import SMALLER_IS_BETTER
 from looms.optimise import Outcome
 from looms.report._axes import isolated
-from looms.report._model import Model, candidate_names
+from looms.report._model import Model, candidate_names, score_name
 from looms.report._relevance import parameter_name
 from looms.report._scores import guess_error, loo_scores
 
@@ -80,7 +81,7 @@ def _optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
         return
     n_candidates, n_parameters = len(machine.candidates_), len(machine.kernel_.theta) + 1
     tuned = f"{_count(n_candidates, 'candidate')} and {_count(n_parameters, 'hyper-parameter')}"
-    if isinstance(getattr(machine, "threshold", None), str):
+    if not isinstance(getattr(machine, "threshold", 0.0), Real):
         tuned += " and a threshold"
     if assessment is None:
         yield _caution(
@@ -172,12 +173,12 @@ def _close_candidates(model: Model) -> Iterator[Caution]:
     if len(getattr(machine, "candidates_", [])) < 2:
         return
     scores = np.array([candidate.score for candidate in machine.candidates_])
+    scores = scores if model.classification else np.sqrt(scores)
     best = scores[machine.best_index_]
-    if model.classification:
-        error = loo_scores(model)["ber"][1]
-    else:
-        scores, best = np.sqrt(scores), np.sqrt(best)
-        error = loo_scores(model)["rmse"][1]
+    key = score_name(machine)[1]
+    if not key:  # a loss whose standard error nobody knows
+        return
+    error = loo_scores(model)[key][1]
     close = int(((scores - best) < error).sum()) - 1
     if close > 0:
         yield _caution(

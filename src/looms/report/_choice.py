@@ -8,7 +8,7 @@ import numpy as np
 
 from looms.optimise import Outcome
 from looms.report._axes import clean
-from looms.report._model import Model, candidate_names
+from looms.report._model import Model, candidate_names, score_name
 from looms.report._relevance import parameter_name
 
 MOST_CANDIDATES, MOST_PARAMETERS = 50, 15
@@ -74,10 +74,9 @@ def _tuning(machine: Any, name: str) -> Any:
 def _reason(model: Model) -> str:
     machine: Any = model.machine
     n = len(machine.candidates_)
-    score = "balanced error rate" if model.classification else "mean square error"
     if n == 1:
         return "It was the only candidate; its hyper-parameters minimise the criterion."
-    return f"Of {n} candidates it has the smallest leave-one-out {score}."
+    return f"Of {n} candidates it has the smallest leave-one-out {score_name(machine)[0]}."
 
 
 def _outcome(outcome: Outcome) -> str:

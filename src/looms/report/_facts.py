@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from looms._typing import Array
 from looms.assessment import Assessment
 from looms.criteria import WMW, as_criterion
 from looms.diagnostics import CaseDeletion, case_deletion
 from looms.report._axes import clean
 from looms.report._importance import Importance, feature_importance
 from looms.report._model import Model, model_of
+from looms.report._reliability import probabilities_of
 from looms.report._training import chosen_criterion
 
 #: Samples up to which leaving out each is looked at: n³ flops and some n×n arrays.
@@ -29,6 +31,8 @@ class Facts:
     target : name of the target, or None.
     importance : of the columns; None for a kernel matrix, which has none.
     deletion : of each sample; None for more than `MOST_DELETIONS`, or fewer than three.
+    probabilities : (n_samples, n_classes) by the machine's calibration, of its leave-one-out
+        outputs; None where it has none.
     assessment : of outer splits, or None.
     """
 
@@ -38,6 +42,7 @@ class Facts:
     target: str | None
     importance: Importance | None
     deletion: CaseDeletion | None
+    probabilities: Array | None
     assessment: Assessment | None
 
 
@@ -66,8 +71,14 @@ def facts_of(estimator: Any, X: Any, y: Any, assessment: Assessment | None) -> F
         target=None if target is None else clean(target),
         importance=None if model.pairwise else feature_importance(estimator),
         deletion=_deletion(model),
+        probabilities=_probabilities(model),
         assessment=assessment,
     )
+
+
+def _probabilities(model: Model) -> Array | None:
+    calibration = getattr(model.machine, "calibration", None)
+    return None if calibration is None else probabilities_of(model, calibration)
 
 
 def _deletion(model: Model) -> CaseDeletion | None:

@@ -15,7 +15,7 @@ from looms.report._model import Model, model_of
 from looms.report._relevance import relevances, variances
 from looms.report._training import log2_mu_shift, sampled_rows, training_objective
 
-_FLOPS = 2e10  # of all factorisations, about two seconds on one thread
+_FLOPS = 1.5e10  # of all factorisations, a second or two on one thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ def feature_importance(
     estimator : machine of looms, or pipeline that ends in one
         Fitted, with a kernel of features.
     n_samples : int, default=None
-        Samples drawn for it, m; unless given all, or as many as cost about 2·10¹⁰ flops in
+        Samples drawn for it, m; unless given all, or as many as cost about 1.5·10¹⁰ flops in
         all. On a few of many samples other hyper-parameters might be better, and a column
         may then seem to do harm.
     max_columns : int, default=60

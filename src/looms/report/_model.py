@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from looms.assessment._run import machine_of
 from looms.estimators._machine import LeastSquaresMachine, one_or_many
 from looms.leave_one_out import LeaveOneOut
 from looms.tables import TableColumns
+from looms.threshold import BalancedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,15 +72,15 @@ def model_of(estimator: Any) -> Model:
     Raises
     ------
     TypeError
-        If there is no machine of looms in it.
+        If there is no least-squares machine of looms in it.
     NotFittedError
         If it is not fitted.
     """
     machine = machine_of(estimator)
-    if machine is None:
+    if not isinstance(machine, LeastSquaresMachine):
         raise TypeError(
-            f"A report shows machines of looms, such as LSSVMClassifierCV, and pipelines that end "
-            f"in one; got {type(estimator).__name__}."
+            f"A report shows least-squares machines of looms, such as LSSVMClassifierCV, and "
+            f"pipelines that end in one; got {type(estimator).__name__}."
         )
     check_is_fitted(machine, "dual_coef_")
     estimator = getattr(estimator, "best_estimator_", estimator)
@@ -93,6 +95,16 @@ def candidate_names(machine: Any) -> list[tuple[str, str]]:
     """Kernel and criterion of every candidate, as they were asked for."""
     asked = product(one_or_many(machine.kernel), one_or_many(machine.criterion))
     return [(_name(k), _name(c)) for (k, c), _ in zip(asked, machine.candidates_, strict=False)]
+
+
+def score_name(machine: Any) -> tuple[str, str]:
+    """What the candidates competed by, and the key of the figure that it is, if it is one."""
+    if not is_classifier(machine):
+        return "root mean square error", "rmse"
+    threshold = machine.threshold
+    if isinstance(threshold, Real) or threshold == "ber" or isinstance(threshold, BalancedError):
+        return "balanced error rate", "ber"
+    return f"loss of {_name(threshold)}", ""
 
 
 def check_selected(machine: Any, purpose: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from looms._optional import require
+from looms._typing import Array
 from looms.assessment import Assessment
 from looms.report._candidates import CandidatesDisplay
 from looms.report._case_deletion import CaseDeletionDisplay
@@ -20,7 +21,7 @@ from looms.report._facts import Facts
 from looms.report._history import CriterionHistoryDisplay
 from looms.report._model import Model
 from looms.report._optimism import OptimismDisplay
-from looms.report._reliability import ReliabilityDisplay
+from looms.report._reliability import ReliabilityDisplay, curves_of
 from looms.report._residuals import ResidualsDisplay
 from looms.report._search_path import SearchPathDisplay
 
@@ -77,7 +78,7 @@ def pictures(facts: Facts, found: dict[str, Any]) -> dict[str, Picture]:
     found : the dict made of it.
     """
     estimator, model = facts.estimator, facts.model
-    drawn = [*_of_search(estimator, model, found), *_of_figures(estimator, model, found)]
+    drawn = [*_of_search(estimator, model, found), *_of_figures(facts, found)]
     drawn += _of_samples(facts, found)
     outer = found["assessment"]
     if facts.assessment is not None and outer["scores"][0]["loo"] is not None:
@@ -164,14 +165,12 @@ def _path_caption(path: SearchPathDisplay, model: Model) -> str:
     n = int((model.loo.sample_weight > 0).sum())
     p = model.machine.kernel_.theta.size + 1
     slice_of = f", a slice of the {p} hyper-parameters through the optimum" if p > 2 else ""
+    key = "" if len(path.names) == 1 else f" (the fainter the lower{slice_of})"
     if path.n_surface >= n:
-        return (
-            f"The criterion around the search (the fainter the lower{slice_of}), the points "
-            "evaluated, and the one taken."
-        )
+        return f"The criterion around the search{key}, the points evaluated, and the one taken."
     return (
         f"The points evaluated and the one taken, over the criterion of {path.n_surface} of the "
-        f"{n} samples (the fainter the lower{slice_of}). The search itself ended on all samples, "
+        f"{n} samples{key}. The search itself ended on all samples, "
         "where the optimum may lie elsewhere."
     )
 
@@ -184,7 +183,8 @@ def _path_alt(path: SearchPathDisplay) -> str:
     return f"Path of {len(path.path)} evaluations over contours of {path.criterion}: {ends}."
 
 
-def _of_figures(estimator: Any, model: Model, found: dict[str, Any]) -> Iterator[Picture]:
+def _of_figures(facts: Facts, found: dict[str, Any]) -> Iterator[Picture]:
+    estimator, model = facts.estimator, facts.model
     if not model.classification:
         residuals = ResidualsDisplay.from_estimator(estimator)
         figures = {f["key"]: f["value"] for f in found["loo"]["figures"]}
@@ -218,11 +218,14 @@ def _of_figures(estimator: Any, model: Model, found: dict[str, Any]) -> Iterator
         f"Precision against recall of the leave-one-out outputs{against}.",
         f"Precision–recall curves; average precision: {areas}." + _marked(curve.chosen, "recall"),
     )
-    yield _of_probabilities(estimator, against)
+    if facts.probabilities is not None:
+        yield _of_probabilities(model, facts.probabilities, against)
 
 
-def _of_probabilities(estimator: Any, against: str) -> Picture:
-    display = ReliabilityDisplay.from_estimator(estimator)
+def _of_probabilities(model: Model, probabilities: Array, against: str) -> Picture:
+    machine: Any = model.machine
+    curves = curves_of(model, probabilities)
+    display = ReliabilityDisplay(curves=curves, calibration=machine.calibration)
     errors = ", ".join(
         f"{label} {curve.calibration_error:.3f}" for label, curve in display.curves.items()
     )

@@ -9,6 +9,8 @@ import numpy as np
 from looms.assessment import Assessment
 from looms.assessment._result import _standard_error
 from looms.assessment._scoring import SMALLER_IS_BETTER
+from looms.calibration import brier_score, log_loss
+from looms.report._facts import Facts
 from looms.report._model import Model
 from looms.report._scores import FIGURES, loo_scores
 from looms.report._surprise import predicted_labels
@@ -17,7 +19,14 @@ from looms.report._training import labels_of
 MOST_CONFUSED = 12
 
 
-def leave_one_out(model: Model) -> dict[str, Any]:
+def leave_one_out(facts: Facts) -> dict[str, Any]:
+    """Figures of the leave-one-out outputs, and of the probabilities that they give."""
+    model, probabilities = facts.model, facts.probabilities
+    found = loo_scores(model)
+    if probabilities is not None:
+        nothing = float("nan")
+        found["log_loss"] = log_loss(model.loo, probabilities), nothing
+        found["brier"] = brier_score(model.loo, probabilities), nothing
     figures = [
         {
             "key": key,
@@ -26,7 +35,7 @@ def leave_one_out(model: Model) -> dict[str, Any]:
             "standard_error": error,
             "smaller_is_better": FIGURES[key][1],
         }
-        for key, (value, error) in loo_scores(model).items()
+        for key, (value, error) in found.items()
     ]
     return {"figures": figures, "confusion": _confusion(model)}
 

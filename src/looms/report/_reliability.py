@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from looms._typing import Array
 from looms.calibration import (
     ReliabilityCurve,
     class_probabilities,
@@ -17,8 +18,9 @@ from looms.report._axes import axes_for, ink, plain_frame, short
 from looms.report._curves import MOST_CURVES
 from looms.report._model import Model, model_of
 
-#: Samples up to which every probability comes from a calibrator that did not see its sample.
-_MOST_LEFT_OUT = 1500
+#: Squared number of samples, times classes but for two, up to which every probability comes from
+#: a calibrator that did not see its sample.
+_MOST_LEFT_OUT = 1500**2
 
 
 class ReliabilityDisplay:
@@ -86,25 +88,16 @@ class ReliabilityDisplay:
 
         Notes
         -----
-        Up to 1500 samples every probability comes from a calibrator that did not see its
-        sample; with more, where that hardly matters, from one that saw all.
+        Up to 1500 samples of two classes, 1500 / √k of k, every probability comes from a
+        calibrator that did not see its sample; with more, where that hardly matters, from one
+        that saw all.
         """
         model = model_of(estimator)
         if not model.classification:
             raise TypeError(f"{cls.__name__} is of classifiers; ResidualsDisplay of regressors.")
         calibration = calibration or getattr(model.machine, "calibration", None) or "sigmoid"
-        probabilities = _probabilities(model, calibration)
-        y = model.loo.y.reshape(model.loo.n_samples, -1)
-        largest = np.sort(np.argsort(-(y > 0).sum(axis=0), kind="stable")[:MOST_CURVES])
-        columns = {1: 0} if y.shape[1] == 1 else {int(k): int(k) for k in largest}
-        weight = model.loo.sample_weight
-        curves = {
-            model.classes[k]: reliability_curve(
-                y[:, column], probabilities[:, k], weight, n_bins=n_bins
-            )
-            for k, column in columns.items()
-        }
-        return cls(curves=curves, calibration=calibration)
+        probabilities = probabilities_of(model, calibration)
+        return cls(curves=curves_of(model, probabilities, n_bins), calibration=calibration)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the curves; for two classes with 95 % intervals of the shares.
@@ -135,8 +128,23 @@ class ReliabilityDisplay:
         return self
 
 
-def _probabilities(model: Model, calibration: str) -> Any:
-    if model.loo.n_samples <= _MOST_LEFT_OUT:
+def curves_of(model: Model, probabilities: Array, n_bins: int = 10) -> dict[str, ReliabilityCurve]:
+    """Reliability of the second of two classes, or of each of the largest ones."""
+    y = model.loo.y.reshape(model.loo.n_samples, -1)
+    largest = np.sort(np.argsort(-(y > 0).sum(axis=0), kind="stable")[:MOST_CURVES])
+    columns = {1: 0} if y.shape[1] == 1 else {int(k): int(k) for k in largest}
+    weight = model.loo.sample_weight
+    return {
+        model.classes[k]: reliability_curve(
+            y[:, column], probabilities[:, k], weight, n_bins=n_bins
+        )
+        for k, column in columns.items()
+    }
+
+
+def probabilities_of(model: Model, calibration: str) -> Array:
+    """Probability of every class for the leave-one-out outputs, (n_samples, n_classes)."""
+    if model.loo.n_samples * model.loo.y.size <= _MOST_LEFT_OUT:
         return loo_probabilities(model.loo, calibration)
     return class_probabilities(fit_calibrators(model.loo, calibration), model.loo.outputs)
 

@@ -17,6 +17,8 @@ FIGURES = {
     "ber": ("balanced error rate", True),
     "error": ("error rate", True),
     "auc": ("area under the ROC curve", False),
+    "log_loss": ("log loss of the probabilities", True),
+    "brier": ("Brier score of the probabilities", True),
     "rmse": ("root mean square error", True),
     "mae": ("mean absolute error", True),
     "r2": ("R², share of variance explained", False),

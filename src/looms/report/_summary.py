@@ -15,7 +15,7 @@ from looms.report._cases import features, samples
 from looms.report._cautions import cautions, n_replicates
 from looms.report._choice import asked, candidates, chosen
 from looms.report._facts import Facts, facts_of
-from looms.report._model import Model
+from looms.report._model import Model, score_name
 from looms.report._quality import headline, leave_one_out, outer
 from looms.report._scores import error_by_class
 
@@ -78,6 +78,9 @@ def summary(
             ``n_evaluations``, ``seconds``, ``outcome``, ``chosen``, the best score first.
         n_candidates
             Their number.
+        score
+            ``name`` of what the candidates competed by, and ``key`` of the figure that it is,
+            empty if it is none.
         loo
             ``figures``: list of ``key``, ``name``, ``value``, ``standard_error``,
             ``smaller_is_better``; and ``confusion``: None, or ``labels`` and ``counts``
@@ -140,7 +143,8 @@ def summarised(facts: Facts, title: str | None) -> dict[str, Any]:
         "chosen": chosen(model),
         "candidates": candidates(model),
         "n_candidates": len(getattr(model.machine, "candidates_", [])),
-        "loo": leave_one_out(model),
+        "score": dict(zip(("name", "key"), score_name(model.machine), strict=True)),
+        "loo": leave_one_out(facts),
         "assessment": None if assessment is None else outer(assessment),
         "headline": headline(model, assessment),
         "features": None if importance is None else features(model, importance),

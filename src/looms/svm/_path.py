@@ -21,6 +21,7 @@ from looms.svm._tableau import Tableau, tableau
 
 _FLAT = 1e-12  # rates below are rounding: |K| ≤ 1, and rates are per unit of β_c
 _MOST_STEPS = 1000
+_FEW = 256  # rows times columns
 
 
 @dataclass(eq=False)
@@ -191,17 +192,23 @@ def _rates(table: Tableau, paths: _Paths) -> tuple[Array, AnyArray]:
     weights[lost] = 0.0
     columns = np.empty((m, k + 1), dtype=P.dtype)
     columns[:, :k], columns[:, k] = P, c
-    combination = sp.csr_array(
-        (weights.ravel(), columns.ravel(), np.arange(0, m * (k + 1) + 1, k + 1)),
-        shape=(m, len(A)),
-    )
-    rate = combination @ A
+    rate = _combined(A, columns, weights)
     row, column = np.nonzero(~padded)
     rate[row, P[row, column]] = weights[row, column]
     none = np.flatnonzero((paths.n_basic == 0) & paths.running)
     rate[none] = -paths.sign[none, None]
     rate[:, table.intercept :] = 0.0
     return rate, lost
+
+
+def _combined(A: Array, columns: Indices, weights: Array) -> Array:
+    """Σ_j weights_ij A[columns_ij] for every row i."""
+    m, k = columns.shape
+    if m * k <= _FEW:  # what a sparse matrix costs to make is more than what it saves
+        return np.asarray(np.matmul(weights[:, None, :], A[columns])[:, 0])
+    starts = np.arange(0, m * k + 1, k)
+    combination = sp.csr_array((weights.ravel(), columns.ravel(), starts), shape=(m, len(A)))
+    return np.asarray(combination @ A)
 
 
 def _solved(systems: Array, right: Array) -> Array:

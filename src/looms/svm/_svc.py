@@ -10,6 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.leave_one_out import LeaveOneOut
 from looms.svm._problem import problem_of
@@ -62,8 +63,7 @@ def leave_one_out(
     array([-2.      , -0.333333,  0.      ,  3.      ])
     """
     problem = dual_problem(svc, X, y, sample_weight)
-    solution = problem.solve()
-    loo = solution.leave_one_out()
+    loo = problem.solve().leave_one_out()
     return LeaveOneOut(loo.y, loo.outputs, problem.sample_weight)
 
 
@@ -132,9 +132,15 @@ def kernel_matrix(svc: Any, X: Any) -> Array:
     """(n, n) kernel matrix of the samples of a fitted SVC."""
     if svc.kernel == "precomputed":
         return np.asarray(X, dtype=np.float64)
-    if callable(svc.kernel):
-        K = svc.kernel(X, X)
-        return np.asarray(K.toarray() if sp.issparse(K) else K, dtype=np.float64)
+    with blas_threads(np.shape(X)[0]):
+        if callable(svc.kernel):
+            K = svc.kernel(X, X)
+            return np.asarray(K.toarray() if sp.issparse(K) else K, dtype=np.float64)
+        return _named_kernel_matrix(svc, X)
+
+
+def _named_kernel_matrix(svc: Any, X: Any) -> Array:
+    """That of a kernel that scikit-learn has a name for."""
     X = sp.csr_array(X, dtype=np.float64) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
     if svc.kernel == "rbf":
         X = X if sp.issparse(X) else X - X.mean(axis=0)  # distances lose fewer digits
@@ -143,10 +149,14 @@ def kernel_matrix(svc: Any, X: Any) -> Array:
     if svc.kernel == "linear":
         return np.asarray(products)
     if svc.kernel == "rbf":
-        squares = products.diagonal()
-        distances = squares[:, None] + squares[None, :] - 2 * products
+        squares = products.diagonal().copy()
+        distances = np.multiply(products, -2.0, out=products)
+        distances += squares[:, None]
+        distances += squares
         np.fill_diagonal(distances, 0.0)
-        return np.asarray(np.exp(-svc._gamma * np.maximum(distances, 0.0)))
+        np.maximum(distances, 0.0, out=distances)
+        distances *= -svc._gamma
+        return np.asarray(np.exp(distances, out=distances))
     inner = svc._gamma * products + svc.coef0
     return np.asarray(inner**svc.degree if svc.kernel == "poly" else np.tanh(inner))
 

@@ -8,6 +8,7 @@ from typing import Literal, overload
 import numpy as np
 import numpy.typing as npt
 
+from looms._threads import blas_threads
 from looms._typing import Array
 from looms.leave_one_out import LeaveOneOut
 from looms.svm._active_set import Polished, feasible
@@ -105,7 +106,8 @@ class DualSolution:
         """
         # With no free sample the others bound the intercept, those of α_i = 0 among them.
         seen = np.flatnonzero(self.alpha if len(self.margin) else self.C)
-        rows, residuals, gaps = left_out_outputs(self._problem, self._polished, seen)
+        with blas_threads(len(self.y)):
+            rows, residuals, gaps = left_out_outputs(self._problem, self._polished, seen)
         failed = np.flatnonzero(np.isfinite(gaps))
         if len(failed):
             worst = failed[np.argmax(residuals[failed])]
@@ -181,7 +183,8 @@ def solve(
     K, y, C = checked(K, y, C)
     problem = problem_of(K, y, C)
     if not (isinstance(start, DualSolution) and _same_kernel(problem, start)):
-        check_convex(problem)
+        with blas_threads(len(y)):
+            check_convex(problem)
     return solve_convex(problem, y, C, start)
 
 
@@ -189,7 +192,8 @@ def solve_convex(
     problem: Problem, y: Array, C: Array, start: DualSolution | npt.ArrayLike | None
 ) -> DualSolution:
     """As `solve`, of checked arrays and a kernel that is known to be positive semi-definite."""
-    found = solution_near(problem, _started(problem, y, C, start))
+    with blas_threads(len(y)):
+        found = solution_near(problem, _started(problem, y, C, start))
     can_rise, can_fall = problem.can_rise(found.beta), problem.can_fall(found.beta)
     inside = can_rise & can_fall
     at_bound = np.where(np.where(y > 0, can_fall, can_rise), C, 0.0)

@@ -1,0 +1,245 @@
+"""The search for C and kernel parameters of support vector machines: what to try, and trying it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from looms._threads import one_blas_thread
+from looms._typing import Array, Matrix
+from looms.estimators._given import check_finite_lower
+from looms.estimators._machine import outputs
+from looms.kernels import RBF, Kernel, Samples, centre_of
+from looms.selection import Sample, Score, Scored, grid_search, pattern_search, sweep
+
+#: log₂ of the values of C, times the scale of the kernel, and of kernel parameters, times where
+#: they start.
+_COSTS = np.arange(-5.0, 16.0, 2.0)
+_AROUND = np.arange(-6.0, 7.0, 2.0)
+_MOST_PARAMETERS = 2
+_DIGITS = 10  # of log₂: what rounding leaves of a power of two is that power
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """Values of one hyper-parameter.
+
+    Attributes
+    ----------
+    name : as in ``param_grid``.
+    values : (v,) increasing, natural units.
+    at_lower, at_upper : what the first and the last value mean and what to do about them.
+    """
+
+    name: str
+    values: Array
+    at_lower: str = ""
+    at_upper: str = ""
+
+    @property
+    def log2(self) -> Array:
+        return np.asarray(np.round(np.log2(self.values), _DIGITS))
+
+    def natural(self, log2: float) -> float:
+        """The value at a coordinate; one of `values` to the last digit where it is one."""
+        place = np.flatnonzero(self.log2 == log2)
+        return float(self.values[place[0]] if len(place) else np.exp2(log2))
+
+    def at_edge(self, value: float) -> str | None:
+        """What to say of a chosen value at an end of several values."""
+        if len(self.values) == 1 or self.values[0] < value < self.values[-1]:
+            return None
+        lower = value == self.values[0]
+        which, advice = ("smallest", self.at_lower) if lower else ("largest", self.at_upper)
+        return f"{self.name} = {value:.4g} is the {which} value searched: {advice}"
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """A kernel, and the values of C and of its hyper-parameters, in this order."""
+
+    kernel: Kernel
+    axes: tuple[Axis, ...]
+
+    def params(self, point: Sequence[float]) -> dict[str, float]:
+        return {axis.name: axis.natural(log2) for axis, log2 in zip(self.axes, point, strict=True)}
+
+    def kernel_at(self, point: Sequence[float]) -> Kernel:
+        return self.kernel.with_values(list(self.params(point).values())[1:])
+
+    def edges(self, point: Sequence[float]) -> list[str]:
+        """What to say of a chosen point at the edge of what was searched."""
+        values = self.params(point).values()
+        said = (axis.at_edge(value) for axis, value in zip(self.axes, values, strict=True))
+        return [message for message in said if message is not None]
+
+
+@dataclass(frozen=True, eq=False)
+class SpaceSearched:
+    """What was found in a space.
+
+    Attributes
+    ----------
+    space : where.
+    points : coordinates of all points, in the order they were tried.
+    scored : what was found at each.
+    best : index of the chosen one.
+    """
+
+    space: Space
+    points: list[tuple[float, ...]]
+    scored: list[Scored]
+    best: int
+
+
+def spaces_of(kernels: Sequence[Kernel], param_grid: Any, X: Matrix) -> list[Space]:
+    """What to search for each kernel; ValueError for what cannot be searched."""
+    given = _checked_grid(param_grid)
+    spaces = [
+        _space(kernel.started(Samples(X, centre=centre_of(X))), given, X) for kernel in kernels
+    ]
+    known = list(dict.fromkeys(axis.name for space in spaces for axis in space.axes))
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise ValueError(
+            f"param_grid names {unknown}, which the kernel does not have or holds; "
+            f"known are {known}."
+        )
+    return spaces
+
+
+def _checked_grid(param_grid: Any) -> dict[str, Array]:
+    if param_grid is None:
+        return {}
+    if not isinstance(param_grid, Mapping):
+        raise ValueError(
+            f"param_grid must be None or a dict from names to values, got {param_grid!r}."
+        )
+    grid = {}
+    for name, values in param_grid.items():
+        try:
+            array = np.unique(np.atleast_1d(np.asarray(values, dtype=np.float64)))
+        except (TypeError, ValueError):
+            array = np.array([np.nan])
+        if array.ndim != 1 or not len(array) or not ((array > 0) & np.isfinite(array)).all():
+            raise ValueError(f"param_grid[{name!r}] must be positive numbers, got {values!r}.")
+        grid[str(name)] = array
+    return grid
+
+
+def _space(kernel: Kernel, given: Mapping[str, Array], X: Matrix) -> Space:
+    free = kernel.hyperparameters
+    if len(free) > _MOST_PARAMETERS:
+        raise ValueError(
+            f"{type(kernel).__name__} has {len(free)} hyper-parameters here, and a search without "
+            f"gradient takes {_MOST_PARAMETERS} at most: hold some by bounds='fixed', or use "
+            "LSSVMClassifierCV, which tunes any number."
+        )
+    costs = given["C"] if "C" in given else np.exp2(_COSTS) / _scale(kernel, X)
+    axes = [
+        Axis("C", costs, "give smaller values in param_grid", "give larger values in param_grid")
+    ]
+    for h in free:
+        name = "gamma" if isinstance(kernel, RBF) else h.name
+        values = given.get(name)
+        if values is None:
+            values = _nearest_power(float(h.value or 1.0)) * np.exp2(_AROUND)
+            if h.bounds is not None:
+                values = np.unique(np.clip(values, *h.bounds))
+        lower, upper = (
+            f"{advice or 'the best may lie beyond'}, or give other values in param_grid"
+            for advice in (h.at_lower, h.at_upper)
+        )
+        axes.append(Axis(name, values, lower, upper))
+    return Space(kernel, tuple(axes))
+
+
+def _nearest_power(value: float) -> float:
+    return float(np.exp2(np.round(np.log2(value))))
+
+
+def _scale(kernel: Kernel, X: Matrix) -> float:
+    """The mean squared distance of the samples from their mean in feature space.
+
+    As the power of two not below it: C of the kernel divided by it times it is the same
+    machine. One for an RBF kernel at its start.
+    """
+    n = X.shape[0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = outputs(kernel, X, X, np.full(n, 1.0 / n), 0.0).mean()
+        spread = float(np.mean(kernel.self_values(Samples(X))) - mean)
+    return float(np.exp2(np.ceil(np.log2(spread)))) if 1e-12 < spread < np.inf else 1.0
+
+
+def kernel_matrix(kernel: Kernel, X: Matrix) -> Array:
+    """(n, n) kernel matrix; ValueError unless it is finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        K = kernel(X)
+    check_finite_lower(K, kernel)
+    return K
+
+
+def search_space(
+    space: Space,
+    X: Matrix,
+    sample: Sample,
+    score: Score,
+    search: str,
+    resolution: float,
+    n_jobs: int | None,
+) -> SpaceSearched:
+    """Search one space; machines of different kernel parameters in parallel.
+
+    ValueError if the solver fails wherever the search begins.
+    """
+    known: dict[tuple[float, ...], Scored] = {}
+
+    def score_points(points: list[tuple[float, ...]]) -> list[float]:
+        by_kernel: dict[tuple[float, ...], list[tuple[float, ...]]] = {}
+        for point in points:
+            by_kernel.setdefault(point[1:], []).append(point)
+        columns = Parallel(n_jobs=n_jobs)(
+            delayed(_swept)(
+                X,
+                space.kernel_at(column[0]),
+                [space.params(point)["C"] for point in column],
+                sample,
+                score,
+            )
+            for column in by_kernel.values()
+        )
+        for column, scored in zip(by_kernel.values(), columns, strict=True):
+            known.update(zip(column, scored, strict=True))
+        if all(scored.failure is not None for scored in known.values()):
+            first = next(iter(known.values()))
+            raise ValueError(
+                f"No setting of {len(known)} has a score; of the first: {first.failure}"
+            )
+        return [known[point].score for point in points]
+
+    axes = [axis.log2 for axis in space.axes]
+    if search == "grid":
+        found = grid_search(score_points, axes)
+    else:
+        found = pattern_search(score_points, axes, resolution)
+    return SpaceSearched(space, found.points, [known[p] for p in found.points], found.best)
+
+
+def _swept(
+    X: Matrix, kernel: Kernel, costs: list[float], sample: Sample, score: Score
+) -> list[Scored]:
+    with one_blas_thread():
+        return sweep(kernel_matrix(kernel, X), costs, sample, score)
+
+
+def check_search(search: Any, resolution: Any) -> None:
+    """ValueError unless the search is known and its resolution a positive number."""
+    if search not in ("pattern", "grid"):
+        raise ValueError(f"search must be 'pattern' or 'grid', got {search!r}.")
+    if not (isinstance(resolution, Real) and 0 < float(resolution) < np.inf):
+        raise ValueError(f"resolution must be a positive number, got {resolution!r}.")

@@ -1,0 +1,160 @@
+"""Least score over a box of hyper-parameters, without a gradient: a grid, or a pattern search.
+
+Points go in, scores come out: what is at a point is known only to the function that scores
+some points at a time, which may do so in parallel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from looms._typing import Array
+
+#: (p,) coordinates of a point, log₂ of hyper-parameters.
+Point = tuple[float, ...]
+#: Scores of some points, smaller is better; NaN where there is none.
+Scorer = Callable[[list[Point]], Sequence[float]]
+
+#: Scores that differ by less than this part are equal: the same solution up to rounding.
+_EQUAL = 1e-9
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What a search found.
+
+    Attributes
+    ----------
+    points : all points scored, in that order.
+    scores : their scores.
+    best : index of the chosen one: the least score, of equal ones the smallest coordinates,
+        the first coordinate counting most.
+    """
+
+    points: list[Point]
+    scores: list[float]
+    best: int
+
+
+class _Known:
+    """Points scored so far; none is scored twice."""
+
+    def __init__(self, score: Scorer) -> None:
+        self._score = score
+        self.scores: dict[Point, float] = {}
+
+    def add(self, points: list[Point]) -> None:
+        new = [point for point in dict.fromkeys(points) if point not in self.scores]
+        if new:
+            self.scores.update(zip(new, map(float, self._score(new)), strict=True))
+
+    def best(self) -> Point:
+        return best_point(self.scores)
+
+    def searched(self) -> Searched:
+        points = list(self.scores)
+        return Searched(points, list(self.scores.values()), points.index(self.best()))
+
+
+def best_point(scores: dict[Point, float]) -> Point:
+    """The point of least score; of equal ones the smallest, the first coordinate before others.
+
+    Raises
+    ------
+    ValueError
+        If no score is a number.
+    """
+    numbers = {point: score for point, score in scores.items() if not np.isnan(score)}
+    if not numbers:
+        raise ValueError("There is no score at any point.")
+    least = min(numbers.values())
+    if not np.isfinite(least):
+        return min(point for point, score in numbers.items() if score == least)
+    limit = least + _EQUAL * abs(least)
+    return min(point for point, score in numbers.items() if score <= limit)
+
+
+def grid_search(score: Scorer, axes: Sequence[Array]) -> Searched:
+    """Scores at every point of a grid.
+
+    Parameters
+    ----------
+    score : scores of some points.
+    axes : (v,) values of every coordinate.
+
+    Returns
+    -------
+    searched : all points, the last coordinate changing fastest.
+    """
+    known = _Known(score)
+    known.add(list(product(*(axis.tolist() for axis in axes))))
+    return known.searched()
+
+
+def pattern_search(score: Scorer, axes: Sequence[Array], resolution: float) -> Searched:
+    """The least score found from a coarse grid down to steps of ``resolution``.
+
+    At first every second value of each axis is taken. From the best of these points the
+    search looks at all neighbours one step away in each coordinate or several, moves to the
+    best, and where none is better halves the step, until that was done with a step of
+    ``resolution`` or less. Neighbours outside the range of an axis are not looked at.
+
+    Parameters
+    ----------
+    score : scores of some points.
+    axes : (v,) increasing values of every coordinate; an axis of one value is held there.
+    resolution : the step at which to stop, positive.
+
+    Returns
+    -------
+    searched : all points scored, in that order.
+
+    Notes
+    -----
+    It finds a local minimum, the lower the finer the axes it begins on. The steps start at the
+    largest distance of neighbouring values of the axis, halved so that a coarse valley of one
+    cell is not stepped over.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def bowl(points):
+    ...     return [(x - 1.3) ** 2 + (y + 2.1 - x) ** 2 for x, y in points]
+    >>> axes = [np.arange(-8.0, 9.0, 2.0), np.arange(-8.0, 9.0, 2.0)]
+    >>> found = pattern_search(bowl, axes, resolution=0.25)
+    >>> found.points[found.best], len(found.points) < 80
+    ((1.25, -0.75), True)
+    """
+    known = _Known(score)
+    known.add(list(product(*(_every_second(axis).tolist() for axis in axes))))
+    steps = np.array([np.diff(axis).max() if len(axis) > 1 else 0.0 for axis in axes])
+    low, high = (np.array([bound(axis) for axis in axes]) for bound in (np.min, np.max))
+    while steps.any():
+        centre = known.best()
+        known.add(_neighbours(centre, steps, low, high))
+        if known.best() != centre:
+            continue
+        if steps.max() <= resolution:
+            break
+        steps /= 2.0
+    return known.searched()
+
+
+def _every_second(axis: Array) -> Array:
+    """Every second value, the last one included."""
+    return axis if len(axis) <= 3 else np.unique(np.append(axis[::2], axis[-1]))
+
+
+def _neighbours(centre: Point, steps: Array, low: Array, high: Array) -> list[Point]:
+    """Points one step away in each coordinate or several, within the box."""
+    moves = product(*((0.0, -1.0, 1.0) if step > 0 else (0.0,) for step in steps))
+    points = (np.asarray(centre) + steps * move for move in moves)
+    return [
+        tuple(point.tolist())
+        for point in points
+        if (point >= low - 1e-12).all() and (point <= high + 1e-12).all()
+    ]

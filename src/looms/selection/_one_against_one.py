@@ -1,0 +1,212 @@
+"""Support vector machines of several classes, one for each pair, and their leave-one-out.
+
+Two classes are the case of one pair. Of a pair (a, b), a < b, class b is the positive one.
+Leaving out a sample changes the machines of the pairs that hold its class; the other pairs
+never saw it, and judge it as they stand.
+
+Sources are cited by the keys of docs/references.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import log_expit
+
+from looms._typing import Array
+from looms.calibration import Sigmoid, couple, fit_increasing_sigmoid, fit_sigmoid, fit_sigmoids
+from looms.leave_one_out import LeaveOneOut
+from looms.svm import DualSolution, solve
+
+Labels = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """The samples of two classes.
+
+    Attributes
+    ----------
+    classes : indices (a, b) of the two.
+    samples : (m,) indices of their samples.
+    y : (m,) -1 for a, 1 for b.
+    """
+
+    classes: tuple[int, int]
+    samples: Labels
+    y: Array
+
+
+def pairs_of(labels: Labels) -> tuple[Pair, ...]:
+    """The pairs of the classes 0 to k - 1 that ``labels`` holds, in lexicographic order."""
+    pairs = []
+    for a, b in combinations(range(int(labels.max()) + 1), 2):
+        samples = np.flatnonzero((labels == a) | (labels == b))
+        pairs.append(Pair((a, b), samples, np.where(labels[samples] == b, 1.0, -1.0)))
+    return tuple(pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class Machines:
+    """Solved machines of all pairs, with what their leave-one-out needs.
+
+    Attributes
+    ----------
+    pairs : the pairs.
+    solutions : the solution of each.
+    K : (n, n) kernel matrix of all samples.
+    sample_weight : (n,) weights of the samples in sigmoids.
+    """
+
+    pairs: tuple[Pair, ...]
+    solutions: tuple[DualSolution, ...]
+    K: Array
+    sample_weight: Array
+
+    @property
+    def coefficients(self) -> Array:
+        """(n, n_pairs) y α of each machine, zero for the samples of other classes."""
+        coefficients = np.zeros((len(self.K), len(self.pairs)))
+        for q, (pair, solution) in enumerate(zip(self.pairs, self.solutions, strict=True)):
+            coefficients[pair.samples, q] = solution.alpha * pair.y
+        return coefficients
+
+    @property
+    def intercepts(self) -> Array:
+        """(n_pairs,) intercepts."""
+        return np.array([solution.intercept for solution in self.solutions])
+
+    def outputs(self) -> Array:
+        """(n, n_pairs) outputs of all machines for all samples."""
+        return self.K @ self.coefficients + self.intercepts
+
+    def loo_outputs(self) -> Array:
+        """(n, n_pairs) outputs for each sample of the machines that did not see it."""
+        outputs = self.outputs()
+        for q, (pair, solution) in enumerate(zip(self.pairs, self.solutions, strict=True)):
+            outputs[pair.samples, q] = solution.leave_one_out().outputs
+        return outputs
+
+    def sigmoids(self, outputs: Array) -> tuple[Sigmoid, ...]:
+        """Sigmoids of the pairs, fitted to (n, n_pairs) outputs: nowhere decreasing."""
+        return tuple(
+            fit_increasing_sigmoid(
+                outputs[pair.samples, q], pair.y, self.sample_weight[pair.samples]
+            )
+            for q, pair in enumerate(self.pairs)
+        )
+
+    def left_out(self) -> LeftOut:
+        """Outputs and log-odds for each sample of machines and sigmoids that did not see it.
+
+        Raises
+        ------
+        looms.svm.NotConvergedError
+            If the KKT conditions of a machine without a sample cannot be met.
+
+        Notes
+        -----
+        The sigmoid of a machine is fitted to its outputs for the very samples that it was
+        trained on, as by [T11 section 2.2.1]: one Newton iteration over an (m, m) array gives
+        all of those without a sample. Memory: a few such arrays for the largest pair.
+        """
+        outputs = self.outputs()
+        log_odds = np.empty(outputs.shape)
+        for q, (pair, solution) in enumerate(zip(self.pairs, self.solutions, strict=True)):
+            weight = self.sample_weight[pair.samples]
+            sigmoid = fit_sigmoid(solution.outputs, pair.y, weight)
+            log_odds[:, q] = -(sigmoid.slope * outputs[:, q] + sigmoid.intercept)
+            loo, everywhere = solution.leave_one_out(all_outputs=True)
+            others = np.tile(weight, (len(weight), 1))
+            np.fill_diagonal(others, 0.0)
+            slopes, intercepts = fit_sigmoids(everywhere, pair.y, others)
+            outputs[pair.samples, q] = loo.outputs
+            log_odds[pair.samples, q] = -(slopes * loo.outputs + intercepts)
+        return LeftOut(outputs, log_odds)
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """What the machines and sigmoids without a sample say of it.
+
+    Attributes
+    ----------
+    outputs : (n, n_pairs) outputs.
+    log_odds : (n, n_pairs) log-odds of the second class of each pair.
+    """
+
+    outputs: Array
+    log_odds: Array
+
+
+def solved_pairs(
+    K: Array,
+    pairs: tuple[Pair, ...],
+    bounds: Array,
+    sample_weight: Array,
+    start: Machines | None = None,
+) -> Machines:
+    """The machines of all pairs.
+
+    Parameters
+    ----------
+    K : (n, n) kernel matrix.
+    pairs : of `pairs_of`.
+    bounds : (n,) upper bounds of the dual coefficients, C_i > 0.
+    sample_weight : (n,) weights in sigmoids.
+    start : machines of the same pairs at other bounds, from which to start.
+
+    Raises
+    ------
+    looms.svm.NotConvergedError
+        If the KKT conditions of a machine cannot be met.
+    """
+    solutions = []
+    for q, pair in enumerate(pairs):
+        own = K if len(pair.samples) == len(K) else K[np.ix_(pair.samples, pair.samples)]
+        near = None if start is None else start.solutions[q]
+        solutions.append(solve(own, pair.y, bounds[pair.samples], near))
+    return Machines(pairs, tuple(solutions), K, sample_weight)
+
+
+def class_log_probabilities(log_odds: Array) -> Array:
+    """(n, k) logarithms of class probabilities from (n, n_pairs) log-odds of the pairs.
+
+    Those of more than two classes are coupled [WLW04, second method].
+    """
+    if log_odds.shape[1] == 1:
+        return np.column_stack([log_expit(-log_odds[:, 0]), log_expit(log_odds[:, 0])])
+    n_classes = (1 + math.isqrt(1 + 8 * log_odds.shape[1])) // 2
+    pairwise = np.full((len(log_odds), n_classes, n_classes), 0.5)
+    positive = np.exp(log_expit(log_odds))
+    for q, (a, b) in enumerate(combinations(range(n_classes), 2)):
+        pairwise[:, b, a] = positive[:, q]
+        pairwise[:, a, b] = 1.0 - positive[:, q]
+    return np.log(np.maximum(couple(pairwise), np.finfo(float).tiny))
+
+
+def class_targets(labels: Labels, n_classes: int) -> Array:
+    """Targets ±1: (n,) for two classes, (n, k) for k."""
+    if n_classes == 2:
+        return np.where(labels == 1, 1.0, -1.0)
+    targets = np.full((len(labels), n_classes), -1.0)
+    targets[np.arange(len(labels)), labels] = 1.0
+    return targets
+
+
+def class_leave_one_out(machines: Machines, labels: Labels) -> LeaveOneOut:
+    """Leave-one-out decision values of the classes, of unit weight.
+
+    For two classes the outputs of the machine; for more the logarithms of the coupled
+    probabilities, machine and sigmoid fitted without the sample, of which the largest wins.
+    """
+    n_classes = int(labels.max()) + 1
+    if n_classes == 2:
+        values = machines.loo_outputs()[:, 0]
+    else:
+        values = class_log_probabilities(machines.left_out().log_odds)
+    return LeaveOneOut(class_targets(labels, n_classes), values)

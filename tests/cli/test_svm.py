@@ -1,0 +1,78 @@
+"""Support vector machines on the command line."""
+
+import pandas as pd
+import pytest
+
+from looms import SVCCV
+from looms.model_files import load_model
+
+pytestmark = pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+SVM = ("--target", "kind", "--machine", "svm")
+
+
+def test_fit_show_predict_score(looms, pets, figures):
+    fitted = looms("fit", pets, *SVM, "-o", "m.skops")
+    assert fitted.exit_code == 0, fitted.stderr
+    machine = load_model("m.skops").model[-1]
+    assert isinstance(machine, SVCCV)
+    assert machine.criterion == "log_likelihood"
+    shown = looms("show", "m.skops").stdout
+    assert f"Best of {len(machine.cv_results_['params'])} settings" in shown
+    assert f"C = {machine.C_:.4g}, gamma = {machine.kernel_.eta:.4g}, threshold = 0" in shown
+    assert "machine=svm" in shown
+    assert "optimizer" not in shown
+    assert looms("predict", "m.skops", pets).stdout.startswith(
+        "prediction,decision_dog,probability_"
+    )
+    assert figures(looms("score", "m.skops", pets).stdout) == [0.0, 0.0, 1.0]
+
+
+def test_options_reach_the_estimator(looms, pets):
+    options = ("-k", "linear", "-k", "rbf", "-c", "ber", "--threshold", "ber")
+    result = looms("fit", pets, *SVM, *options, "--weight", "balanced", "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    machine = load_model("m.skops").model[-1]
+    assert machine.kernel == ["linear", "rbf"]
+    assert (machine.criterion, machine.threshold) == ("ber", "ber")
+    assert machine.class_weight == machine.selection_weight == "balanced"
+    assert set(machine.cv_results_["kernel"]) == {"linear", "rbf"}
+
+
+def test_several_classes(looms, tmp_path):
+    rows = [{"a": i % 3 + 0.1 * (i % 7), "b": i % 5, "kind": "xyz"[i % 3]} for i in range(30)]
+    pd.DataFrame(rows).to_csv(tmp_path / "three.csv", index=False)
+    result = looms("fit", "three.csv", *SVM, "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    predicted = looms("predict", "m.skops", "three.csv").stdout
+    assert predicted.startswith("prediction,decision_x,decision_y,decision_z,probability_")
+
+
+def test_assess(looms, pets):
+    result = looms("assess", pets, *SVM, "-k", "linear", "-n", "2", "-o", "splits.csv")
+    assert result.exit_code == 0, result.stderr
+    table = pd.read_csv("splits.csv")
+    assert {"ber", "loo_ber", "loo_auc", "C", "kernel", "threshold"} <= set(table.columns)
+    assert table[["C", "loo_ber"]].notna().all(axis=None)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--optimizer", "scg"), "--optimizer is for --machine lssvm"),
+        (("--max-iter", "3"), "--max-iter is for --machine lssvm"),
+        (("--prior",), "--prior is for --machine lssvm"),
+        (("-c", "ber", "-c", "error"), "--criterion of --machine svm is one"),
+        (("-c", "loss"), "there is no criterion 'loss'; known are log_likelihood, error, ber"),
+        (("-k", "ard"), "--kernel ard needs a gradient"),
+        (("--machine", "lssvm", "-c", "log_likelihood"), "there is no criterion 'log_likelihood'"),
+        (("--task", "regression"), "--machine svm is for classification"),
+    ],
+)
+def test_options_that_do_not_apply_are_refused_by_name(looms, pets, one_line, options, text):
+    one_line(looms("fit", pets, *SVM, *options), 2, text)
+    one_line(looms("assess", pets, *SVM, *options), 2, text)
+
+
+def test_the_report_is_of_least_squares_machines(looms, pets, one_line):
+    result = looms("fit", pets, *SVM, "--report", "page.html")
+    one_line(result, 2, "--report is for --machine lssvm")

@@ -1,0 +1,477 @@
+"""SVCCV against refitting: its scores, its machine, its probabilities, its choice."""
+
+import pickle
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
+from sklearn.svm import SVC
+
+from looms import SVCCV, BoundWarning
+from looms.calibration import couple, fit_sigmoid
+from looms.criteria import DIFFERENTIABLE, Hinge, balanced_error_rate, error_rate
+from looms.estimators import _svc_search
+from looms.kernels import RBF, Linear, Polynomial
+from looms.leave_one_out import LeaveOneOut
+from looms.svm import NotConvergedError, solve
+from looms.threshold import find_threshold
+
+N = 36
+rng = np.random.default_rng(23)
+X = rng.normal(size=(N, 2))
+LATENT = X[:, 0] - X[:, 1] ** 2 + 0.7 * rng.normal(size=N)
+TWO = np.where(LATENT > -0.6, "yes", "no")
+THREE = np.digitize(LATENT, np.quantile(LATENT, [0.3, 0.7]))
+WEIGHT = rng.integers(1, 4, size=N) / 2.0
+C, GAMMA = 3.0, 0.4
+HELD = {"C": [C], "gamma": [GAMMA]}
+
+#: Labels, and whether samples have weights.
+PROBLEMS = {
+    "two": (TWO, None),
+    "two, weighted": (TWO, WEIGHT),
+    "three": (THREE, None),
+    "three, weighted": (THREE, WEIGHT),
+}
+each_problem = pytest.mark.parametrize(("y", "weight"), PROBLEMS.values(), ids=PROBLEMS)
+
+
+class Refitted:
+    """Everything by refitting: n times every pair, machine and sigmoid."""
+
+    def __init__(self, y, weight, cost_weight=None):
+        self.labels = np.unique(y, return_inverse=True)[1]
+        self.k = self.labels.max() + 1
+        self.weight = np.ones(N) if weight is None else weight
+        self.costs = C * self.weight * (1.0 if cost_weight is None else cost_weight)
+        self.K = RBF(GAMMA)(X)
+        self.pairs = list(combinations(range(self.k), 2))
+        self.outputs = np.empty((N, len(self.pairs)))
+        self.log_p = np.empty((N, self.k))
+        for i in range(N):
+            pairwise = np.full((1, self.k, self.k), 0.5)
+            for q, (a, b) in enumerate(self.pairs):
+                self.outputs[i, q], p = self.pair_without(i, a, b)
+                pairwise[0, b, a], pairwise[0, a, b] = p, 1 - p
+            self.log_p[i] = np.log(couple(pairwise)[0])
+
+    def pair_without(self, i, a, b):
+        """Output for sample i and probability of class b without sample i."""
+        part = np.flatnonzero(np.isin(self.labels, [a, b]) & (np.arange(N) != i))
+        y = np.where(self.labels[part] == b, 1.0, -1.0)
+        machine = solve(self.K[np.ix_(part, part)], y, self.costs[part])
+        f = self.K[i, part] @ (machine.alpha * y) + machine.intercept
+        sigmoid = fit_sigmoid(machine.outputs, y, self.weight[part])
+        return f, sigmoid.probability(f)
+
+    def decision(self):
+        if self.k == 2:
+            return LeaveOneOut(np.where(self.labels == 1, 1.0, -1.0), self.outputs[:, 0])
+        return LeaveOneOut(2.0 * np.eye(self.k)[self.labels] - 1, self.log_p)
+
+    def score(self, criterion, threshold=0.0):
+        if criterion == "log_likelihood":
+            return -2 * self.weight @ self.log_p[np.arange(N), self.labels]
+        loo = self.decision()
+        loo = LeaveOneOut(loo.y, loo.outputs, self.weight)
+        if criterion in ("error", "ber"):
+            rate = error_rate if criterion == "error" else balanced_error_rate
+            return rate(loo, find_threshold(loo, "ber")[0] if threshold == "ber" else threshold)
+        values, masses = [], []
+        for q, (a, b) in enumerate(self.pairs):
+            own = np.isin(self.labels, [a, b])
+            y = np.where(self.labels[own] == b, 1.0, -1.0)
+            part = LeaveOneOut(y, self.outputs[own, q], self.weight[own])
+            values.append(DIFFERENTIABLE[criterion].evaluate(part).value)
+            masses.append(self.weight[own].sum())
+        return np.average(values, weights=masses)
+
+
+def fitted(y=TWO, weight=None, criterion="log_likelihood", **parameters):
+    parameters = {"param_grid": HELD, "search": "grid", **parameters}
+    return SVCCV("rbf", criterion, **parameters).fit(X, y, sample_weight=weight)
+
+
+class TestScores:
+    @pytest.mark.parametrize("criterion", ["log_likelihood", "error", "ber", *DIFFERENTIABLE])
+    @each_problem
+    def test_every_criterion_is_that_of_refits(self, y, weight, criterion):
+        model = fitted(y, weight, criterion)
+        assert_allclose(model.loo_score_, Refitted(y, weight).score(criterion), rtol=1e-6)
+
+    @each_problem
+    def test_leave_one_out_is_that_of_refits(self, y, weight):
+        model, refitted = fitted(y, weight), Refitted(y, weight)
+        assert_allclose(model.loo_.outputs, refitted.decision().outputs, atol=1e-6)
+        assert_array_equal(model.loo_.y, refitted.decision().y)
+        assert_array_equal(model.loo_.sample_weight, refitted.weight)
+
+    def test_scores_are_those_of_scikit_learn(self):
+        """LIBSVM is good for three digits."""
+        deviance = 0.0
+        for i in range(N):
+            others = np.arange(N) != i
+            svc = SVC(C=C, gamma=GAMMA, tol=1e-10).fit(X[others], TWO[others])
+            outputs = svc.decision_function(X[others])
+            sigmoid = fit_sigmoid(outputs, np.where(TWO[others] == "yes", 1, -1))
+            p = float(sigmoid.probability(svc.decision_function(X[[i]])[0]))
+            deviance -= 2 * np.log(p if TWO[i] == "yes" else 1 - p)
+        assert_allclose(fitted().loo_score_, deviance, rtol=1e-3)
+
+    @pytest.mark.parametrize("criterion", ["error", "ber"])
+    def test_rates_at_the_threshold_of_least_balanced_error(self, criterion):
+        y = np.where(LATENT > 0.3, "yes", "no")
+        model = fitted(y, criterion=criterion, threshold="ber")
+        assert_allclose(model.loo_score_, Refitted(y, None).score(criterion, "ber"))
+        assert_allclose(model.threshold_, find_threshold(model.loo_, "ber")[0])
+        assert model.loo_score_ != fitted(y, criterion=criterion).loo_score_
+
+    def test_class_weights_change_costs_only(self):
+        factor = np.where(TWO == "yes", 5.0, 1.0)
+        model = fitted(class_weight={"yes": 5.0})
+        expected = Refitted(TWO, None, factor).score("log_likelihood")
+        assert_allclose(model.loo_score_, expected, rtol=1e-6)
+        assert C < np.abs(model.dual_coef_).max() <= 5 * C
+
+    def test_class_weights_of_three_classes_count_in_the_sigmoids(self):
+        factor = np.where(THREE == 2, 30.0, 1.0)
+        model = fitted(THREE, class_weight={2: 30.0})
+        refitted = Refitted(THREE, factor)
+        refitted.weight = np.ones(N)
+        assert_allclose(model.loo_score_, refitted.score("log_likelihood"), rtol=1e-6)
+        assert np.sum(model.predict(X) == 2) > np.sum(fitted(THREE).predict(X) == 2)
+
+    def test_selection_weights_change_the_criterion_only(self):
+        model = fitted(selection_weight={"yes": 5.0})
+        weight = np.where(TWO == "yes", 5.0, 1.0)
+        refitted = Refitted(TWO, None)
+        refitted.weight = weight
+        assert_allclose(model.loo_score_, refitted.score("log_likelihood"), rtol=1e-6)
+        assert_allclose(model.dual_coef_, fitted().dual_coef_)
+
+    def test_a_criterion_as_an_object(self):
+        assert fitted(criterion=Hinge()).loo_score_ == fitted(criterion="hinge").loo_score_
+
+
+class TestMachine:
+    @pytest.mark.parametrize("class_weight", [None, "balanced", {"yes": 3.0}])
+    @pytest.mark.parametrize("weight", [None, WEIGHT])
+    def test_two_classes_are_those_of_scikit_learn(self, class_weight, weight):
+        model = fitted(weight=weight, class_weight=class_weight)
+        if class_weight == "balanced" and weight is not None:  # SVC counts samples, not weights
+            mass = {label: weight[label == TWO].sum() for label in ("no", "yes")}
+            class_weight = {label: weight.sum() / (2 * m) for label, m in mass.items()}
+        svc = SVC(C=C, gamma=GAMMA, class_weight=class_weight, tol=1e-8).fit(X, TWO, weight)
+        new = rng.normal(size=(20, 2))
+        assert_allclose(model.decision_function(new), svc.decision_function(new), atol=1e-3)
+        assert_array_equal(model.support_, np.sort(svc.support_))
+        assert_allclose(model.intercept_, svc.intercept_[0], atol=1e-3)
+        assert_array_equal(model.support_vectors_, X[model.support_])
+
+    def test_three_classes_are_those_of_scikit_learn(self):
+        model = fitted(THREE)
+        svc = SVC(C=C, gamma=GAMMA, tol=1e-8).fit(X, THREE)
+        assert_array_equal(model.support_, np.sort(svc.support_))
+        assert_allclose(model.intercept_, -svc.intercept_, atol=1e-3)
+        assert_array_equal(model.predict(X), model.predict_proba(X).argmax(axis=1))
+        assert np.mean(model.predict(X) == svc.predict(X)) > 0.9
+        assert model.dual_coef_.shape == (len(model.support_), 3)
+        assert model.intercept_.shape == (3,)
+
+    @each_problem
+    def test_samples_of_no_weight_take_no_part(self, y, weight):
+        weight = np.ones(N) if weight is None else weight.copy()
+        weight[::5] = 0.0
+        seen = weight > 0
+        model = fitted(y, weight)
+        less = SVCCV(param_grid=HELD, search="grid").fit(X[seen], y[seen], weight[seen])
+        assert model.loo_score_ == less.loo_score_
+        assert_allclose(model.loo_.outputs[seen], less.loo_.outputs)
+        assert_allclose(model.loo_.outputs[~seen], less.decision_function(X[~seen]))
+        assert_array_equal(model.support_, np.flatnonzero(seen)[less.support_])
+        assert_allclose(model.predict_proba(X), less.predict_proba(X))
+
+    @each_problem
+    def test_precomputed_and_sparse(self, y, weight):
+        model = fitted(y, weight)
+        K = RBF(GAMMA)(X)
+        given = SVCCV("precomputed", param_grid={"C": C}).fit(K, y, weight)
+        sparse = SVCCV(param_grid=HELD).fit(sp.csr_array(X), y, weight)
+        for other, new in ((given, K[::3]), (sparse, sp.csr_array(X[::3]))):
+            assert_allclose(other.loo_score_, model.loo_score_, rtol=1e-8)
+            assert_allclose(other.decision_function(new), model.decision_function(X[::3]))
+            assert_allclose(other.predict_proba(new), model.predict_proba(X[::3]))
+
+    def test_threshold(self):
+        model, moved = fitted(), fitted(threshold=0.7)
+        assert_allclose(moved.decision_function(X), model.decision_function(X) - 0.7)
+        assert_array_equal(moved.predict(X) == "yes", model.decision_function(X) > 0.7)
+        assert_array_equal(moved.loo_.outputs, model.loo_.outputs)
+
+
+class TestProbabilities:
+    @pytest.mark.parametrize("probability", ["loo", "single"])
+    def test_of_two_classes(self, probability):
+        model = fitted(probability=probability)
+        f = model.loo_.outputs if probability == "loo" else model.decision_function(X)
+        sigmoid = fit_sigmoid(f, np.where(TWO == "yes", 1, -1))
+        p = sigmoid.probability(model.decision_function(X))
+        assert_allclose(model.predict_proba(X), np.column_stack([1 - p, p]), rtol=1e-9)
+        assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
+
+    def test_leave_one_out_outputs_make_them_less_sure(self):
+        (loo,), (single,) = fitted().calibrators_, fitted(probability="single").calibrators_
+        assert single.slope < loo.slope < 0
+
+    @pytest.mark.parametrize("probability", ["loo", "single"])
+    def test_of_three_classes(self, probability):
+        model = fitted(THREE, probability=probability)
+        refitted = Refitted(THREE, None)
+        new = rng.normal(size=(7, 2))
+        pairwise = np.full((7, 3, 3), 0.5)
+        for q, (a, b) in enumerate(refitted.pairs):
+            own = np.isin(THREE, [a, b])
+            y = np.where(THREE[own] == b, 1.0, -1.0)
+            machine = solve(refitted.K[np.ix_(own, own)], y, C)
+            f = refitted.outputs[own, q] if probability == "loo" else machine.outputs
+            sigmoid = fit_sigmoid(f, y)
+            values = RBF(GAMMA)(new, X[own]) @ (machine.alpha * y) + machine.intercept
+            pairwise[:, b, a] = expit(-(sigmoid.slope * values + sigmoid.intercept))
+            pairwise[:, a, b] = 1 - pairwise[:, b, a]
+        assert_allclose(model.predict_proba(new), couple(pairwise), rtol=1e-5)
+
+    def test_none(self):
+        model = fitted(probability=None)
+        assert model.calibrators_ is None
+        assert not hasattr(model, "predict_proba")
+        assert not hasattr(model, "predict_log_proba")
+
+
+GRID = {"C": [1.0, 10.0, 100.0], "gamma": [0.05, 0.5]}
+
+
+@pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+class TestSearch:
+    @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+    def test_grid_is_the_best_of_single_fits(self, y):
+        model = SVCCV(param_grid=GRID, search="grid").fit(X, y)
+        table = pd.DataFrame(model.cv_results_)
+        assert len(table) == 6
+        for row in table.itertuples():
+            one = SVCCV(param_grid={"C": row.param_C, "gamma": row.param_gamma}).fit(X, y)
+            assert_allclose(one.loo_score_, row.loo_score, rtol=1e-7)
+            assert one.cv_results_["n_support"] == [row.n_support]
+        assert model.loo_score_ == table.loo_score.min()
+        best = table.iloc[model.best_index_]
+        assert best.rank_loo_score == 1
+        assert (model.C_, model.kernel_.eta) == (best.param_C, best.param_gamma)
+        assert best.params == {"C": model.C_, "gamma": model.kernel_.eta}
+        assert set(table.param_C) == {1.0, 10.0, 100.0}  # to the last digit
+
+    def test_pattern_comes_close_to_a_fine_grid_with_few_points(self):
+        """It is local: at 36 samples the deviance has many minima, its standard error is 15 %."""
+        fine = {"C": 2.0 ** np.arange(-3, 10.5, 0.5), "gamma": 2.0 ** np.arange(-8, 3.5, 0.5)}
+        coarse = {"C": 2.0 ** np.arange(-3, 11, 2), "gamma": 2.0 ** np.arange(-8, 4, 2)}
+        grid = SVCCV(param_grid=fine, search="grid").fit(X, TWO)
+        pattern = SVCCV(param_grid=coarse).fit(X, TWO)
+        assert pattern.loo_score_ <= 1.03 * grid.loo_score_
+        assert len(pattern.cv_results_["params"]) < 80 < len(grid.cv_results_["params"])
+
+    def test_resolution(self):
+        coarse, fine = (SVCCV(resolution=r).fit(X, TWO) for r in (2.0, 0.25))
+        assert fine.loo_score_ < coarse.loo_score_
+        assert set(np.log2(coarse.cv_results_["param_C"]) % 1) == {0.0}
+
+    def test_of_equal_scores_the_smallest_C(self):
+        """Far apart classes: from some C on no coefficient is bounded and nothing changes."""
+        apart = np.r_[X[:10] - 9, X[10:20] + 9]
+        y = np.repeat([0, 1], 10)
+        grid = {"C": [1e-3, 10, 100, 1000], "gamma": [0.01]}
+        model = SVCCV("rbf", "hinge", param_grid=grid, search="grid").fit(apart, y)
+        scores = model.cv_results_["loo_score"]
+        assert_allclose(scores[1:], scores[1])
+        assert model.C_ == 10
+
+    def test_several_kernels(self):
+        grid = {"C": [0.1, 1, 10], "gamma": [0.1, 1], "c": [0.5, 2]}
+        kernels = ["linear", "rbf", Polynomial(degree=2)]
+        model = SVCCV(kernels, param_grid=grid, search="grid").fit(X, TWO)
+        table = pd.DataFrame(model.cv_results_)
+        assert table.kernel.value_counts().to_dict() == {
+            "linear": 3,
+            "rbf": 6,
+            "Polynomial()": 6,
+        }
+        assert table.param_gamma.notna().sum() == table.param_c.notna().sum() == 6
+        alone = [
+            SVCCV(k, search="grid", param_grid={n: grid[n] for n in names}).fit(X, TWO)
+            for k, names in zip(kernels, [["C"], ["C", "gamma"], ["C", "c"]], strict=True)
+        ]
+        best = min(alone, key=lambda m: m.loo_score_)
+        assert_allclose(model.loo_score_, best.loo_score_)
+        assert type(model.kernel_) is type(best.kernel_)
+
+    def test_values_that_a_kernel_holds(self):
+        model = SVCCV(RBF(0.3, eta_bounds="fixed")).fit(X, TWO)
+        assert model.kernel_.eta == 0.3
+        assert set(model.cv_results_) >= {"param_C"}
+        assert "param_gamma" not in model.cv_results_
+        bounded = SVCCV(RBF(0.3, eta_bounds=(0.2, 0.5)), search="grid").fit(X, TWO)
+        assert set(bounded.cv_results_["param_gamma"]) == {0.2, 0.25, 0.5}
+
+    def test_units_of_the_features_change_nothing(self):
+        one, other = SVCCV("linear").fit(X, TWO), SVCCV("linear").fit(256 * X, TWO)
+        assert_allclose(other.C_ * 256**2, one.C_)
+        assert_allclose(other.loo_score_, one.loo_score_, rtol=1e-6)
+
+    def test_jobs_change_nothing(self):
+        one = SVCCV(param_grid=GRID).fit(X, THREE)
+        two = SVCCV(param_grid=GRID, n_jobs=2).fit(X, THREE)
+        assert_array_equal(one.cv_results_["loo_score"], two.cv_results_["loo_score"])
+        assert_array_equal(one.dual_coef_, two.dual_coef_)
+
+    @pytest.mark.parametrize("grid", [{"C": [1e-4, 1e-3]}, {"gamma": [1e-5, 1e-4]}])
+    def test_an_edge_is_pointed_out(self, grid):
+        (name,) = grid
+        with pytest.warns(BoundWarning, match=f"{name} = .* value searched: .*param_grid"):
+            SVCCV("rbf", param_grid={**HELD, **grid}).fit(X, TWO)
+
+    def test_mackerel(self, data_folder):
+        """The search of the paper, 477.04 there."""
+        table = pd.read_csv(data_folder / "mackerel.csv")
+        columns = ["lon", "lat", "b.depth", "c.dist", "temp.20m"]
+        grid = {"C": [2**3.5, 2**5.5, 2**7.5], "gamma": [0.125, 0.25, 0.5]}
+        model = SVCCV(param_grid=grid, search="grid").fit(scale(table[columns]), table.target)
+        assert (model.C_, model.kernel_.eta) == (2**5.5, 0.25)
+        assert model.loo_score_ == pytest.approx(471.732, abs=1e-3)
+
+
+class TestWithScikitLearn:
+    @each_problem
+    def test_pickle_and_clone(self, y, weight):
+        model = fitted(y, weight)
+        again = pickle.loads(pickle.dumps(model))
+        assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+        assert clone(model).get_params() == model.get_params()
+
+    def test_names_of_features(self):
+        frame = pd.DataFrame(X, columns=["a", "b"])
+        model = make_pipeline(StandardScaler(), SVCCV(param_grid=HELD)).fit(frame, TWO)
+        assert model.predict(frame).shape == (N,)
+        assert_array_equal(SVCCV(param_grid=HELD).fit(frame, TWO).feature_names_in_, ["a", "b"])
+
+    def test_arguments_stay_as_they_are(self, read_only):
+        fitted(weight=read_only(WEIGHT))
+        SVCCV(param_grid=HELD).fit(read_only(X), TWO)
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("parameters", "text"),
+        [
+            ({"criterion": "loss"}, "Unknown criterion 'loss'; known are log_likelihood, error"),
+            ({"search": "random"}, "search must be 'pattern' or 'grid'"),
+            ({"resolution": 0.0}, "resolution must be a positive number"),
+            ({"resolution": "fine"}, "resolution must be a positive number"),
+            ({"probability": True}, "probability must be 'loo', 'single' or None"),
+            ({"threshold": "error"}, "hreshold"),
+            ({"kernel": []}, "at least one candidate"),
+            ({"kernel": "rfb"}, "Unknown kernel 'rfb'"),
+            ({"kernel": ["rbf", "precomputed"]}, "cannot be candidates for the same X"),
+            ({"param_grid": {"C": [0.0, 1.0]}}, r"param_grid\['C'\] must be positive numbers"),
+            ({"param_grid": {"C": []}}, "must be positive numbers"),
+            ({"param_grid": {"C": "large"}}, "must be positive numbers"),
+            ({"param_grid": [1, 2]}, "must be None or a dict"),
+            ({"param_grid": {"eta": [1]}}, r"names \['eta'\].* known are \['C', 'gamma'\]"),
+            ({"kernel": 0.5 * RBF() + 0.5 * Linear()}, "has 3 hyper-parameters here"),
+            ({"class_weight": "even"}, "class_weight must be None, 'balanced' or a dict"),
+            ({"selection_weight": "even"}, "selection_weight must be None"),
+            ({"kernel": "precomputed"}, "square matrix"),
+        ],
+    )
+    def test_parameters(self, parameters, text):
+        with pytest.raises(ValueError, match=text):
+            SVCCV(**parameters).fit(X, TWO)
+
+    def test_a_criterion_that_is_none(self):
+        with pytest.raises(TypeError, match="A criterion is a name or"):
+            SVCCV(criterion=3).fit(X, TWO)
+
+    def test_threshold_of_three_classes(self):
+        with pytest.raises(ValueError, match="needs two classes"):
+            SVCCV(threshold="ber").fit(X, THREE)
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    def test_values_that_are_no_numbers(self, value):
+        bad = X.copy()
+        bad[3, 1] = value
+        with pytest.raises(ValueError, match="Input X contains"):
+            SVCCV().fit(bad, TWO)
+        with pytest.raises(ValueError, match="Input X contains"):
+            fitted().predict(bad)
+
+    def test_kernel_values_that_are_no_numbers(self):
+        with pytest.raises(ValueError, match=r"kernel matrix of .* contains NaN or infinity"):
+            SVCCV(Polynomial(3, 1.0)).fit(1e200 * X, TWO)
+
+    def test_a_matrix_that_is_no_kernel(self):
+        K = -RBF(1.0)(X)
+        with pytest.raises(ValueError, match="not positive semi-definite"):
+            SVCCV("precomputed").fit(K, TWO)
+
+    def test_one_class(self):
+        with pytest.raises(ValueError, match="only one class is present"):
+            SVCCV().fit(X, np.zeros(N))
+
+    @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+    def test_a_class_of_one_sample(self, y):
+        y = np.array(y, dtype=object)
+        y[(y == y[0])] = y[y != y[0]][0]
+        y[0] = "odd" if isinstance(y[1], str) else 7
+        y = y.astype(type(y[1]))
+        with pytest.warns(UserWarning, match="has one sample only.*leave it out"):
+            model = SVCCV(param_grid=HELD).fit(X, y)
+        assert np.isfinite(model.loo_score_)
+        decided = (
+            model.loo_.outputs > 0 if model.loo_.y.ndim == 1 else model.loo_.outputs.argmax(axis=1)
+        )
+        assert model.classes_[np.asarray(decided, dtype=int)[0]] != y[0]
+
+    def test_classes_of_one_sample_each(self):
+        with pytest.raises(ValueError, match="Each of the 2 classes has one sample only"):
+            SVCCV().fit(X[:2], [0, 1])
+
+    def test_points_without_convergence_are_passed_over(self, monkeypatch):
+        def failing(K, costs, sample, score):
+            found = _sweep(K, costs, sample, score)
+            return [
+                type(one)(np.nan, 0, 0.0, str(NotConvergedError(1e-3, 0.25))) if cost > 5 else one
+                for cost, one in zip(costs, found, strict=True)
+            ]
+
+        _sweep = _svc_search.sweep
+        monkeypatch.setattr(_svc_search, "sweep", failing)
+        grid = {"C": [1e-3, 0.5, 3.0, 10.0], "gamma": [GAMMA]}
+        model = SVCCV("rbf", "hinge", param_grid=grid, search="grid")
+        with pytest.warns(ConvergenceWarning, match=r"1 of 4 settings.*duality gap is 0.25"):
+            model.fit(X, TWO)
+        assert model.C_ in (0.5, 3.0)
+        assert np.isnan(model.cv_results_["loo_score"][3])
+        assert model.cv_results_["rank_loo_score"][3] == 4
+        with pytest.raises(ValueError, match=r"No setting of 1 has a score.*duality gap is 0.25"):
+            SVCCV(param_grid={**grid, "C": 10.0}).fit(X, TWO)
+
+    def test_a_fit_that_fails_leaves_the_machine_before(self):
+        model = fitted()
+        before = model.predict_proba(X)
+        with pytest.raises(ValueError, match="only one class"):
+            model.fit(X, np.zeros(N))
+        assert_array_equal(model.predict_proba(X), before)
