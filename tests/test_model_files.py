@@ -1,6 +1,7 @@
 """Model files: round trips, writing whole or not at all, and files made by an adversary."""
 
 import functools
+import importlib
 import io
 import json
 import operator
@@ -27,7 +28,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import looms
-from looms import LeaveOneOut, LSSVMRegressorCV
+from looms import LeaveOneOut, LSSVMRegressorCV, challenge, model_files
 from looms.kernels import RBF, Linear, as_kernel
 from looms.model_files import ModelFileError, load_model, save_model
 from looms.optimise import Outcome, Point, Search
@@ -83,6 +84,18 @@ def test_round_trip_of_a_table_preprocessor(tmp_path):
     assert (tmp_path / "m.skops").stat().st_size < 20_000
 
 
+def in_a_fresh_process(code, *arguments):
+    environment = {**os.environ, "PYTHONPATH": str(Path(looms.__file__).parents[1])}
+    result = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert result.stderr == ""
+    return result.stdout
+
+
 def test_a_fresh_process_reads_it(tmp_path):
     """Nothing but the module is imported; the types in the file must be known all the same."""
     frame = pd.DataFrame({"a": [1.0, 2, 3, 5], "b": ["x", "x", "y", "z"]})
@@ -91,15 +104,50 @@ def test_a_fresh_process_reads_it(tmp_path):
     code = (
         "import sys; from looms.model_files import load_model; print(load_model(sys.argv[1]).model)"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(looms.__file__).parents[1])}
-    result = subprocess.run(
-        [sys.executable, "-c", code, tmp_path / "m.skops"],
-        env=environment,
-        capture_output=True,
-        text=True,
+    assert "LSSVMRegressorCV" in in_a_fresh_process(code, tmp_path / "m.skops")
+
+
+@pytest.mark.parametrize("kind", ["ada", "gina", "sylva"])
+def test_a_fresh_process_reads_the_challenge_s(tmp_path, kind):
+    """Estimators of a room that the module does not import."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(40) % 3 == 0, 1, -1)
+    X = rng.integers(1, 5, size=(40, 8)) + 0.5 * y[:, None]
+    X[:, 7] = (y < 0) & (np.arange(40) % 2 == 0)
+    prepared = challenge.preparation(kind, X)
+    if kind == "ada":
+        prepared = challenge.ADAColumns(0, 1, 2, 3)
+    machine = challenge.ReducedLSSVMClassifierCV("linear")
+    model = make_pipeline(prepared, machine).fit(X, y)
+    save_model(tmp_path / "m.skops", model, {})
+    np.save(tmp_path / "X.npy", X)
+    code = (
+        "import sys, numpy; from looms.model_files import load_model\n"
+        "model = load_model(sys.argv[1]).model\n"
+        "print(model.decision_function(numpy.load(sys.argv[2])).tolist())"
     )
-    assert result.stderr == ""
-    assert "LSSVMRegressorCV" in result.stdout
+    printed = in_a_fresh_process(code, tmp_path / "m.skops", tmp_path / "X.npy")
+    assert json.loads(printed) == model.decision_function(X).tolist()
+
+
+def test_what_reading_would_refuse_is_refused_when_saving(tmp_path):
+    """Types of rooms that happen to be imported here, and are not where a file is read."""
+    model = fitted()
+    model[-1].data_ = challenge.Experiment("press", "none", "linear")
+    with pytest.raises(ModelFileError, match=r"the model holds looms\.challenge.*Experiment"):
+        save_model(tmp_path / "m.skops", model, {})
+
+
+def test_names_of_what_a_file_may_hold_are_right():
+    for name in model_files._ALLOWED:
+        module, _, part = name.rpartition(".")
+        assert hasattr(importlib.import_module(module), part)
+    code = (
+        "import sys, looms.model_files\n"
+        "print([m for m in sys.modules if m.startswith('looms.') and m.count('.') == 1])"
+    )
+    imported = in_a_fresh_process(code)
+    assert all(f"'looms.{room}'" in imported for room in model_files._ROOMS)
 
 
 def test_saving_replaces_the_file_and_leaves_nothing_beside(tmp_path):

@@ -14,6 +14,7 @@ from looms.threshold import (
     Metric,
     RequiredPrecision,
     RequiredRecall,
+    ThresholdRule,
     as_rule,
     balanced_error_threshold,
     find_threshold,
@@ -240,6 +241,11 @@ def test_a_metric_without_weights_and_weights_that_differ():
         find_threshold(LeaveOneOut(y, f, [1, 2, 2]), accuracy)
 
 
+class Undefined(ThresholdRule):
+    def losses(self, counts):
+        return (np.where(counts.true_positive + counts.false_positive > 0, 0.5, np.nan),)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -257,6 +263,7 @@ def test_a_metric_without_weights_and_weights_that_differ():
             "nan for a threshold",
         ),
         (lambda: find_threshold(LeaveOneOut([1, -1], [0, np.nan])), "finite"),
+        (lambda: find_threshold(LeaveOneOut([1, -1], [0, 1]), Undefined()), "Undefined.*gives NaN"),
     ],
 )
 def test_refusals(make, message):

@@ -34,8 +34,32 @@ __all__ = ["ModelFileError", "SavedModel", "load_model", "save_model"]
 
 _FORMAT = 1
 _KEYS = {"looms_model_file", "metadata", "model"}
-#: What skops does not vouch for by name and models hold: dtypes in imputers, sparse samples.
-_ALLOWED = ("numpy.dtype", "scipy.sparse._csr.csr_array", "scipy.sparse._csr.csr_matrix")
+#: What skops does not vouch for by name and models hold: dtypes in imputers, sparse samples; and
+#: the estimators of a room that reading a model does not otherwise import.
+_ALLOWED = (
+    "numpy.dtype",
+    "scipy.sparse._csr.csr_array",
+    "scipy.sparse._csr.csr_matrix",
+    "looms.challenge._preparation.ADAColumns",
+    "looms.challenge._preparation.ContinuousScaler",
+    "looms.challenge._preparation.over_255",
+    "looms.challenge._reduced.ReducedLSSVMClassifierCV",
+)
+#: What this module brings: reading knows no others, so writing must not either.
+_ROOMS = (
+    "calibration",
+    "conformal",
+    "criteria",
+    "estimators",
+    "kernels",
+    "leave_one_out",
+    "lssvm",
+    "optimise",
+    "selection",
+    "svm",
+    "tables",
+    "threshold",
+)
 
 
 class ModelFileError(ValueError):
@@ -242,11 +266,12 @@ def _refused(untrusted: list[str]) -> list[str]:
 def _is_own_type(name: str) -> bool:
     """Whether a dotted name is a class of values that looms itself defines.
 
-    The name is looked up among the modules that looms has imported: nothing is imported because
+    The name is looked up among the modules that this one imports: nothing is imported because
     a file says so. Functions, methods and modules do not pass, nor what looms only imports.
     """
     module_name, _, class_name = name.rpartition(".")
-    if module_name.partition(".")[0] != "looms":
+    package, _, inside = module_name.partition(".")
+    if package != "looms" or inside.partition(".")[0] not in _ROOMS:
         return False
     found = getattr(sys.modules.get(module_name), class_name, None)
     if not isinstance(found, type) or found.__module__ != module_name:

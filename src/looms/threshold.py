@@ -227,8 +227,8 @@ def find_threshold(loo: LeaveOneOut, rule: Any = "ber") -> tuple[float, float]:
     Raises
     ------
     ValueError
-        For more than one target, one class only, outputs that are not finite, an unknown rule
-        or a metric that is not finite.
+        For more than one target, one class only, outputs that are not finite, an unknown rule,
+        a rule that gives NaN or a metric that is not finite.
 
     Notes
     -----
@@ -263,6 +263,11 @@ def find_threshold(loo: LeaveOneOut, rule: Any = "ber") -> tuple[float, float]:
         losses = _losses_of_metric(rule, loo.y[order], weight, distinct)
     else:
         losses = rule.losses(_counts(weight, positive, distinct))
+        if any(np.isnan(loss).any() for loss in losses):
+            raise ValueError(
+                f"{rule!r} gives NaN for a threshold; give a number for every cut, where none is "
+                "defined that of the worst."
+            )
     best = np.arange(len(distinct))
     for loss in losses:
         best = best[loss[best] <= loss[best].min() + _ROUNDING]

@@ -8,7 +8,15 @@ import pytest
 from scipy import sparse
 from sklearn.utils import Bunch
 
-from looms.challenge import ChallengeDataError, _fetch, fetch, load_file
+from looms.challenge import (
+    ChallengeData,
+    ChallengeDataError,
+    Experiment,
+    _fetch,
+    estimator_of,
+    fetch,
+    load_file,
+)
 from looms.datasets import TableError
 
 
@@ -234,3 +242,36 @@ def test_real_sets(data_folder):
     odd = load_file(data_folder / "usps_test.csv.gz", "target", positive=list("13579"))
     assert int((odd.y > 0).sum()) == 914
     assert load_file(data_folder / "oh0_X.npz", positive=["England"]).X.shape == (1003, 3182)
+
+
+@pytest.mark.parametrize("name", ["standardize", "none"])
+def test_unknown_preparations_are_errors_before_any_work(tmp_path, name):
+    expected = f"Unknown preparation '{name}'; known are"
+    with pytest.raises(ValueError, match=expected):
+        load_file(tmp_path / "absent.csv", preparation=name)
+    with pytest.raises(ValueError, match=expected):
+        fetch("ada", tmp_path / "absent", preparation=name)
+    with pytest.raises(ValueError, match=expected):
+        ChallengeData("made", np.ones((2, 1)), np.array([-1, 1]), name)
+
+
+@pytest.mark.parametrize(
+    "y", [[0, 1, 1], [-1, 1], [[-1], [1], [1]], [-1, 1, np.nan], ["no", "yes", "no"]], ids=str
+)
+def test_labels_must_be_signs(y):
+    with pytest.raises(ChallengeDataError, match=r"made: y must hold one label, -1 or 1"):
+        ChallengeData("made", np.ones((3, 2)), np.array(y), "table")
+
+
+@pytest.mark.parametrize("kind", ["ada", "sylva", "standardise"])
+def test_sparse_samples_are_not_for_every_preparation(tmp_path, kind):
+    X = sparse.random_array((20, 4), density=0.4, format="csr", rng=0)
+    sparse.save_npz(tmp_path / "s_X.npz", X)
+    pd.DataFrame({"label": [0, 1] * 10}).to_csv(tmp_path / "s_y.csv", index=False)
+    with pytest.raises(ChallengeDataError, match=f"{kind!r} is not for sparse .* use 'table'"):
+        load_file(tmp_path / "s_X.npz", preparation=kind)
+    for other in ("table", "gina", "hiva", "nova"):
+        data = load_file(tmp_path / "s_X.npz", preparation=other)
+        prepared = estimator_of(data, Experiment("press", "none", "linear"))[0]
+        changed = X if prepared == "passthrough" else prepared.fit_transform(data.X)
+        assert sparse.issparse(changed)

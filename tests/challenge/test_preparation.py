@@ -115,3 +115,9 @@ def test_the_other_sets():
     assert isinstance(preparation("sylva", X), ContinuousScaler)
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "x"]})
     assert preparation("table", frame).fit_transform(frame).shape == (3, 3)
+
+
+@pytest.mark.parametrize("kind", ["standardize", "ADA", "", None])
+def test_unknown_preparations(kind):
+    with pytest.raises(ValueError, match="known are 'ada', 'gina'"):
+        preparation(kind, np.ones((3, 2)))

@@ -6,9 +6,17 @@ from scipy import sparse
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import looms
-from looms.challenge import ReducedLSSVMClassifierCV
+from looms.calibration import log_loss, loo_probabilities
+from looms.challenge import ChallengeData, Experiment, ReducedLSSVMClassifierCV, Runs, estimator_of
 from looms.criteria import balanced_error_rate
-from looms.threshold import balanced_error_threshold
+from looms.threshold import (
+    BalancedError,
+    Cost,
+    FBeta,
+    RequiredPrecision,
+    balanced_error_threshold,
+    find_threshold,
+)
 
 WEIGHTS_ARE_NO_COPIES = (
     "hyper-parameters are chosen by leaving one sample out: a sample of weight k is left out as a "
@@ -51,9 +59,9 @@ def test_is_a_fit_to_the_other_rows(kernel, form):
     np.testing.assert_array_equal(model.dual_coef_[settled], 0)
     np.testing.assert_allclose(model.loo_.outputs[~settled], plain.loo_.outputs, atol=1e-6)
     # All settled rows count as right, in the rate and in the threshold.
-    threshold, rate = balanced_error_threshold(model.loo_)
+    threshold, rate = balanced_error_threshold(model.whole_loo_)
     assert model.threshold_ == threshold
-    assert rate == balanced_error_rate(model.loo_, threshold)
+    assert rate == balanced_error_rate(model.whole_loo_, threshold)
     assert rate < balanced_error_threshold(plain.loo_)[1]
 
 
@@ -120,5 +128,68 @@ def test_callbacks_at_the_end_of_a_fit_see_it_whole(threshold):
         decision, loo = seen.pop()
         np.testing.assert_array_equal(decision, model.decision_function(X[:, columns]))
         np.testing.assert_array_equal(loo, model.loo_.outputs)
-        assert ((loo < -1e5) == (settled & (2 in columns))).all()
+        assert ((loo == model.floor_) == (settled & (2 in columns))).all()
     assert not [name for name in vars(model) if name.startswith("_settl")]
+
+
+RULES = ["ber", BalancedError(), "f1", FBeta(2.0), Cost(1, 5), RequiredPrecision(0.6)]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_every_rule_counts_the_settled_rows(rule):
+    X, y, settled = made()
+    weight = np.linspace(1, 2, len(y))
+    model = ReducedLSSVMClassifierCV(["linear", "rbf"], threshold=rule).fit(X, y, weight)
+    np.testing.assert_array_equal(model.whole_loo_.sample_weight, weight)
+    threshold, loss = find_threshold(model.whole_loo_, rule)
+    best = model.candidates_[model.best_index_]
+    assert model.threshold_ == best.threshold == threshold
+    assert best.score == pytest.approx(loss, abs=1e-12)
+    if rule in ("ber", BalancedError()):
+        assert loss < find_threshold(model.loo_, rule)[1]
+    assert (model.predict(X[settled]) == -1).all()
+
+
+@pytest.mark.parametrize("threshold", [-100.0, "ber", 100.0])
+def test_settled_rows_are_just_below_all_others(threshold):
+    X, y, settled = made()
+    model = ReducedLSSVMClassifierCV("linear", threshold=threshold).fit(X, y)
+    plain = looms.LSSVMClassifierCV("linear").fit(X[~settled], y[~settled])
+    loo = model.loo_
+    assert (loo.outputs[settled] == model.floor_).all()
+    lowest = min(loo.outputs[~settled].min(), model.threshold_)
+    assert model.floor_ == lowest - 1
+    assert (model.decision_function(X[settled]) < 0).all()
+    # All that reads leave-one-out outputs sees the machine, at the weights of its fit.
+    np.testing.assert_array_equal(loo.sample_weight, np.where(settled, 0, 1))
+    ours = log_loss(loo, loo_probabilities(loo, "sigmoid"))
+    theirs = log_loss(plain.loo_, loo_probabilities(plain.loo_, "sigmoid"))
+    assert ours == pytest.approx(theirs, rel=1e-4)
+
+
+@pytest.mark.parametrize("class_conditional", [False, True])
+def test_prediction_sets(class_conditional):
+    X, y, settled = made()
+    model = ReducedLSSVMClassifierCV("linear").fit(X, y)
+    plain = looms.LSSVMClassifierCV("linear").fit(X[~settled], y[~settled])
+    far = np.column_stack([np.linspace(-3, 50, 40), np.linspace(-3, 50, 40), np.zeros((40, 3))])
+    options = {"coverage": 0.8, "class_conditional": class_conditional}
+    expected = plain.predict_set(far, **options)
+    assert expected.any(axis=0).all()
+    np.testing.assert_array_equal(model.predict_set(far, **options), expected)
+    far[:, 2] = 1
+    sets = model.predict_set(far, **options)
+    assert (sets == [True, False]).all()
+    assert (model.classes_[sets.argmax(axis=1)] == model.predict(far)).all()
+
+
+def test_leave_one_out_scores_of_splits_count_the_settled_rows():
+    X, y, _ = made()
+    data = ChallengeData("sylva", X, y, "sylva")
+    experiment = Experiment("press", "none", "linear")
+    runs = Runs(data)
+    splits = runs.run(experiment, 2).splits
+    for split, (train, _) in zip(splits, runs.parts(2), strict=True):
+        machine = estimator_of(data, experiment).fit(X[train], y[train])[-1]
+        rate = balanced_error_rate(machine.whole_loo_, machine.threshold_)
+        assert split.loo_scores["ber"] == rate < balanced_error_rate(machine.loo_, 0.0)

@@ -160,3 +160,11 @@ def test_papers_tables_are_whole():
     assert challenge.paper_table("c06_table4")["factor"].tolist() == list(challenge.FACTORS)
     assert len(challenge.paper_table("c06_tables5_6")) == 11
     assert len(challenge.paper_table("g06_game")) == 15
+
+
+@pytest.mark.parametrize("make", [challenge.experiments_table, challenge.factors_table])
+def test_sets_that_the_papers_do_not_have(results, make):
+    with pytest.raises(ValueError, match="no set 'iris'; theirs are ada, gina, hiva, nova, sylva"):
+        make(results, "iris")
+    with pytest.raises(ValueError, match="no set 'iris'"):
+        challenge.entries_table([], "iris")

@@ -197,3 +197,11 @@ def test_a_plot_of_another_kind(looms, sets, one_line):
     assert result.exit_code == 2
     assert "the plot can be .png, .svg or .pdf" in result.stderr
     assert not os.path.exists("plot.txt")
+
+
+def test_a_folder_is_not_for_a_file(looms, tmp_path):
+    pd.DataFrame({"a": [1, 2, 3, 4], "b": [0, 1, 0, 1]}).to_csv(tmp_path / "f.csv", index=False)
+    given = ("--data", "f.csv", "--target", "b", "--folder", "sets")
+    result = looms("challenge", "run", *given)
+    assert result.exit_code == 2
+    assert "--folder is for a set by name, and --data f.csv is a file" in result.stderr

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from looms.conformal import class_margins, class_p_values, prediction_sets
+from looms.conformal import _sets, class_margins, class_p_values, prediction_sets
 
 RNG = np.random.default_rng(0)
 N, M, K = 40, 6, 3
@@ -80,3 +80,15 @@ def test_margins():
 def test_bad_input(loo, scores, labels, coverage, message):
     with pytest.raises(ValueError, match=message):
         prediction_sets(loo, scores, coverage, labels)
+
+
+def test_class_indices_as_floats():
+    ours = prediction_sets(LOO, SCORES, 0.8, LABELS.astype(float))
+    assert_array_equal(ours, prediction_sets(LOO, SCORES, 0.8, LABELS))
+
+
+@pytest.mark.parametrize(("coverage", "labels"), [(1.5, None), (0.999, None), (0.95, LABELS)])
+def test_a_coverage_out_of_reach_is_an_error_before_any_work(monkeypatch, coverage, labels):
+    monkeypatch.setattr(_sets, "_p_values", lambda *arrays: pytest.fail("worked"))
+    with pytest.raises(ValueError, match="coverage"):
+        prediction_sets(LOO, SCORES, coverage, labels)

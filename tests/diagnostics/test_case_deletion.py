@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
@@ -222,6 +223,18 @@ def test_flipped_labels_are_found(data_folder):
     model = LSSVMClassifier(mu=1e-2).fit(scale(table.to_numpy()), y)
     first = case_deletion(model).mislabelled(len(flipped)).index
     assert np.isin(first, flipped).mean() > 0.8
+
+
+def test_of_a_search_the_best_machine_counts():
+    y = LABELS["two classes"]
+    grid = {"lssvmclassifier__mu": [0.01, 0.1]}
+    search = GridSearchCV(make_pipeline(StandardScaler(), LSSVMClassifier(K)), grid, cv=3)
+    whole = make_pipeline(search).fit(X, y)
+    best = search.fit(X, y).best_estimator_
+    for model in (search, whole):
+        assert_array_equal(case_deletion(model).rms_change, case_deletion(best).rms_change)
+    with pytest.raises(TypeError, match="got GridSearchCV"):
+        case_deletion(search.set_params(refit=False, estimator=Ridge()).__sklearn_clone__())
 
 
 class TestBadInput:

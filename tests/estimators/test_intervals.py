@@ -21,6 +21,7 @@ from looms.diagnostics import case_deletion
 from looms.estimators import _loo_models
 from looms.estimators._loo_models import machine_models
 from looms.kernels import RBF, Polynomial, as_kernel
+from looms.lssvm import LeaveOneOutModels
 from looms.model_files import load_model, save_model
 
 N, M = 24, 7
@@ -480,3 +481,68 @@ class TestModelsOfOlderFiles:
         with pytest.raises(NotFittedError, match=r"fit_weight_.* fit it again"):
             call(old)
         call(old.fit(X, y))
+
+
+def test_the_matrix_product_does_not_go_by_targets(monkeypatch):
+    """Its blocks are as large for many classes as for one target; only outputs are in smaller."""
+    y = np.arange(N) % 6
+    model = LSSVMClassifier(RBF(0.3)).fit(X, y)
+    X_many = np.random.default_rng(1).normal(size=(40, 3))
+    whole = model.predict_set(X_many, 0.7)
+    monkeypatch.setattr(_loo_models, "_NUMBERS", N * 20)
+    rows, sizes = [], []
+    output_blocks = LeaveOneOutModels.output_blocks
+    monkeypatch.setattr(
+        LeaveOneOutModels,
+        "output_blocks",
+        lambda self, K, n_rows: rows.append((len(K), n_rows)) or output_blocks(self, K, n_rows),
+    )
+    for part, K, F in machine_models(model).outputs(X_many):
+        sizes.append(F.size)
+        assert part.stop - part.start == len(K) == len(F)
+    assert rows == [(20, 3), (20, 3)]
+    assert max(sizes) <= N * 20
+    assert_array_equal(model.predict_set(X_many, 0.7), whole)
+
+
+PREDICTIONS = {
+    LSSVMClassifier: ("predict", "decision_function", "predict_set"),
+    LSSVMClassifierCV: ("predict", "decision_function", "predict_set"),
+    LSSVMRegressor: ("predict", "predict_interval"),
+    LSSVMRegressorCV: ("predict", "predict_interval"),
+}
+OTHERS = {
+    "kernel": "linear",
+    "mu": 10.0,
+    "fit_intercept": False,
+    "class_weight": "balanced",
+    "selection_weight": "balanced",
+    "threshold": 0.5,
+    "criterion": "wmw",
+}
+
+
+@pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+@pytest.mark.parametrize(
+    ("Estimator", "prediction"), [(e, name) for e, names in PREDICTIONS.items() for name in names]
+)
+def test_parameters_set_after_the_fit_change_no_prediction(Estimator, prediction, tmp_path):
+    y = LABELS["two classes"] if "Classifier" in Estimator.__name__ else NOISY + 5
+    X_many = np.random.default_rng(1).normal(size=(200, 3))
+    model = Estimator().fit(X, y)
+    changed = clone(model).fit(X, y)
+    known = changed.get_params()
+    changed.set_params(**{name: value for name, value in OTHERS.items() if name in known})
+    expected = getattr(model, prediction)(X_many)
+    assert_array_equal(getattr(changed, prediction)(X_many), expected)
+    save_model(tmp_path / "model", changed, {})
+    again = load_model(tmp_path / "model").model
+    assert_array_equal(getattr(again, prediction)(X_many), expected)
+
+
+def test_a_machine_of_an_older_file_goes_by_its_parameter():
+    model = LSSVMRegressor(RBF(0.3), fit_intercept=False).fit(X, NOISY)
+    expected = model.predict_interval(X_NEW)
+    older = copy.deepcopy(model)
+    del older.fit_intercept_
+    assert_array_equal(older.predict_interval(X_NEW), expected)

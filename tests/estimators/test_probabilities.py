@@ -178,6 +178,26 @@ class TestThresholds:
             model.fit(x, y)
         assert model.threshold_ == find_threshold(model.loo_, RequiredPrecision(1.0))[0]
 
+    @each_classifier
+    def test_that_warning_comes_last_and_points_to_the_user(self, Estimator):
+        y = np.r_[np.zeros(30), np.ones(10)]
+        y[0], x = 1, np.arange(40.0)[:, None]
+        x[3] = 80.0
+        model = Estimator("linear", threshold=RequiredPrecision(1.0))
+        with pytest.warns(UserWarning, match="No threshold reaches") as caught:
+            model.fit(x, y)
+        assert {w.filename for w in caught} == {__file__}
+        other = clone(model)
+        with pytest.raises(UserWarning, match="No threshold reaches"):
+            other.fit(x, y)  # warnings are errors here
+        assert_array_equal(other.predict(x), model.predict(x))
+
+    @each_classifier
+    @pytest.mark.parametrize("threshold", [True, False, np.True_])
+    def test_true_is_no_threshold(self, Estimator, threshold):
+        with pytest.raises(ValueError, match="threshold must be a number, 'ber'"):
+            Estimator("linear", threshold=threshold).fit(X, TWO)
+
     def test_candidates_compete_by_what_the_threshold_is_for(self):
         options = {"criterion": ["press", "wmw", "hinge"], "kernel": ["linear", "rbf"]}
         model = LSSVMClassifierCV(**options, threshold=Cost(1, 6)).fit(X, TWO)

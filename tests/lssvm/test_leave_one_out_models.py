@@ -171,3 +171,14 @@ def test_two_samples_and_an_intercept_leave_nothing_for_pairs():
     both = solve(np.eye(2), np.array([1.0, 2.0]), 0.1).models()
     with pytest.raises(NotPositiveDefiniteError, match="leverage of sample"):
         both.pair_residuals()
+
+
+@pytest.mark.parametrize("targets", TARGETS)
+@pytest.mark.parametrize("n_rows", [1, 2, 5, 9])
+def test_outputs_by_blocks(targets, n_rows):
+    ours = models("rbf", "weighted", targets, True)
+    K = KERNELS["rbf"](X_NEW, X)
+    blocks = list(ours.output_blocks(K, n_rows))
+    assert [len(block) for block in blocks] == [len(K[k : k + n_rows]) for k in range(0, M, n_rows)]
+    assert_array_equal(np.concatenate(blocks), ours.outputs(K))
+    assert ours.outputs(K[:0]).shape == (0, N, *TARGETS[targets].shape[1:])

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from looms._optional import require
 from looms.challenge._fetch import DATASETS, ChallengeDataError, local_file, openml
-from looms.challenge._preparation import PREPARATIONS, Preparation
+from looms.challenge._preparation import DENSE, PREPARATIONS, Preparation, check_preparation
 from looms.datasets import TableError, read_table
 from looms.tables import as_text
 
@@ -31,12 +31,35 @@ class ChallengeData:
     X : samples: an array of floats, a sparse array, or a data frame.
     y : labels -1 and 1.
     preparation : how the columns are prepared in every split.
+
+    Raises
+    ------
+    ChallengeDataError
+        If the labels are not -1 and 1, one a sample, or the samples are sparse and the
+        preparation would make them dense.
+    ValueError
+        If the preparation is unknown.
     """
 
     name: str
     X: Any
     y: np.ndarray[Any, Any]
     preparation: Preparation
+
+    def __post_init__(self) -> None:
+        check_preparation(self.preparation)
+        if np.shape(self.y) != self.X.shape[:1] or not np.isin(self.y, (-1, 1)).all():
+            raise ChallengeDataError(
+                f"{self.name}: y must hold one label, -1 or 1, for each of the {self.X.shape[0]} "
+                f"samples, but has shape {np.shape(self.y)} and the values "
+                f"{', '.join(map(str, np.unique(self.y)[:5]))}; np.where(y == positive, 1, -1) "
+                "makes such labels."
+            )
+        if sparse.issparse(self.X) and self.preparation in DENSE:
+            raise ChallengeDataError(
+                f"{self.name}: the preparation {self.preparation!r} is not for sparse samples, "
+                "which it would fill; use 'table', which scales them and keeps their zeros."
+            )
 
     @property
     def paper_name(self) -> str | None:
@@ -77,6 +100,8 @@ def fetch(
         If the folder holds a part of the files only, or the network gave nothing.
     TableError
         If a file is damaged.
+    ValueError
+        If the preparation is unknown.
 
     Notes
     -----
@@ -87,9 +112,10 @@ def fetch(
     has another name. NOVA is not known to be there.
     """
     name = _as_known(name)
+    kind = preparation or _preparation_of(name)
+    check_preparation(kind)
     where = folder if folder is not None else os.environ.get(FOLDER_VARIABLE)
     path = None if where is None else local_file(name, Path(where))
-    kind = preparation or _preparation_of(name)
     if path is None:
         X, y = openml(name, where)
         return ChallengeData(name, X, _signs(y, None, name), kind)
@@ -122,11 +148,14 @@ def load_file(
     Raises
     ------
     ChallengeDataError
-        If the classes are not two and nothing says which are positive, or the labels are not
-        there.
+        If the classes are not two and nothing says which are positive, the labels are not
+        there, or the samples are sparse and the preparation would make them dense.
     TableError
         If a file cannot be read.
+    ValueError
+        If the preparation is unknown.
     """
+    check_preparation(preparation)
     path = Path(path)
     if path.suffix == ".npz":
         X, y = _read_npz(path, target)

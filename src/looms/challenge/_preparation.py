@@ -21,6 +21,8 @@ from looms.tables import table_preprocessor
 
 Preparation = Literal["ada", "gina", "hiva", "nova", "sylva", "standardise", "table"]
 PREPARATIONS: tuple[Preparation, ...] = get_args(Preparation)
+#: Those that work on every entry of a column, so that zeros do not stay zeros.
+DENSE: tuple[Preparation, ...] = ("ada", "sylva", "standardise")
 
 #: Of capital gain and loss in ADA, on its scale from 0 to 999. The first is printed; the second
 #: lies between the losses that go with a low and with a high income.
@@ -36,7 +38,13 @@ def preparation(kind: Preparation, X: Any) -> Any:
         The papers' for their sets; "standardise", continuous columns to mean zero and variance
         one; "table", as for `looms fit`.
     X : samples; only for "table", whose columns may be of any kind.
+
+    Raises
+    ------
+    ValueError
+        If the kind is none of these.
     """
+    check_preparation(kind)
     if kind == "ada":
         return Pipeline([("columns", ADAColumns()), ("standardise", ContinuousScaler())])
     if kind == "gina":
@@ -44,6 +52,13 @@ def preparation(kind: Preparation, X: Any) -> Any:
     if kind in ("sylva", "standardise"):
         return ContinuousScaler()
     return table_preprocessor(X) if kind == "table" else "passthrough"
+
+
+def check_preparation(kind: Any) -> None:
+    """ValueError unless ``kind`` is the name of a preparation."""
+    if kind not in PREPARATIONS:
+        known = ", ".join(map(repr, PREPARATIONS))
+        raise ValueError(f"Unknown preparation {kind!r}; known are {known}.")
 
 
 def over_255(X: Any) -> Any:

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
+from looms._typing import AnyArray, Array
 from looms.estimators import LSSVMClassifierCV
 from looms.leave_one_out import LeaveOneOut
-from looms.threshold import balanced_error_threshold
-
-#: Output for rows that no machine needs to see, below any that one gives.
-_CERTAIN = -1e6
 
 
 class ReducedLSSVMClassifierCV(LSSVMClassifierCV):
     """Self-tuning LS-SVM classifier that leaves out rows which one feature settles.
 
     A binary feature that no positive training row has, and some negative one, settles the
-    class of the rows that have it: they are negative. They take no part in the fit nor in the
-    selection, and count as right in ``loo_`` and in a threshold of "ber" [C06 III, SYLVA].
+    class of the rows that have it: they are negative. They take no part in the fit nor in its
+    criterion, and count as right wherever the threshold is set and candidates compete, by
+    whatever rule [C06 III, SYLVA].
 
     Parameters
     ----------
@@ -33,8 +32,13 @@ calibration, prior, max_iter, n_restarts, tol, random_state
     ----------
     settling_ : ndarray of int
         The features that settle.
+    floor_ : float
+        Output of settled rows: below the threshold and all leave-one-out outputs of the others.
     loo_ : LeaveOneOut
-        Of all rows; settled ones have an output below all others.
+        Of the machine: settled rows have the weight zero, as they had in the fit, and the output
+        ``floor_``.
+    whole_loo_ : LeaveOneOut
+        The same outputs with all rows at their own weights: of the rule and the machine together.
 
     Notes
     -----
@@ -69,23 +73,67 @@ calibration, prior, max_iter, n_restarts, tol, random_state
             del self._settling
         return self
 
+    def predict_set(
+        self, X: Any, coverage: float = 0.9, class_conditional: bool = False
+    ) -> AnyArray:
+        """Conformal prediction set for each sample: the classes that it may belong to.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples.
+        coverage, class_conditional
+            As for `LSSVMClassifierCV.predict_set`.
+
+        Returns
+        -------
+        sets : ndarray of bool, of shape (n_samples, n_classes)
+            Columns as in ``classes_``. Settled samples have the negative class alone; what is
+            said of the coverage is of the others.
+        """
+        sets = super().predict_set(X, coverage, class_conditional)
+        if len(self.settling_):
+            sets[_has(X, self.settling_)] = True, False
+        return sets
+
+    def _judged(self, loo: LeaveOneOut) -> LeaveOneOut:
+        """The settled rows too, as right: the rate of false alarms is over all negative rows."""
+        _, settled, weight = self._settling
+        weight = weight[settled]
+        if not len(weight):
+            return loo
+        given = [float(self.threshold)] if isinstance(self.threshold, Real) else []
+        floor = _below(loo.outputs, *given)
+        return LeaveOneOut(
+            np.append(loo.y, np.full(len(weight), -1.0)),
+            np.append(loo.outputs, np.full(len(weight), floor)),
+            np.append(loo.sample_weight, weight),
+        )
+
     def _set_fitted(self, **attributes: Any) -> None:
         """What the parent found, with the settled rows in it; callbacks see it whole."""
         settling, settled, weight = self._settling
+        loo: LeaveOneOut = attributes.pop("loo_")
+        floor = _below(loo.outputs[~settled], attributes["threshold_"])
         if len(settling):
-            of_others: LeaveOneOut = attributes["loo_"]
-            outputs = np.where(settled, _CERTAIN, of_others.outputs)
-            attributes["loo_"] = loo = LeaveOneOut(of_others.y, outputs, weight)
-            if self.threshold == "ber":  # the rate of false alarms is over all negative rows
-                attributes["threshold_"] = balanced_error_threshold(loo)[0]
-        super()._set_fitted(settling_=settling, **attributes)
+            outputs = np.where(settled, floor, loo.outputs)
+            loo = LeaveOneOut(loo.y, outputs, loo.sample_weight)
+        whole = LeaveOneOut(loo.y, loo.outputs, weight)
+        super()._set_fitted(
+            settling_=settling, floor_=floor, loo_=loo, whole_loo_=whole, **attributes
+        )
 
     def _outputs(self, X: Any) -> Any:
-        """Outputs of the machine; of settled rows far below, for decisions and probabilities."""
+        """Outputs of the machine; of settled rows the floor, for decisions and probabilities."""
         outputs = super()._outputs(X)
         if not len(self.settling_):
             return outputs
-        return np.where(_has(X, self.settling_), _CERTAIN, outputs)
+        return np.where(_has(X, self.settling_), self.floor_, outputs)
+
+
+def _below(outputs: Array, *others: float) -> float:
+    """A number below all of these."""
+    return float(min([outputs.min(), *others])) - 1.0
 
 
 def settled_rows(X: Any, targets: Any, seen: Any) -> tuple[Any, Any]:

@@ -11,6 +11,7 @@ from looms._optional import require
 from looms.assessment import Assessment
 from looms.challenge._choices import Entry
 from looms.challenge._factors import factor_weights
+from looms.challenge._fetch import DATASETS
 from looms.challenge._papers import paper_table
 from looms.challenge._run import Results, with_figures
 
@@ -39,12 +40,9 @@ def experiments_table(results: Results, paper_name: str | None = None) -> pd.Dat
 
     Notes
     -----
-    [C06] does not say how it set the threshold of Table III. On ADA, "ber_best_on_test"
-    explains its figures: over ten splits every one of twelve rows was within one standard error
-    of it (0.007 to 0.009). The leave-one-out threshold gives 0.01 more, near the 0.1845 and
-    0.1879 that the author reports for ADA elsewhere [C06 Table V, G06], and the threshold 0 gives
-    0.25 unless training is weighted.
+    [C06] does not say how it set the threshold of Table III, hence the three rules.
     """
+    _check_paper_name(paper_name)
     pandas = require("pandas", "A table of experiments")
     paper = _paper_rates(paper_name)
     able = with_figures(results)
@@ -88,6 +86,7 @@ def factors_table(results: Results, paper_name: str | None = None) -> pd.DataFra
         Index the factors. "weight", of ours; "paper", as printed; "paper_same_rows", from the
         paper's Table III by the same regression on the same experiments.
     """
+    _check_paper_name(paper_name)
     pandas = require("pandas", "A table of factors")
     results = with_figures(results)
     experiments = list(results)
@@ -120,6 +119,7 @@ def entries_table(entries: Sequence[Entry], paper_name: str | None = None) -> pd
         "paper". A guess error below zero is a guess too good. In the paper's rows the guess
         error has no printed sign: it is the guess less the test figure.
     """
+    _check_paper_name(paper_name)
     pandas = require("pandas", "A table of entries")
     rows = [
         {
@@ -213,6 +213,14 @@ def _cell(value: object) -> str:
 def _names(results: Results) -> pd.Index:
     pandas = require("pandas", "A table of experiments")
     return pandas.Index([e.name for e in results], name="experiment")
+
+
+def _check_paper_name(paper_name: str | None) -> None:
+    if paper_name is not None and paper_name not in DATASETS:
+        raise ValueError(
+            f"The papers have no set {paper_name!r}; theirs are {', '.join(DATASETS)}. Without a "
+            "name the table has our figures alone."
+        )
 
 
 def _paper_rates(paper_name: str | None) -> dict[tuple[str, str, str], float]:

@@ -229,6 +229,8 @@ def _loaded(
             if value is not None:
                 raise InputError(f"{name} is for a file, and --data {data} is a set by name")
         return fetch(data, folder, preparation=None if preparation is None else preparation.value)
+    if folder is not None:
+        raise InputError(f"--folder is for a set by name, and --data {data} is a file")
     words = tuple(word.strip() for word in positive.split(",")) if positive else ()
     kind = Preparation.TABLE if preparation is None else preparation
     return load_file(data, target, positive=words, preparation=kind.value)

@@ -64,7 +64,10 @@ def class_p_values(loo_scores: npt.ArrayLike, scores: npt.ArrayLike, labels: Any
     >>> class_p_values(loo_scores, scores)
     array([[0.75, 0.25]])
     """
-    s, S, labels = _checked_arrays(loo_scores, scores, labels)
+    return _p_values(*_checked_arrays(loo_scores, scores, labels))
+
+
+def _p_values(s: Array, S: Array, labels: Any) -> Array:
     above = s[:, None] <= S
     if labels is None:
         return np.asarray((above.sum(axis=1) + 1.0) / (len(s) + 1.0))
@@ -105,14 +108,12 @@ def prediction_sets(
     >>> prediction_sets(loo_scores, scores, coverage=0.75)
     array([[ True, False]])
     """
-    p_values = class_p_values(loo_scores, scores, labels)
-    k = p_values.shape[1]
-    if labels is None:
-        n = np.full(k, len(np.asarray(loo_scores)))
-    else:
-        n = np.bincount(np.asarray(labels), minlength=k)
+    s, S, labels = _checked_arrays(loo_scores, scores, labels)
+    k = S.shape[2]
+    n = np.full(k, len(s)) if labels is None else np.bincount(labels, minlength=k)
+    ranks = _ranks(coverage, n, labels)
     # p > α, in whole numbers: more than n + 1 − ⌈(1 − α)(n + 1)⌉ of n + 1.
-    return np.asarray(np.round(p_values * (n + 1)) > n + 1 - _ranks(coverage, n, labels))
+    return np.asarray(np.round(_p_values(s, S, labels) * (n + 1)) > n + 1 - ranks)
 
 
 def _ranks(coverage: float, n: AnyArray, labels: Any) -> AnyArray:
@@ -143,4 +144,5 @@ def _checked_arrays(loo_scores: Any, scores: Any, labels: Any) -> tuple[Array, A
             )
         if not np.isin(labels, np.arange(S.shape[2])).all():
             raise ValueError(f"labels must be class indices from 0 to {S.shape[2] - 1}.")
+        labels = labels.astype(int)
     return s, S, labels

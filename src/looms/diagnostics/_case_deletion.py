@@ -16,7 +16,13 @@ from looms._optional import require
 from looms._typing import AnyArray, Array
 from looms.conformal import class_margins
 from looms.criteria import WMW, Criterion, as_criterion
-from looms.estimators import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms.estimators import (
+    LSSVMClassifier,
+    LSSVMClassifierCV,
+    LSSVMRegressor,
+    LSSVMRegressorCV,
+    machine_of,
+)
 from looms.estimators._loo_models import machine_models
 from looms.leave_one_out import LeaveOneOut
 from looms.lssvm import LeaveOneOutModels
@@ -142,14 +148,15 @@ def case_deletion(model: Any, *, names: Any = None, criterion: Any = None) -> Ca
 
     Parameters
     ----------
-    model : LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor or LSSVMRegressorCV, or pipeline
-        Fitted; of a pipeline the last step counts.
+    model : LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor or LSSVMRegressorCV
+        Fitted; of a pipeline the last step counts, of a search its ``best_estimator_``.
     names : array-like of shape (n_samples,), or a DataFrame or Series, default=None
         Names of the training samples, or what has them as its index. Their positions
         unless given.
     criterion : str or looms.criteria.Criterion, default=None
         The criterion whose change is wanted; that of the selection for a machine that
-        chose its hyper-parameters, else "press". Samples count by their `sample_weight`.
+        chose its hyper-parameters, else "press". Samples count by their `sample_weight`,
+        without the `selection_weight` of the classes there.
 
     Returns
     -------
@@ -277,11 +284,11 @@ def _among_all(values: Array, seen: Any) -> Array:
 
 
 def _fitted_machine(model: Any) -> Any:
-    machine = model.steps[-1][1] if hasattr(model, "steps") else model
+    machine = machine_of(model)
     if not isinstance(machine, _MACHINES):
         raise TypeError(
             "Case deletion in closed form is for fitted LSSVMClassifier, LSSVMRegressor, their CV "
-            f"versions, and pipelines that end in one, got {type(machine).__name__}."
+            f"versions, and pipelines and searches that end in one, got {type(model).__name__}."
         )
     check_is_fitted(machine, "dual_coef_")
     return machine

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import clone
 
 from looms._typing import AnyArray, Array
 from looms.diagnostics._problem import Problem
 from looms.estimators import LSSVMClassifier
-from looms.estimators._weights import class_weights
-from looms.lssvm import NotPositiveDefiniteError
+from looms.estimators._loo_models import machine_models
 
 
 def is_least_squares(problem: Problem) -> bool:
@@ -19,33 +17,13 @@ def is_least_squares(problem: Problem) -> bool:
 
 
 def least_squares_outputs(problem: Problem) -> tuple[Array, Array]:
-    r"""Outputs of the machine, (n,), and of those without sample i for sample j, (n, n) at i, j.
+    """Outputs of the machine, (n,), and of those without sample i for sample j, (n, n) at i, j.
 
-    .. math:: f^{(-i)}(x_j) = y_j - \lambda_j (\alpha_j - P_{ji} \alpha_i / P_{ii}), \qquad
-              f^{(-i)}(x_i) = y_i - \alpha_i / P_{ii}
-
-    with P of docs/references.md, Leave-one-out outputs. The ridge λ stays as it is while a
-    sample is left out, as in ``loo_``. Two classes.
+    The ridge λ stays as it is while a sample is left out, as in ``loo_``. Two classes.
     """
-    machine = clone(problem.machine).fit(problem.X, problem.y)
-    y, n = machine.loo_.y, problem.n_samples
-    ones = np.ones(n)
-    zeta = class_weights(machine.class_weight, problem.labels, problem.classes, ones)
-    ridge = n * machine.mu_ * zeta.mean() / zeta
-    K = problem.X if machine.kernel_.pairwise else machine.kernel_(problem.X)
-    try:
-        factor = cho_factor(K + np.diag(ridge), lower=True)
-    except np.linalg.LinAlgError:
-        raise NotPositiveDefiniteError(machine.mu_) from None
-    P = cho_solve(factor, np.eye(n))
-    if machine.fit_intercept:
-        eta = P.sum(axis=1)
-        P -= np.outer(eta, eta / eta.sum())
-    alpha = P @ y
-    residual = alpha / P.diagonal()
-    outputs = y - ridge * (alpha - P * residual[:, None])
-    outputs[np.diag_indices(n)] = y - residual
-    return y - ridge * alpha, outputs
+    models = machine_models(clone(problem.machine).fit(problem.X, problem.y)).models
+    outputs = models.fit.loo.y - models.ridge * models.fit.alpha
+    return outputs, outputs + models.changes().T
 
 
 def least_squares_predictions(problem: Problem) -> tuple[AnyArray, AnyArray]:

@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from looms._typing import AnyArray, Array
 from looms.calibration import Calibrator, as_calibration, class_probabilities, fit_calibrators
 from looms.criteria import balanced_error_rate
+from looms.estimators._callbacks import level_of_user
 from looms.estimators._classes import encoded
 from looms.estimators._given import fit_given
 from looms.estimators._intervals import sets
@@ -318,13 +319,13 @@ class LSSVMClassifier(Classifier):
         kernel, fit = fit_given(self, X, targets, fit_weight)
         fitted = fitted_machine(X, weight, targets, kernel, float(self.mu), fit)
         threshold, loss = threshold_and_loss(self.threshold, fitted["loo_"])
-        warn_of_missed_precision(self.threshold, loss)
         self._set_fitted(
             classes_=classes,
             threshold_=threshold,
             calibrators_=self._calibrators(fitted["loo_"]),
             **fitted,
         )
+        warn_of_missed_precision(self.threshold, loss)
         return self
 
 
@@ -348,16 +349,18 @@ def threshold_and_loss(threshold: Any, loo: LeaveOneOut) -> tuple[float, float]:
 
 
 def warn_of_missed_precision(threshold: Any, loss: float) -> None:
-    """Warn if no threshold reaches the precision that is required."""
+    """Warn if no threshold reaches the required precision; last, as warnings may be errors."""
     if isinstance(threshold, RequiredPrecision) and loss >= 1.0:
         warnings.warn(
             f"No threshold reaches a leave-one-out precision of {threshold.precision:g}; the "
             f"greatest is {threshold.precision + 1.0 - loss:.3g}, and its threshold was taken. "
             "Require less, or find features that tell more.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=level_of_user(),
         )
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and bool(np.isfinite(float(value)))
+    return (
+        isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
+    )

@@ -18,11 +18,11 @@ import numpy as np
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
 from looms.conformal import LocalScale
-from looms.estimators._machine import fit_weight_of
+from looms.estimators._machine import fit_intercept_of, fit_weight_of
 from looms.kernels import GramBlocks, Kernel, Pairs, Samples, centre_of, gram_into, training_rows
 from looms.lssvm import LeaveOneOutModels, solve_in_place
 
-_NUMBERS = 1 << 20  # in an array of a block: its rows × training samples × targets
+_NUMBERS = 1 << 20  # in an array of a block
 
 
 @dataclass(eq=False)
@@ -43,9 +43,9 @@ class MachineModels:
     def blocks(self, X: Matrix) -> Iterator[tuple[slice, Array]]:
         """Rows of ``X`` and their kernel values with the samples seen, (rows, n_seen).
 
-        As many rows as give an array of rows × samples × targets 2²⁰ numbers.
+        As many rows as give an array of rows × samples 2²⁰ numbers.
         """
-        step = max(1, _NUMBERS // max(self._basis.n_samples, self.models.fit.alpha.size))
+        step = max(1, _NUMBERS // self._basis.n_samples)
         for start in range(0, X.shape[0], step):
             part = X[start : start + step]
             rows = Samples(part, start=start, centre=self._basis.centre)
@@ -53,10 +53,18 @@ class MachineModels:
             yield slice(start, start + step), K if self.seen.all() else K[:, self.seen]
 
     def outputs(self, X: Matrix) -> Iterator[tuple[slice, Array, Array]]:
-        """Rows of ``X``, their kernel values, and what every leave-one-out model gives there."""
+        """Rows of ``X``, their kernel values, and what every leave-one-out model gives there.
+
+        As many rows as give an array of rows × samples × targets 2²⁰ numbers.
+        """
+        step = max(1, _NUMBERS // self.models.fit.alpha.size)
         with blas_threads(self._basis.n_samples):
             for rows, K in self.blocks(X):
-                yield rows, K, self.models.outputs(K)
+                for start, F in zip(
+                    range(0, len(K), step), self.models.output_blocks(K, step), strict=True
+                ):
+                    first = rows.start + start
+                    yield slice(first, first + len(F)), K[start : start + step], F
 
     @cached_property
     def local_scales(self) -> list[LocalScale]:
@@ -87,7 +95,7 @@ def _made(machine: Any) -> MachineModels:
             machine.loo_.y[seen],
             machine.mu_,
             weight[seen],
-            fit_intercept=machine.fit_intercept,
+            fit_intercept=fit_intercept_of(machine),
         )
         models = solution.models()
     return MachineModels(models, seen, kernel, Samples(X, centre=centre_of(X)))

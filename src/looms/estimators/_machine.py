@@ -76,6 +76,7 @@ class LeastSquaresMachine(KernelMachine):
     intercept_: Any
     X_fit_: Matrix
     fit_weight_: Array
+    fit_intercept_: bool
     loo_: LeaveOneOut
 
     def _checked_data(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Any:
@@ -85,7 +86,7 @@ class LeastSquaresMachine(KernelMachine):
 
     def _set_fitted(self, **attributes: Any) -> None:
         self.__dict__.pop("_machine_models", None)
-        super()._set_fitted(**attributes)
+        super()._set_fitted(fit_intercept_=bool(self.fit_intercept), **attributes)
 
     def __getstate__(self) -> Any:
         """State without what can be made again from it."""
@@ -149,6 +150,12 @@ def fit_weight_of(machine: Any) -> Array:
             "predictions are right as they are; for this, fit it again."
         )
     return machine.fit_weight_  # type: ignore[no-any-return]
+
+
+def fit_intercept_of(machine: Any) -> bool:
+    """Whether the machine was fitted with an intercept; the parameter may have changed since."""
+    # Machines in older model files do not hold it.
+    return bool(vars(machine).get("fit_intercept_", machine.fit_intercept))
 
 
 def without_duplicates(X: Matrix) -> Matrix:

@@ -12,18 +12,18 @@ from sklearn.utils import check_random_state
 from looms._typing import AnyArray, Array
 from looms.conformal import choose, conformity_counts, dkw_bound, joint_p_values, vc_bound
 from looms.conformal import p_values as single_p_values
-from looms.estimators._calibration import (
-    MEASURES,
-    calibrate_by_loo,
-    calibrate_by_split,
-    check_classes_have_two,
-    split_rows,
-)
 from looms.estimators._machine import check_flag
 from looms.estimators._pool import pool_plan
 from looms.estimators._pooled import PooledClassifier
+from looms.estimators._scored_pool import (
+    MEASURES,
+    check_classes_have_two,
+    score_by_loo,
+    score_by_split,
+    split_rows,
+)
 
-CALIBRATIONS = ("split", "loo")
+HELD_OUT_BY = ("split", "loo")
 BOUNDS = {"dkw": dkw_bound, "vc": vc_bound}
 
 
@@ -180,13 +180,13 @@ class NonconformityClassifier(PooledClassifier):
         plan = pool_plan(self.pool, classes, self.tol)
         split_seed, tie_seed = check_random_state(self.random_state).randint(2**31 - 1, size=2)
         if self.calibration == "loo":
-            calibration = calibrate_by_loo(plan, X, labels, n_neighbors, self.n_jobs)
+            scored = score_by_loo(plan, X, labels, n_neighbors, self.n_jobs)
         else:
             rows = split_rows(classes, labels, self.validation_size, self.stratify, int(split_seed))
-            calibration = calibrate_by_split(plan, X, labels, rows, n_neighbors, self.n_jobs)
-        self.classes_, self._calibration, self._seed = classes, calibration, int(tie_seed)
-        self.validation_, self.calibration_scores_ = calibration.rows, calibration.scores
-        self._pool = calibration.conformity.pool
+            scored = score_by_split(plan, X, labels, rows, n_neighbors, self.n_jobs)
+        self.classes_, self._scored, self._seed = classes, scored, int(tie_seed)
+        self.validation_, self.calibration_scores_ = scored.rows, scored.scores
+        self._pool = scored.conformity.pool
         self.pool_ = self._pool.members
         return self
 
@@ -268,7 +268,7 @@ class NonconformityClassifier(PooledClassifier):
             For ``calibration="loo"``, whose margins are not independent.
         """
         epsilon = self.epsilon_crit(X)
-        if not self._calibration.held_out:
+        if not self._scored.held_out:
             raise ValueError(
                 "The bounds need validation samples that no model has seen: fit with "
                 'calibration="split".'
@@ -345,7 +345,7 @@ class NonconformityClassifier(PooledClassifier):
 
     def _checked_neighbors(self) -> int:
         """Number of neighbours, 0 for margins; ValueError for a parameter that is no choice."""
-        for name, known in (("calibration", CALIBRATIONS), ("measure", MEASURES)):
+        for name, known in (("calibration", HELD_OUT_BY), ("measure", MEASURES)):
             value = getattr(self, name)
             if not (isinstance(value, str) and value in known):
                 raise ValueError(f"Unknown {name} {value!r}; known are {', '.join(known)}.")
@@ -357,7 +357,7 @@ class NonconformityClassifier(PooledClassifier):
     def _scores(self, X: Any) -> Iterator[Array]:
         """Conformity (n_models, n_rows, n_classes) of every label, block by block of rows."""
         for outputs in self._blocks(X):
-            yield self._calibration.conformity.scores(outputs)
+            yield self._scored.conformity.scores(outputs)
 
     def _choices(self, X: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
         """Model, label and count chosen for every sample."""

@@ -150,7 +150,7 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         These samples.
     dual_coef_ : ndarray of shape (n_support,) or (n_support, n_pairs)
         y α of each, positive for the second class of a pair. Pairs are in lexicographic
-        order: (0, 1), (0, 2) .. (1, 2)..
+        order: (0, 1), (0, 2), ..., (1, 2), ...
     intercept_ : float or ndarray of shape (n_pairs,)
         The intercept.
     n_features_in_, feature_names_in_

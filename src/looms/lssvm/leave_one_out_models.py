@@ -11,6 +11,7 @@ so the models without two samples are at hand as well.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,12 +84,28 @@ class LeaveOneOutModels:
         >>> solve(np.zeros((3, 3)), y, mu=1.0).models().outputs(np.zeros((1, 3))).round(12)
         array([[4. , 3.5, 1.5]])
         """
+        (outputs,) = self.output_blocks(K_new, max(1, len(K_new)))
+        return outputs
+
+    def output_blocks(self, K_new: Array, n_rows: int) -> Iterator[Array]:
+        """The same as `outputs`, by blocks of new points: (n_rows, n) or (n_rows, n, t) each.
+
+        The matrix product, which does not depend on the number of targets, is one for all.
+
+        Parameters
+        ----------
+        K_new : (m, n) kernel values between new points and training samples.
+        n_rows : new points in a block, positive; the last has what is left.
+        """
         alpha, r = targets_as_columns(self.fit.alpha), targets_as_columns(self.residuals)
         change = blas.dgemm(-1.0, K_new, self.P)
         change -= self.share
-        outputs = np.multiply(change[:, :, None], r)
-        outputs += (blas.dgemm(1.0, K_new, alpha) + self.fit.intercept)[:, None, :]
-        return np.asarray(outputs.reshape(len(K_new), *self.fit.alpha.shape))
+        whole = blas.dgemm(1.0, K_new, alpha) + self.fit.intercept
+        for start in range(0, max(1, len(K_new)), n_rows):
+            rows = slice(start, start + n_rows)
+            outputs = np.multiply(change[rows, :, None], r)
+            outputs += whole[rows, None, :]
+            yield np.asarray(outputs.reshape(len(outputs), *self.fit.alpha.shape))
 
     def changes(self, left_out: slice = _ALL) -> Array:
         """What leaving out a sample changes at every sample, D_ji = f⁽⁻ⁱ⁾(x_j) − f(x_j).

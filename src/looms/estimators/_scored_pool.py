@@ -55,7 +55,7 @@ class Conformity:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class ScoredPool:
     """A trained pool with the conformity of samples that were not trained on.
 
     Attributes
@@ -72,14 +72,14 @@ class Calibration:
     held_out: bool
 
 
-def calibrate_by_split(
+def score_by_split(
     plan: PoolPlan,
     X: Array,
     labels: AnyArray,
     split: tuple[AnyArray, AnyArray],
     n_neighbors: int,
     n_jobs: int | None,
-) -> Calibration:
+) -> ScoredPool:
     """Train on the first part of a split, score the second; margins for no neighbours."""
     train, rows = split
     pool = plan.fit(X[train], labels[train], n_jobs)
@@ -89,12 +89,12 @@ def calibrate_by_split(
         seen = tuple(pool.outputs(X[train]))
         conformity = Conformity(pool, n_classes, n_neighbors, seen, labels[train])
     scores = conformity.scores(pool.outputs(X[rows]))
-    return Calibration(conformity, rows, _of_own_label(scores, labels[rows]), True)
+    return ScoredPool(conformity, rows, _of_own_label(scores, labels[rows]), True)
 
 
-def calibrate_by_loo(
+def score_by_loo(
     plan: PoolPlan, X: Array, labels: AnyArray, n_neighbors: int, n_jobs: int | None
-) -> Calibration:
+) -> ScoredPool:
     """Train on all samples, score each by the models without it; margins for no neighbours."""
     rows = np.arange(len(X))
     pool, outputs = plan.fit_loo(X, labels, n_jobs)
@@ -103,7 +103,7 @@ def calibrate_by_loo(
     if n_neighbors:
         conformity = Conformity(pool, n_classes, n_neighbors, tuple(outputs), labels)
     scores = conformity.scores(outputs, own=rows)
-    return Calibration(conformity, rows, _of_own_label(scores, labels), False)
+    return ScoredPool(conformity, rows, _of_own_label(scores, labels), False)
 
 
 def _of_own_label(scores: Array, labels: AnyArray) -> Array:
