@@ -250,6 +250,10 @@ class LSSVMClassifier(Classifier):
         The intercept.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples.
+    fit_weight_ : ndarray of shape (n_samples,)
+        Weights of the samples in the fit.
+    fit_intercept_ : bool
+        Whether it was fitted with an intercept.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

@@ -84,7 +84,8 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         Index of the chosen candidate in ``candidates_``.
     n_iter_ : int
         Iterations of the chosen candidate's last search, at least 1.
-    classes_, dual_coef_, intercept_, X_fit_, fit_weight_, n_features_in_, feature_names_in_
+    classes_, dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, \
+n_features_in_, feature_names_in_
         As for `LSSVMClassifier`.
 
     Warns

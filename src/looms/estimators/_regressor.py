@@ -130,7 +130,8 @@ class LSSVMRegressor(Regressor):
     ----------
     loo_ : LeaveOneOut
         Exact leave-one-out outputs. A sample of weight zero has its ordinary output there.
-    kernel_, mu_, dual_coef_, intercept_, X_fit_, fit_weight_, n_features_in_, feature_names_in_
+    kernel_, mu_, dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, \
+n_features_in_, feature_names_in_
         As for `LSSVMClassifier`, with one column a target where there are several.
 
     Examples

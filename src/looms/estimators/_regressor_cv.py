@@ -53,7 +53,8 @@ class LSSVMRegressorCV(Regressor, SelectingMachine):
         Exact leave-one-out outputs of the machine chosen.
     selection_, candidates_, best_index_, n_iter_
         As for `LSSVMClassifierCV`.
-    dual_coef_, intercept_, X_fit_, fit_weight_, n_features_in_, feature_names_in_
+    dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, \
+n_features_in_, feature_names_in_
         As for `LSSVMRegressor`.
 
     Warns

@@ -98,7 +98,7 @@ class LeaveOneOutModels:
         n_rows : new points in a block, positive; the last has what is left.
         """
         alpha, r = targets_as_columns(self.fit.alpha), targets_as_columns(self.residuals)
-        change = blas.dgemm(-1.0, K_new, self.P)
+        change = blas.dgemm(-1.0, self.P, K_new.T).T  # with rows together, as they are read
         change -= self.share
         whole = blas.dgemm(1.0, K_new, alpha) + self.fit.intercept
         for start in range(0, max(1, len(K_new)), n_rows):
