@@ -93,7 +93,7 @@ def probabilities(saved: SavedModel, X: Any) -> AnyArray | None:
 
     Models of looms before it had them are such, too.
     """
-    if not getattr(saved.model[-1], "calibrators_", ()):
+    if not hasattr(saved.model[-1], "predict_proba"):
         return None
     with _rows_at_fault():
         return cast("AnyArray", saved.model.predict_proba(X))
