@@ -16,12 +16,7 @@ import numpy.typing as npt
 from looms._typing import Array
 from looms.calibration._beta import fit_beta
 from looms.calibration._isotonic import fit_isotonic
-from looms.calibration._sigmoid import (
-    Sigmoid,
-    fit_increasing_sigmoid,
-    fit_sigmoids,
-    increasing,
-)
+from looms.calibration._sigmoid import fit_increasing_sigmoid, fit_sigmoids, increasing
 from looms.leave_one_out import LeaveOneOut
 
 _BLOCK = 1 << 20  # weights held at a time, a row for each sample left out
@@ -112,6 +107,7 @@ def class_probabilities(calibrator: Calibrator, outputs: npt.ArrayLike) -> Array
 
     Examples
     --------
+    >>> from looms.calibration import Sigmoid
     >>> class_probabilities(Sigmoid(-2.0, 1.0), [[0.9, -0.2, 0.1]]).round(2)
     array([[0.6 , 0.17, 0.23]])
     """
