@@ -69,7 +69,7 @@ def test_who_stops_early_gets_no_warning(numbered):
     splits = plan(y, method="shuffle", n_splits=30, test_size=0.1, random_state=0, stratified=True)
     model = Deadly(os.getpid(), seconds=0.02, until=os.devnull)
     with joblib.parallel_config("threading"):
-        results = run_splits(model, X, y, scorers_of("ber", model, y), splits, 2)
+        results = run_splits(model, X, y, None, scorers_of("ber", model, y), splits, 2)
         next(results)
         results.close()
     time.sleep(0.3)  # the splits at work then end by themselves

@@ -35,6 +35,21 @@ def test_challenge_files(folder, draw, no_network):
     assert no_network == []
 
 
+@pytest.mark.parametrize("name", ["HIVA", "Hiva"])
+def test_names_in_any_case(folder, no_network, name):
+    data = fetch(name, folder)
+    assert (data.name, data.preparation, data.paper_name) == ("hiva", "hiva", "hiva")
+    np.testing.assert_array_equal(data.X, fetch("hiva", folder).X)
+    assert fetch(f"{name}_VALID", folder).name == "hiva_valid"
+    assert no_network == []
+
+
+def test_other_names_keep_their_case(tmp_path, draw):
+    X, y = draw(30)
+    pd.DataFrame(X).assign(target=y).to_csv(tmp_path / "Mine.csv", index=False)
+    assert fetch("Mine", tmp_path).name == "Mine"
+
+
 def test_folder_of_the_environment(folder, monkeypatch):
     monkeypatch.setenv("LOOMS_DATA", str(folder))
     assert len(fetch("hiva").y) == 60

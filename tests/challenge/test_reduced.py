@@ -89,3 +89,36 @@ def test_given_threshold_and_weights():
     plain = looms.LSSVMClassifierCV("linear").fit(X[~settled], y[~settled], weight[~settled])
     assert model.threshold_ == 0.25
     assert model.mu_ == pytest.approx(plain.mu_, rel=1e-6)
+
+
+@pytest.mark.parametrize("threshold", ["ber", 0.25])
+def test_callbacks_at_the_end_of_a_fit_see_it_whole(threshold):
+    """Also of a fit after another one, whose features settled otherwise."""
+    callback = pytest.importorskip("sklearn.callback")
+    seen = []
+
+    class Last:
+        def setup(self, estimator, context):
+            pass
+
+        def teardown(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
+            if fitted_estimator is not None:
+                loo = fitted_estimator.loo_.outputs
+                seen.append((fitted_estimator.decision_function(X), loo))
+
+    X, y, settled = made()
+    model = ReducedLSSVMClassifierCV("linear", threshold=threshold).set_callbacks(Last())
+    assert isinstance(Last(), callback.FitCallback)
+    for columns in ([0, 1, 3, 4, 2], [0, 1, 2, 3, 4], [0, 1, 3, 4]):
+        model.fit(X[:, columns], y)
+        decision, loo = seen.pop()
+        np.testing.assert_array_equal(decision, model.decision_function(X[:, columns]))
+        np.testing.assert_array_equal(loo, model.loo_.outputs)
+        assert ((loo < -1e5) == (settled & (2 in columns))).all()
+    assert not [name for name in vars(model) if name.startswith("_settl")]

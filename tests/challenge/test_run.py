@@ -151,3 +151,52 @@ def test_announcements(data):
         ("press-linear, guess for tenth 1", 2, 3),
         ("press-linear, guess for tenth 2", 3, 3),
     ]
+
+
+@pytest.fixture
+def one_fails(monkeypatch):
+    """The RBF machine tuned by PRESS raises whenever it is fitted."""
+    fit = looms.LSSVMClassifierCV.fit
+
+    def not_that(self, X, y, sample_weight=None):
+        if (self.kernel, self.criterion) == ("rbf", "press"):
+            raise FloatingPointError("no luck")
+        return fit(self, X, y, sample_weight)
+
+    monkeypatch.setattr(looms.LSSVMClassifierCV, "fit", not_that)
+    return next(e for e in PART if e.name == "press-rbf")
+
+
+def test_an_experiment_that_always_raises_does_not_end_the_plan(
+    data, one_fails, results, nested, tmp_path
+):
+    others = {e: result for e, result in results.items() if e != one_fails}
+    runs = Runs(data, tmp_path / "store")
+    found = challenge.run_plan(runs, PART, 6)
+    assert list(found) == PART
+    assert set(found[one_fails].failures.values()) == {"FloatingPointError: no luck"}
+    assert len(found[one_fails].failures) == 6
+    parts = runs.parts(6)
+    assert loo_entries(found, data.y, parts) == loo_entries(others, data.y, parts)
+    there = challenge.stored_plan(runs, PART, 6)
+    assert [e for e in PART if there[e].failures] == [one_fails]
+    assert challenge.experiments_table(there).equals(challenge.experiments_table(found))
+
+    without = challenge.run_nested(runs, [e for e in PART if e != one_fails], 3, 2)
+    for read in (challenge.run_nested, challenge.stored_nested):
+        again = read(runs, PART, 3, 2)
+        assert nested_entries(again) == nested_entries(without)
+        assert game_entries(again) == game_entries(without)
+    # Where it failed on the splits of the training parts alone, it is no candidate there.
+    inner = tuple({**part, one_fails: found[one_fails]} for part in without.inner)
+    partly = challenge.Nested(nested.outer, inner, without.tests)
+    validated = [e for e in game_entries(partly) if e.choice_by != "loo_ber"]
+    assert validated
+    assert all(e.experiment != one_fails for e in validated)
+    assert len(nested_entries(partly)) == 4
+
+
+def test_a_plan_of_which_all_raises(data, one_fails):
+    found = challenge.run_plan(Runs(data), [one_fails], 2)
+    assert loo_entries(found, data.y, Runs(data).parts(2)) == []
+    assert challenge.experiments_table(found)["splits"].tolist() == [0]

@@ -47,6 +47,34 @@ def test_experiments_beside_the_paper(results):
     assert (row["splits"], row["seconds"]) == (3, 2.0)
 
 
+@pytest.fixture
+def with_a_failure(results):
+    splits = tuple(
+        SplitResult(k, 90, 10, error=f"ValueError: a | b {k}\nnext", seconds=1.0) for k in range(3)
+    )
+    failed = Assessment(splits, None, results[PART[0]].scores, "shuffle", 0, "")
+    return {PART[0]: results[PART[0]], PART[1]: failed, PART[2]: results[PART[2]]}
+
+
+def test_an_experiment_without_figures(results, with_a_failure):
+    table = challenge.experiments_table(with_a_failure, "ada")
+    row = table.loc["press-quadratic"]
+    assert (row["splits"], row["paper"]) == (0, 0.1687)
+    assert row["failure"] == "ValueError: a | b 0\nnext"
+    blank = ["ber", "standard_error", "loo_ber", "off", "ber_at_zero", "best_off"]
+    assert row[blank].isna().all()
+    rest = table.drop(index="press-quadratic").drop(columns="failure")
+    whole = challenge.experiments_table(results, "ada")
+    assert "failure" not in whole
+    np.testing.assert_array_equal(rest[blank], whole.loc[rest.index, blank])
+    line = challenge.markdown(table).splitlines()[3]
+    assert line.endswith(r"| ValueError: a \| b 0 next |")
+    factors = challenge.factors_table(with_a_failure, "ada")
+    assert factors.index.tolist() == ["press", "linear", "cubic"]
+    pytest.importorskip("matplotlib")
+    assert challenge.plot_table(table).axes
+
+
 def test_experiments_of_other_data(results):
     table = challenge.experiments_table(results)
     assert table["paper"].isna().all()

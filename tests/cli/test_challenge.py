@@ -76,6 +76,36 @@ def test_splits_that_raise_are_told_and_left_out(looms, sets, monkeypatch):
     assert rows(result.stdout)["splits"].tolist() == ["3"]
 
 
+def test_an_experiment_that_always_raises_is_in_the_table(looms, sets, monkeypatch):
+    fit = package.LSSVMClassifierCV.fit
+
+    def not_rbf(self, X, y, sample_weight=None):
+        if self.kernel == "rbf":
+            raise FloatingPointError("no luck")
+        return fit(self, X, y, sample_weight)
+
+    monkeypatch.setattr(package.LSSVMClassifierCV, "fit", not_rbf)
+    run = looms("challenge", "run", *HIVA, *PART, "-n", 3, "--store", "kept")
+    assert run.exit_code == 0, run.stderr
+    assert "Note: press-rbf: 3 of 3 splits raised; split 0: FloatingPointError" in run.stderr
+    shown = rows(run.stdout).set_index("experiment")
+    assert shown["splits"].to_dict() == {"press-linear": "3", "press-rbf": "0"}
+    assert shown["failure"].to_dict()["press-rbf"] == "FloatingPointError: no luck"
+    table = looms("challenge", "table", *HIVA, *PART, "-n", 3, "--store", "kept")
+    assert table.exit_code == 0, table.stderr
+    assert table.stdout == run.stdout
+    chosen = looms("challenge", "run", *HIVA, *PART, "-n", 3, "--store", "kept", "-p", "table5")
+    assert chosen.exit_code == 0, chosen.stderr
+    assert "press-linear" in chosen.stdout
+    assert "press-rbf" not in chosen.stdout
+
+
+def test_names_of_sets_in_any_case(looms, sets):
+    result = looms("challenge", "run", "--data", "HIVA", *HIVA[2:], "--only", "1", "-n", 2)
+    assert result.exit_code == 0, result.stderr
+    assert "hiva: 60 rows" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("plan", "said"),
     [

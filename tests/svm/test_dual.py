@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from looms.svm import NotConvergedError, _active_set, _left_out, _svc, dual, solve
+from looms.svm import (
+    IndefiniteKernelError,
+    NotConvergedError,
+    _active_set,
+    _left_out,
+    _svc,
+    dual,
+    solve,
+)
 
 X4 = np.array([-2.0, -1.0, 1.0, 3.0])
 
@@ -109,12 +117,64 @@ def test_what_does_not_converge_says_so(random_problem, monkeypatch):
     monkeypatch.setattr(_active_set._ActiveSet, "_widened", lambda *_: False)
     monkeypatch.setattr(_left_out, "interior_point", lambda problem: 0 * problem.y)
     K, y, C = random_problem(7)
-    with pytest.raises(NotConvergedError, match=r"duality gap is .* semi-definite") as caught:
+    with pytest.raises(NotConvergedError, match=r"duality gap is .* lower C") as caught:
         solve(K, y, C, start=np.zeros(len(y)))
     assert caught.value.kkt_residual > 1e-3
     assert caught.value.duality_gap > 1e-3
     again = pickle.loads(pickle.dumps(caught.value))
     assert str(again) == str(caught.value)
+
+
+@pytest.mark.parametrize("start", [None, np.zeros(30)], ids=["cold", "given"])
+@pytest.mark.parametrize("shift", [1e-3, 0.5])
+def test_an_indefinite_kernel_is_refused(shift, start):
+    """Its KKT conditions hold at points that are no minimum."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((30, 2))
+    y = np.sign(x[:, 0] + rng.standard_normal(30))
+    K = np.exp(-((x[:, None] - x) ** 2).sum(-1)) - shift * np.eye(30)
+    smallest = np.linalg.eigvalsh(K - K.mean(0) - K.mean(1)[:, None] + K.mean())[0]
+    with pytest.raises(IndefiniteKernelError, match="Clip or flip") as caught:
+        solve(K, y, 10.0, start=start)
+    assert caught.value.smallest == pytest.approx(smallest)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value)
+
+
+def test_negative_distances_are_a_kernel_of_coefficients_of_sum_zero():
+    """Indefinite, but not where it counts; and the same machine as by inner products."""
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((30, 3))
+    y = np.sign(x[:, 0] + rng.standard_normal(30))
+    K = -0.5 * ((x[:, None] - x) ** 2).sum(-1)
+    assert np.linalg.eigvalsh(K)[0] < -1
+    found, expected = solve(K, y, 1.0), solve(x @ x.T, y, 1.0)
+    np.testing.assert_allclose(found.outputs, expected.outputs, atol=1e-9)
+
+
+def test_samples_of_no_weight_may_have_any_kernel(random_problem):
+    K, y, C = random_problem(1)
+    part = np.arange(len(y)) % 4 != 3
+    expected = solve(K, y, C * part)
+    odd = K.copy()
+    odd[3, 3] -= 5.0  # a sample of no weight
+    np.testing.assert_allclose(solve(odd, y, C * part).alpha, expected.alpha, atol=1e-8)
+    with pytest.raises(IndefiniteKernelError):
+        solve(odd, y, C)
+
+
+def test_a_solution_as_start_vouches_for_its_own_kernel_only(random_problem, monkeypatch):
+    checked = []
+    check = dual.check_convex
+    monkeypatch.setattr(dual, "check_convex", lambda p: checked.append(1) or check(p))
+    K, y, C = random_problem(1)
+    half = solve(K, y, C * (np.arange(len(y)) % 2))
+    whole = solve(K, y, C, start=half)  # of more samples
+    assert len(checked) == 2
+    solve(K, y, 2 * C, start=whole)
+    assert len(checked) == 2
+    with pytest.raises(IndefiniteKernelError):
+        solve(K - 0.1 * np.eye(len(y)), y, C, start=whole)
 
 
 @pytest.mark.parametrize("module", [dual, _svc], ids=lambda module: module.__name__)

@@ -8,7 +8,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.svm import SVC
 
 from looms import kernels
-from looms.svm import dual_problem, leave_one_out
+from looms.svm import IndefiniteKernelError, _svc, dual_problem, leave_one_out
 
 rng = np.random.default_rng(2)
 X = rng.standard_normal((50, 4))
@@ -19,7 +19,7 @@ SVCS = {
     "linear": SVC(kernel="linear", C=3.0),
     "poly": SVC(kernel="poly", gamma=0.3, coef0=1.0, degree=2),
     "rbf": SVC(gamma=0.2, C=5.0),
-    "sigmoid": SVC(kernel="sigmoid", gamma=0.01, coef0=0.0, C=10.0),
+    "sigmoid": SVC(kernel="sigmoid", gamma=1e-5, coef0=0.0, C=1e4),  # nearly linear
     "callable": SVC(kernel=lambda A, B: (1 + A @ B.T) ** 2, C=0.1),
     "looms": SVC(kernel=kernels.RBF(0.2), C=5.0),
     "looms sum": SVC(kernel=0.5 * kernels.RBF(0.2) + kernels.Linear()),
@@ -133,3 +133,32 @@ def test_the_problem_of_an_svc():
     np.testing.assert_allclose(problem.C, 2.0 * W * np.where(Y == "yes", 3.0, 1.0))
     assert list(problem.classes) == ["no", "yes"]
     assert (problem.alpha <= problem.C * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+def test_kernels_that_are_not_semidefinite_are_refused(fitted):
+    svc = SVC(kernel="sigmoid", gamma=0.01, coef0=0.0, C=10.0)
+    smallest = np.linalg.eigvalsh(_centred(np.tanh(0.01 * X @ X.T)))[0]
+    with pytest.raises(IndefiniteKernelError, match="Clip or flip") as caught:
+        leave_one_out(svc.fit(X, Y) if fitted else svc, X, Y)
+    assert caught.value.smallest == pytest.approx(smallest)
+
+
+def _centred(K):
+    centre = np.eye(len(K)) - 1 / len(K)
+    return centre @ K @ centre
+
+
+@pytest.mark.parametrize("name", SVCS)
+def test_kernels_that_need_no_check_pass_it(name):
+    svc = SVCS[name]
+    problem = dual_problem(svc, X, Y)
+    assert problem.semidefinite == (svc.kernel in ("linear", "rbf", "poly"))
+    assert np.linalg.eigvalsh(_centred(problem.K))[0] > -1e-8 * np.abs(problem.K).max()
+
+
+@pytest.mark.parametrize(("coef0", "degree"), [(-1.0, 3), (0.0, 2.5)])
+def test_polynomials_that_need_the_check(coef0, degree):
+    svc = SVC(kernel="poly", gamma=1.0, coef0=coef0, degree=int(degree)).fit(X, Y)
+    svc.degree = degree
+    assert not _svc._always_semidefinite(svc)

@@ -15,18 +15,38 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import _num_samples
 
+from looms._typing import Array
 from looms.assessment._bootstrap import check_defined
 from looms.assessment._execute import run_splits
 from looms.assessment._key import content_key
 from looms.assessment._result import Assessment
 from looms.assessment._run import SplitResult
-from looms.assessment._scoring import scorers_of
+from looms.assessment._scoring import scorers_of, with_weights
 from looms.assessment._splits import WHOLE, Split, plan
 from looms.assessment._store import FORMAT, Store, StoreError
+from looms.assessment._weights import checked_weights, route
 
 #: Told of every finished split: how many are done, of how many, and which; None once for those
 #: that were in the store.
 Progress = Callable[[int, int, SplitResult | None], object]
+
+
+class AllSplitsRaisedError(ValueError):
+    """An assessment of which no split went well.
+
+    Attributes
+    ----------
+    result : Assessment
+        With the reason of every split in ``failures``, and no figures.
+    """
+
+    def __init__(self, result: Assessment) -> None:
+        super().__init__(result)
+        self.result = result
+
+    def __str__(self) -> str:
+        first = next(iter(self.result.failures.values()))
+        return f"All {len(self.result.splits)} splits raised; the first: {first}"
 
 
 def assess(
@@ -41,6 +61,7 @@ def assess(
     random_state: Any = None,
     *,
     method: str = "shuffle",
+    sample_weight: Any = None,
     progress: Progress | None = None,
 ) -> Assessment:
     """Performance of an estimator on data that no part of its selection has seen.
@@ -90,6 +111,14 @@ def assess(
         corrects the score for both by the apparent one of a fit to all rows [1]_. It is
         defined for "ber", "error", "auc", "rmse", "r2", "accuracy", "balanced_accuracy" and
         "roc_auc". Copies of a row make its leave-one-out outputs flatter more.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Nonnegative weights of the samples, wherever they count: in the fit of every split,
+        in the scores of its test part and in those of the leave-one-out outputs, by all
+        scorers that take weights; the bootstrap draws rows with theirs. `fit` gets them as
+        ``sample_weight``, that of a pipeline as ``step__sample_weight`` of its last step,
+        and with ``sklearn.set_config(enable_metadata_routing=True)`` as requested by
+        ``set_fit_request``; a scorer that has ``set_score_request(sample_weight=False)`` stays
+        unweighted. Splits do not depend on them.
     progress : callable, default=None
         Called with the number of splits done, their total, and the `SplitResult` that
         came; with None for it at the start, when those in the store have been read.
@@ -106,9 +135,11 @@ def assess(
     StoreError
         If the store is something else, of another version, or cannot be written. What is
         stored stays.
+    AllSplitsRaisedError
+        If all splits raised; a ValueError too.
     ValueError
-        If an argument is out of range, a class has too few members for a split, or all
-        splits raised.
+        If an argument is out of range, a class has too few members for a split, or the
+        estimator takes no ``sample_weight``.
 
     See Also
     --------
@@ -142,11 +173,13 @@ def assess(
     >>> list(result.table.columns[:6])
     ['n_train', 'n_test', 'ber', 'auc', 'loo_ber', 'loo_auc']
     """
-    X, y, scorers, splits = _planned(
-        estimator, X, y, n_splits, test_size, scoring, store, random_state, method
+    X, y, weight, scorers, splits = _planned(
+        estimator, X, y, n_splits, test_size, scoring, store, random_state, method, sample_weight
     )
-    kept = None if store is None else _opened(Path(store), estimator, X, y, scorers, splits[0])
-    results = _finished(kept, estimator, X, y, scorers, splits, n_jobs, progress)
+    kept = None
+    if store is not None:
+        kept = _opened(Path(store), estimator, X, y, weight, scorers, splits[0])
+    results = _finished(kept, estimator, X, y, weight, scorers, splits, n_jobs, progress)
     result = _assessment(results, splits, scorers, estimator)
     _check_success(result)
     return result
@@ -163,33 +196,33 @@ def stored(
     store: str | os.PathLike[str],
     random_state: int,
     method: str = "shuffle",
+    sample_weight: Any = None,
 ) -> Assessment | None:
     """What a store has of an assessment; nothing is run, and nothing written.
 
     Parameters
     ----------
-    estimator, X, y, n_splits, test_size, scoring, store, random_state, method
+    estimator, X, y, n_splits, test_size, scoring, store, random_state, method, sample_weight
         As `assess` was given them, or will be.
 
     Returns
     -------
     result : Assessment or None
-        Of those of the first ``n_splits`` splits that are there and did not raise; None if
-        there are none.
+        Of those of the first ``n_splits`` splits that are there, with the reasons of those
+        that raised in ``failures``; None if there are none.
 
     Raises
     ------
     StoreError
         If the store is of another version.
     """
-    X, y, scorers, splits = _planned(
-        estimator, X, y, n_splits, test_size, scoring, store, random_state, method
+    X, y, weight, scorers, splits = _planned(
+        estimator, X, y, n_splits, test_size, scoring, store, random_state, method, sample_weight
     )
-    key = _key(Path(store), estimator, X, y, scorers, _plan_of(splits[0]))
+    key = _key(Path(store), estimator, X, y, weight, scorers, _plan_of(splits[0]))
     if not (Path(store) / key).is_dir():
         return None
-    loaded = _opened(Path(store), estimator, X, y, scorers, splits[0]).load(splits)
-    results = {index: result for index, result in loaded.items() if result.error is None}
+    results = _opened(Path(store), estimator, X, y, weight, scorers, splits[0]).load(splits)
     there = [split for split in splits if split.index in results]
     if not any(split.index != WHOLE for split in there):
         return None
@@ -206,11 +239,15 @@ def _planned(
     store: Any,
     random_state: Any,
     method: str,
-) -> tuple[Any, Any, dict[str, Any], list[Split]]:
-    """Checked data, scorers and splits."""
+    sample_weight: Any,
+) -> tuple[Any, Any, Array | None, dict[str, Any], list[Split]]:
+    """Checked data, weights, scorers and splits."""
     X, y = _checked(X, y)
+    weight = checked_weights(sample_weight, estimator, len(y))
     seed = _checked_seed(random_state, store)
     scorers = scorers_of(scoring, estimator, y)
+    if weight is not None:
+        scorers = with_weights(scorers)
     if method == "bootstrap":
         check_defined(scorers, y)
     splits = plan(
@@ -221,7 +258,7 @@ def _planned(
         random_state=seed,
         stratified=bool(is_classifier(estimator)),
     )
-    return X, y, scorers, splits
+    return X, y, weight, scorers, splits
 
 
 def _assessment(
@@ -237,6 +274,7 @@ def _finished(
     estimator: Any,
     X: Any,
     y: Any,
+    weight: Array | None,
     scorers: dict[str, Any],
     splits: list[Split],
     n_jobs: int | None,
@@ -249,7 +287,7 @@ def _finished(
     if progress is not None:
         progress(len(results), len(splits), None)
     missing = [split for split in splits if split.index not in results]
-    for result in run_splits(estimator, X, y, scorers, missing, n_jobs):
+    for result in run_splits(estimator, X, y, weight, scorers, missing, n_jobs):
         if kept is not None:
             kept.save(by_index[result.index], result)
         results[result.index] = result
@@ -259,15 +297,22 @@ def _finished(
 
 
 def _opened(
-    folder: Path, estimator: Any, X: Any, y: Any, scorers: dict[str, Any], split: Split
+    folder: Path,
+    estimator: Any,
+    X: Any,
+    y: Any,
+    weight: Array | None,
+    scorers: dict[str, Any],
+    split: Split,
 ) -> Store:
     """The part of a store that belongs to these data, this estimator and such splits."""
     plan_of = _plan_of(split)
-    key = _key(folder, estimator, X, y, scorers, plan_of)
+    key = _key(folder, estimator, X, y, weight, scorers, plan_of)
     about = {
         "estimator": _text(estimator),
         "shape": list(getattr(X, "shape", (len(y),))),
         "scores": list(scorers),
+        "weighted": weight is not None,
         **plan_of,
     }
     return Store(folder, key, about)
@@ -284,11 +329,19 @@ def _plan_of(split: Split) -> dict[str, Any]:
 
 
 def _key(
-    folder: Path, estimator: Any, X: Any, y: Any, scorers: dict[str, Any], plan_of: dict[str, Any]
+    folder: Path,
+    estimator: Any,
+    X: Any,
+    y: Any,
+    weight: Array | None,
+    scorers: dict[str, Any],
+    plan_of: dict[str, Any],
 ) -> str:
+    # Without weights the key is what it was before there were any: old stores stay good.
+    weights = {} if weight is None else {"sample_weight": weight, "route": route(estimator)}
     try:
         return content_key(
-            estimator=estimator, X=X, y=y, scorers=scorers, plan=plan_of, format=FORMAT
+            estimator=estimator, X=X, y=y, scorers=scorers, plan=plan_of, format=FORMAT, **weights
         )
     except TypeError as error:
         raise StoreError(folder, str(error).rstrip("."), "Assess without a store.") from error
@@ -327,8 +380,7 @@ def _check_success(result: Assessment) -> None:
     if whole is not None and whole.error is not None:
         raise ValueError(f"The fit to all rows, which the bootstrap needs, raised {whole.error}")
     if len(result.failures) == len(result.splits):
-        first = next(iter(result.failures.values()))
-        raise ValueError(f"All {len(result.splits)} splits raised; the first: {first}")
+        raise AllSplitsRaisedError(result)
 
 
 def _text(estimator: Any) -> str:

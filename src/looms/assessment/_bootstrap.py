@@ -7,37 +7,50 @@ from typing import Any
 
 import numpy as np
 
+from looms.assessment._scoring import takes_weights
+
 #: Scores that are one minus an error, and the error.
 COMPLEMENTS = frozenset({"auc", "roc_auc", "accuracy", "balanced_accuracy", "r2"})
 
 
-def _error(y: Any, predicted: Any) -> float:
+def _shares(values: Any, classes: Any, weight: Any) -> Any:
+    """Share of each class among values."""
+    return np.array([np.average(values == label, weights=weight) for label in classes])
+
+
+def _error(y: Any, predicted: Any, weight: Any) -> float:
     # Σ_k p_k (1 − q_k), their eq. (27), for any number of classes
-    classes, p = np.unique(y, return_counts=True)
-    q = np.array([np.mean(predicted == label) for label in classes])
-    return float(np.sum(p / len(y) * (1.0 - q)))
+    classes = np.unique(y)
+    p, q = (_shares(values, classes, weight) for values in (y, predicted))
+    return float(np.sum(p * (1.0 - q)))
 
 
-def _balanced_error(y: Any, predicted: Any) -> float:
-    q = [np.mean(predicted == label) for label in np.unique(y)]
-    return float(np.mean(1.0 - np.array(q)))
+def _balanced_error(y: Any, predicted: Any, weight: Any) -> float:
+    q = _shares(predicted, np.unique(y if weight is None else y[weight > 0]), weight)
+    return float(np.mean(1.0 - q))
 
 
-def _squared(y: Any, predicted: Any) -> float:
+def _variance(values: Any, weight: Any) -> float:
+    mean = np.average(values, weights=weight)
+    return float(np.average((values - mean) ** 2, weights=weight))
+
+
+def _squared(y: Any, predicted: Any, weight: Any) -> float:
     # mean over all pairs (i, j) of (y_i − f_j)²
-    return float(np.var(y) + np.var(predicted) + (np.mean(y) - np.mean(predicted)) ** 2)
+    between = np.average(y, weights=weight) - np.average(predicted, weights=weight)
+    return _variance(y, weight) + _variance(predicted, weight) + float(between**2)
 
 
 #: Error expected when targets have nothing to do with predictions, by the score's name.
-NO_INFORMATION: dict[str, Callable[[Any, Any], float]] = {
+NO_INFORMATION: dict[str, Callable[[Any, Any, Any], float]] = {
     "ber": _balanced_error,
     "balanced_accuracy": _balanced_error,
     "error": _error,
     "accuracy": _error,
-    "auc": lambda y, predicted: 0.5,
-    "roc_auc": lambda y, predicted: 0.5,
-    "rmse": lambda y, predicted: float(np.sqrt(_squared(y, predicted))),
-    "r2": lambda y, predicted: _squared(y, predicted) / float(np.var(y)),
+    "auc": lambda y, predicted, weight: 0.5,
+    "roc_auc": lambda y, predicted, weight: 0.5,
+    "rmse": lambda y, predicted, weight: float(np.sqrt(_squared(y, predicted, weight))),
+    "r2": lambda y, predicted, weight: _squared(y, predicted, weight) / _variance(y, weight),
 }
 
 
@@ -54,10 +67,15 @@ def check_defined(names: Mapping[str, Any], y: Any) -> None:
         )
 
 
-def no_information(names: Mapping[str, Any], y: Any, predicted: Any) -> dict[str, float]:
-    """No-information score for each name, in units of the score."""
+def no_information(
+    scorers: Mapping[str, Any], y: Any, predicted: Any, weight: Any = None
+) -> dict[str, float]:
+    """No-information score by name, in units of the score; weighted where the scorer is."""
     y, predicted = np.asarray(y), np.asarray(predicted)
-    rates = {name: NO_INFORMATION[name](y, predicted) for name in names}
+    weights = {
+        n: weight if weight is not None and takes_weights(s) else None for n, s in scorers.items()
+    }
+    rates = {name: NO_INFORMATION[name](y, predicted, weights[name]) for name in scorers}
     return {name: 1.0 - r if name in COMPLEMENTS else r for name, r in rates.items()}
 
 

@@ -13,6 +13,7 @@ from scipy import stats
 from looms._optional import require
 from looms.assessment._assess import _checked_seed, assess
 from looms.assessment._result import Assessment, corrected_error, test_over_train
+from looms.assessment._weights import checked_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +110,8 @@ def compare(
         Seed of the splits, which are the same for all.
     **options
         As for `assess`: ``n_splits``, ``test_size``, ``scoring``, ``store``, ``n_jobs``,
-        ``method`` "shuffle" or "kfold", ``progress``.
+        ``method`` "shuffle" or "kfold", ``sample_weight``, which all of them must take,
+        ``progress``.
 
     Returns
     -------
@@ -137,6 +139,8 @@ def compare(
             'The corrected resampled t-test is for method="shuffle" and "kfold"; assess each '
             "estimator by itself for the bootstrap."
         )
+    for estimator in estimators.values():  # before any of them runs
+        checked_weights(options.get("sample_weight"), estimator, len(y))
     seed = _checked_seed(random_state, options.get("store"))
     results = {
         str(name): assess(estimator, X, y, random_state=seed, **options)

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
 from typing import Any
 
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
+from sklearn.utils.parallel import Parallel, delayed
 
 from looms._threads import one_blas_thread
+from looms._typing import Array
 from looms.assessment._run import PROCESS, SplitResult, run_split
 from looms.assessment._splits import Split
 
@@ -18,6 +20,7 @@ def run_splits(
     estimator: Any,
     X: Any,
     y: Any,
+    weight: Array | None,
     scorers: dict[str, Any],
     splits: Sequence[Split],
     n_jobs: int | None,
@@ -34,7 +37,7 @@ def run_splits(
     """
     waiting = {split.index: split for split in splits}
     capped = PROCESS if effective_n_jobs(n_jobs) > 1 else None
-    arguments = (estimator, X, y, scorers)
+    arguments = (estimator, X, y, weight, scorers)
     while waiting:
         before = len(waiting)
         try:
@@ -49,6 +52,7 @@ def run_splits(
 def _sent(
     arguments: tuple[Any, ...], splits: Sequence[Split], n_jobs: int | None, capped: str | None
 ) -> Iterator[SplitResult]:
+    # scikit-learn's Parallel is joblib's, and takes its configuration along: metadata routing.
     # Batches would keep finished splits from being stored at once.
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
     tasks = (delayed(run_split)(*arguments, split, capped) for split in splits)

@@ -133,7 +133,10 @@ class _Feeder:
             self._frame(value.to_pandas(), where)
         elif hasattr(value, "__dict__"):
             self._text("object", _name(type(value)))
-            self.item({k: v for k, v in vars(value).items() if not k.startswith("__")}, where)
+            values = {k: v for k, v in vars(value).items() if not k.startswith("__")}
+            if "_metadata_request" in values:  # of a scorer, to which it refers back
+                values["_metadata_request"] = repr(values["_metadata_request"])
+            self.item(values, where)
         else:
             raise TypeError(
                 f"{where} is a {type(value).__name__}, of which no key for a store can be made: "

@@ -15,9 +15,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
 
 from looms._threads import one_blas_thread
+from looms._typing import Array
 from looms.assessment._bootstrap import no_information
 from looms.assessment._scoring import all_scores
 from looms.assessment._splits import WHOLE, Split
+from looms.assessment._weights import fit_arguments
 from looms.estimators import SVCCV
 from looms.estimators._machine import LeastSquaresMachine, one_or_many
 from looms.leave_one_out import LeaveOneOut
@@ -69,7 +71,13 @@ class SplitResult:
 
 
 def run_split(
-    estimator: Any, X: Any, y: Any, scorers: dict[str, Any], split: Split, capped: str | None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    weight: Array | None,
+    scorers: dict[str, Any],
+    split: Split,
+    capped: str | None,
 ) -> SplitResult:
     """Repeat the whole selection on the training part and score it on the test part.
 
@@ -77,6 +85,7 @@ def run_split(
     ----------
     estimator : not fitted; stays as it is.
     X, y : all rows.
+    weight : (n_samples,) weights for the fit and the scores, or None.
     scorers : by name.
     split : which rows train and test.
     capped : None leaves the threads of BLAS alone; the `PROCESS` of the caller, who holds
@@ -96,7 +105,7 @@ def run_split(
     ):
         warnings.simplefilter("always")
         try:
-            found = _measured(estimator, X, y, scorers, split, train, test)
+            found = _measured(estimator, X, y, weight, scorers, split, train, test)
         except Exception as error:  # of any estimator, whatever it is; the other splits go on
             found = {"error": f"{type(error).__name__}: {error}"}
     said = tuple(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))
@@ -105,19 +114,31 @@ def run_split(
 
 
 def _measured(
-    estimator: Any, X: Any, y: Any, scorers: dict[str, Any], split: Split, train: Any, test: Any
+    estimator: Any,
+    X: Any,
+    y: Any,
+    weight: Array | None,
+    scorers: dict[str, Any],
+    split: Split,
+    train: Any,
+    test: Any,
 ) -> dict[str, Any]:
     model = seeded(clone(estimator), split.seed(1))
     X_train, y_train = _safe_split(model, X, y, train)
     X_test, y_test = _safe_split(model, X, y, test, train)
-    model.fit(X_train, y_train)
+    w_train, w_test = (None, None) if weight is None else (weight[train], weight[test])
+    if w_test is not None and not w_test.any():
+        raise ValueError("No row of the test part has a positive weight.")
+    model.fit(X_train, y_train, **({} if w_train is None else fit_arguments(model, w_train)))
     machine = machine_of(model)
     return {
-        "scores": all_scores(scorers, model, X_test, y_test),
-        "loo_scores": {} if machine is None else loo_scores(machine, scorers),
+        "scores": all_scores(scorers, model, X_test, y_test, w_test),
+        "loo_scores": {} if machine is None else loo_scores(machine, scorers, w_train),
         "chosen": chosen_by(model, machine),
         "no_information": (
-            no_information(scorers, y_test, model.predict(X_test)) if split.index == WHOLE else {}
+            no_information(scorers, y_test, model.predict(X_test), w_test)
+            if split.index == WHOLE
+            else {}
         ),
     }
 
@@ -142,8 +163,12 @@ def machine_of(model: Any) -> LeastSquaresMachine | SVCCV | None:
     return model if isinstance(model, LeastSquaresMachine | SVCCV) else None
 
 
-def loo_scores(machine: Any, scorers: dict[str, Any]) -> dict[str, float]:
+def loo_scores(
+    machine: Any, scorers: dict[str, Any], weight: Array | None = None
+) -> dict[str, float]:
     """Scores of the leave-one-out outputs, by the scorers that judge the test part.
+
+    Weighted by the (n_train,) ``weight``, where it is given.
 
     NaN where a score needs what these outputs do not say, such as probabilities.
     """
@@ -158,7 +183,7 @@ def loo_scores(machine: Any, scorers: dict[str, Any]) -> dict[str, float]:
     scores: dict[str, float] = {}
     for name, scorer in scorers.items():
         try:
-            scores |= all_scores({name: scorer}, stand_in, rows, y)
+            scores |= all_scores({name: scorer}, stand_in, rows, y, weight)
         except Exception:  # of any scorer, whatever it asks for
             scores[name] = float("nan")
     return scores

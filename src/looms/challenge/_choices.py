@@ -10,7 +10,7 @@ import numpy as np
 
 from looms.assessment import Assessment, SplitResult
 from looms.challenge._plans import Experiment
-from looms.challenge._run import Nested, Results
+from looms.challenge._run import Nested, Results, with_figures
 from looms.challenge._scores import ber_standard_error, challenge_score
 
 Strategy = Literal["validation100", "validation_set", "loo_ber"]
@@ -51,16 +51,17 @@ def loo_choices(results: Results) -> dict[int, tuple[Experiment, SplitResult]]:
     Parameters
     ----------
     results : dict of Experiment to Assessment
-        On the same splits. Splits that an experiment lacks are left out.
+        On the same splits. Splits that an experiment lacks are left out, and experiments of
+        which every split raised.
 
     Returns
     -------
     choices : dict
         Experiment and its result, by number of the split.
     """
-    if not results:
+    by_split = {e: _by_index(result) for e, result in with_figures(results).items()}
+    if not by_split:
         return {}
-    by_split = {e: _by_index(result) for e, result in results.items()}
     common = sorted(set.intersection(*(set(found) for found in by_split.values())))
     choices = {}
     for index in common:
@@ -138,17 +139,22 @@ def _figures(
 ) -> Mapping[Experiment, float]:
     """What each experiment is chosen by."""
     if strategy == "loo_ber":
-        return {e: _by_index(result)[k].loo_scores["ber"] for e, result in nested.outer.items()}
+        outer = with_figures(nested.outer)
+        return {e: _by_index(result)[k].loo_scores["ber"] for e, result in outer.items()}
     if strategy == "validation100":
         return {e: float(result.mean["ber"]) for e, result in inner.items()}
     return {e: _by_index(result)[0].scores["ber"] for e, result in inner.items()}
 
 
 def _complete(nested: Nested, k: int) -> Results | None:
-    """Results on splits of a training part, if every experiment has the first one."""
-    inner = nested.inner[k]
-    whole = set(inner) == set(nested.outer) and all(0 in _by_index(r) for r in inner.values())
-    return inner if whole else None
+    """Results on splits of a training part, if every experiment has the first one.
+
+    Without the experiments of which every split raised, here or on the held-out parts.
+    """
+    run, able = nested.inner[k], with_figures(nested.outer)
+    inner = {e: result for e, result in with_figures(run).items() if e in able}
+    whole = set(run) >= set(able) and all(0 in _by_index(r) for r in inner.values())
+    return inner if whole and inner else None
 
 
 def _by_index(result: Assessment) -> dict[int, SplitResult]:

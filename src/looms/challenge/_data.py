@@ -56,8 +56,8 @@ def fetch(
     Parameters
     ----------
     name : str
-        "ada", "gina", "hiva", "nova" or "sylva", or the name of another part that is in the
-        folder, such as "sylva_valid".
+        "ada", "gina", "hiva", "nova" or "sylva", in any case, or the name of another part that
+        is in the folder, such as "sylva_valid".
     folder : path, optional
         Where the files may be, and are then taken from: ``NAME_train.data`` with
         ``NAME_train.labels`` as the challenge gave them, or ``NAME.data`` with ``NAME.labels``
@@ -86,6 +86,7 @@ def fetch(
     could not be tried over the network when they were written; what comes is refused if it
     has another name. NOVA is not known to be there.
     """
+    name = _as_known(name)
     where = folder if folder is not None else os.environ.get(FOLDER_VARIABLE)
     path = None if where is None else local_file(name, Path(where))
     kind = preparation or _preparation_of(name)
@@ -215,6 +216,11 @@ def _matrix(X: Any) -> Any:
         raise ChallengeDataError(
             f"A preparation of the papers needs columns of numbers ({error}); use 'table'."
         ) from error
+
+
+def _as_known(name: str) -> str:
+    """A set of the challenge, or a part of one, in the case that its files have."""
+    return name.lower() if name.lower().partition("_")[0] in DATASETS else name
 
 
 def _preparation_of(name: str) -> Preparation:

@@ -62,17 +62,23 @@ calibration, prior, max_iter, n_restarts, tol, random_state
         """
         checked, _, weight, _, _, targets = self._checked_classes(X, y, sample_weight)
         settling, settled = settled_rows(checked, targets, weight > 0)
-        if not len(settling):
-            super().fit(X, y, sample_weight)
-            self.settling_ = settling
-            return self
-        super().fit(X, y, np.where(settled, 0.0, weight))
-        outputs = np.where(settled, _CERTAIN, self.loo_.outputs)
-        loo = LeaveOneOut(self.loo_.y, outputs, weight)
-        self._set_fitted(settling_=settling, loo_=loo)
-        if self.threshold == "ber":  # the rate of false alarms is over all negative rows
-            self.threshold_ = balanced_error_threshold(loo)[0]
+        self._settling = settling, settled, weight
+        try:
+            super().fit(X, y, np.where(settled, 0.0, weight) if len(settling) else sample_weight)
+        finally:
+            del self._settling
         return self
+
+    def _set_fitted(self, **attributes: Any) -> None:
+        """What the parent found, with the settled rows in it; callbacks see it whole."""
+        settling, settled, weight = self._settling
+        if len(settling):
+            of_others: LeaveOneOut = attributes["loo_"]
+            outputs = np.where(settled, _CERTAIN, of_others.outputs)
+            attributes["loo_"] = loo = LeaveOneOut(of_others.y, outputs, weight)
+            if self.threshold == "ber":  # the rate of false alarms is over all negative rows
+                attributes["threshold_"] = balanced_error_threshold(loo)[0]
+        super()._set_fitted(settling_=settling, **attributes)
 
     def _outputs(self, X: Any) -> Any:
         """Outputs of the machine; of settled rows far below, for decisions and probabilities."""

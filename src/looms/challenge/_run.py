@@ -15,7 +15,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from looms.assessment import Assessment, assess, stored
+from looms.assessment import AllSplitsRaisedError, Assessment, assess, stored
 from looms.assessment._splits import plan as plan_splits
 from looms.challenge._data import ChallengeData
 from looms.challenge._plans import Experiment
@@ -73,19 +73,25 @@ class Runs:
     random_state: int = 0
 
     def run(self, experiment: Experiment, n_splits: int, progress: Any = None) -> Assessment:
-        """One experiment on the first ``n_splits`` random 90/10 splits; stored ones are read."""
-        return assess(
-            estimator_of(self.data, experiment),
-            self.data.X,
-            self.data.y,
-            n_splits,
-            TEST_SIZE,
-            SCORING,
-            self.store,
-            self.n_jobs,
-            self.random_state,
-            progress=progress,
-        )
+        """One experiment on the first ``n_splits`` random 90/10 splits; stored ones are read.
+
+        If all of them raise, the result has their reasons and no figures.
+        """
+        try:
+            return assess(
+                estimator_of(self.data, experiment),
+                self.data.X,
+                self.data.y,
+                n_splits,
+                TEST_SIZE,
+                SCORING,
+                self.store,
+                self.n_jobs,
+                self.random_state,
+                progress=progress,
+            )
+        except AllSplitsRaisedError as error:  # the others of the plan go on
+            return error.result
 
     def stored(self, experiment: Experiment, n_splits: int) -> Assessment | None:
         """What the store has of it; None for nothing."""
@@ -127,6 +133,11 @@ class Runs:
 
 
 Results = dict[Experiment, Assessment]
+
+
+def with_figures(results: Results) -> Results:
+    """Without the experiments of which every split raised."""
+    return {e: r for e, r in results.items() if len(r.failures) < len(r.splits)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +182,8 @@ def run_plan(
     Returns
     -------
     results : dict of Experiment to Assessment
-        In the order of ``experiments``.
+        In the order of ``experiments``. Splits that raised are in ``failures``, also where an
+        experiment has no others.
 
     Examples
     --------

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from looms._optional import require
+from looms.assessment import Assessment
 from looms.challenge._choices import Entry
 from looms.challenge._factors import factor_weights
 from looms.challenge._papers import paper_table
-from looms.challenge._run import Results
+from looms.challenge._run import Results, with_figures
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +34,8 @@ def experiments_table(results: Results, paper_name: str | None = None) -> pd.Dat
         Index the names of the experiments. "ber", by the leave-one-out threshold, with
         "standard_error"; "loo_ber", what leave-one-out said of it; "paper", and "off", the
         difference to it in standard errors; "ber_at_zero" and "ber_best_on_test" by two other
-        rules of the threshold, the latter with "best_off" too; "seconds" a split.
+        rules of the threshold, the latter with "best_off" too; "seconds" a split. If of some
+        experiment every split raised, "failure" has the reason of the first beside its blanks.
 
     Notes
     -----
@@ -45,29 +47,28 @@ def experiments_table(results: Results, paper_name: str | None = None) -> pd.Dat
     """
     pandas = require("pandas", "A table of experiments")
     paper = _paper_rates(paper_name)
+    able = with_figures(results)
     rows = []
     for experiment, result in results.items():
-        error, best = result.standard_error["ber"], result.standard_error["ber_best_on_test"]
         figure = paper.get((experiment.criterion, experiment.weighting, experiment.kernel), np.nan)
-        ours = result.mean
         rows.append(
             {
                 "criterion": experiment.criterion,
                 "weighting": experiment.weighting,
                 "kernel": experiment.kernel,
                 "splits": len(result.splits) - len(result.failures),
-                "ber": ours["ber"],
-                "standard_error": error,
-                "loo_ber": ours["ber"] + result.optimism["ber"],
-                "paper": figure,
-                "off": _over(ours["ber"] - figure, error),
-                "ber_at_zero": ours["ber_at_zero"],
-                "ber_best_on_test": ours["ber_best_on_test"],
-                "best_off": _over(ours["ber_best_on_test"] - figure, best),
+                **dict.fromkeys(_RATES, np.nan),
+                **(_rates(result, figure) if experiment in able else {"paper": figure}),
                 "seconds": result.seconds.mean(),
             }
         )
-    return pandas.DataFrame(rows, index=_names(results))
+    table = pandas.DataFrame(rows, index=_names(results))
+    if len(able) < len(results):
+        table["failure"] = [
+            "" if experiment in able else next(iter(result.failures.values()))
+            for experiment, result in results.items()
+        ]
+    return table
 
 
 def factors_table(results: Results, paper_name: str | None = None) -> pd.DataFrame:
@@ -76,7 +77,8 @@ def factors_table(results: Results, paper_name: str | None = None) -> pd.DataFra
     Parameters
     ----------
     results : dict of Experiment to Assessment
-        Two or more, of the criteria and kernels of Table III.
+        Two or more, of the criteria and kernels of Table III; those of which every split raised
+        are left out.
     paper_name : str, optional
         Which of the paper's sets this is.
 
@@ -87,6 +89,7 @@ def factors_table(results: Results, paper_name: str | None = None) -> pd.DataFra
         paper's Table III by the same regression on the same experiments.
     """
     pandas = require("pandas", "A table of factors")
+    results = with_figures(results)
     experiments = list(results)
     ours = factor_weights(experiments, [results[e].mean["ber"] for e in experiments])
     table = pandas.DataFrame({"weight": ours})
@@ -147,6 +150,34 @@ def entries_table(entries: Sequence[Entry], paper_name: str | None = None) -> pd
     )
 
 
+#: Columns of an experiment that its results give.
+_RATES = (
+    "ber",
+    "standard_error",
+    "loo_ber",
+    "paper",
+    "off",
+    "ber_at_zero",
+    "ber_best_on_test",
+    "best_off",
+)
+
+
+def _rates(result: Assessment, figure: float) -> dict[str, float]:
+    """Rates of an experiment, beside the paper's figure."""
+    mean, error = result.mean, result.standard_error
+    return {
+        "ber": mean["ber"],
+        "standard_error": error["ber"],
+        "loo_ber": mean["ber"] + result.optimism["ber"],
+        "paper": figure,
+        "off": _over(mean["ber"] - figure, error["ber"]),
+        "ber_at_zero": mean["ber_at_zero"],
+        "ber_best_on_test": mean["ber_best_on_test"],
+        "best_off": _over(mean["ber_best_on_test"] - figure, error["ber_best_on_test"]),
+    }
+
+
 _FIGURES = ("guess", "ber_test", "guess_error", "test_score")
 
 
@@ -176,7 +207,7 @@ def _line(cells: Sequence[str]) -> str:
 def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4f}" if np.isfinite(value) else ""
-    return str(value)
+    return " ".join(str(value).replace("|", "\\|").split())
 
 
 def _names(results: Results) -> pd.Index:

@@ -10,7 +10,13 @@ from sklearn.svm import SVC
 
 from looms._typing import AnyArray, Array
 from looms.diagnostics._problem import Problem
-from looms.svm import DualSolution, NotConvergedError, dual_problem, kernel_matrix
+from looms.svm import (
+    DualSolution,
+    IndefiniteKernelError,
+    NotConvergedError,
+    dual_problem,
+    kernel_matrix,
+)
 
 #: Samples up to which an n×n matrix is kept: 800 MB.
 LARGEST = 10_000
@@ -19,14 +25,14 @@ LARGEST = 10_000
 def exact_solution(problem: Problem) -> DualSolution | None:
     """The solution to machine precision; None unless the machine is an SVC of two classes.
 
-    None too, with a warning, where there is no solution to that precision, as for kernels that
+    None too, with a warning, where there is no solution to that precision, and for kernels that
     are not positive semi-definite.
     """
     if type(problem.machine) is not SVC or len(problem.classes) > 2 or problem.n_samples > LARGEST:
         return None
     try:
         return dual_problem(problem.machine, problem.X, problem.y).solve()
-    except NotConvergedError as error:
+    except (IndefiniteKernelError, NotConvergedError) as error:
         _warn(error)
         return None
 
@@ -74,5 +80,5 @@ def with_kernel_matrix(problem: Problem) -> Problem:
     return replace(problem, machine=clone(machine).set_params(kernel="precomputed"), X=K)
 
 
-def _warn(error: NotConvergedError) -> None:
+def _warn(error: Exception) -> None:
     warnings.warn(f"{error} Refits by LIBSVM take its place.", RuntimeWarning, stacklevel=5)

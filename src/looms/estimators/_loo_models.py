@@ -18,6 +18,7 @@ import numpy as np
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
 from looms.conformal import LocalScale
+from looms.estimators._machine import fit_weight_of
 from looms.kernels import GramBlocks, Kernel, Pairs, Samples, centre_of, gram_into, training_rows
 from looms.lssvm import LeaveOneOutModels, solve_in_place
 
@@ -74,7 +75,7 @@ def machine_models(machine: Any) -> MachineModels:
 
 
 def _made(machine: Any) -> MachineModels:
-    X, weight, kernel = machine.X_fit_, machine.fit_weight_, machine.kernel_
+    X, weight, kernel = machine.X_fit_, fit_weight_of(machine), machine.kernel_
     seen = weight > 0
     n = int(seen.sum())
     X_seen = X if seen.all() else training_rows(X, np.flatnonzero(seen), kernel.pairwise)

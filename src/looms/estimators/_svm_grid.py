@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array
 from looms.conformal import class_margins, pairwise_margins
-from looms.svm import leave_one_out
+from looms.svm import dual_problem
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,8 @@ class SVMGridPlan:
             svc = SVC(C=C, kernel="precomputed", tol=self.tol)
             for pair, duel in enumerate(combinations(range(self.n_classes), 2)):
                 rows = np.flatnonzero(np.isin(labels, duel))
-                loo = leave_one_out(svc, K[np.ix_(rows, rows)], labels[rows])
+                problem = dual_problem(svc, K[np.ix_(rows, rows)], labels[rows])
+                loo = replace(problem, semidefinite=True).solve().leave_one_out()
                 # Of two classes the second is the positive one, of a pair the first.
                 values[rows, pair] = loo.outputs if self.n_classes == 2 else -loo.outputs
             outputs.append(values[:, 0] if self.n_classes == 2 else values)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from looms._typing import AnyArray, Array
+from looms.estimators._machine import fit_weight_of
 from looms.estimators._weights import class_weights
 from looms.kernels import training_rows
 from looms.report._model import Model
@@ -65,7 +66,7 @@ def training_objective(model: Model, rows: AnyArray, X: Any = None) -> Objective
         loo.y[rows],
         kernel=machine.kernel_,
         criterion=chosen_criterion(machine),
-        sample_weight=machine.fit_weight_[rows],
+        sample_weight=fit_weight_of(machine)[rows],
         selection_weight=selection_weight[rows],
         fit_intercept=machine.fit_intercept,
     )

@@ -22,7 +22,7 @@ from looms.selection._one_against_one import (
     pairs_of,
     solved_pairs,
 )
-from looms.svm import NotConvergedError
+from looms.svm import IndefiniteKernelError, NotConvergedError
 
 #: Solved machines, class of each sample and its weight in the score; smaller is better.
 Score = Callable[[Machines, Labels, Array], float]
@@ -95,10 +95,10 @@ class Scored:
 
     Attributes
     ----------
-    score : smaller is better; NaN where a solver did not converge.
+    score : smaller is better; NaN where there is no solution.
     n_support : samples with a coefficient in any of the machines.
     seconds : that it took.
-    failure : what the solver said where it did not converge.
+    failure : what the solver said where there is none.
     """
 
     score: float
@@ -129,7 +129,7 @@ def sweep(K: Array, costs: Sequence[float], sample: Sample, score: Score) -> lis
             machines = sample.machines(K, float(costs[k]), machines)
             n_support = int(machines.coefficients.any(axis=1).sum())
             value = score(machines, sample.labels, sample.selection_weight)
-        except NotConvergedError as error:
+        except (IndefiniteKernelError, NotConvergedError) as error:
             failure = str(error)
         found[k] = Scored(value, n_support, time.perf_counter() - began, failure)
     return [found[k] for k in range(len(costs))]

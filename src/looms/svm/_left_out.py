@@ -27,14 +27,14 @@ def left_out_outputs(
     beta = np.tile(start.beta, (len(left_out), 1))
     outputs, residuals = np.empty(beta.shape), np.empty(len(beta))
     stays = start.beta[left_out] == 0
-    outputs[stays], residuals[stays] = described(problem, beta[stays], left_out[stays])
+    outputs[stays], residuals[stays] = described(problem, start, beta[stays], left_out[stays])
     open_ = np.flatnonzero(~stays)
     for near in _watched(problem, start):
         if len(open_) == 0:
             break
         ends = follow(problem, start, left_out[open_], near)
         beta[open_] = ends.beta
-        outputs[open_], found = described(problem, ends.beta, left_out[open_])
+        outputs[open_], found = described(problem, start, ends.beta, left_out[open_])
         residuals[open_] = np.where(ends.finished, found, np.inf)
         open_ = open_[~(residuals[open_] <= problem.residual_limit(ends.beta))]
     for k in open_:
@@ -57,11 +57,15 @@ def _watched(problem: Problem, start: Polished) -> list[Indices]:
     return [part[np.argpartition(distance, n_near)[:n_near]], part]
 
 
-def described(problem: Problem, beta: Array, left_out: Indices) -> tuple[Array, Array]:
+def described(
+    problem: Problem, start: Polished, beta: Array, left_out: Indices
+) -> tuple[Array, Array]:
     """Outputs and KKT residuals of rows of coefficients, each without one sample."""
     rows = np.arange(len(beta))
-    part = np.flatnonzero(beta.any(axis=0))
-    Kbeta = beta[:, part] @ problem.K[part]
+    change = beta - start.beta
+    part = np.flatnonzero(change.any(axis=0))  # much of the solution is as it was
+    Kbeta = change[:, part] @ problem.K[part]
+    Kbeta += start.outputs - start.intercept
     errors = problem.y - Kbeta
     can_rise, can_fall = problem.can_rise(beta), problem.can_fall(beta)
     can_rise[rows, left_out] = can_fall[rows, left_out] = False

@@ -167,8 +167,12 @@ def _longest(paths: _Paths, rate: Array, room: Array) -> tuple[Array, Indices]:
     room -= paths.u
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         room /= rate
-    np.copyto(room, np.inf, where=np.abs(rate) < _FLAT)
-    who = room.argmin(axis=1)
+    room[:, -2:] = np.inf  # the intercept and nothing have no ends
+    who = room.argmin(axis=1)  # nan counts as the smallest
+    flat = np.flatnonzero(np.abs(rate[rows, who]) < _FLAT)
+    if len(flat):  # what does not move comes to no end, also where it is at one
+        room[flat] = np.where(np.abs(rate[flat]) < _FLAT, np.inf, room[flat])
+        who[flat] = room[flat].argmin(axis=1)
     return np.maximum(room[rows, who], 0.0), who
 
 

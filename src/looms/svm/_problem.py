@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import lapack
 
 from looms._typing import AnyArray, Array
 
@@ -21,6 +22,28 @@ EPS = float(np.finfo(np.float64).eps)
 NEGLIGIBLE = 1e-12
 #: Violation of a KKT condition, in units of the outputs, that a solution may have.
 KKT_TOLERANCE = 1e-9
+#: Part of the largest |K| that the smallest eigenvalue may be below zero, for each sample.
+_INDEFINITE = 1e-8
+
+
+class IndefiniteKernelError(ValueError):
+    """A kernel matrix that is not positive semi-definite: its machine has no unique solution.
+
+    Attributes
+    ----------
+    smallest : its smallest eigenvalue among coefficients of sum zero.
+    """
+
+    def __init__(self, smallest: float) -> None:
+        super().__init__(smallest)
+        self.smallest = smallest
+
+    def __str__(self) -> str:
+        return (
+            "The kernel matrix is not positive semi-definite, so that its machine has no unique "
+            f"solution: among coefficients of sum zero its smallest eigenvalue is "
+            f"{self.smallest:.3g}. Clip or flip its negative eigenvalues, or use another kernel."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +115,23 @@ def problem_of(K: Array, y: Array, C: Array) -> Problem:
     K /= scale
     bound = C * scale
     return Problem(K, y, np.where(y > 0, 0.0, -bound), np.where(y > 0, bound, 0.0), scale)
+
+
+def check_convex(problem: Problem) -> None:
+    """IndefiniteKernelError unless βᵀKβ ≥ 0, up to rounding, for all β of sum zero.
+
+    Only then is a point that meets the KKT conditions a solution: the conditions alone, and with
+    them the duality gap, do not tell a minimum from a saddle. Costs one Cholesky factorisation.
+    """
+    part = np.flatnonzero(problem.lower < problem.upper)
+    centred = problem.K[np.ix_(part, part)]
+    means = centred.mean(axis=0)
+    centred += means.mean() - means - means[:, None]
+    shifted = np.array(centred, order="F")
+    shifted[np.diag_indices(len(part))] += _INDEFINITE * len(part)
+    _, failed = lapack.dpotrf(shifted, lower=1, clean=0, overwrite_a=1)
+    if failed:
+        raise IndefiniteKernelError(float(np.linalg.eigvalsh(centred)[0]) * problem.scale)
 
 
 def intercepts(errors: Array, can_rise: AnyArray, can_fall: AnyArray) -> Array:

@@ -13,7 +13,8 @@ from sklearn.base import clone
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.leave_one_out import LeaveOneOut
-from looms.svm.dual import DualSolution, solve
+from looms.svm._problem import problem_of
+from looms.svm.dual import DualSolution, checked, solve, solve_convex
 
 
 def leave_one_out(
@@ -42,8 +43,11 @@ def leave_one_out(
     ------
     ValueError
         For more than two classes, or arguments that a fitted ``svc`` was not fitted to.
+    IndefiniteKernelError
+        If the kernel is not positive semi-definite on ``X``, as most sigmoid ones: LIBSVM then
+        stops at some stationary point, and which one it would be without a sample is not defined.
     NotConvergedError
-        If the KKT conditions cannot be met, as for a kernel that is not positive semi-definite.
+        If the KKT conditions cannot be met in double precision.
 
     Notes
     -----
@@ -75,6 +79,8 @@ class SVCProblem:
     alpha : (n,) dual coefficients of the SVC.
     classes : (2,) the labels.
     sample_weight : (n,) as given, or ones.
+    semidefinite : whether ``K`` is of a kind that is always positive semi-definite, so that it
+        need not be checked.
     """
 
     K: Array
@@ -83,10 +89,14 @@ class SVCProblem:
     alpha: Array
     classes: AnyArray
     sample_weight: Array
+    semidefinite: bool = False
 
     def solve(self) -> DualSolution:
         """The solution of the SVC to machine precision, from what LIBSVM found."""
-        return solve(self.K, self.y, self.C, start=self.alpha)
+        if not self.semidefinite:
+            return solve(self.K, self.y, self.C, start=self.alpha)
+        K, y, C = checked(self.K, self.y, self.C)
+        return solve_convex(problem_of(K, y, C), y, C, self.alpha)
 
 
 def dual_problem(
@@ -114,7 +124,8 @@ def dual_problem(
     beta[svc.support_] = coefficients[0]
     if fitted and ((beta * signs < 0).any() or (np.abs(beta) > C * (1 + 1e-6)).any()):
         raise _not_fitted_to("labels or weights")
-    return SVCProblem(kernel_matrix(svc, X), signs, C, np.abs(beta), svc.classes_, weight)
+    K, alpha = kernel_matrix(svc, X), np.abs(beta)
+    return SVCProblem(K, signs, C, alpha, svc.classes_, weight, _always_semidefinite(svc))
 
 
 def kernel_matrix(svc: Any, X: Any) -> Array:
@@ -148,6 +159,13 @@ def _named_kernel_matrix(svc: Any, X: Any) -> Array:
         return np.asarray(np.exp(distances, out=distances))
     inner = svc._gamma * products + svc.coef0
     return np.asarray(inner**svc.degree if svc.kernel == "poly" else np.tanh(inner))
+
+
+def _always_semidefinite(svc: Any) -> bool:
+    """Whether the kernel is positive semi-definite on any samples (gamma is never negative)."""
+    if svc.kernel == "poly":  # a sum of powers of inner products, of coefficients ≥ 0
+        return bool(svc.coef0 >= 0 and svc.degree == int(svc.degree))
+    return svc.kernel in ("linear", "rbf")
 
 
 def _check_fitted_to(svc: Any, X: Any, labels: AnyArray, weight: Array) -> None:

@@ -14,7 +14,7 @@ from looms.leave_one_out import LeaveOneOut
 from looms.svm._active_set import Polished, feasible
 from looms.svm._interior_point import interior_point
 from looms.svm._left_out import left_out_outputs, solution_near
-from looms.svm._problem import Problem, problem_of
+from looms.svm._problem import Problem, check_convex, problem_of
 
 
 class NotConvergedError(ArithmeticError):
@@ -36,9 +36,8 @@ class NotConvergedError(ArithmeticError):
         return (
             f"The support vector machine{self.which} did not converge: a KKT condition is "
             f"violated by {self.kkt_residual:.2g} and the duality gap is {self.duality_gap:.2g}. "
-            "Either its kernel matrix is not positive semi-definite, then take another kernel; "
-            "or its values times C are too large for double precision, then scale the features "
-            "or lower C."
+            "Its kernel values times C are too large for double precision: scale the features or "
+            "lower C."
         )
 
 
@@ -136,11 +135,14 @@ def solve(
               \quad \sum_i y_i \alpha_i = 0, \quad 0 \le \alpha_i \le C_i
 
     From a start near the solution the margin equations are solved exactly, and the active set is
-    changed until the KKT conditions hold up to rounding.
+    changed until the KKT conditions hold up to rounding. ``K`` is checked to be positive
+    semi-definite, since for one that is not these conditions hold at points that are no minimum.
 
     Parameters
     ----------
-    K : (n, n) symmetric positive semi-definite kernel matrix.
+    K : (n, n) symmetric kernel matrix, positive semi-definite up to rounding: its smallest
+        eigenvalue, among coefficients of sum zero and samples of positive ``C``, is not below
+        -1e-8 n times its largest entry.
     y : (n,) labels, ±1, both present among the samples of positive ``C``.
     C : bound of all α, positive, or (n,) one for each; a sample of ``C`` zero takes no part.
     start : (n,) α to start from, LIBSVM's for instance, or the solution of a neighbouring C
@@ -156,6 +158,8 @@ def solve(
     ValueError
         For shapes that do not agree, values that are not finite, labels other than ±1, one class
         only, bounds that are negative.
+    IndefiniteKernelError
+        If ``K`` is not positive semi-definite; a ValueError too.
     NotConvergedError
         If the KKT conditions cannot be met to 1e-9, or to what double precision resolves at
         values of ``K`` times ``C`` where that is more.
@@ -163,7 +167,8 @@ def solve(
     Notes
     -----
     Some Cholesky factorisations of the margin set from a good start, some thirty of size n from
-    none. Where no sample is free the intercept is not unique and is LIBSVM's, the middle.
+    none; and one of size n for the check of ``K``, unless a `DualSolution` of the same ``K`` is
+    the start. Where no sample is free the intercept is not unique and is LIBSVM's, the middle.
 
     Examples
     --------
@@ -175,8 +180,18 @@ def solve(
     >>> solution.leave_one_out().outputs.round(6)  # without -1 the line is at -0.5
     array([-2.      , -0.333333,  0.      ,  3.      ])
     """
-    K, y, C = _checked(K, y, C)
+    K, y, C = checked(K, y, C)
     problem = problem_of(K, y, C)
+    if not (isinstance(start, DualSolution) and _same_kernel(problem, start)):
+        with blas_threads(len(y)):
+            check_convex(problem)
+    return solve_convex(problem, y, C, start)
+
+
+def solve_convex(
+    problem: Problem, y: Array, C: Array, start: DualSolution | npt.ArrayLike | None
+) -> DualSolution:
+    """As `solve`, of checked arrays and a kernel that is known to be positive semi-definite."""
     with blas_threads(len(y)):
         found = solution_near(problem, _started(problem, y, C, start))
     can_rise, can_fall = problem.can_rise(found.beta), problem.can_fall(found.beta)
@@ -201,6 +216,14 @@ def solve(
     )
 
 
+def _same_kernel(problem: Problem, start: DualSolution) -> bool:
+    """Whether what was checked for the start holds here."""
+    known = start._problem
+    return bool((start.C > 0)[problem.lower < problem.upper].all()) and np.array_equal(
+        known.K, problem.K
+    )
+
+
 def _started(
     problem: Problem, y: Array, C: Array, start: DualSolution | npt.ArrayLike | None
 ) -> Array:
@@ -219,7 +242,8 @@ def _started(
     return feasible(problem, y * alpha * problem.scale)
 
 
-def _checked(K: npt.ArrayLike, y: npt.ArrayLike, C: npt.ArrayLike) -> tuple[Array, Array, Array]:
+def checked(K: npt.ArrayLike, y: npt.ArrayLike, C: npt.ArrayLike) -> tuple[Array, Array, Array]:
+    """Arrays of agreeing shapes and allowed values; ValueError for others."""
     K, y = np.asarray(K, dtype=np.float64), np.array(y, dtype=np.float64)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"K must be a square matrix, but has shape {K.shape}.")

@@ -1,0 +1,102 @@
+"""Weights of samples: which argument of `fit` takes them, of whatever estimator."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object
+
+from looms._typing import Array
+
+#: Where estimators that hand the arguments of `fit` on keep the one that gets them.
+_INNER = ("estimator", "regressor")
+
+
+def checked_weights(sample_weight: Any, estimator: Any, n_samples: int) -> Array | None:
+    """(n_samples,) weights, which the estimator takes; None where none are given.
+
+    Raises
+    ------
+    ValueError
+        If they are not as many finite nonnegative numbers, one of them positive, or the
+        estimator takes none.
+    """
+    if sample_weight is None:
+        return None
+    weight = np.array(sample_weight, dtype=np.float64)
+    if weight.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight must have one weight for each of the {n_samples} samples, but has "
+            f"shape {weight.shape}."
+        )
+    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
+        raise ValueError("sample_weight must be finite and not negative, and not all zero.")
+    fit_arguments(estimator, weight)
+    return weight
+
+
+def fit_arguments(estimator: Any, weight: Array) -> dict[str, Array]:
+    """What `fit` is given: by metadata routing where it is enabled, else by name.
+
+    Raises
+    ------
+    ValueError
+        If the estimator takes no weights; with routing if it does not ask for them.
+    """
+    if get_config()["enable_metadata_routing"]:
+        if not _asks(estimator, weight):
+            raise ValueError(
+                f"Metadata routing is enabled, and nothing in {type(estimator).__name__} asks for "
+                "sample_weight in fit: say so by set_fit_request(sample_weight=True) of what "
+                "takes them, or leave the weights out."
+            )
+        return {"sample_weight": weight}
+    name = _name(estimator)
+    if name is None:
+        which = type(estimator).__name__
+        if isinstance(estimator, Pipeline):
+            which = f"{type(estimator.steps[-1][1]).__name__}, the last step of the pipeline,"
+        raise ValueError(
+            f"{which} takes no sample_weight in fit: leave the weights out, or take another "
+            "estimator."
+        )
+    return {name: weight}
+
+
+def route(estimator: Any) -> str | None:
+    """Where metadata routing leads weights, which parameters do not tell; None if not enabled."""
+    if not get_config()["enable_metadata_routing"]:
+        return None
+    return repr(get_routing_for_object(estimator))
+
+
+def _asks(estimator: Any, weight: Array) -> bool:
+    """Whether weights are routed to something; UnsetMetadataPassedError where that is not said."""
+    router = MetadataRouter(owner="looms.assess").add(
+        estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
+    )
+    routed = router.route_params(caller="fit", params={"sample_weight": weight})
+    return "sample_weight" in routed["estimator"]["fit"]
+
+
+def _name(estimator: Any) -> str | None:
+    """The argument that takes weights; of a pipeline ``step__sample_weight`` of its last step."""
+    if isinstance(estimator, Pipeline):
+        step, last = estimator.steps[-1]
+        name = _name(last)
+        return None if name is None else f"{step}__{name}"
+    if not hasattr(estimator, "fit"):
+        return None
+    parameters = inspect.signature(estimator.fit).parameters
+    if "sample_weight" in parameters:
+        return "sample_weight"
+    if all(p.kind is not inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        return None
+    # A search or a transformed target hands all it is given on; an ensemble knows what it is.
+    there = (getattr(estimator, name, None) for name in _INNER)
+    inner = next((part for part in there if part is not None), None)
+    return "sample_weight" if inner is None else _name(inner)
