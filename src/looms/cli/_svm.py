@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from looms._typing import AnyArray
 from looms.cli._errors import InputError
+
+if TYPE_CHECKING:
+    from looms._typing import AnyArray
 
 
 class SVMKernel(StrEnum):
