@@ -109,7 +109,7 @@ def class_probabilities(calibrator: Calibrator, outputs: npt.ArrayLike) -> Array
     --------
     >>> from looms.calibration import Sigmoid
     >>> class_probabilities(Sigmoid(-2.0, 1.0), [[0.9, -0.2, 0.1]]).round(2)
-    array([[0.6 , 0.17, 0.23]])
+    array([[0.58, 0.17, 0.26]])
     """
     f = np.asarray(outputs, dtype=np.float64)
     f = f.reshape(len(f), -1)
