@@ -506,8 +506,8 @@ def test_the_matrix_product_does_not_go_by_targets(monkeypatch):
 
 
 PREDICTIONS = {
-    LSSVMClassifier: ("predict", "decision_function", "predict_set"),
-    LSSVMClassifierCV: ("predict", "decision_function", "predict_set"),
+    LSSVMClassifier: ("predict", "decision_function", "predict_set", "predict_proba"),
+    LSSVMClassifierCV: ("predict", "decision_function", "predict_set", "predict_proba"),
     LSSVMRegressor: ("predict", "predict_interval"),
     LSSVMRegressorCV: ("predict", "predict_interval"),
 }
@@ -519,6 +519,7 @@ OTHERS = {
     "selection_weight": "balanced",
     "threshold": 0.5,
     "criterion": "wmw",
+    "calibration": None,
 }
 
 

@@ -25,7 +25,7 @@ from looms.threshold import RequiredPrecision, as_rule, find_threshold
 
 def _has_probabilities(classifier: Classifier) -> bool:
     # What is asked for may have changed since the fit.
-    if classifier.calibration is None or getattr(classifier, "calibrator_", ...) is None:
+    if vars(classifier).get("calibrator_", classifier.calibration) is None:
         raise AttributeError(
             "There are no probabilities with calibration=None; fit with calibration='sigmoid'."
         )
