@@ -19,7 +19,7 @@ def refitted(K, y, C, i, kkt_residual):
     start = np.zeros(len(rest))
     start[svc.support_] = np.abs(svc.dual_coef_[0])
     solution = solve(own, y[rest], C[rest], start=start)
-    limit = max(1e-9, 1e-15 * solution.alpha.sum())
+    limit = min(1e-7, max(1e-9, 1e-15 * solution.alpha.sum()))
     assert kkt_residual(own, y[rest], C[rest], solution.alpha, solution.outputs) <= limit
     return K[:, rest] @ (y[rest] * solution.alpha) + solution.intercept
 
