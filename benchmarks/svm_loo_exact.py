@@ -44,7 +44,7 @@ def refitted(K, y, C, i):
     solution = solve(own, y[rest], C[rest], start=start)
     residual = kkt_residual(own, y[rest], C[rest], solution.alpha, solution.outputs)
     output = K[i, rest] @ (y[rest] * solution.alpha) + solution.intercept
-    return output, residual / np.clip(1e-15 * solution.alpha.sum(), 1e-9, 1e-5)
+    return output, residual / np.clip(1e-6 * solution.alpha.sum(), 1.0, 1e4)
 
 
 def measure(seed, largest):
