@@ -13,6 +13,7 @@ from looms.selection._machine_scores import (
 )
 from looms.selection._objective import Objective
 from looms.selection._one_against_one import (
+    FittedTo,
     LeftOut,
     Machines,
     Pair,
@@ -28,6 +29,7 @@ from looms.selection._tune import Tuning, tune
 __all__ = [
     "Candidate",
     "Choice",
+    "FittedTo",
     "HyperPrior",
     "Judge",
     "LeftOut",
