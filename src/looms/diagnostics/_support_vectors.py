@@ -18,7 +18,8 @@ from looms.svm import (
     kernel_matrix,
 )
 
-#: Samples up to which an n×n matrix is kept: 800 MB.
+#: Samples up to which n×n matrices are kept: some 800 MB each, of which the leave-one-out
+#: outputs take a few.
 LARGEST = 10_000
 
 
