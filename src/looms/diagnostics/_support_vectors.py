@@ -18,8 +18,8 @@ from looms.svm import (
     kernel_matrix,
 )
 
-#: Samples up to which n×n matrices are kept: some 800 MB each, of which the leave-one-out
-#: outputs take a few.
+#: Samples up to which n×n matrices are kept, 800 MB each: the kernel matrix as it is and scaled,
+#: the tableau of the paths and the outputs of all machines, these twice.
 LARGEST = 10_000
 
 

@@ -63,7 +63,8 @@ class NonconformityClassifier(PooledClassifier):
         Number of neighbours for ``measure="neighbours"``.
     tol : float, default=1e-2
         Tolerance of the solver for a grid, `sklearn.svm.SVC`'s ``tol``. Ten times its default,
-        as margins are only compared: the hardest machines of a grid take half the time.
+        as margins are only compared: the hardest machines of a grid take half the time. Of no
+        effect on leave-one-out calibration, whose machines are solved to machine precision.
     n_jobs : int, default=None
         Members trained at a time, as joblib understands it.
     random_state : int, RandomState instance or None, default=None

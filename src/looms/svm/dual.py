@@ -81,7 +81,8 @@ class DualSolution:
         -----
         C stays as it is while a sample is left out. Where removing a sample leaves one class, the
         output is the label of that class. O(n²|S|) for a margin set S, and per set change of a
-        path O(n k) for its k changes so far; (s, n) numbers several times for s support vectors.
+        path O(n k) for its k changes so far. Memory: (s, n) outputs for s support vectors, a
+        tableau of the samples near the margin, and a dozen blocks of a million numbers.
         """
         # With no free sample the others bound the intercept, those of α_i = 0 among them.
         seen = np.flatnonzero(self.alpha if len(self.margin) else self.C)
