@@ -10,12 +10,11 @@ import numpy as np
 from scipy import sparse
 
 from looms.assessment import Assessment
-from looms.assessment._scoring import SMALLER_IS_BETTER
 from looms.optimise import Outcome
 from looms.report._axes import isolated
 from looms.report._model import Model, candidate_names, score_name
 from looms.report._relevance import parameter_name
-from looms.report._scores import guess_error, loo_scores
+from looms.report._scores import error_by_class, guess_error, loo_scores
 
 #: Below these the figures are said to be uncertain.
 _FEW_SAMPLES, _FEW_IN_CLASS = 100, 20
@@ -114,9 +113,10 @@ def _optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
 
 def _measured_optimism(assessment: Assessment, tuned: str) -> Iterator[Caution]:
     name = assessment.scores[0]
-    mean, error = assessment._optimism(name)
-    if np.isfinite(mean):
-        flatters = -mean if name in SMALLER_IS_BETTER else mean
+    found = assessment.figures(name)
+    flatters = found.flattered_by
+    if np.isfinite(found.optimism) and flatters is not None:
+        error = found.optimism_error
         beyond = f" ± {error:.2g}" if np.isfinite(error) else ""
         said = (
             f"by {abs(flatters):.3g}{beyond} ({name})"
@@ -144,9 +144,8 @@ def _search(model: Model) -> Iterator[Caution]:
     if not hasattr(machine, "selection_"):
         return
     tuning = machine.selection_
-    for message in tuning.at_bounds:
-        name, _, rest = message.partition(" ")
-        text = f"{isolated(parameter_name(model, name))} {rest}."
+    for met in tuning.at_bounds:
+        text = f"{isolated(parameter_name(model, met.name))} {met.remark}."
         yield _caution("serious", "Hyper-parameter at a bound", text)
     if tuning.outcome in _STOPPED_EARLY:
         yield _caution("serious", "Search stopped early", f"{_sentence(tuning.outcome.value)}.")
@@ -201,7 +200,7 @@ def _replicates(model: Model) -> Iterator[Caution]:
 
 
 def _sizes(model: Model) -> Iterator[Caution]:
-    n = model.loo.n_samples
+    n = int(model.seen.sum())
     scores = loo_scores(model)
     name = "ber" if model.classification else "rmse"
     value, error = scores[name]
@@ -214,8 +213,7 @@ def _sizes(model: Model) -> Iterator[Caution]:
         )
     if not model.classification:
         return
-    y = model.loo.y
-    counts = (y > 0).sum(axis=0) if y.ndim == 2 else np.array([(y <= 0).sum(), (y > 0).sum()])
+    counts = error_by_class(model)[0]
     rare = int(counts.argmin())
     label, least = model.classes[rare], int(counts[rare])
     if least < _FEW_IN_CLASS:
@@ -286,8 +284,8 @@ def _weights(model: Model) -> Iterator[Caution]:
         yield _caution(
             "note",
             "Samples of weight zero",
-            f"{n_zero} of {model.loo.n_samples} took no part in the fit; their outputs are "
-            "ordinary predictions, and count in the figures here.",
+            f"{n_zero} of {model.loo.n_samples} took no part in the fit, and take none in "
+            "the figures here.",
         )
 
 

@@ -13,7 +13,8 @@ from looms.lssvm import NotPositiveDefiniteError
 from looms.report._axes import axes_for, bars
 from looms.report._model import Model, model_of
 from looms.report._relevance import relevances, variances
-from looms.report._training import log2_mu_shift, sampled_rows, training_objective
+from looms.report._training import sampled_rows, training_objective
+from looms.selection import log2_mu_shift
 
 _FLOPS = 1.5e10  # of all factorisations, a second or two on one thread
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from looms._typing import Array
 from looms.assessment import Assessment
-from looms.assessment._scoring import SMALLER_IS_BETTER
 from looms.report._axes import axes_for, ink, plain_frame
 
 
@@ -21,8 +20,8 @@ class OptimismDisplay:
         Leave-one-out score and test score of each split.
     score : str
         Name of the score.
-    smaller_is_better : bool
-        Whether it is a rate or size of errors.
+    smaller_is_better : bool or None
+        Whether it is a rate or size of errors; None where nobody says.
 
     Attributes
     ----------
@@ -32,7 +31,7 @@ class OptimismDisplay:
     ax_: Any
     figure_: Any
 
-    def __init__(self, *, loo: Array, outer: Array, score: str, smaller_is_better: bool) -> None:
+    def __init__(self, *, loo: Array, outer: Array, score: str, smaller_is_better: bool | None) -> None:
         self.loo = loo
         self.outer = outer
         self.score = score
@@ -71,11 +70,16 @@ class OptimismDisplay:
                 "The assessment has no leave-one-out scores; these are of machines of looms."
             )
         loo, outer = np.array(pairs).T
-        return cls(loo=loo, outer=outer, score=name, smaller_is_better=name in SMALLER_IS_BETTER)
+        return cls(loo=loo, outer=outer, score=name, smaller_is_better=assessment.figures(name).smaller_is_better)
 
     @property
-    def optimism(self) -> float:
-        """Mean of leave-one-out score less test score, signed so that positive flatters."""
+    def optimism(self) -> float | None:
+        """Mean of leave-one-out score less test score, signed so that positive flatters.
+
+        None where nobody says which way is better.
+        """
+        if self.smaller_is_better is None:
+            return None
         difference = float(np.mean(self.loo - self.outer))
         return -difference if self.smaller_is_better else difference
 

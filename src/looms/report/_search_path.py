@@ -13,8 +13,8 @@ from looms.lssvm import NotPositiveDefiniteError, decompose
 from looms.report._axes import axes_for, ink, plain_frame, short
 from looms.report._model import Model, check_selected, model_of
 from looms.report._relevance import feature_of, parameter_name, relevances
-from looms.report._training import log2_mu_shift, sampled_rows, training_objective
-from looms.selection import Objective
+from looms.report._training import sampled_rows, training_objective
+from looms.selection import Objective, log2_mu_shift
 
 _MARGIN = 2.0  # log₂ units shown beyond the path
 _LEAST_WIDTH = 8.0

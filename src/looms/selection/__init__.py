@@ -23,9 +23,10 @@ from looms.selection._one_against_one import (
     solved_pairs,
 )
 from looms.selection._prior import HyperPrior
-from looms.selection._tune import Tuning, tune
+from looms.selection._tune import BoundMet, Tuning, log2_mu_shift, tune
 
 __all__ = [
+    "BoundMet",
     "Candidate",
     "Choice",
     "HyperPrior",
@@ -47,6 +48,7 @@ __all__ = [
     "class_log_probabilities",
     "class_targets",
     "grid_search",
+    "log2_mu_shift",
     "loo_deviance",
     "pairs_of",
     "pattern_search",
