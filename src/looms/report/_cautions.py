@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from numbers import Real
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from looms.assessment import Assessment
+from looms.assessment import Assessment, estimator_text
 from looms.optimise import Outcome
 from looms.report._axes import isolated
+from looms.report._format import sentence
 from looms.report._model import Model, candidate_names, score_name
 from looms.report._relevance import parameter_name
 from looms.report._scores import error_by_class, guess_error, loo_scores
@@ -28,18 +30,22 @@ _STOPPED_EARLY = {Outcome.MAX_ITER, Outcome.NO_PROGRESS, Outcome.CALLBACK}
 Caution = dict[str, str]
 
 
-def cautions(model: Model, assessment: Assessment | None, *, steps: list[str]) -> list[Caution]:
+def cautions(
+    estimator: Any, model: Model, assessment: Assessment | None, *, steps: list[str]
+) -> list[Caution]:
     """Concrete cautions, the serious ones first.
 
     Parameters
     ----------
-    model : the fitted machine.
+    estimator : the whole.
+    model : the fitted machine in it.
     assessment : of outer splits, if there is one.
     steps : names of the steps before the machine.
     """
     found = [
         *_uselessness(model),
         *_optimism(model, assessment),
+        *_foreign(estimator, model, assessment),
         *_search(model),
         *_close_candidates(model),
         *_replicates(model),
@@ -139,6 +145,32 @@ def _measured_optimism(assessment: Assessment, tuned: str) -> Iterator[Caution]:
         )
 
 
+def _foreign(estimator: Any, model: Model, assessment: Assessment | None) -> Iterator[Caution]:
+    """That the outer estimate is of something else than the machine shown."""
+    if assessment is None:
+        return
+    shown, assessed = estimator_text(estimator), assessment.estimator
+    if _essence(shown) != _essence(assessed):
+        yield _caution(
+            "serious",
+            "Another estimator was assessed",
+            f"The outer estimate is of {assessed}, and this is {shown}: it says little about it.",
+        )
+    part = assessment.whole or assessment.splits[0]
+    n = part.n_train + (0 if assessment.whole else part.n_test)
+    if n != model.loo.n_samples:
+        yield _caution(
+            "serious",
+            "Other samples were assessed",
+            f"The outer estimate is of {n} samples, and the machine of {model.loo.n_samples}.",
+        )
+
+
+def _essence(text: str) -> str:
+    """The text of an estimator without parameters that change nothing of the result."""
+    return re.sub(r"\b(callback|n_jobs|verbose)=(<.*?>|[\w.-]+)(, )?", "", text).replace(", )", ")")
+
+
 def _search(model: Model) -> Iterator[Caution]:
     machine: Any = model.machine
     if not hasattr(machine, "selection_"):
@@ -148,7 +180,7 @@ def _search(model: Model) -> Iterator[Caution]:
         text = f"{isolated(parameter_name(model, met.name))} {met.remark}."
         yield _caution("serious", "Hyper-parameter at a bound", text)
     if tuning.outcome in _STOPPED_EARLY:
-        yield _caution("serious", "Search stopped early", f"{_sentence(tuning.outcome.value)}.")
+        yield _caution("serious", "Search stopped early", f"{sentence(tuning.outcome.value)}.")
     if tuning.n_failures:
         points = _count(tuning.n_failures, "point")
         yield _caution(
@@ -291,7 +323,3 @@ def _weights(model: Model) -> Iterator[Caution]:
 
 def _count(n: int, what: str) -> str:
     return f"{n} {what}{'s' * (n != 1)}"
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]

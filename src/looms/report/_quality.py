@@ -9,9 +9,9 @@ import numpy as np
 from looms.assessment import Assessment
 from looms.calibration import brier_score, log_loss
 from looms.report._facts import Facts
+from looms.report._left_out import predicted_labels
 from looms.report._model import Model
 from looms.report._scores import FIGURES, guess_rmse, loo_scores
-from looms.report._surprise import predicted_labels
 from looms.report._training import labels_of
 
 MOST_CONFUSED = 12

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from looms._typing import AnyArray, Array
+from looms.report._left_out import predicted_labels
 from looms.report._model import Model
-from looms.report._surprise import predicted_labels
 from looms.report._training import labels_of
 
 #: Name, and whether smaller is better, of each figure; the first of each task is the headline.

@@ -75,4 +75,3 @@ def chosen_criterion(machine: Any) -> Any:
     if not hasattr(machine, "candidates_"):
         return "press"
     return machine.candidates_[machine.best_index_].criterion
-
