@@ -17,7 +17,7 @@ def blocks(language: str) -> list[str]:
 
 def test_python_examples(capsys: pytest.CaptureFixture[str]) -> None:
     examples = blocks("python")
-    assert len(examples) == 3
+    assert len(examples) == 5
     exec("\n".join(examples), {})
     said = capsys.readouterr().out
     assert "Linear" in said

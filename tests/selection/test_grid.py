@@ -26,7 +26,7 @@ def test_grid_scores_every_point_once():
     found = grid_search(bowl, AXES)
     assert len(found.points) == len(set(found.points)) == 35
     assert bowl.batches == [found.points]
-    assert found.points[found.best] == (2.0, -2.0)
+    assert found.points[found.best] == (0.0, 0.0)  # 2.0, beside 3.9 at (2, -2)
     assert found.scores[found.best] == min(found.scores)
 
 
