@@ -38,7 +38,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from looms import LSSVMClassifier, LSSVMClassifierCV
-from looms.calibration import class_probabilities, fit_calibrators
+from looms.calibration import class_probabilities, fit_calibrator
 from looms.tables import table_preprocessor
 
 SETS = ["credit", "pima", "breastw", "ionosphere", "haberman", "mackerel"]
@@ -66,7 +66,7 @@ def one_split(table: pd.DataFrame, y: np.ndarray, seed: int) -> dict[str, float]
     X_train, X_test = prepare.transform(X_train), prepare.transform(X_test)
 
     ours, fit_s = timed(lambda: LSSVMClassifierCV().fit(X_train, y_train))
-    _, calibration_s = timed(lambda: fit_calibrators(ours.loo_))
+    _, calibration_s = timed(lambda: fit_calibrator(ours.loo_))
     selecting = CalibratedClassifierCV(LSSVMClassifierCV(calibration=None), cv=5)
     _, selecting_s = timed(lambda: selecting.fit(X_train, y_train))
     chosen = LSSVMClassifier(ours.kernel_, mu=ours.mu_, calibration=None)
@@ -80,8 +80,8 @@ def one_split(table: pd.DataFrame, y: np.ndarray, seed: int) -> dict[str, float]
     }
     outputs = ours.decision_function(X_test)
     for name in ("isotonic", "beta"):
-        calibrators = fit_calibrators(ours.loo_, name)
-        probabilities[f"ours_{name}"] = class_probabilities(calibrators, outputs)
+        calibrator = fit_calibrator(ours.loo_, name)
+        probabilities[f"ours_{name}"] = class_probabilities(calibrator, outputs)
     positive = y_test == ours.classes_[1]
     figures = dict(zip(TIMES, (fit_s, calibration_s, selecting_s, fixed_s), strict=True))
     for name, p in probabilities.items():

@@ -16,7 +16,7 @@ from looms.calibration import (
     Sigmoid,
     class_probabilities,
     fit_beta,
-    fit_calibrators,
+    fit_calibrator,
     fit_increasing_sigmoid,
     fit_isotonic,
     fit_sigmoid,
@@ -48,7 +48,7 @@ def multi_class(seed, n=60, k=3):
 def test_probabilities_do_not_decrease(calibration, seed):
     f, y, weight = sample(seed, weighted=True)
     for labels in (y, -y):  # the second goes against the outputs
-        (calibrator,) = fit_calibrators(LeaveOneOut(labels, f, weight), calibration)
+        calibrator = fit_calibrator(LeaveOneOut(labels, f, weight), calibration)
         assert isinstance(calibrator, Calibrator)
         p = calibrator.probability(np.linspace(-9, 9, 500))
         assert (np.diff(p) >= 0).all()
@@ -61,11 +61,11 @@ def test_samples_of_weight_zero_take_no_part(calibration):
     f, y, weight = sample(1, weighted=True)
     weight[10:40] = 0
     seen = weight > 0
-    (whole,) = fit_calibrators(LeaveOneOut(y, np.where(seen, f, 50.0), weight), calibration)
-    (part,) = fit_calibrators(LeaveOneOut(y[seen], f[seen], 3 * weight[seen]), calibration)
+    whole = fit_calibrator(LeaveOneOut(y, np.where(seen, f, 50.0), weight), calibration)
+    part = fit_calibrator(LeaveOneOut(y[seen], f[seen], 3 * weight[seen]), calibration)
     at = np.linspace(-2, 2, 30)
     assert whole.probability(at) == pytest.approx(part.probability(at), rel=1e-8)
-    (plain,) = fit_calibrators(LeaveOneOut(y, f), calibration)
+    plain = fit_calibrator(LeaveOneOut(y, f), calibration)
     assert np.abs(whole.probability(at) - plain.probability(at)).max() > 0.01
 
 
@@ -179,7 +179,7 @@ def test_beta_by_hand():
 @each_calibration
 @pytest.mark.parametrize("f", [np.zeros(6), np.r_[np.zeros(3), np.ones(3)], [0, 0, 0, 1, 1, 1e9]])
 def test_few_different_outputs(calibration, f):
-    (calibrator,) = fit_calibrators(LeaveOneOut([-1, -1, 1, -1, 1, 1], f), calibration)
+    calibrator = fit_calibrator(LeaveOneOut([-1, -1, 1, -1, 1, 1], f), calibration)
     p = calibrator.probability(f)
     assert (np.diff(p) >= 0).all()
     assert ((p > 0) & (p < 1)).all()
@@ -187,17 +187,26 @@ def test_few_different_outputs(calibration, f):
 
 @each_calibration
 @pytest.mark.parametrize("weighted", [False, True])
-def test_probabilities_of_left_out_samples_are_of_refitted_calibrators(calibration, weighted):
-    f, y, weight = sample(2, n=40, weighted=weighted)
+@pytest.mark.parametrize("n_columns", [None, 1, 3], ids=["two", "one column", "three"])
+def test_probabilities_of_left_out_samples_are_of_refitted_calibrators(
+    calibration, weighted, n_columns
+):
+    if n_columns == 3:
+        loo = multi_class(2, n=40)
+        f, y, weight = loo.outputs, loo.y, loo.sample_weight.copy()
+    else:
+        f, y, weight = sample(2, n=40, weighted=weighted)
+        f, y = (f, y) if n_columns is None else (f[:, None], y[:, None])
+    weight = weight if weighted else np.ones(40)
     if weighted:
         weight[5:9] = 0
     loo = LeaveOneOut(y, f, weight)
     p = loo_probabilities(loo, calibration)
     for i in range(40):
         others = np.arange(40) != i
-        without = fit_calibrators(LeaveOneOut(y[others], f[others], weight[others]), calibration)
+        without = fit_calibrator(LeaveOneOut(y[others], f[others], weight[others]), calibration)
         assert p[i] == pytest.approx(class_probabilities(without, f[i : i + 1])[0], rel=1e-8)
-    seen = class_probabilities(fit_calibrators(loo, calibration), f)
+    seen = class_probabilities(fit_calibrator(loo, calibration), f)
     assert np.abs(seen - p).max() > 1e-3
     if weighted:
         assert p[5:9] == pytest.approx(seen[5:9], rel=1e-9)
@@ -219,41 +228,58 @@ def test_a_class_of_one_member():
 
 
 @each_calibration
-def test_several_classes_are_normalised(calibration):
+def test_several_classes_share_a_calibrator(calibration):
     loo = multi_class(0)
-    calibrators = fit_calibrators(loo, calibration)
-    assert len(calibrators) == 3
-    p = class_probabilities(calibrators, loo.outputs)
-    single = np.column_stack([c.probability(loo.outputs[:, j]) for j, c in enumerate(calibrators)])
-    assert p == pytest.approx(single / single.sum(axis=1, keepdims=True))
+    calibrator = fit_calibrator(loo, calibration)
+    pooled = [np.concatenate(list(columns.T)) for columns in (loo.outputs, loo.y)]
+    expected = CALIBRATIONS[calibration](*pooled, np.tile(loo.sample_weight, 3))
+    single = expected.probability(loo.outputs)
+    p = class_probabilities(calibrator, loo.outputs)
+    assert p == pytest.approx(single / single.sum(axis=1, keepdims=True), rel=1e-9)
+    assert p.sum(axis=1) == pytest.approx(np.ones(60))
+    unweighted = fit_calibrator(LeaveOneOut(loo.y, loo.outputs), calibration)
+    assert np.abs(class_probabilities(unweighted, loo.outputs) - p).max() > 1e-3
     left_out = loo_probabilities(loo, calibration)
     assert left_out.shape == (60, 3)
     assert left_out.sum(axis=1) == pytest.approx(np.ones(60))
 
 
+@each_calibration
+def test_the_largest_output_is_the_most_probable_class(calibration):
+    loo = multi_class(0)
+    calibrator = fit_calibrator(loo, calibration)
+    rng = np.random.default_rng(1)
+    # Within the outputs, far from them, and a hair apart, where a calibrator is flat.
+    near = rng.normal(size=(500, 3))
+    f = np.vstack([near, 1e4 * near, 1 + 1e-9 * near, near.round(), np.zeros((1, 3))])
+    p = class_probabilities(calibrator, f)
+    assert np.array_equal(p.argmax(axis=1), f.argmax(axis=1))
+    left_out = loo_probabilities(loo, calibration)
+    assert np.array_equal(left_out.argmax(axis=1), loo.outputs.argmax(axis=1))
+
+
 def test_two_classes_have_the_positive_one_last():
-    calibrators = (Sigmoid(-1.0, 0.0),)
-    p = class_probabilities(calibrators, [2.0, -1.0])
+    calibrator = Sigmoid(-1.0, 0.0)
+    p = class_probabilities(calibrator, [2.0, -1.0])
     assert p[:, 1] == pytest.approx(expit([2.0, -1.0]))
     assert p.sum(axis=1) == pytest.approx([1, 1])
-    assert np.array_equal(class_probabilities(calibrators, [[2.0], [-1.0]]), p)
+    assert np.array_equal(class_probabilities(calibrator, [[2.0], [-1.0]]), p)
 
 
 def test_classes_that_are_all_impossible_are_equally_likely():
-    never = (Sigmoid(0.0, 1e4), Sigmoid(0.0, 1e4))
-    assert class_probabilities(never, [[0.0, 0.0]]).tolist() == [[0.5, 0.5]]
+    p = class_probabilities(Sigmoid(-1.0, 1e4), [[0.0, 1.0], [1.0, 0.0]])
+    assert p == pytest.approx(np.full((2, 2), 0.5))
+    assert p.argmax(axis=1).tolist() == [1, 0]
 
 
 def test_refusals():
     loo = LeaveOneOut([1, -1], [0.3, 0.1])
     with pytest.raises(ValueError, match="Unknown calibration 'platt'; known are sigmoid, isot"):
-        fit_calibrators(loo, "platt")
+        fit_calibrator(loo, "platt")
     with pytest.raises(ValueError, match="Unknown calibration"):
         loo_probabilities(loo, ["sigmoid"])
     with pytest.raises(ValueError, match="-1 and \\+1"):
-        fit_calibrators(LeaveOneOut([1, 0], [0.3, 0.1]))
-    with pytest.raises(ValueError, match="one calibrator for each column"):
-        class_probabilities(fit_calibrators(loo), np.zeros((4, 2)))
+        fit_calibrator(LeaveOneOut([1, 0], [0.3, 0.1]))
     with pytest.raises(ValueError, match="two of positive weight"):
         loo_probabilities(LeaveOneOut([1, -1], [0.3, 0.1], [1, 0]))
     for fit in CALIBRATIONS.values():

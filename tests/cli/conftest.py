@@ -58,7 +58,7 @@ def figures():
     """The last row of numbers of a table of figures."""
 
     def read(output):
-        rows = re.findall(r"^ *\S.*? +([\d.]+) +([\d.]+) +([\d.–]+) *$", output, re.MULTILINE)
-        return [float(value) for value in rows[-1]]
+        rows = re.findall(r"^ *\S.*?((?: +[\d.–]+){3,5}) *$", output, re.MULTILINE)
+        return [float(value.replace("–", "nan")) for value in rows[-1].split()]
 
     return read

@@ -72,6 +72,24 @@ def test_options_reach_the_estimator(looms, pets):
         assert said in result.stdout
 
 
+def test_report(looms, data_folder, tmp_path):
+    file = data_folder / "haberman.csv"
+    given = ("-t", "target", "-n", 3, "-k", "linear", "--test-size", 0.3)
+    result = looms("assess", file, *given, "--report", "r.html")
+    assert result.exit_code == 0, result.stderr
+    assert "the report is in r.html" in result.stderr
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "<title>target, haberman.csv</title>" in page
+    assert "alanced error rate to expect on new samples" in page
+    assert "an optimistic figure" not in page
+    outer = re.search(r"^ber +([\d.]+)", result.stdout, re.M)[1]
+    headline = page[page.index('class="headline"') :].partition("</section>")[0]
+    assert f"{float(outer):.3f}" in headline or f"{100 * float(outer):.1f}" in headline
+    again = looms("assess", file, *given, "--report", "r.html")
+    assert again.exit_code == 2
+    assert again.stdout == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -81,6 +99,10 @@ def test_options_reach_the_estimator(looms, pets):
         (["-k", "cosine"], "there is no kernel 'cosine'"),
         (["--store", "."], "the folder is no store and holds other files, such as 'pets.csv'"),
         (["-o", "nowhere/table.csv"], "there is no folder nowhere"),
+        (["--report", "nowhere/r.html"], "there is no folder nowhere"),
+        (["--report", "r.html", "-o", "r.html"], "is to hold the row a split; name another"),
+        (["--report", "pets.csv"], "is an input and would be lost; name another --report"),
+        (["--machine", "svm", "--report", "r.html"], "--report is for --machine lssvm"),
     ],
 )
 def test_refusals(looms, pets, one_line, arguments, said):

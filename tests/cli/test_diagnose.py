@@ -9,8 +9,12 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
+from looms import SVCCV
 from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence
 from looms.tables import table_preprocessor
+
+pytestmark = pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+GIVEN = ("--C", 1, "--gamma", 0.25)
 
 
 @pytest.fixture
@@ -46,7 +50,7 @@ def test_figures(looms, catches):
     result = looms("diagnose", catches, "-t", "found", *given)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("Support vector machine, linear kernel, C = 0.5; catches.csv")
-    assert "nothing has tuned" not in result.stderr
+    assert "chosen on these rows" not in result.stderr
     before, X, y = parts(catches)
     sample = make_pipeline(before, SVC(kernel="linear", C=0.5)), X, y
     errors, spread = excess_error(*sample), deviance(*sample)
@@ -64,34 +68,74 @@ def test_figures(looms, catches):
     assert re.search(r"^ +4 +no +\d+\.\d+ +[\de.-]+ *$", result.stdout, re.M)
 
 
-def test_defaults_are_said(looms, catches):
-    result = looms("diagnose", catches, "-t", "found", "--bootstrap", 0)
+SVM = re.compile(
+    r"machine, (\w+) kernel, C = ([\d.e+-]+)(?:, gamma = ([\d.e+-]+))?; catches.csv, 50"
+)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "quadratic", "cubic"])
+def test_the_machine_is_tuned_and_can_be_given(looms, catches, kernel):
+    """What was chosen, given, is the same machine; for rbf it is that of SVCCV."""
+    options = ("diagnose", catches, "-t", "found", "--bootstrap", 0, "-k", kernel)
+    result = looms(*options)
     assert result.exit_code == 0, result.stderr
-    assert "rbf kernel, C = 1, gamma = 'scale'; catches.csv, 50 rows" in result.stdout
-    assert "C and gamma of the machine are defaults" in result.stderr
     assert "Goodness of fit" not in result.stdout
-    one = looms("diagnose", catches, "-t", "found", "--bootstrap", 0, "--C", 2)
-    assert "Note: gamma of the machine are defaults" in one.stderr
-    assert row(one.stdout, "deviance") != row(result.stdout, "deviance")
+    names = "C was" if kernel == "linear" else "C and gamma were"
+    assert f"{names} chosen on these rows by leave-one-out" in result.stderr
+    name, C, gamma = SVM.search(result.stdout).groups()
+    assert name == kernel
+    before, X, y = parts(catches)
+    Z = before.fit_transform(X)
+    expected = SVCCV(kernel, resolution=1.0).fit(Z, y)
+    without = expected.classes_[(expected.loo_.outputs > 0).astype(int)]
+    assert row(result.stdout, "all")[2] == pytest.approx((without != y).mean(), abs=1e-4)
+    given = ("--C", C, *(() if gamma is None else ("--gamma", gamma)))
+    again = looms(*options, *given)
+    assert "chosen on these rows" not in again.stderr
+    assert row(again.stdout, "deviance")[0] == pytest.approx(
+        row(result.stdout, "deviance")[0], abs=0.02
+    )
+    if kernel == "rbf":
+        assert float(C) == pytest.approx(expected.C_, rel=1e-5)
+        assert float(gamma) == pytest.approx(expected.kernel_.eta, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"), [(("--C", 0.7), "gamma"), (("--gamma", 0.2), "C")], ids=["C", "gamma"]
+)
+def test_what_is_given_is_held(looms, catches, given, name):
+    result = looms("diagnose", catches, "-t", "found", "--bootstrap", 0, *given)
+    assert f"Note: {name} was chosen on these rows" in result.stderr
+    _, C, gamma = SVM.search(result.stdout).groups()
+    assert float({"C": gamma, "gamma": C}[name]) == given[1]
+    assert float({"C": C, "gamma": gamma}[name]) != given[1]
+
+
+def test_gamma_of_a_polynomial_kernel_is_held(looms, catches):
+    options = ("diagnose", catches, "-t", "found", "--bootstrap", 0, "-k", "quadratic")
+    result = looms(*options, "--gamma", 0.2)
+    assert result.exit_code == 0, result.stderr
+    assert SVM.search(result.stdout)[3] == "0.2"
 
 
 @pytest.mark.parametrize(
     ("options", "machine"),
     [
-        (("-k", "quadratic"), SVC(kernel="poly", degree=2, coef0=1)),
+        (("-k", "quadratic", "--gamma", 0.2), SVC(kernel="poly", degree=2, coef0=1, gamma=0.2)),
         (("-k", "cubic", "--gamma", 0.1), SVC(kernel="poly", degree=3, coef0=1, gamma=0.1)),
         (("--gamma", 2), SVC(gamma=2.0)),
     ],
 )
 def test_kernels(looms, catches, options, machine):
-    result = looms("diagnose", catches, "-t", "found", "--bootstrap", 0, *options)
+    given = ("-t", "found", "--bootstrap", 0, "--C", 1, *options)
+    result = looms("diagnose", catches, *given)
     before, X, y = parts(catches)
     expected = deviance(make_pipeline(before, machine), X, y).deviance
     assert row(result.stdout, "deviance")[0] == pytest.approx(expected, abs=0.01)
 
 
 def test_resampling_and_drop(looms, catches):
-    options = ("diagnose", catches, "-t", "found", "--bootstrap", 39)
+    options = ("diagnose", catches, "-t", "found", "--bootstrap", 39, *GIVEN)
     pairs = looms(*options)
     labels = looms(*options, "--resampling", "labels")
     assert "samples of labels" in labels.stdout
@@ -101,7 +145,8 @@ def test_resampling_and_drop(looms, catches):
 
 
 def test_files(looms, catches):
-    options = ("diagnose", catches, "-t", "found", "--bootstrap", 19, "--plot", "figures")
+    options = ("diagnose", catches, "-t", "found", "--bootstrap", 19, *GIVEN)
+    options = (*options, "--plot", "figures")
     result = looms(*options, "-o", "rows.csv")
     assert result.exit_code == 0, result.stderr
     names = {"deviance.png", "excess_error.png", "goodness_of_fit.png", "influence.png"}
@@ -111,7 +156,7 @@ def test_files(looms, catches):
             assert file.read(4) == b"\x89PNG"
     before, X, y = parts(catches)
     table = pd.read_csv("rows.csv", index_col="row")
-    found = influence(make_pipeline(before, SVC()), X, y)
+    found = influence(make_pipeline(before, SVC(C=1.0, gamma=0.25)), X, y)
     assert table.index.tolist() == list(range(1, 51))
     assert table["class"].tolist() == y.tolist()
     np.testing.assert_allclose(table["influence"], found.values)
@@ -120,7 +165,7 @@ def test_files(looms, catches):
 
 
 def test_nothing_is_overwritten(looms, catches, one_line):
-    options = ("diagnose", catches, "-t", "found", "--bootstrap", 0)
+    options = ("diagnose", catches, "-t", "found", "--bootstrap", 0, *GIVEN)
     assert looms(*options, "--plot", "figures").exit_code == 0
     one_line(looms(*options, "--plot", "figures"), 2, "excess_error.png exists; use --force")
     one_line(looms(*options, "-o", catches, "--force"), 2, "is an input and would be lost")
@@ -137,6 +182,15 @@ def test_a_model_of_looms_fit(looms, catches):
     assert row(result.stdout, "all")[2] == float(error)
 
 
+def test_a_support_vector_machine_of_looms_fit(looms, catches):
+    assert looms("fit", catches, "-t", "found", "-m", "svm", "-o", "s.skops").exit_code == 0
+    result = looms("diagnose", catches, "-m", "s.skops", "--bootstrap", 0)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("Support vector machine of s.skops")
+    error = re.search(r"leave-one-out +([\d.]+)", looms("show", "s.skops").stdout)[1]
+    assert row(result.stdout, "all")[2] == float(error)
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -144,6 +198,8 @@ def test_a_model_of_looms_fit(looms, catches):
         (("catches.csv", "-t", "found", "--C", "0"), "--C must be a positive number, not 0"),
         (("catches.csv", "-t", "found", "--gamma", "nan"), "--gamma must be a positive number"),
         (("catches.csv", "-t", "found", "-k", "linear", "--gamma", "1"), "other kernels than lin"),
+        (("catches.csv", "-t", "found", "-k", "cubic", "--C", "1"), "goes with --gamma"),
+        (("catches.csv", "-m", "s.skops"), "its threshold at"),
         (("catches.csv", "-t", "found", "--alpha", "1"), "--alpha must be between 0 and 1"),
         (("catches.csv", "-t", "found", "--bootstrap", "9"), "cannot reach level 0.05"),
         (("catches.csv", "-t", "found", "--jobs", "0"), "--jobs 0 would run nothing"),
@@ -175,6 +231,9 @@ def test_refusals(looms, catches, arguments, text, one_line):
         looms("fit", catches, "-t", "found", "-o", "m.skops")
     if "r.skops" in arguments:
         looms("fit", catches, "-t", "depth", "-o", "r.skops")
+    if "s.skops" in arguments:
+        svm = ("--machine", "svm", "-k", "linear", "--threshold", "recall=0.95")
+        looms("fit", catches, "-t", "found", "-o", "s.skops", *svm)
     before = set(os.listdir())
     result = looms("diagnose", *arguments)
     assert result.stdout == ""

@@ -9,6 +9,7 @@ from looms.cli._figures import (
     classification_figures,
     confusion,
     loo_figures,
+    probability_figures,
     regression_figures,
 )
 
@@ -87,3 +88,22 @@ def test_leave_one_out_of_three_classes_by_hand():
 def test_leave_one_out_of_a_regression():
     figures = loo_figures(LeaveOneOut([1.0, 2.0, 6.0], [4.0, 3.5, 1.5]), "regression", 0.0)
     assert figures["RMSE"] == pytest.approx(np.sqrt((9 + 2.25 + 20.25) / 3))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_against_scikit_learn(n_classes):
+    classes = np.array(["a", "b", "c"], dtype=object)[:n_classes]
+    y = RNG.choice(classes, size=40)
+    p = RNG.dirichlet(np.ones(n_classes), size=40)
+    figures = probability_figures(y, p, classes)
+    assert list(figures) == ["log loss", "Brier"]
+    assert figures["log loss"] == pytest.approx(metrics.log_loss(y.astype(str), p))
+    truth = (y[:, None] == classes).astype(float)
+    brier = ((p - truth) ** 2).sum(axis=1).mean() / (2 if n_classes == 2 else 1)
+    assert figures["Brier"] == pytest.approx(brier)
+
+
+def test_a_label_without_a_probability_has_no_log_loss():
+    y, classes = np.array(["a", "z"], dtype=object), np.array(["a", "b"], dtype=object)
+    figures = probability_figures(y, np.full((2, 2), 0.5), classes)
+    assert np.isnan(list(figures.values())).all()

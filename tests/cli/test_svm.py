@@ -24,7 +24,7 @@ def test_fit_show_predict_score(looms, pets, figures):
     assert looms("predict", "m.skops", pets).stdout.startswith(
         "prediction,decision_dog,probability_"
     )
-    assert figures(looms("score", "m.skops", pets).stdout) == [0.0, 0.0, 1.0]
+    assert figures(looms("score", "m.skops", pets).stdout)[:3] == [0.0, 0.0, 1.0]
 
 
 def test_options_reach_the_estimator(looms, pets):

@@ -17,7 +17,7 @@ from looms import LSSVMClassifier, LSSVMClassifierCV
 from looms.calibration import (
     CALIBRATIONS,
     class_probabilities,
-    fit_calibrators,
+    fit_calibrator,
     fit_sigmoid,
     log_loss,
     loo_probabilities,
@@ -44,10 +44,10 @@ each_calibration = pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
 def test_probabilities_are_the_calibrated_outputs(Estimator, calibration, y):
     model = Estimator("linear", calibration=calibration).fit(X, y, sample_weight=WEIGHT)
-    calibrators = fit_calibrators(model.loo_, calibration)
+    calibrator = fit_calibrator(model.loo_, calibration)
     outputs = model.decision_function(X_NEW) + model.threshold_
     p = model.predict_proba(X_NEW)
-    assert_allclose(p, class_probabilities(calibrators, outputs), rtol=1e-12)
+    assert_allclose(p, class_probabilities(calibrator, outputs), rtol=1e-12)
     assert p.shape == (40, len(model.classes_))
     assert_allclose(p.sum(axis=1), 1.0)
     assert_allclose(model.predict_log_proba(X_NEW), np.log(p), rtol=1e-12)
@@ -59,7 +59,7 @@ def test_probabilities_are_the_calibrated_outputs(Estimator, calibration, y):
 @each_classifier
 def test_the_sigmoid_is_fitted_to_leave_one_out_outputs(Estimator):
     model = Estimator("linear").fit(X, TWO, sample_weight=WEIGHT)
-    (sigmoid,) = model.calibrators_
+    sigmoid = model.calibrator_
     y = np.where(TWO == "yes", 1, -1)
     expected = fit_sigmoid(model.loo_.outputs, y, WEIGHT)
     assert_allclose([sigmoid.slope, sigmoid.intercept], [expected.slope, expected.intercept])
@@ -71,6 +71,15 @@ def test_they_rise_with_the_decision(Estimator):
         model = Estimator("linear", threshold=threshold).fit(X, TWO)
         decision = model.decision_function(X_NEW)
         assert_array_equal(rankdata(model.predict_proba(X_NEW)[:, 1]), rankdata(decision))
+
+
+@each_classifier
+@each_calibration
+def test_of_several_classes_the_one_predicted_is_the_most_probable(Estimator, calibration):
+    model = Estimator("linear", calibration=calibration).fit(X, THREE, sample_weight=WEIGHT)
+    far = np.vstack([X, X_NEW, 100 * X_NEW])
+    likely = model.classes_[model.predict_proba(far).argmax(axis=1)]
+    assert_array_equal(likely, model.predict(far))
 
 
 def test_a_half_need_not_be_the_threshold():
@@ -102,7 +111,9 @@ def test_a_model_that_learns_nothing_gives_the_share_of_each_class():
 def test_without_calibration_there_are_none(Estimator):
     model = Estimator("linear", calibration=None).fit(X, TWO)
     assert not hasattr(model, "predict_proba")
-    assert model.calibrators_ == ()
+    assert model.calibrator_ is None
+    assert not hasattr(model.set_params(calibration="sigmoid"), "predict_proba")
+    model.set_params(calibration=None)
     with pytest.raises(AttributeError) as refused:
         model.predict_log_proba(X)
     assert "no probabilities with calibration=None" in str(refused.value.__cause__)
@@ -113,10 +124,10 @@ def test_without_calibration_there_are_none(Estimator):
 @pytest.mark.parametrize("calibration", ["platt", 3, ["sigmoid"]])
 def test_unknown_calibration(Estimator, calibration):
     model = Estimator("linear").fit(X, TWO)
-    before = model.calibrators_
+    before = model.calibrator_
     with pytest.raises(ValueError, match="known are sigmoid, isotonic, beta"):
         model.set_params(calibration=calibration).fit(X, TWO)
-    assert model.calibrators_ is before
+    assert model.calibrator_ is before
 
 
 @each_calibration

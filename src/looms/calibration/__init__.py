@@ -2,9 +2,9 @@
 
 Which outputs and which calibrator are used where:
 
-- new samples: the outputs of the model of all samples, calibrators fitted to all leave-one-out
-  outputs (`fit_calibrators`, `class_probabilities`);
-- training samples: their leave-one-out outputs, each with calibrators fitted without it
+- new samples: the outputs of the model of all samples, a calibrator fitted to all leave-one-out
+  outputs (`fit_calibrator`, `class_probabilities`);
+- training samples: their leave-one-out outputs, each with a calibrator fitted without it
   (`loo_probabilities`). Scores and reliability belong to these.
 
 Sources are cited by the keys of docs/references.md.
@@ -16,7 +16,7 @@ from looms.calibration._calibrators import (
     Calibrator,
     as_calibration,
     class_probabilities,
-    fit_calibrators,
+    fit_calibrator,
     loo_probabilities,
 )
 from looms.calibration._coupling import couple
@@ -43,7 +43,7 @@ __all__ = [
     "couple",
     "deviance",
     "fit_beta",
-    "fit_calibrators",
+    "fit_calibrator",
     "fit_increasing_sigmoid",
     "fit_isotonic",
     "fit_sigmoid",

@@ -1,8 +1,13 @@
-"""Calibrators by name, fitted to leave-one-out outputs; class probabilities from them."""
+"""Calibrators by name, fitted to leave-one-out outputs; class probabilities from them.
+
+Of several classes one calibrator serves all, fitted to the one-against-rest outputs together.
+It does not decrease, so that the class of the largest output keeps the largest probability; a
+calibrator for each class would take that from it wherever two of them cross.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -15,6 +20,7 @@ from looms.calibration._sigmoid import fit_increasing_sigmoid, fit_sigmoids, inc
 from looms.leave_one_out import LeaveOneOut
 
 _BLOCK = 1 << 20  # weights held at a time, a row for each sample left out
+_TIES = 8 * np.finfo(np.float64).eps  # a share of a probability above all rounding of it
 
 
 @runtime_checkable
@@ -50,21 +56,22 @@ def as_calibration(calibration: Any) -> Fitter:
     return CALIBRATIONS[calibration]
 
 
-def fit_calibrators(loo: LeaveOneOut, calibration: str = "sigmoid") -> tuple[Calibrator, ...]:
-    """Calibrators for new samples, from all leave-one-out outputs.
+def fit_calibrator(loo: LeaveOneOut, calibration: str = "sigmoid") -> Calibrator:
+    """The calibrator for new samples, from all leave-one-out outputs.
 
     A leave-one-out output comes from a model that did not see its sample, as the output of a
     new sample does, and no sample has to be kept aside for it.
 
     Parameters
     ----------
-    loo : labels ±1: (n,) or (n, 1) for two classes, (n, k) for k one-against-rest columns.
-        Samples of weight zero take no part.
+    loo : labels ±1: (n,) or (n, 1) for two classes, (n, k) for k one-against-rest columns,
+        whose entries count as n k outputs, each with the weight of its sample. Samples of
+        weight zero take no part.
     calibration : "sigmoid" (Platt's, not decreasing), "isotonic" or "beta".
 
     Returns
     -------
-    calibrators : one for two classes, else one a column, for `class_probabilities`.
+    calibrator : for `class_probabilities`.
 
     Raises
     ------
@@ -74,68 +81,63 @@ def fit_calibrators(loo: LeaveOneOut, calibration: str = "sigmoid") -> tuple[Cal
     Examples
     --------
     >>> loo = LeaveOneOut([-1, -1, 1, 1], [-0.8, 0.1, -0.1, 0.9])
-    >>> class_probabilities(fit_calibrators(loo), [-1.0, 1.0]).round(2)
+    >>> class_probabilities(fit_calibrator(loo), [-1.0, 1.0]).round(2)
     array([[0.75, 0.25],
            [0.26, 0.74]])
     """
     fit = as_calibration(calibration)
-    n = loo.n_samples
-    targets, outputs = loo.y.reshape(n, -1), loo.outputs.reshape(n, -1)
-    return tuple(
-        fit(outputs[:, j], targets[:, j], loo.sample_weight) for j in range(targets.shape[1])
-    )
+    n_columns = loo.y.size // loo.n_samples
+    return fit(loo.outputs.ravel(), loo.y.ravel(), np.repeat(loo.sample_weight, n_columns))
 
 
-def class_probabilities(calibrators: Sequence[Calibrator], outputs: npt.ArrayLike) -> Array:
+def class_probabilities(calibrator: Calibrator, outputs: npt.ArrayLike) -> Array:
     """Probabilities of all classes.
 
     Parameters
     ----------
-    calibrators : one for two classes, k for k.
-    outputs : (m,) or (m, 1) for two classes, (m, k) for k, in the unit that the calibrators
-        were fitted to.
+    calibrator : not decreasing.
+    outputs : (m,) or (m, 1) for two classes, (m, k) for k, in the unit that the calibrator
+        was fitted to.
 
     Returns
     -------
     probabilities : (m, 2) with the positive class last, or (m, k): the one-against-rest
-        probabilities over their sum. Rows sum to one.
+        probabilities over their sum. Rows sum to one. Of k classes that of the largest output
+        is the most probable one; where the calibrator is flat, by a rounding.
 
-    Raises
-    ------
-    ValueError
-        If there is not one calibrator for each column.
+    Examples
+    --------
+    >>> from looms.calibration import Sigmoid
+    >>> class_probabilities(Sigmoid(-2.0, 1.0), [[0.9, -0.2, 0.1]]).round(2)
+    array([[0.58, 0.17, 0.26]])
     """
     f = np.asarray(outputs, dtype=np.float64)
     f = f.reshape(len(f), -1)
-    if f.shape[1] != len(calibrators):
-        raise ValueError(
-            f"There must be one calibrator for each column of outputs, but there are "
-            f"{len(calibrators)} for {f.shape[1]}."
-        )
-    return normalised(np.column_stack([c.probability(f[:, j]) for j, c in enumerate(calibrators)]))
+    return normalised(calibrator.probability(f), f)
 
 
-def normalised(probabilities: Array) -> Array:
+def normalised(probabilities: Array, outputs: Array) -> Array:
     """(m, 2) from (m, 1) of the positive class, (m, k) of sum one from k one-against-rest ones."""
     if probabilities.shape[1] == 1:
         return np.hstack([1.0 - probabilities, probabilities])
-    total = probabilities.sum(axis=1, keepdims=True)
-    uniform = np.full_like(probabilities, 1.0 / probabilities.shape[1])
-    return np.asarray(np.divide(probabilities, total, out=uniform, where=total > 0))
+    impossible = ~probabilities.any(axis=1, keepdims=True)  # each of them, then all alike
+    likely = np.where(impossible, 1.0, probabilities)
+    likely[np.arange(len(outputs)), outputs.argmax(axis=1)] *= 1.0 + _TIES
+    return np.asarray(likely / likely.sum(axis=1, keepdims=True))
 
 
 def loo_probabilities(loo: LeaveOneOut, calibration: str = "sigmoid") -> Array:
-    """Probabilities of the training samples, each from calibrators that did not see it.
+    """Probabilities of the training samples, each from a calibrator that did not see it.
 
-    Row i is what the calibrators of the other samples give for the leave-one-out output of
-    sample i. Scores of it are honest about the calibration; those of
-    ``class_probabilities(fit_calibrators(loo), loo.outputs)``, where its own label helped, are
-    not. The other leave-one-out outputs come from models that did see sample i, and
+    Row i is what the calibrator of the other samples gives for the leave-one-out outputs of
+    sample i, all k of which are left out of it. Scores of it are honest about the calibration;
+    those of ``class_probabilities(fit_calibrator(loo), loo.outputs)``, where its own label
+    helped, are not. The other leave-one-out outputs come from models that did see sample i, and
     hyper-parameters chosen on the same outputs flatter the scores as always.
 
     Parameters
     ----------
-    loo, calibration : as for `fit_calibrators`.
+    loo, calibration : as for `fit_calibrator`.
 
     Returns
     -------
@@ -145,49 +147,52 @@ def loo_probabilities(loo: LeaveOneOut, calibration: str = "sigmoid") -> Array:
     Raises
     ------
     ValueError
-        As `fit_calibrators`, or if only one sample has positive weight.
+        As `fit_calibrator`, or if only one sample has positive weight.
 
     Notes
     -----
-    The sigmoid: O(n²) a Newton step, all samples at once. The others: n fits, O(n² log n).
+    The sigmoid: O(n² k) a Newton step, all samples at once. The others: n fits, O(n² k log n).
     """
     fit = as_calibration(calibration)
     n = loo.n_samples
     if np.count_nonzero(loo.sample_weight) < 2:
         raise ValueError("Leaving a sample out of a calibration needs two of positive weight.")
     targets, outputs = loo.y.reshape(n, -1), loo.outputs.reshape(n, -1)
-    seen = np.flatnonzero(loo.sample_weight > 0)
-    columns = np.empty(outputs.shape)
-    for j, (y, f) in enumerate(zip(targets.T, outputs.T, strict=True)):
-        if len(seen) < n:
-            columns[:, j] = fit(f, y, loo.sample_weight).probability(f)
-        weight = loo.sample_weight[seen]
-        left_out = _sigmoid_without_each if calibration == "sigmoid" else _without_each(fit)
-        columns[seen, j] = left_out(f[seen], y[seen], weight)
-    return normalised(columns)
+    seen = loo.sample_weight > 0
+    p = np.empty(outputs.shape)
+    if not seen.all():
+        p[~seen] = fit_calibrator(loo, calibration).probability(outputs[~seen])
+    left_out = _sigmoid_without_each if calibration == "sigmoid" else _without_each(fit)
+    p[seen] = left_out(outputs[seen], targets[seen], loo.sample_weight[seen])
+    return normalised(p, outputs)
 
 
 def _sigmoid_without_each(f: Array, y: Array, weight: Array) -> Array:
-    n = len(f)
-    p = np.empty(n)
-    step = max(1, _BLOCK // n)
+    n, n_columns = f.shape
+    p = np.empty(f.shape)
+    step = max(1, _BLOCK // f.size)
     for start in range(0, n, step):
         rows = np.arange(start, min(n, start + step))
         others = np.tile(weight, (len(rows), 1))
         others[np.arange(len(rows)), rows] = 0.0
-        slopes, intercepts = fit_sigmoids(np.broadcast_to(f, others.shape), y, others)
+        others = np.repeat(others, n_columns, axis=1)
+        pooled = np.broadcast_to(f.ravel(), others.shape)
+        slopes, intercepts = fit_sigmoids(pooled, y.ravel(), others)
         for i, slope, intercept in zip(rows, slopes, intercepts, strict=True):
-            p[i] = increasing(slope, intercept, y, others[i - start]).probability(f[i])
+            sigmoid = increasing(slope, intercept, y.ravel(), others[i - start])
+            p[i] = sigmoid.probability(f[i])
     return p
 
 
 def _without_each(fit: Fitter) -> Callable[[Array, Array, Array], Array]:
     def probabilities(f: Array, y: Array, weight: Array) -> Array:
+        weights = np.repeat(weight[:, None], f.shape[1], axis=1)
         others = np.full(len(f), True)
-        p = np.empty(len(f))
+        p = np.empty(f.shape)
         for i in range(len(f)):
             others[i] = False
-            p[i] = fit(f[others], y[others], weight[others]).probability(f[i])
+            calibrator = fit(f[others].ravel(), y[others].ravel(), weights[others].ravel())
+            p[i] = calibrator.probability(f[i])
             others[i] = True
         return p
 

@@ -13,7 +13,12 @@ from scipy import sparse
 
 from looms._typing import AnyArray
 from looms.cli._errors import InputError
-from looms.cli._figures import classification_figures, confusion, regression_figures
+from looms.cli._figures import (
+    classification_figures,
+    confusion,
+    probability_figures,
+    regression_figures,
+)
 from looms.cli._options import FileFormat
 from looms.cli._say import note, warnings_as_notes
 from looms.cli._task import numbers, text
@@ -93,7 +98,7 @@ def probabilities(saved: SavedModel, X: Any) -> AnyArray | None:
 
     Models of looms before it had them are such, too.
     """
-    if not getattr(saved.model[-1], "calibrators_", ()):
+    if not hasattr(saved.model[-1], "predict_proba"):
         return None
     with _rows_at_fault():
         return cast("AnyArray", saved.model.predict_proba(X))
@@ -120,8 +125,12 @@ def scored(saved: SavedModel, table: Table) -> Scored:
     unknown = sorted(set(y) - set(classes))
     if unknown:
         note(f"labels that the model does not know count as errors: {', '.join(unknown)}")
+    figures = classification_figures(y, predicted, decision, classes)
+    likely = probabilities(saved, table.X)
+    if likely is not None:
+        figures |= probability_figures(y, likely, classes)
     return Scored(
-        classification_figures(y, predicted, decision, classes),
+        figures,
         confusion(y, predicted, [*classes, *unknown]),
     )
 

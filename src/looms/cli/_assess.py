@@ -9,6 +9,7 @@ import typer
 
 from looms.cli._errors import InputError, reported
 from looms.cli._options import (
+    CalibrationOption,
     CriterionOption,
     DropOption,
     ForceOption,
@@ -60,6 +61,7 @@ def assess(
     criterion: CriterionOption = None,
     optimizer: OptimizerOption = None,
     threshold: ThresholdOption = None,
+    calibration: CalibrationOption = None,
     weight: WeightOption = None,
     max_iter: MaxIterOption = None,
     random_state: Annotated[
@@ -70,22 +72,30 @@ def assess(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="CSV file for a row a split.")
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", help="HTML page on the machine of all rows and how good it is."),
+    ] = None,
     format: FormatOption = None,
     force: ForceOption = False,
 ) -> None:
     """Assess the whole selection on outer splits, whose test rows it never sees."""
     with reported():
         from looms.cli._apply import check_can_write, check_target, read, without
+        from looms.cli._report import check_report, write_report
         from looms.cli._say import note, to_stdout, write_output
-        from looms.cli._training import request_of
+        from looms.cli._task import choose_task
+        from looms.cli._training import request_of, train
 
         request = request_of(
-            machine, kernel, criterion, optimizer, threshold, weight, max_iter, random_state, prior
+            *(machine, kernel, criterion, optimizer, threshold, weight, max_iter, random_state),
+            *(prior, calibration),
         )
         if jobs == 0:
             raise InputError("--jobs 0 would run nothing; use 1, or -1 for one a core")
         if output is not None:
             check_can_write(output, force, file)
+        check_report(report, machine, force, file, output, "the row a split")
         table = without(read(file, target, format), drop or [], file)
         check_target(table, file)
         options = {
@@ -96,11 +106,16 @@ def assess(
             "n_jobs": jobs,
             "random_state": random_state,
         }
-        result = _assessed(table, task, request, options)
+        chosen, reason = choose_task(table.y, task)
+        note(f"{chosen}: {reason}")
+        result = _assessed(table, chosen, request, options)
         to_stdout(f"{result.summary()}\n")
         if output is not None:
             write_output(output, result.table.to_csv(lineterminator="\n").encode())
             note(f"a row for each split is in {output}")
+        if report is not None:
+            fitted = train(table, target, chosen, request)
+            write_report(report, fitted.model, table, target, file, result)
 
 
 def _assessed(table: Table, task: Task, request: Request, options: dict[str, Any]) -> Assessment:
@@ -109,16 +124,13 @@ def _assessed(table: Table, task: Task, request: Request, options: dict[str, Any
     from looms.assessment import StoreError
     from looms.assessment import assess as assess_splits
     from looms.cli._progress import split_progress
-    from looms.cli._say import note, warnings_as_notes
-    from looms.cli._task import choose_task
+    from looms.cli._say import warnings_as_notes
     from looms.cli._training import targets
     from looms.tables import table_preprocessor
 
-    chosen, reason = choose_task(table.y, task)
-    note(f"{chosen}: {reason}")
-    y = targets(table, chosen, request)
+    y = targets(table, task, request)
     try:
-        steps = [("table", table_preprocessor(table.X)), ("machine", request.estimator(chosen))]
+        steps = [("table", table_preprocessor(table.X)), ("machine", request.estimator(task))]
         with warnings_as_notes(), split_progress() as progress:
             return assess_splits(Pipeline(steps), table.X, y, progress=progress, **options)
     except StoreError:

@@ -34,16 +34,18 @@ def diagnose(
     target: TargetOption = None,
     model: Annotated[
         Path | None,
-        typer.Option("--model", "-m", help="Model file of looms fit; without it, an SVM."),
+        typer.Option("--model", "-m", help="Model file of looms fit; without it, a tuned SVM."),
     ] = None,
     kernel: Annotated[
         SVMKernel | None, typer.Option("--kernel", "-k", help="Kernel of the SVM, default rbf.")
     ] = None,
     C: Annotated[
-        float | None, typer.Option("--C", help="Cost of errors of the SVM, default 1.")
+        float | None,
+        typer.Option("--C", help="Cost of errors of the SVM, else chosen."),
     ] = None,
     gamma: Annotated[
-        float | None, typer.Option("--gamma", help="Inverse squared width of its kernel.")
+        float | None,
+        typer.Option("--gamma", help="Inverse squared width of its kernel, else chosen."),
     ] = None,
     bootstrap: Annotated[
         int, typer.Option("--bootstrap", "-b", min=0, help="Bootstrap samples; 0 for none.")
@@ -70,8 +72,9 @@ def diagnose(
 ) -> None:
     """Diagnose a classifier: excess error, deviance, goodness of fit, influential rows.
 
-    Without --model a support vector machine with probabilities by Platt's sigmoid. A model of
-    looms fit is refitted to the rows of FILE, its hyper-parameters held.
+    Without --model a support vector machine with probabilities by Platt's sigmoid; what of --C and
+    --gamma is not given is chosen by leave-one-out. A model of looms fit is refitted to the rows
+    of FILE, its hyper-parameters held.
     """
     with reported():
         from looms.cli._diagnosis import Outputs, Plan, diagnosed, show
@@ -88,7 +91,7 @@ def diagnose(
         outputs = Outputs(output, plot, bootstrap > 0)
         outputs.check(force, file, *([] if model is None else [model]))
         if model is None:
-            subject = _svm(file, target, request, drop or [], format)
+            subject = _svm(file, target, request, drop or [], format, jobs)
         else:
             subject = _model(file, target, model, drop or [], format)
         diagnosis = diagnosed(subject, plan)
@@ -102,22 +105,32 @@ def _svm(
     request: SVMRequest,
     drop: list[str],
     format: FileFormat | None,
+    jobs: int,
 ) -> Subject:
+    import numpy as np
+
     from looms.cli._apply import check_target, read, without
-    from looms.cli._diagnosis import Subject
-    from looms.cli._say import note
+    from looms.cli._diagnosis import Subject, classes_of
+    from looms.cli._say import note, warnings_as_notes
     from looms.tables import table_preprocessor
 
     table = without(read(file, target, format), drop, file)
     check_target(table, file)
+    y = classes_of(table, file)
+    chosen = request.open()
     try:
         before = table_preprocessor(table.X)
-    except ValueError as error:  # what it refuses
+        if chosen:
+            with warnings_as_notes():
+                request = request.tuned(before.fit_transform(table.X), y, jobs)
+    except np.linalg.LinAlgError:  # a ValueError too, and not the fault of the table
+        raise
+    except ValueError as error:  # what preprocessor and machine refuse
         raise InputError(str(error)) from error
-    if request.open():
+    if chosen:
         note(
-            f"{' and '.join(request.open())} of the machine are defaults, which nothing has tuned "
-            "to these rows; give them, or a model of looms fit with --model"
+            f"{' and '.join(chosen)} {'was' if len(chosen) == 1 else 'were'} chosen on these rows "
+            "by leave-one-out, so the errors flatter the machine; looms assess gives honest ones"
         )
     return Subject.of(table, before, request.machine(), request.description(), file)
 
@@ -125,6 +138,7 @@ def _svm(
 def _model(
     file: Path, target: str | None, model: Path, drop: list[str], format: FileFormat | None
 ) -> Subject:
+    from looms import SVCCV
     from looms.cli._apply import load, rows_for
     from looms.cli._diagnosis import Subject
     from looms.cli._say import note
@@ -138,5 +152,6 @@ def _model(
         raise InputError(f"{model}: it predicts {saved.metadata['target']!r}, not {target!r}")
     table = rows_for(saved, file, format, with_target=True)
     note(f"the machine of {model} is refitted to these rows, its hyper-parameters held")
-    description = f"Least-squares machine of {model}"
-    return Subject.of(table, saved.model[:-1], saved.model[-1], description, file)
+    machine = saved.model[-1]
+    kind = "Support vector" if isinstance(machine, SVCCV) else "Least-squares"
+    return Subject.of(table, saved.model[:-1], machine, f"{kind} machine of {model}", file)

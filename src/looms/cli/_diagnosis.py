@@ -58,15 +58,30 @@ class Subject:
 
     @classmethod
     def of(cls, table: Table, before: Any, machine: Any, description: str, file: Path) -> Self:
-        """From a table and the two steps; refuses a target that is not of classes."""
-        task, reason = choose_task(table.y, Task.AUTO)
-        if task is not Task.CLASSIFICATION:
-            said = reason.partition(";")[0]
-            raise InputError(f"{file}: diagnostics are of classes, and {said}")
-        y = labels(table.y)
+        """From a table and the two steps; refuses a target as `classes_of` does."""
+        y = classes_of(table, file)
         return cls(
             Pipeline([("table", before), ("machine", machine)]), table.X, y, description, file.name
         )
+
+
+def classes_of(table: Table, file: Path) -> AnyArray:
+    """The labels; refuses a target that is not of classes, or of too few rows of one."""
+    task, reason = choose_task(table.y, Task.AUTO)
+    if task is not Task.CLASSIFICATION:
+        said = reason.partition(";")[0]
+        raise InputError(f"{file}: diagnostics are of classes, and {said}")
+    y = labels(table.y)
+    classes, counts = np.unique(y, return_counts=True)
+    if len(classes) < 2:
+        raise InputError(f"{file}: the target has one class only, {y[0]!r}: nothing to diagnose")
+    if counts.min() < 2:
+        alone = classes.tolist()[int(counts.argmin())]
+        raise InputError(
+            f"{file}: Class {alone!r} has one member, and without it there is no such class to "
+            "learn; leave it out, or merge it with another"
+        )
+    return y
 
 
 @dataclass(frozen=True)

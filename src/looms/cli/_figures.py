@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from looms._typing import AnyArray
+from looms.calibration import brier_score, log_loss
 from looms.leave_one_out import LeaveOneOut
 
 
@@ -50,6 +51,33 @@ def classification_figures(
         "error": float(wrong.mean()),
         "BER": float(np.mean(rates)),
         "AUC": float(np.mean(areas)),
+    }
+
+
+def probability_figures(
+    y: AnyArray, probabilities: AnyArray, classes: AnyArray
+) -> dict[str, float]:
+    """Log loss and Brier score.
+
+    Parameters
+    ----------
+    y : (n_samples,) labels.
+    probabilities : (n_samples, n_classes).
+    classes : (n_classes,) labels in the order of the probabilities.
+
+    Returns
+    -------
+    figures : "log loss" and "Brier", which of two classes is that of one. NaN if a label is none
+        of the classes: it has no probability.
+    """
+    codes = np.where(y[:, None] == classes, 1.0, -1.0)
+    if (codes < 0).all(axis=1).any():
+        return {"log loss": float("nan"), "Brier": float("nan")}
+    codes = codes[:, 1] if len(classes) == 2 else codes
+    truth = LeaveOneOut(codes, np.zeros(codes.shape))
+    return {
+        "log loss": log_loss(truth, probabilities),
+        "Brier": brier_score(truth, probabilities),
     }
 
 

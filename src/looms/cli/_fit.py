@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from looms.cli._errors import InputError, reported
+from looms.cli._errors import reported
 from looms.cli._options import (
+    CalibrationOption,
     CriterionOption,
     DropOption,
     ForceOption,
@@ -27,8 +28,6 @@ from looms.cli._options import (
 )
 
 if TYPE_CHECKING:
-    from sklearn.pipeline import Pipeline
-
     from looms.cli._training import Request
     from looms.datasets import Table
 
@@ -42,6 +41,7 @@ def fit(
     criterion: CriterionOption = None,
     optimizer: OptimizerOption = None,
     threshold: ThresholdOption = None,
+    calibration: CalibrationOption = None,
     weight: WeightOption = None,
     max_iter: MaxIterOption = None,
     random_state: Annotated[
@@ -63,18 +63,17 @@ def fit(
     """Fit a kernel machine to a table, chosen by exact leave-one-out, and store it."""
     with reported():
         from looms.cli._apply import check_can_write, check_target, read, without
+        from looms.cli._report import check_report
         from looms.cli._training import request_of
         from looms.datasets import table_name
 
         request = request_of(
-            machine, kernel, criterion, optimizer, threshold, weight, max_iter, random_state, prior
+            *(machine, kernel, criterion, optimizer, threshold, weight, max_iter, random_state),
+            *(prior, calibration),
         )
         output = output or Path(f"{table_name(file)}.looms.skops")
         check_can_write(output, force, file)
-        if report is not None:
-            if machine is Machine.SVM:
-                raise InputError("--report is for --machine lssvm")
-            _check_report(report, output, force, file)
+        check_report(report, machine, force, file, output, "the model")
         table = without(read(file, target, format), drop or [], file)
         check_target(table, file)
         _run(table, target, task, request, file, output, report)
@@ -90,6 +89,7 @@ def _run(
     report: Path | None,
 ) -> None:
     from looms.cli._render import show_choice
+    from looms.cli._report import write_report
     from looms.cli._say import note
     from looms.cli._task import choose_task
     from looms.cli._training import train
@@ -113,35 +113,4 @@ def _run(
     )
     note(f"the model is in {output}")
     if report is not None:
-        _write_report(report, fitted.model, table, target, file)
-
-
-def _check_report(report: Path, output: Path, force: bool, file: Path) -> None:
-    """Refuse, before any work, what could not be written after it."""
-    from looms._optional import require
-    from looms.cli._apply import check_can_write
-
-    check_can_write(report, force, file, option="--report")
-    if report.absolute() == output.absolute():
-        raise InputError(f"{report} is to hold the model; name another --report")
-    for package in ("jinja2", "matplotlib"):
-        require(package, "--report", "report")
-
-
-def _write_report(
-    path: Path, model: Pipeline, table: Table, target: str | None, file: Path
-) -> None:
-    from pandas import Series
-
-    from looms.cli._errors import InputError
-    from looms.cli._say import note
-    from looms.report import html
-
-    title = f"{target}, {file.name}" if target else file.name
-    try:
-        html(model, path, X=table.X, y=Series(table.y, name=target), title=title)
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be written ({error.strerror}); name another --report"
-        ) from None
-    note(f"the report is in {path}")
+        write_report(report, fitted.model, table, target, file)

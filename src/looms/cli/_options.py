@@ -31,11 +31,21 @@ class Optimizer(StrEnum):
     NELDER_MEAD = "nelder-mead"
 
 
-class Threshold(StrEnum):
-    """Where positive begins."""
+class Calibration(StrEnum):
+    """How leave-one-out outputs teach probabilities."""
 
-    ZERO = "0"
-    BER = "ber"
+    SIGMOID = "sigmoid"
+    ISOTONIC = "isotonic"
+    BETA = "beta"
+    NONE = "none"
+
+
+class IntervalMethod(StrEnum):
+    """Prediction intervals from leave-one-out models: jackknife+ and its relatives."""
+
+    PLUS = "plus"
+    MINMAX = "minmax"
+    SCALED = "scaled"
 
 
 class Weight(StrEnum):
@@ -120,8 +130,22 @@ OptimizerOption = Annotated[
 ]
 
 ThresholdOption = Annotated[
-    Threshold | None,
-    typer.Option("--threshold", help="Of two classes: 0, or of least balanced error (ber)."),
+    str | None,
+    typer.Option(
+        "--threshold",
+        help=(
+            "Of two classes: 0, ber (least balanced error), f1, recall=0.9, precision=0.8, or "
+            "cost=1:5, of a false positive to a false negative."
+        ),
+        metavar="RULE",
+    ),
+]
+
+CalibrationOption = Annotated[
+    Calibration | None,
+    typer.Option(
+        "--calibration", help="How probabilities are learned, default sigmoid; none for none."
+    ),
 ]
 
 WeightOption = Annotated[

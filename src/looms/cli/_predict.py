@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from looms.cli._errors import reported
-from looms.cli._options import ForceOption, FormatOption
+from looms.cli._options import ForceOption, FormatOption, IntervalMethod
 
 if TYPE_CHECKING:
+    from looms.cli._coverage import CoverageRequest
     from looms.datasets import Table
     from looms.model_files import SavedModel
 
@@ -22,6 +23,20 @@ def predict(
         Path | None,
         typer.Option("--output", "-o", help="CSV file to write; without it, standard output."),
     ] = None,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            "--coverage",
+            help="Share of rows to cover, such as 0.9: adds lower and upper, or a set of labels.",
+        ),
+    ] = None,
+    method: Annotated[
+        IntervalMethod | None,
+        typer.Option("--method", help="Intervals: jackknife+ (default), minmax, or scaled."),
+    ] = None,
+    class_conditional: Annotated[
+        bool, typer.Option("--class-conditional", help="Sets that cover the share in every class.")
+    ] = False,
     format: FormatOption = None,
     force: ForceOption = False,
 ) -> None:
@@ -29,16 +44,24 @@ def predict(
 
     The larger decision_CLASS, the more speaks for that class; of two classes the second has one.
     The prediction goes by them; it need not be the class of the greatest probability_CLASS.
+
+    With --coverage an interval from lower to upper, or a set: labels with | between them, none
+    for a row that is typical of no class. Rows that chose the hyper-parameters too make them a
+    little too small.
     """
     with reported():
         from looms.cli._apply import check_can_write, load, rows_for
+        from looms.cli._coverage import CoverageRequest
         from looms.cli._say import note, to_stdout, write_output
 
+        request = CoverageRequest(coverage, method, class_conditional)
+        request.check()
         if output is not None:
             check_can_write(output, force, file, model)
         saved = load(model)
+        request.check_model(saved, model)
         table = rows_for(saved, file, format, with_target=False)
-        text = _csv(saved, table)
+        text = _csv(saved, table, request)
         if output is None:
             to_stdout(text)
         else:
@@ -46,8 +69,8 @@ def predict(
             note(f"{table.X.shape[0]} predictions are in {output}")
 
 
-def _csv(saved: SavedModel, table: Table) -> str:
-    """One row a prediction, with what each model has: decision values, probabilities."""
+def _csv(saved: SavedModel, table: Table, request: CoverageRequest) -> str:
+    """One row a prediction, with what each model has: decision values, probabilities, bounds."""
     import pandas as pd
 
     from looms.cli._apply import outputs, probabilities
@@ -62,4 +85,5 @@ def _csv(saved: SavedModel, table: Table) -> str:
         likely = probabilities(saved, table.X)
         if likely is not None:
             columns |= {f"probability_{c}": likely[:, k] for k, c in enumerate(classes)}
+    columns |= request.columns(saved, table.X)
     return str(pd.DataFrame(columns).to_csv(index=False, lineterminator="\n"))

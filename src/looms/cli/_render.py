@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from looms.cli._figures import loo_figures
+from looms.cli._threshold import loss_name
 
 #: Of a kernel with a scale for every feature, so many are shown, the largest.
 MOST_SCALES = 8
@@ -57,7 +58,7 @@ def show_candidates(machine: Any, metadata: Mapping[str, Any]) -> None:
     table = _table("Candidates")
     for name in ("", "kernel", "criterion"):
         table.add_column(name)
-    score = "LOO RMSE" if regression else "LOO BER"
+    score = "LOO RMSE" if regression else f"LOO {loss_name(asked['threshold'])}"
     for name in ("value ± s.e.", score, "evals", "s"):
         table.add_column(name, justify="right")
     table.add_column("stopped")

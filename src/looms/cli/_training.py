@@ -16,10 +16,11 @@ from sklearn.pipeline import Pipeline
 
 from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV, __version__
 from looms.cli._errors import InputError
-from looms.cli._options import Machine, Optimizer, Task
+from looms.cli._options import Calibration, Machine, Optimizer, Task
 from looms.cli._progress import progress_of
 from looms.cli._say import warnings_as_notes
 from looms.cli._task import labels, numbers
+from looms.cli._threshold import threshold_of
 from looms.criteria import DIFFERENTIABLE
 from looms.datasets import Table
 from looms.kernels import KERNEL_NAMES
@@ -42,9 +43,11 @@ class Request:
     random_state: int
     prior: bool = False
     machine: str = "lssvm"
+    calibration: str | None = None
 
     def check(self) -> None:
         """Refuse unknown names, and options that the machine does not have, before any work."""
+        threshold_of(self.threshold)
         _check_names(
             "kernel", self.kernels, [name for name in KERNEL_NAMES if name != "precomputed"]
         )
@@ -61,15 +64,19 @@ class Request:
             if getattr(self, name):
                 option = f"--{name.replace('_', '-')}"
                 raise InputError(f"{option} is for --machine lssvm: svm searches without gradient")
+        if self.calibration in (Calibration.ISOTONIC, Calibration.BETA):
+            raise InputError(
+                f"--calibration {self.calibration} is for --machine lssvm; svm has sigmoid or none"
+            )
 
     def check_task(self, task: Task) -> None:
         """Refuse options of classification for a regression."""
         if task is Task.REGRESSION:
             if self.machine == Machine.SVM:
                 raise InputError("--machine svm is for classification, and this is a regression")
-            for name, value in (("--threshold", self.threshold), ("--weight", self.weight)):
-                if value is not None:
-                    raise InputError(f"{name} is for classification, and this is a regression")
+            for name in ("threshold", "weight", "calibration"):
+                if getattr(self, name) is not None:
+                    raise InputError(f"--{name} is for classification, and this is a regression")
 
     def names(self) -> list[str]:
         """The candidates in the order in which they are tried."""
@@ -84,10 +91,11 @@ class Request:
         of_classes: dict[str, Any] = {
             "class_weight": balanced,
             "selection_weight": balanced,
-            "threshold": "ber" if self.threshold == "ber" else 0.0,
+            "threshold": threshold_of(self.threshold),
         }
         if self.machine == Machine.SVM:
-            return SVCCV(kernel, criterion, **of_classes)
+            probability = None if self.calibration == Calibration.NONE else "loo"
+            return SVCCV(kernel, criterion, probability=probability, **of_classes)
         options: dict[str, Any] = {
             "optimizer": str(self.optimizer),
             "random_state": self.random_state,
@@ -96,6 +104,8 @@ class Request:
         if self.max_iter is not None:
             options["max_iter"] = self.max_iter
         if task is Task.CLASSIFICATION:
+            named = str(self.calibration or Calibration.SIGMOID)
+            of_classes["calibration"] = None if named == Calibration.NONE else named
             return LSSVMClassifierCV(kernel, criterion, **of_classes, **options)
         return LSSVMRegressorCV(kernel, criterion, **options)
 
@@ -110,6 +120,7 @@ def request_of(
     max_iter: int | None,
     random_state: int,
     prior: bool,
+    calibration: Calibration | None,
 ) -> Request:
     """The checked request of the options that several commands share."""
     svm = machine is Machine.SVM
@@ -123,6 +134,7 @@ def request_of(
         random_state=random_state,
         prior=prior,
         machine=machine,
+        calibration=calibration,
     )
     request.check()
     return request
@@ -186,10 +198,10 @@ def targets(table: Table, task: Task, request: Request) -> Any:
     n_values = len(np.unique(y))
     if n_values < 2:
         raise InputError(f"the target has one value only, {y[0]!r}: nothing to learn")
-    if n_values > 2 and request.threshold == "ber":
+    if n_values > 2 and threshold_of(request.threshold) != 0:
         raise InputError(
-            f"--threshold ber is for two classes, and the target has {n_values}; against classes "
-            "of unequal size use --weight balanced"
+            f"--threshold {request.threshold} is for two classes, and the target has {n_values}; "
+            "against classes of unequal size use --weight balanced"
         )
     return y
 

@@ -44,8 +44,8 @@ def deviance(
         decision values only, gets Platt's sigmoid fitted to the decision values of the one
         machine on its sample; for several classes one for each pair of an SVC, coupled.
         Hyper-parameters are held: ``gamma="scale"``, the "balanced" weights of an SVC, the
-        choice of a search or of an `LSSVMClassifierCV` are taken from a fit to the whole
-        sample, or from the fitted estimator.
+        choice of a search, an `LSSVMClassifierCV` or an `SVCCV`, which is held as the SVC that
+        it chose, are taken from a fit to the whole sample, or from the fitted estimator.
     X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
         The sample.
     y : array-like of shape (n_samples,)

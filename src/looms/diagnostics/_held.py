@@ -18,7 +18,11 @@ from sklearn.svm import SVC, NuSVC
 from sklearn.utils.validation import check_is_fitted
 
 from looms._typing import AnyArray
-from looms.estimators import LSSVMClassifier, LSSVMClassifierCV
+from looms.estimators import SVCCV, LSSVMClassifier, LSSVMClassifierCV
+from looms.estimators._weights import class_weights
+
+#: Of LIBSVM, where it refits a machine that was solved to machine precision.
+_TOLERANCE = 1e-6
 
 
 def fitted_on(estimator: Any, X: Any, y: AnyArray) -> Any:
@@ -82,6 +86,31 @@ def _(fitted: LSSVMClassifierCV, X: Any) -> Any:
         threshold=fitted.threshold_,
         calibration=_calibration(fitted),
     )
+
+
+@held.register
+def _(fitted: SVCCV, X: Any) -> Any:
+    """The SVC that it chose; of several classes its votes decide, not coupled probabilities."""
+    if fitted.threshold_ != 0:
+        raise ValueError(
+            f"The support vector machine has its threshold at {fitted.threshold_:.4g}, and what is "
+            "diagnosed decides at 0: fit it with threshold=0."
+        )
+    kernel = "precomputed" if fitted.kernel_.pairwise else clone(fitted.kernel_, safe=False)
+    weights = None
+    if fitted.class_weight is not None:
+        labels = _labels(fitted)
+        sample_weight = fitted.loo_.sample_weight
+        each = class_weights(fitted.class_weight, labels, fitted.classes_, sample_weight)
+        _, first = np.unique(labels, return_index=True)
+        weights = dict(zip(fitted.classes_.tolist(), each[first].tolist(), strict=True))
+    return SVC(C=fitted.C_, kernel=kernel, class_weight=weights, tol=_TOLERANCE)
+
+
+def _labels(fitted: SVCCV) -> AnyArray:
+    """Index of the class of every sample that it was fitted to."""
+    codes = fitted.loo_.y
+    return np.asarray(codes > 0, dtype=int) if codes.ndim == 1 else codes.argmax(axis=1)
 
 
 def _calibration(fitted: LSSVMClassifier | LSSVMClassifierCV) -> str | None:

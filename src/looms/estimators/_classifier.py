@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from looms._typing import AnyArray, Array
-from looms.calibration import Calibrator, as_calibration, class_probabilities, fit_calibrators
+from looms.calibration import Calibrator, as_calibration, class_probabilities, fit_calibrator
 from looms.criteria import balanced_error_rate
 from looms.estimators._classes import encoded
 from looms.estimators._given import fit_given
@@ -23,7 +23,8 @@ from looms.threshold import RequiredPrecision, as_rule, find_threshold
 
 
 def _has_probabilities(classifier: Classifier) -> bool:
-    if classifier.calibration is None:
+    # What is asked for may have changed since the fit.
+    if classifier.calibration is None or getattr(classifier, "calibrator_", ...) is None:
         raise AttributeError(
             "There are no probabilities with calibration=None; fit with calibration='sigmoid'."
         )
@@ -37,7 +38,7 @@ class Classifier(ClassifierMixin, LeastSquaresMachine):  # type: ignore[misc]
     calibration: str | None
     classes_: Any
     threshold_: float
-    calibrators_: tuple[Calibrator, ...]
+    calibrator_: Any
 
     def decision_function(self, X: Any) -> Array:
         """Outputs of the machine less the threshold, so that 0 is the boundary.
@@ -142,7 +143,7 @@ class Classifier(ClassifierMixin, LeastSquaresMachine):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class.
 
-        The calibrators turn outputs into probabilities as they learned from the leave-one-out
+        The calibrator turns outputs into probabilities as it learned from the leave-one-out
         outputs, which are what outputs for new samples are like.
 
         Parameters
@@ -159,13 +160,13 @@ class Classifier(ClassifierMixin, LeastSquaresMachine):  # type: ignore[misc]
 
         Notes
         -----
-        `predict` goes by the outputs and the threshold, which may serve another end than the
-        fewest errors: it need not be the class of greatest probability. Of two classes the
-        probability of the second does not decrease with `decision_function`, but where that is
-        0 it need not be ½.
+        Of more than two classes one calibrator serves all, and the class that `predict` gives
+        is the most probable one. Of two, `predict` goes by the output and the threshold, which
+        may serve another end than the fewest errors: the probability of the second class does
+        not decrease with `decision_function`, but where that is 0 it need not be ½.
         """
         outputs = self._outputs(self._checked_new_data(X))
-        return class_probabilities(self.calibrators_, outputs)
+        return class_probabilities(self.calibrator_, outputs)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Array:
@@ -192,8 +193,8 @@ class Classifier(ClassifierMixin, LeastSquaresMachine):  # type: ignore[misc]
         check_threshold(self.threshold, targets)
         return X, y, weight, classes, labels, targets
 
-    def _calibrators(self, loo: LeaveOneOut) -> tuple[Calibrator, ...]:
-        return () if self.calibration is None else fit_calibrators(loo, self.calibration)
+    def _calibrator(self, loo: LeaveOneOut) -> Calibrator | None:
+        return None if self.calibration is None else fit_calibrator(loo, self.calibration)
 
 
 class LSSVMClassifier(Classifier):
@@ -237,8 +238,8 @@ class LSSVMClassifier(Classifier):
         for more than two. A sample of weight zero has its ordinary output there.
     threshold_ : float
         The threshold, folded into `decision_function`.
-    calibrators_ : tuple of looms.calibration.Calibrator
-        What makes probabilities of outputs: one for two classes, else one a class.
+    calibrator_ : looms.calibration.Calibrator or None
+        What makes probabilities of outputs, the same for all classes.
     kernel_ : Kernel
         The kernel with all its values.
     mu_ : float
@@ -322,7 +323,7 @@ class LSSVMClassifier(Classifier):
         self._set_fitted(
             classes_=classes,
             threshold_=threshold,
-            calibrators_=self._calibrators(fitted["loo_"]),
+            calibrator_=self._calibrator(fitted["loo_"]),
             **fitted,
         )
         return self

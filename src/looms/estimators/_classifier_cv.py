@@ -68,8 +68,8 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     kernel_, mu_ : the kernel with its hyper-parameters, and the regularisation, chosen.
     threshold_ : float
         The threshold, folded into `decision_function`.
-    calibrators_ : tuple of looms.calibration.Calibrator
-        What makes probabilities of outputs: one for two classes, else one a class.
+    calibrator_ : looms.calibration.Calibrator or None
+        What makes probabilities of outputs, the same for all classes.
     loo_ : LeaveOneOut
         Exact leave-one-out outputs of the machine chosen, before the threshold; targets
         ±1, one column a class for more than two. The hyper-parameters were chosen on
@@ -191,7 +191,7 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
             targets,
             classes_=classes,
             threshold_=choice.best.threshold,
-            calibrators_=self._calibrators(reweighted(choice.fit.loo, weight[seen])),
+            calibrator_=self._calibrator(reweighted(choice.fit.loo, weight[seen])),
         )
         finish(watcher, choice.best, targets)
         return self

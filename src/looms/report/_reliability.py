@@ -10,7 +10,7 @@ from looms._typing import Array
 from looms.calibration import (
     ReliabilityCurve,
     class_probabilities,
-    fit_calibrators,
+    fit_calibrator,
     loo_probabilities,
     reliability_curve,
 )
@@ -153,7 +153,7 @@ def probabilities_of(model: Model, calibration: str) -> Array:
     """Probability of every class for the leave-one-out outputs, (n_samples, n_classes)."""
     if model.loo.n_samples * model.loo.y.size <= _MOST_LEFT_OUT[calibration]:
         return loo_probabilities(model.loo, calibration)
-    return class_probabilities(fit_calibrators(model.loo, calibration), model.loo.outputs)
+    return class_probabilities(fit_calibrator(model.loo, calibration), model.loo.outputs)
 
 
 def _wilson(curve: ReliabilityCurve, z: float = 1.96) -> Any:

@@ -1,0 +1,67 @@
+"""The HTML report that commands write beside their results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from looms.cli._errors import InputError
+from looms.cli._options import Machine
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
+    from looms.assessment import Assessment
+    from looms.datasets import Table
+
+
+def check_report(
+    report: Path | None, machine: Machine, force: bool, file: Path, other: Path | None, holds: str
+) -> None:
+    """Refuse, before any work, what could not be written after it.
+
+    Parameters
+    ----------
+    report : where to; None for no report.
+    machine : what is fitted.
+    force : whether files may be overwritten.
+    file : the table.
+    other : what else is written, and what it ``holds``.
+    """
+    from looms._optional import require
+    from looms.cli._apply import check_can_write
+
+    if report is None:
+        return
+    if machine is Machine.SVM:
+        raise InputError("--report is for --machine lssvm")
+    check_can_write(report, force, file, option="--report")
+    if other is not None and report.absolute() == other.absolute():
+        raise InputError(f"{report} is to hold {holds}; name another --report")
+    for package in ("jinja2", "matplotlib"):
+        require(package, "--report", "report")
+
+
+def write_report(
+    path: Path,
+    model: Pipeline,
+    table: Table,
+    target: str | None,
+    file: Path,
+    assessment: Assessment | None = None,
+) -> None:
+    """Write the page of a fitted model; an assessment is its headline."""
+    from pandas import Series
+
+    from looms.cli._say import note
+    from looms.report import html
+
+    title = f"{target}, {file.name}" if target else file.name
+    y = Series(table.y, name=target)
+    try:
+        html(model, path, X=table.X, y=y, assessment=assessment, title=title)
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be written ({error.strerror}); name another --report"
+        ) from None
+    note(f"the report is in {path}")

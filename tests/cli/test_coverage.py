@@ -1,0 +1,99 @@
+"""`looms predict --coverage`: intervals and sets, and what is refused."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from looms.cli._coverage import joined
+from looms.model_files import load_model
+
+
+def predictions(result):
+    assert result.exit_code == 0, result.stderr
+    return pd.read_csv(io.StringIO(result.stdout), keep_default_na=False)
+
+
+@pytest.fixture
+def heights(tmp_path):
+    """Sixty rows of a number to predict."""
+    random = np.random.default_rng(0)
+    x = random.uniform(size=60)
+    frame = pd.DataFrame({"x": x, "height": np.sin(6 * x) + 0.2 * random.normal(size=60)})
+    frame.to_csv(tmp_path / "heights.csv", index=False)
+    return tmp_path / "heights.csv"
+
+
+@pytest.mark.parametrize("method", [None, "plus", "minmax", "scaled"])
+def test_intervals(looms, heights, method):
+    looms("fit", heights, "-t", "height", "-o", "m.skops")
+    options = () if method is None else ("--method", method)
+    found = predictions(looms("predict", "m.skops", heights, "--coverage", 0.8, *options))
+    assert list(found) == ["prediction", "lower", "upper"]
+    model = load_model("m.skops").model
+    matrix = model[:-1].transform(pd.read_csv(heights))
+    expected = model[-1].predict_interval(matrix, 0.8, method or "plus")
+    np.testing.assert_allclose(found[["lower", "upper"]], expected)
+    others = [m for m in ("plus", "minmax", "scaled") if m != (method or "plus")]
+    assert not any(
+        np.allclose(expected, model[-1].predict_interval(matrix, 0.8, m)) for m in others
+    )
+
+
+def test_wider_for_more(looms, heights):
+    looms("fit", heights, "-t", "height", "-o", "m.skops")
+    narrow, wide = (
+        predictions(looms("predict", "m.skops", heights, "--coverage", share))
+        for share in (0.5, 0.95)
+    )
+    assert ((wide["upper"] - wide["lower"]) > (narrow["upper"] - narrow["lower"])).all()
+
+
+@pytest.mark.parametrize("conditional", [False, True])
+def test_sets(looms, data_folder, conditional):
+    file = data_folder / "haberman.csv"
+    looms("fit", file, "-t", "target", "-k", "linear", "-o", "m.skops")
+    options = ("--class-conditional",) if conditional else ()
+    found = predictions(looms("predict", "m.skops", file, "--coverage", 0.9, *options))
+    assert list(found)[-1] == "set"
+    model = load_model("m.skops").model
+    matrix = model[:-1].transform(pd.read_csv(file))
+    members = model[-1].predict_set(matrix, 0.9, conditional)
+    one, other = map(str, model[-1].classes_)
+    names = {(0, 0): "", (1, 0): one, (0, 1): other, (1, 1): f"{one}|{other}"}
+    assert found["set"].astype(str).tolist() == [names[tuple(row)] for row in members.tolist()]
+    assert not np.array_equal(members, model[-1].predict_set(matrix, 0.9, not conditional))
+
+
+def test_sets_of_no_label_are_empty(capsys):
+    members = np.array([[True, False, True], [False, False, False]])
+    assert joined(members, ["a", "b", "c"]).tolist() == ["a|c", ""]
+    assert capsys.readouterr().err == ""
+    assert joined(members, ["a|b", "b", "c"]).tolist() == ["a|b|c", ""]
+    assert "labels hold '|'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "text"),
+    [
+        ("class", ("--coverage", 1), "--coverage must be between 0 and 1, not 1"),
+        ("class", ("--coverage", "nan"), "--coverage must be between 0 and 1"),
+        ("class", ("--coverage", 0.999), "--coverage 0.999: "),
+        ("class", ("--coverage", 0.96, "--class-conditional"), "--coverage 0.96: Class 'cat'"),
+        ("class", ("--method", "plus"), "--method goes with --coverage"),
+        ("class", ("--class-conditional",), "--class-conditional goes with --coverage"),
+        ("class", ("--coverage", 0.9, "--method", "plus"), "--method is for regression, and class"),
+        ("number", ("--coverage", 0.9, "--class-conditional"), "is for classification, and number"),
+        ("svm", ("--coverage", 0.9), "svm is of SVCCV, which has no prediction sets; fit one with"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+def test_refusals(looms, pets, one_line, model, options, text):
+    frame = pd.read_csv(pets)
+    frame["weight"] = frame["weight"].fillna(4.0)
+    frame.to_csv("pets.csv", index=False)
+    target = {"class": ("kind",), "number": ("weight", "--task", "regression")}.get(model)
+    machine = ("--target", *target) if target else ("--target", "kind", "--machine", "svm")
+    assert looms("fit", "pets.csv", *machine, "-o", model).exit_code == 0
+    one_line(looms("predict", model, "pets.csv", *options), 2, text)

@@ -1,0 +1,127 @@
+"""--threshold and --calibration: what they stand for, and what is refused."""
+
+import pytest
+
+from looms.cli._errors import InputError
+from looms.cli._threshold import FORMS, loss_name, threshold_of
+from looms.model_files import load_model
+from looms.threshold import Cost, RequiredPrecision, RequiredRecall
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        (None, 0.0),
+        ("0", 0.0),
+        ("ber", "ber"),
+        ("f1", "f1"),
+        ("recall=0.9", RequiredRecall(0.9)),
+        ("recall=1", RequiredRecall(1.0)),
+        ("precision=.8", RequiredPrecision(0.8)),
+        ("cost=1:5", Cost(false_positive=1.0, false_negative=5.0)),
+        ("cost=2.5:1", Cost(false_positive=2.5, false_negative=1.0)),
+    ],
+)
+def test_forms(text, rule):
+    assert threshold_of(text) == rule
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "1", "F1", "0.0", "recall", "recall=", "recall=90%", "recall=0.9 ", "recall = 0.9"),
+        *("recall=nan", "recall=1e-1", "cost=1", "cost=1:", "cost=1/5", "cost=-1:5", "cost=1:5:2"),
+        *("accuracy=0.9", "f1=2", "ber=0", "recall=0.9\n", "recall=\u0669"),
+    ],
+)
+def test_other_forms_are_refused_with_those_there_are(text):
+    with pytest.raises(InputError) as refused:
+        threshold_of(text)
+    assert str(refused.value).endswith(FORMS)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("recall=1.5", "recall must be a number, above 0 and at most 1, got 1.5"),
+        ("precision=0", "precision must be a number, above 0 and at most 1"),
+        ("cost=0:5", "both costs must be positive"),
+    ],
+)
+def test_numbers_out_of_range(text, said):
+    with pytest.raises(InputError, match=f"--threshold {text}: {said}"):
+        threshold_of(text)
+
+
+def test_losses_have_names():
+    texts = (None, "0", "ber", "f1", "recall=0.9", "precision=0.8", "cost=1:5")
+    assert [loss_name(text) for text in texts] == [
+        *("BER", "BER", "BER", "1 - F1", "1 - precision", "1 - recall", "cost")
+    ]
+
+
+@pytest.mark.parametrize("text", ["f1", "recall=0.95", "precision=0.6", "cost=1:5"])
+@pytest.mark.parametrize("machine", ["lssvm", "svm"])
+@pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+def test_rules_reach_the_estimator_and_its_file(looms, data_folder, text, machine):
+    file = data_folder / "haberman.csv"
+    options = ("-t", "target", "-m", machine, "-k", "linear", "--threshold", text)
+    result = looms("fit", file, *options, "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    fitted = load_model("m.skops").model[-1]
+    assert fitted.threshold == threshold_of(text)
+    assert f"threshold = {fitted.threshold_:.4g}" in result.stdout
+    assert fitted.threshold_ != 0
+    assert f"threshold={text}" in looms("show", "m.skops").stdout
+    if machine == "lssvm":
+        assert f"LOO {loss_name(text)} " in result.stdout
+
+
+def test_a_precision_out_of_reach_is_a_note(looms, data_folder):
+    options = ("-t", "target", "-k", "linear", "--threshold", "precision=1")
+    result = looms("fit", data_folder / "haberman.csv", *options, "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    assert "No threshold reaches a leave-one-out precision of 1" in result.stderr
+
+
+def test_what_is_refused_is_refused_before_any_work(looms, pets, one_line, data_folder):
+    for command in ("fit", "assess"):
+        for text in ("recall", "cost=1"):
+            result = looms(command, pets, "-t", "kind", "--threshold", text)
+            one_line(result, 2, f"--threshold {text} is none of 0, ber, f1, recall=0.9,")
+    result = looms("fit", data_folder / "liver.csv", "-t", "target", "--threshold", "f1")
+    one_line(result, 2, "--threshold f1 is for two classes, and the target has 4")
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "isotonic", "beta", "none"])
+def test_calibration(looms, pets, name):
+    result = looms("fit", pets, "-t", "kind", "--calibration", name, "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    machine = load_model("m.skops").model[-1]
+    assert machine.calibration == (None if name == "none" else name)
+    assert ("probability_cat" in looms("predict", "m.skops", pets).stdout) == (name != "none")
+    assert f"calibration={name}" in looms("show", "m.skops").stdout
+
+
+@pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+def test_calibration_of_a_support_vector_machine(looms, pets, one_line):
+    svm = ("fit", pets, "-t", "kind", "--machine", "svm", "-o", "m.skops", "--calibration")
+    one_line(looms(*svm, "beta"), 2, "--calibration beta is for --machine lssvm; svm has sigmoid")
+    for name, probability in (("none", None), ("sigmoid", "loo")):
+        assert looms(*svm, name, "--force").exit_code == 0
+        assert load_model("m.skops").model[-1].probability == probability
+        assert ("log loss" in looms("score", "m.skops", pets).stdout) == (name != "none")
+
+
+def test_calibration_is_for_classes(looms, data_folder, one_line):
+    options = ("-t", "target", "--calibration", "beta")
+    result = looms("fit", data_folder / "yacht.csv", *options)
+    one_line(result, 2, "--calibration is for classification")
+
+
+def test_the_options_of_assess(looms, pets):
+    options = ("-n", 2, "--threshold", "cost=1:5", "--calibration", "none")
+    result = looms("assess", pets, "-t", "kind", *options)
+    assert result.exit_code == 0, result.stderr
+    assert "calibration=None" in result.stdout
+    assert "threshold=Cost(" in result.stdout

@@ -1,0 +1,101 @@
+"""A support vector machine that chose its hyper-parameters, and the SVC that holds them."""
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from looms import SVCCV
+from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence
+from looms.kernels import RBF
+
+pytestmark = pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+GRID = {"C": [0.5, 4.0], "gamma": [0.1, 0.5]}
+
+
+def sample(n=50, k=2, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 3))
+    score = X[:, 0] + 0.7 * X[:, 1] ** 2 + random.normal(scale=0.6, size=n)
+    cuts = np.quantile(score, np.linspace(0, 1, k + 1)[1:-1] ** 2)
+    return X, np.array(["ant", "bee", "cow"])[np.searchsorted(cuts, score)]
+
+
+def svccv(kernel="rbf", **options):
+    grid = GRID if kernel == "rbf" else {"C": GRID["C"]}
+    return SVCCV(kernel, param_grid=grid, search="grid", **options)
+
+
+def same(found, expected, rtol=1e-6):
+    np.testing.assert_allclose(found.contributions, expected.contributions, rtol=rtol)
+    np.testing.assert_allclose(found.cv_contributions, expected.cv_contributions, rtol=rtol)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("class_weight", [None, "balanced", {"ant": 3.0}])
+def test_the_machine_is_an_svc(k, class_weight):
+    X, y = sample(k=k)
+    chosen = svccv(class_weight=class_weight).fit(X, y)
+    svc = SVC(C=chosen.C_, gamma=chosen.kernel_.eta, class_weight=class_weight, tol=1e-9)
+    found = deviance(chosen, X, y)
+    # Three classes are refitted by LIBSVM.
+    same(found, deviance(svc, X, y), rtol=1e-6 if k == 2 else 1e-5)
+    other = None if class_weight else "balanced"
+    assert abs(found.deviance - deviance(svc.set_params(class_weight=other), X, y).deviance) > 0.01
+    others = SVC(C=4.5 - chosen.C_, gamma=chosen.kernel_.eta, class_weight=class_weight)
+    assert abs(found.deviance - deviance(others, X, y).deviance) > 0.01
+
+
+def test_it_is_fitted_if_it_is_not():
+    X, y = sample()
+    chosen = make_pipeline(StandardScaler(), svccv()).fit(X, y)
+    same(
+        deviance(make_pipeline(StandardScaler(), svccv()), X, y, preprocessing="held"),
+        deviance(chosen, X, y, preprocessing="held"),
+    )
+    assert chosen[-1].C_ in GRID["C"]
+
+
+def test_errors_are_those_of_its_leave_one_out_outputs():
+    X, y = sample()
+    chosen = svccv().fit(X, y)
+    found = excess_error(chosen, X, y)
+    np.testing.assert_array_equal(found.predicted, chosen.predict(X))
+    without = chosen.classes_[(chosen.loo_.outputs > 0).astype(int)]
+    np.testing.assert_array_equal(found.predicted_without, without)
+    assert (without != chosen.predict(X)).any()
+
+
+@pytest.mark.parametrize("kernel", ["linear", "quadratic", "normalized_cubic"])
+def test_other_kernels(kernel):
+    X, y = sample()
+    chosen = svccv(kernel).fit(X, y)
+    found = excess_error(chosen, X, y)
+    np.testing.assert_array_equal(found.predicted, chosen.predict(X))
+    without = chosen.classes_[(chosen.loo_.outputs > 0).astype(int)]
+    np.testing.assert_array_equal(found.predicted_without, without)
+
+
+def test_a_kernel_matrix():
+    X, y = sample()
+    K = RBF(0.3)(X)
+    chosen = svccv("precomputed").fit(K, y)
+    same(deviance(chosen, K, y), deviance(SVC(C=chosen.C_, gamma=0.3), X, y))
+
+
+def test_every_statistic_takes_it():
+    X, y = sample()
+    chosen = svccv().fit(X, y)
+    svc = SVC(C=chosen.C_, gamma=chosen.kernel_.eta, tol=1e-9)
+    options = {"n_bootstrap": 19, "random_state": 0}
+    found, expected = (goodness_of_fit(m, X, y, **options) for m in (chosen, svc))
+    np.testing.assert_allclose(found.bootstrapped, expected.bootstrapped, rtol=1e-5)
+    found, expected = (influence(m, X, y).values for m in (chosen, svc))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_a_threshold_is_refused():
+    X, y = sample()
+    with pytest.raises(ValueError, match=r"its threshold at .*: fit it with threshold=0"):
+        deviance(svccv(threshold=0.3).fit(X, y), X, y)
