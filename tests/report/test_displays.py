@@ -279,8 +279,8 @@ def test_reliability_of_many_samples_is_of_one_calibrator(several, monkeypatch):
 
 def test_dollars_in_names_of_scores_and_criteria_are_dollars():
     shown = [
-        OptimismDisplay(loo=np.ones(2), outer=np.ones(2), score="$\\x", smaller_is_better=None),
-        CandidatesDisplay(names=["$"], score=np.ones(1), score_name="$\\x", chosen=0),
+        OptimismDisplay(loo=np.ones(2), outer=np.ones(2), score="$\\x$", smaller_is_better=None),
+        CandidatesDisplay(names=["$"], score=np.ones(1), score_name="$\\x$", chosen=0),
         CriterionHistoryDisplay(
             value=np.ones(2), n_samples=np.ones(2), criterion="$\\x$", standard_error=0.1
         ),
