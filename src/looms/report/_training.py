@@ -66,7 +66,8 @@ def training_objective(model: Model, rows: AnyArray, X: Any = None) -> Objective
         criterion=chosen_criterion(machine),
         sample_weight=fit_weight_of(machine)[rows],
         selection_weight=selection_weight[rows],
-        fit_intercept=machine.fit_intercept,
+        # As it was fitted: the parameter may have been set anew since.
+        fit_intercept=getattr(machine, "fit_intercept_", machine.fit_intercept),
     )
 
 
