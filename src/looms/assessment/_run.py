@@ -20,8 +20,8 @@ from looms.assessment._bootstrap import no_information
 from looms.assessment._scoring import all_scores
 from looms.assessment._splits import WHOLE, Split
 from looms.assessment._weights import fit_arguments
-from looms.estimators import SVCCV
-from looms.estimators._machine import LeastSquaresMachine, one_or_many
+from looms.estimators import SVCCV, machine_of
+from looms.estimators._machine import one_or_many
 from looms.leave_one_out import LeaveOneOut
 
 #: Tells processes apart, also on different machines.
@@ -152,15 +152,6 @@ def seeded(estimator: Any, seed: int) -> Any:
         if value is None and name.split("__")[-1] == "random_state"
     ]
     return estimator.set_params(**dict.fromkeys(unseeded, seed)) if unseeded else estimator
-
-
-def machine_of(model: Any) -> LeastSquaresMachine | SVCCV | None:
-    """The fitted machine of looms that gives a model's outputs, if there is one."""
-    if isinstance(model, Pipeline):
-        return machine_of(model.steps[-1][1])
-    if hasattr(model, "best_estimator_"):
-        return machine_of(model.best_estimator_)
-    return model if isinstance(model, LeastSquaresMachine | SVCCV) else None
 
 
 def loo_scores(

@@ -3,6 +3,7 @@
 from looms.estimators._callbacks import BoundWarning
 from looms.estimators._classifier import LSSVMClassifier
 from looms.estimators._classifier_cv import LSSVMClassifierCV
+from looms.estimators._machine_of import machine_of
 from looms.estimators._max_margin import MaxMarginClassifier
 from looms.estimators._nonconformity import NonconformityClassifier
 from looms.estimators._regressor import LSSVMRegressor
@@ -18,4 +19,5 @@ __all__ = [
     "LSSVMRegressorCV",
     "MaxMarginClassifier",
     "NonconformityClassifier",
+    "machine_of",
 ]

@@ -24,9 +24,10 @@ from looms.selection._one_against_one import (
     solved_pairs,
 )
 from looms.selection._prior import HyperPrior
-from looms.selection._tune import Tuning, tune
+from looms.selection._tune import BoundMet, Tuning, log2_mu_shift, tune
 
 __all__ = [
+    "BoundMet",
     "Candidate",
     "Choice",
     "FittedTo",
@@ -49,6 +50,7 @@ __all__ = [
     "class_log_probabilities",
     "class_targets",
     "grid_search",
+    "log2_mu_shift",
     "loo_deviance",
     "pairs_of",
     "pattern_search",
