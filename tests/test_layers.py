@@ -41,6 +41,22 @@ def room_of(module):
     return parts[1] if len(parts) > 1 else None
 
 
+#: Of private modules, what other rooms read all the same: what an estimator keeps to itself.
+PRIVATE_BUT_READ = {
+    "assessment": {"looms.estimators._machine.one_or_many"},
+    "challenge": {"looms.assessment._splits.plan"},
+    "diagnostics": {
+        "looms.estimators._loo_models.machine_models",
+        "looms.estimators._weights.class_weights",
+    },
+    "report": {
+        "looms.estimators._machine.LeastSquaresMachine",
+        "looms.estimators._machine.fit_weight_of",
+        "looms.estimators._machine.one_or_many",
+        "looms.estimators._weights.class_weights",
+    },
+}
+
 MODULES = sorted(ROOT.rglob("*.py"))
 each_module = pytest.mark.parametrize("module", MODULES, ids=path_of)
 
@@ -95,6 +111,30 @@ def test_imports_go_down(module):
     assert [name for name, _ in imports_of_module(module) if up_or_across(room, name)] == []
 
 
+def private_to_another(room, imported):
+    """Whether the dotted name is, or lies in, a private module of another room."""
+    parts = imported.split(".")
+    if parts[0] != "looms" or len(parts) < 3 or parts[1] == room:
+        return False
+    return any(part.startswith("_") for part in parts[2:])
+
+
+@each_module
+def test_no_room_reads_what_is_private_to_another(module):
+    room = room_of(module)
+    read = {name for name, _ in imports_of_module(module) if private_to_another(room, name)}
+    assert read - PRIVATE_BUT_READ.get(room, set()) == set()
+
+
+def test_what_is_read_all_the_same_is_read():
+    read = {room: set() for room in PRIVATE_BUT_READ}
+    for module in MODULES:
+        names = {name for name, _ in imports_of_module(module)}
+        read.setdefault(room_of(module), set()).update(names)
+    for room, names in PRIVATE_BUT_READ.items():
+        assert names <= read[room]
+
+
 @each_module
 def test_the_core_imports_only_numerics(module):
     if room_of(module) not in CORE:
@@ -145,6 +185,10 @@ def test_the_rules_see_what_they_forbid():
     assert not up_or_across("cli", "looms.LeaveOneOut")
     assert not up_or_across("kernels", "looms.kernels._base")
     assert not up_or_across("selection", "looms.criteria.PRESS")
+    assert private_to_another("report", "looms.assessment._run.machine_of")
+    assert private_to_another("report", "looms.assessment._run")
+    assert not private_to_another("report", "looms.report._model.Model")
+    assert not private_to_another("report", "looms._optional.require")
 
 
 def test_modules_are_found():

@@ -63,7 +63,10 @@ def test_figures_by_hand(two_classes):
     assert result.standard_error["auc"] == pytest.approx(scores.std(ddof=1) / np.sqrt(10))
     error = np.sqrt((1 / 10 + 6 / 54) * scores.var(ddof=1))
     low, high = stats.t.interval(0.9, 9, scores.mean(), error)
-    assert result.interval(0.9).loc["auc"].tolist() == pytest.approx([low, high])
+    assert high > 1  # which no area is
+    assert result.interval(0.9).loc["auc"].tolist() == pytest.approx([low, 1.0])
+    low, high = stats.t.interval(0.5, 9, scores.mean(), error)
+    assert result.interval(0.5).loc["auc"].tolist() == pytest.approx([low, high])
     with pytest.raises(ValueError, match="level"):
         result.interval(95)
 

@@ -135,6 +135,9 @@ def test_order_statistic_and_p_value_agree(n, alpha, rank):
         ({"n_bootstrap": 9.5}, "n_bootstrap must be a positive whole number"),
         ({"n_bootstrap": 18}, "18 replicates cannot reach level 0.05: take n_bootstrap=19"),
         ({"n_bootstrap": 98, "alpha": 0.01}, "take n_bootstrap=99 or more"),
+        ({"n_bootstrap": 1, "alpha": 1 / 3}, "take n_bootstrap=2 or more"),
+        ({"n_bootstrap": 8, "alpha": 0.1}, "take n_bootstrap=9 or more"),
+        ({"n_bootstrap": 5, "alpha": 0.15}, "take n_bootstrap=6 or more"),
         ({"alpha": 1.5}, "alpha must be a number between 0 and 1"),
         ({"resampling": "rows"}, "resampling must be 'pairs' or 'labels', got 'rows'"),
     ],
@@ -145,7 +148,7 @@ def test_bad_options(options, message):
 
 
 def test_the_smallest_numbers_of_replicates_pass():
-    for n_bootstrap, alpha in ((19, 0.05), (99, 0.01), (9, 0.1)):
+    for n_bootstrap, alpha in ((19, 0.05), (99, 0.01), (9, 0.1), (2, 1 / 3), (6, 0.15)):
         goodness_of_fit(LogisticRegression(), *sample(), n_bootstrap, alpha=alpha, random_state=0)
 
 

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectKBest
@@ -17,6 +18,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 from looms import LSSVMClassifier, LSSVMClassifierCV
 from looms.calibration import couple, fit_sigmoid
 from looms.diagnostics import deviance, excess_error, influence
+from looms.diagnostics._held import held
 from looms.diagnostics._least_squares import least_squares_outputs
 from looms.diagnostics._left_out import left_out, left_out_by_refits
 from looms.diagnostics._problem import posed
@@ -172,6 +174,32 @@ def test_hyper_parameters_are_held():
     auto = deviance(SVC(gamma="auto"), X, y).cv_score
     assert auto == deviance(SVC(gamma=1 / 3), X, y).cv_score
     assert auto != deviance(SVC(), X, y).cv_score
+
+
+@pytest.mark.parametrize("inner", [False, True], ids=["last step", "of a pipeline"])
+@pytest.mark.parametrize("fitted", [False, True], ids=["not fitted", "fitted"])
+def test_a_search_at_the_end_of_a_pipeline_is_held(fitted, inner, monkeypatch):
+    X, y = sample()
+    machine = make_pipeline(PCA(2), SVC()) if inner else SVC()
+    grid = {"svc__C" if inner else "C": [0.01, 10.0], "svc__gamma" if inner else "gamma": [0.3]}
+    pipeline = make_pipeline(StandardScaler(), GridSearchCV(machine, grid))
+    best = clone(pipeline).fit(X, y)[-1].best_params_
+    expected = make_pipeline(StandardScaler(), clone(machine).set_params(**best))
+    searches = []
+    fit = GridSearchCV.fit
+    if fitted:
+        pipeline.fit(X, y)
+    monkeypatch.setattr(GridSearchCV, "fit", lambda *args: searches.append(1) or fit(*args))
+    found = deviance(pipeline, X, y).cv_score
+    assert found == pytest.approx(deviance(expected, X, y).cv_score, rel=1e-12)
+    assert len(searches) == (0 if fitted else 1)
+
+
+@pytest.mark.filterwarnings("ignore:.*probability.*:FutureWarning")
+def test_refits_do_not_train_the_probabilities_of_an_svc():
+    X, y = sample()
+    plain, asked = (SVC(), SVC(probability=True))
+    assert held(asked.fit(X, y), X).get_params() == held(plain.fit(X, y), X).get_params()
 
 
 def test_preprocessing_is_held_or_refitted():

@@ -4,19 +4,25 @@ import doctest
 from importlib import import_module
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 from joblib import parallel_config
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_blobs, make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import LeaveOneOut, cross_val_predict
+from sklearn.model_selection import LeaveOneOut, cross_val_predict, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from looms import LSSVMClassifier, MaxMarginClassifier, NonconformityClassifier
+from looms.estimators._pool import EstimatorPool
+from looms.estimators._svm_grid import SVMGrid
 
 GRID = {"C": [0.1, 10.0, 1000.0], "gamma": [0.03, 0.3, 3.0]}
 MIXED = [
@@ -358,6 +364,9 @@ X, Y = data(n=40)
     ("pool", "error", "message"),
     [
         ([], ValueError, "pool is empty"),
+        (iter([SVC()]), TypeError, "pool must be None"),
+        ([SVC(kernel="precomputed"), SVC()], ValueError, "X cannot be both"),
+        ([SVC(kernel="precomputed")], ValueError, "square kernel matrix, but has shape"),
         ("rbf", TypeError, "pool must be None"),
         (SVC(), TypeError, "pool must be None"),
         ([SVC(), StandardScaler()], TypeError, "Member 1 of the pool is no classifier"),
@@ -405,6 +414,93 @@ def test_bad_model(model):
     fitted = NonconformityClassifier(GRID, random_state=0).fit(X, Y)
     with pytest.raises(ValueError, match="index into pool_, 0 to 8"):
         fitted.predict_set(X, model=model)
+
+
+@pytest.mark.parametrize("pool", [GRID, MIXED, None], ids=["grid", "list", "default"])
+@pytest.mark.parametrize("measure", ["margin", "neighbours"])
+def test_the_region_of_one_model_asks_that_one_only(pool, measure, monkeypatch):
+    model = NonconformityClassifier(pool, measure=measure, random_state=0).fit(X, Y)
+    expected = model.model_p_values(X) > 0.1 + 1e-12
+    asked = []
+    for kind in (SVMGrid, EstimatorPool):
+        outputs = kind.outputs
+        monkeypatch.setattr(
+            kind,
+            "outputs",
+            lambda pool, *a, f=outputs: asked.append(len(pool.members)) or f(pool, *a),
+        )
+    for k in range(0, len(model.pool_), 2):
+        np.testing.assert_array_equal(model.predict_set(X, model=k), expected[k])
+    assert set(asked) == {1}
+
+
+def test_options_are_checked_before_the_samples():
+    fitted = NonconformityClassifier(GRID, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="index into pool_"):
+        fitted.predict_set(None, model=9)
+    with pytest.raises(ValueError, match="Unknown bound"):
+        fitted.error_bound(None, method="hoeffding")
+    for delta in ("a", 0.0, 1.0, None):
+        with pytest.raises(ValueError, match="delta must be a number between 0 and 1"):
+            fitted.error_bound(X, delta=delta)
+
+
+def test_stratified_validation_needs_a_sample_of_each_class():
+    many, labels = data(3)
+    with pytest.raises(ValueError, match="from 3 to n_samples - 3 = 147"):
+        NonconformityClassifier(GRID, validation_size=2).fit(many, labels)
+    free = NonconformityClassifier(GRID, validation_size=2, stratify=False, random_state=0)
+    assert len(free.fit(many, labels).validation_) == 2
+
+
+OPTIONS = [(NonconformityClassifier, {"random_state": 0}), (MaxMarginClassifier, {})]
+OPTIONS += [(NonconformityClassifier, {"random_state": 0, "calibration": "loo"})]
+
+
+@pytest.mark.parametrize(("pooled", "options"), OPTIONS)
+def test_members_are_given_the_samples_as_they_are(pooled, options, monkeypatch):
+    monkeypatch.setattr("looms.estimators._pooled._ROWS", 16)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    expected = pooled([SVC(), LogisticRegression()], **options).fit(X, Y).predict(X)
+    columns = make_column_transformer(("passthrough", list("abcd")))
+    named = pooled([make_pipeline(columns, SVC()), LogisticRegression()], **options)
+    named.fit(frame, Y)
+    np.testing.assert_array_equal(named.predict(frame), expected)
+    assert list(named.feature_names_in_) == list("abcd")
+    assert named.n_features_in_ == 4
+    for form in (sp.csr_array, sp.coo_array, sp.csc_matrix):
+        sparse = pooled([SVC(), LogisticRegression()], **options).fit(form(X), Y)
+        np.testing.assert_array_equal(sparse.predict(form(X)), expected)
+    with pytest.raises(ValueError, match="feature names should match"):
+        named.predict(frame[["a", "b"]])
+
+
+@pytest.mark.parametrize(("pooled", "options"), OPTIONS)
+def test_precomputed_kernels(pooled, options):
+    K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=-1))
+    features = pooled([SVC(gamma=0.3), SVC(gamma=0.3, C=10)], **options).fit(X, Y)
+    kernel = pooled([SVC(kernel="precomputed"), SVC(kernel="precomputed", C=10)], **options)
+    assert get_tags(kernel).input_tags.pairwise
+    assert not get_tags(features).input_tags.pairwise
+    np.testing.assert_array_equal(kernel.fit(K, Y).predict(K[:20]), features.predict(X[:20]))
+    ours, theirs = (cross_val_score(model, Z, Y, cv=3) for model, Z in ((kernel, K), (features, X)))
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_members_and_leave_one_out_of_a_grid_are_of_the_same_machines(n_classes):
+    """A sample that no machine needs has the output that it has left out."""
+    X, y = data(n_classes, 60)
+    model = NonconformityClassifier(GRID, calibration="loo").fit(X, y)
+    labels, pool = np.searchsorted(model.classes_, y), model._pool
+    scores = pool.margins(pool.outputs(X))[:, np.arange(60), labels]
+    for g in range(3):
+        for c in range(3):
+            k, unneeded = 3 * g + c, ~pool.coef[g, c].any(axis=1)
+            np.testing.assert_allclose(
+                model.calibration_scores_[k, unneeded], scores[k, unneeded], atol=1e-8
+            )
+    assert max((~pool.coef.any(axis=-1)).sum(axis=-1).ravel()) > 10
 
 
 def test_bad_classes():

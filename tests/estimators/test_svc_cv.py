@@ -16,12 +16,12 @@ from sklearn.preprocessing import StandardScaler, scale
 from sklearn.svm import SVC
 
 from looms import SVCCV, BoundWarning
-from looms.calibration import couple, fit_sigmoid
+from looms.calibration import couple, fit_increasing_sigmoid, fit_sigmoid
 from looms.criteria import DIFFERENTIABLE, Hinge, balanced_error_rate, error_rate
 from looms.estimators import _svc_search
 from looms.kernels import RBF, Linear, Polynomial
 from looms.leave_one_out import LeaveOneOut
-from looms.svm import NotConvergedError, solve
+from looms.svm import DualSolution, NotConvergedError, solve
 from looms.threshold import find_threshold
 
 N = 36
@@ -72,10 +72,28 @@ class Refitted:
         sigmoid = fit_sigmoid(machine.outputs, y, self.weight[part])
         return f, sigmoid.probability(f)
 
-    def decision(self):
+    def deciding_without(self, i, a, b, probability):
+        """Probability of class b by the sigmoid that decides, nowhere decreasing."""
+        part = np.flatnonzero(np.isin(self.labels, [a, b]) & (np.arange(N) != i))
+        y = np.where(self.labels[part] == b, 1.0, -1.0)
+        q = self.pairs.index((a, b))
+        seen = self.outputs[part, q]
+        if probability == "single":
+            seen = solve(self.K[np.ix_(part, part)], y, self.costs[part]).outputs
+        sigmoid = fit_increasing_sigmoid(seen, y, self.weight[part])
+        return sigmoid.probability(self.outputs[i, q])
+
+    def decision(self, probability="loo"):
         if self.k == 2:
             return LeaveOneOut(np.where(self.labels == 1, 1.0, -1.0), self.outputs[:, 0])
-        return LeaveOneOut(2.0 * np.eye(self.k)[self.labels] - 1, self.log_p)
+        log_p = np.empty((N, self.k))
+        for i in range(N):
+            pairwise = np.full((1, self.k, self.k), 0.5)
+            for a, b in self.pairs:
+                p = self.deciding_without(i, a, b, probability)
+                pairwise[0, b, a], pairwise[0, a, b] = p, 1 - p
+            log_p[i] = np.log(couple(pairwise)[0])
+        return LeaveOneOut(2.0 * np.eye(self.k)[self.labels] - 1, log_p)
 
     def score(self, criterion, threshold=0.0):
         if criterion == "log_likelihood":
@@ -109,10 +127,55 @@ class TestScores:
 
     @each_problem
     def test_leave_one_out_is_that_of_refits(self, y, weight):
-        model, refitted = fitted(y, weight), Refitted(y, weight)
-        assert_allclose(model.loo_.outputs, refitted.decision().outputs, atol=1e-6)
-        assert_array_equal(model.loo_.y, refitted.decision().y)
-        assert_array_equal(model.loo_.sample_weight, refitted.weight)
+        refitted = Refitted(y, weight)
+        for probability in ("loo", "single", None):
+            model, expected = (
+                fitted(y, weight, probability=probability),
+                refitted.decision(probability or "loo"),
+            )
+            assert_allclose(model.loo_.outputs, expected.outputs, atol=1e-6)
+            assert_array_equal(model.loo_.y, expected.y)
+            assert_array_equal(model.loo_.sample_weight, refitted.weight)
+
+    @pytest.mark.parametrize("grid", [HELD, {"C": [0.1], "gamma": [0.2]}], ids=["held", "small C"])
+    @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+    def test_the_error_is_that_of_the_classifier_without_each_sample(self, y, grid):
+        def machine():
+            return SVCCV("rbf", "error", param_grid=grid, search="grid", probability="single")
+
+        decisions, wrong = [], 0
+        for i in range(N):
+            rest = np.arange(N) != i
+            without = machine().fit(X[rest], y[rest])
+            decisions.append(without.decision_function(X[[i]])[0])
+            wrong += without.predict(X[[i]])[0] != y[i]
+        model = machine().fit(X, y)
+        assert_allclose(model.loo_.outputs, decisions, atol=1e-7)
+        assert model.loo_score_ == pytest.approx(wrong / N)
+
+    def test_the_error_is_by_the_sigmoids_that_predict(self):
+        """Where leave-one-out outputs say nothing, sigmoids of them decide nothing."""
+        grid = {"C": [0.1], "gamma": [0.2]}
+        loo, single = (
+            fitted(THREE, criterion="error", param_grid=grid, probability=probability)
+            for probability in ("loo", "single")
+        )
+        for model in (loo, single):
+            wrong = model.loo_.outputs.argmax(axis=1) != THREE
+            assert model.loo_score_ == pytest.approx(wrong.mean())
+        assert loo.loo_score_ > single.loo_score_ + 0.1
+
+    def test_paths_of_the_machine_chosen_are_followed_once(self, monkeypatch):
+        followed = []
+        leave_one_out = DualSolution.leave_one_out
+
+        def counted(solution, **options):
+            followed.append(solution)
+            return leave_one_out(solution, **options)
+
+        monkeypatch.setattr(DualSolution, "leave_one_out", counted)
+        fitted(THREE, criterion="press")
+        assert len(followed) == 3 + 3  # of three pairs, in the search and after it
 
     def test_scores_are_those_of_scikit_learn(self):
         """LIBSVM is good for three digits."""

@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressorCV, assess
 from looms.kernels import RBF
 from looms.report import summary
+from looms.report._cautions import _essence
 
 
 def titles(estimator, **options):
@@ -149,3 +150,36 @@ def test_intervals(points):
     y = X[:, 0] + 0.3 * rng.normal(size=len(X))
     found = titles(quietly(LSSVMRegressorCV("linear"), X, y))
     assert "fixed beforehand" in found["Intervals"][1]
+
+
+def test_an_assessment_of_something_else(points):
+    X, y = points
+    model = quietly(LSSVMClassifierCV("linear"), X, y)
+    same = assess(LSSVMClassifierCV("linear"), X, y, 2, random_state=0)
+    assert not {"Another estimator was assessed", "Other samples were assessed"} & set(
+        titles(model, assessment=same)
+    )
+    other = assess(LSSVMClassifier("linear"), X[:100], y[:100], 2, random_state=0)
+    found = titles(model, assessment=other)
+    assert found["Another estimator was assessed"][0] == "serious"
+    assert "kernel='linear'), and this is LSSVM" in found["Another estimator was assessed"][1]
+    assert "of 100 samples, and the machine of 160" in found["Other samples were assessed"][1]
+
+
+@pytest.mark.parametrize("text", ["S(C=1, n_jobs=2, p=3)", "S(C=1, p=3, verbose=1)", "S(C=1, p=3)"])
+def test_parameters_that_change_nothing_make_no_other_estimator(text):
+    assert _essence(text) == "S(C=1, p=3)"
+    assert _essence(text.replace("C=1", "C=2")) != "S(C=1, p=3)"
+
+
+def test_no_sign_where_nobody_says_which_way_is_better(points):
+    X, y = points
+    model = quietly(LSSVMClassifierCV("linear"), X, y)
+
+    def share(model, X, y):
+        return float(np.mean(model.predict(X)))
+
+    result = assess(model, X, y, n_splits=3, scoring=share, random_state=0)
+    assert "Leave-one-out is optimistic" not in titles(model, assessment=result)
+    (score,) = summary(model, assessment=result)["assessment"]["scores"]
+    assert score["optimism"] is score["smaller_is_better"] is None

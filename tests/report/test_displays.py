@@ -15,6 +15,7 @@ from looms.report import (
     CandidatesDisplay,
     CaseDeletionDisplay,
     CriterionHistoryDisplay,
+    ErrorAgainstBoundDisplay,
     ImportanceDisplay,
     OptimismDisplay,
     PrecisionRecallDisplay,
@@ -25,6 +26,7 @@ from looms.report import (
     SearchPathDisplay,
     _reliability,
 )
+from looms.report._model import model_of
 from looms.report._residuals import spread_out
 
 OF_SEARCH = [SearchPathDisplay, CriterionHistoryDisplay, CandidatesDisplay]
@@ -49,7 +51,7 @@ def _close_figures():
 @pytest.mark.parametrize(("which", "display"), CASES)
 def test_drawing(which, display, request, tmp_path):
     model = request.getfixturevalue(which)[0]
-    shown = display.from_estimator(model)
+    shown = display.compute(model)
     assert not hasattr(shown, "ax_")
     assert shown.plot() is shown
     assert shown.ax_.figure is shown.figure_
@@ -59,9 +61,28 @@ def test_drawing(which, display, request, tmp_path):
     assert shown.plot(ax).ax_ is ax
 
 
+@pytest.mark.parametrize("display", [*OF_ALL, *OF_CLASSES])
+def test_from_estimator_draws(display, several):
+    _, ax = pyplot.subplots()
+    shown = display.from_estimator(several[0], ax=ax)
+    assert shown.ax_ is ax
+    assert shown.figure_ is ax.figure
+    assert ax.has_data()
+    assert display.from_estimator(several[0]).figure_ is not ax.figure
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nothing'"):
+        display.from_estimator(several[0], nothing=1)
+
+
+def test_options_of_plot_go_to_plot(binary):
+    shown = CandidatesDisplay.from_estimator(binary[0], max_candidates=2)
+    assert len(shown.ax_.get_yticks()) == 2
+    _, ax = pyplot.subplots()
+    assert OptimismDisplay.from_assessment(binary[3], ax=ax).ax_ is ax
+
+
 def test_optimism(binary):
     assessment = binary[3]
-    shown = OptimismDisplay.from_assessment(assessment).plot()
+    shown = OptimismDisplay.from_assessment(assessment)
     assert shown.score == "ber"
     np.testing.assert_allclose(shown.outer, assessment.table["ber"])
     np.testing.assert_allclose(shown.loo, assessment.table["loo_ber"])
@@ -196,7 +217,7 @@ def test_surprise_of_classes_is_one_sided(binary):
 
 def test_the_largest_are_named(regression):
     names = [f"case {k}" for k in range(len(regression[1]))]
-    shown = CaseDeletionDisplay.from_estimator(regression[0], kind="residual", names=names).plot()
+    shown = CaseDeletionDisplay.from_estimator(regression[0], kind="residual", names=names)
     texts = [text.get_text() for text in shown.ax_.texts]
     assert names[int(shown.value.argmax())] in texts
 
@@ -235,7 +256,7 @@ def test_spread_out_keeps_the_largest(n):
 def test_dollars_are_dollars(regression):
     _, X, y = regression
     X = X.set_axis(["$a_1$", "$", "b$", "c", "d"], axis=1)
-    shown = ImportanceDisplay.from_estimator(LSSVMRegressor(mu=0.1).fit(X, y)).plot()
+    shown = ImportanceDisplay.from_estimator(LSSVMRegressor(mu=0.1).fit(X, y))
     shown.figure_.canvas.draw()
     assert {t.get_text() for t in shown.ax_.get_yticklabels()} == set(X.columns)
 
@@ -244,13 +265,51 @@ def test_reliability_of_many_samples_is_of_one_calibrator(several, monkeypatch):
     model = several[0]
     exact = ReliabilityDisplay.from_estimator(model)
     n, k = model.loo_.y.shape
-    monkeypatch.setattr(_reliability, "_MOST_LEFT_OUT", n * n * k)
+    monkeypatch.setitem(_reliability._MOST_LEFT_OUT, "sigmoid", n * n * k)
     np.testing.assert_array_equal(
         ReliabilityDisplay.from_estimator(model).curves["1"].probability,
         exact.curves["1"].probability,
     )
-    monkeypatch.setattr(_reliability, "_MOST_LEFT_OUT", n * n * k - 1)
+    monkeypatch.setitem(_reliability._MOST_LEFT_OUT, "sigmoid", n * n * k - 1)
     (_, other, _) = ReliabilityDisplay.from_estimator(model).curves.values()
     assert len(other.probability) != len(exact.curves["1"].probability) or not np.array_equal(
         other.probability, exact.curves["1"].probability
     )
+
+
+def test_dollars_in_names_of_scores_and_criteria_are_dollars():
+    shown = [
+        OptimismDisplay(loo=np.ones(2), outer=np.ones(2), score="$\\x$", smaller_is_better=None),
+        CandidatesDisplay(names=["$"], score=np.ones(1), score_name="$\\x$", chosen=0),
+        CriterionHistoryDisplay(
+            value=np.ones(2), n_samples=np.ones(2), criterion="$\\x$", standard_error=0.1
+        ),
+        SearchPathDisplay(
+            names=["$"],
+            axes=[np.arange(3.0)],
+            surface=np.ones(3),
+            path=np.ones((2, 1)),
+            best=np.ones(1),
+            n_surface=9,
+            criterion="$\\x$",
+        ),
+        CaseDeletionDisplay(value=np.ones(3), names=["$", "$\\x$", "b"], value_name="$\\x$"),
+        ErrorAgainstBoundDisplay(np.ones(2), np.ones(2), name="$\\x$", bound_name="$\\x$"),
+    ]
+    for display in shown:
+        display.plot().figure_.canvas.draw()
+    assert shown[0].optimism is None
+
+
+def test_samples_are_placed_where_their_names_count():
+    for names, first in ((["1", "2", "3"], 1), ([0, 1, 2], 0), (["a", "b", "c"], 0), ("573", 0)):
+        shown = CaseDeletionDisplay(value=np.arange(3.0), names=list(names), value_name="v").plot()
+        assert shown.ax_.lines[0].get_xdata().tolist() == [first + 2, first + 1]
+
+
+def test_beta_calibration_of_many_samples_is_of_one_calibrator(binary):
+    model = model_of(binary[0])
+    n = model.loo.n_samples
+    most = _reliability._MOST_LEFT_OUT
+    assert most["beta"] < most["sigmoid"]
+    assert n**2 <= most["beta"]

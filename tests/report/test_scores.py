@@ -2,10 +2,28 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import balanced_accuracy_score, mean_absolute_error, r2_score, roc_auc_score
+from sklearn.dummy import DummyRegressor
+from sklearn.metrics import (
+    average_precision_score,
+    balanced_accuracy_score,
+    confusion_matrix,
+    mean_absolute_error,
+    mean_squared_error,
+    r2_score,
+    roc_auc_score,
+    zero_one_loss,
+)
 
+from looms import LSSVMClassifier, LSSVMRegressor
+from looms.report import PrecisionRecallDisplay, ResidualsDisplay, RocDisplay, summary
 from looms.report._model import model_of
-from looms.report._scores import area_under_curve, error_by_class, guess_error, loo_scores
+from looms.report._scores import (
+    area_under_curve,
+    error_by_class,
+    guess_error,
+    guess_rmse,
+    loo_scores,
+)
 
 
 def test_two_classes(binary):
@@ -54,9 +72,105 @@ def test_standard_error_of_rmse_is_that_of_resamples(regression):
 def test_standard_error_of_auc():
     rng = np.random.default_rng(0)
     positive, negative = rng.normal(0.7, 1, 60).round(1), rng.normal(0, 1, 90).round(1)
-    area, error = area_under_curve(positive, negative)
+    outputs = np.concatenate([positive, negative])
+    is_positive, weight = np.arange(150) < 60, np.ones(150)
+    area, error = area_under_curve(outputs, is_positive, weight)
     wins = (positive[:, None] > negative) + 0.5 * (positive[:, None] == negative)
     assert area == pytest.approx(wins.mean())
     expected = wins.mean(axis=1).var(ddof=1) / 60 + wins.mean(axis=0).var(ddof=1) / 90
     assert error == pytest.approx(np.sqrt(expected))
-    assert np.isnan(area_under_curve(positive, negative[:0])).all()
+    assert np.isnan(area_under_curve(outputs, is_positive, 1.0 * is_positive)).all()
+
+
+def test_targets_of_different_means():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(60, 3)), rng.normal([0.0, 1000.0], size=(60, 2))
+    model = LSSVMRegressor(mu=0.1).fit(X, Y)
+    scores = loo_scores(model_of(model))
+    outputs = model.loo_.outputs
+    assert scores["r2"][0] == pytest.approx(r2_score(Y, outputs))
+    assert scores["r2"][0] < 0.1
+    assert scores["mae"][0] == pytest.approx(mean_absolute_error(Y, outputs))
+    assert scores["rmse"][0] == pytest.approx(np.sqrt(mean_squared_error(Y, outputs)))
+    squares = np.mean((Y - outputs) ** 2, axis=1)
+    spread = np.sqrt([squares[rng.integers(0, 60, 60)].mean() for _ in range(4000)]).std()
+    assert scores["rmse"][1] == pytest.approx(spread, rel=0.1)
+    means = DummyRegressor().fit(X, Y).predict(X)
+    guess = np.sqrt(mean_squared_error(Y, means))
+    assert guess_rmse(model_of(model)) == pytest.approx(guess)
+    assert summary(model)["headline"]["guess"] == pytest.approx(guess)
+
+
+@pytest.fixture(scope="module")
+def weighted():
+    """Classifier fitted with weights, some of them zero, and its data."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3))
+    y = (X[:, 0] + rng.normal(size=90) > 0.4).astype(int)
+    weight = rng.integers(0, 4, 90) * 1.0
+    return LSSVMClassifier(threshold="ber").fit(X, y, weight), X, y, weight
+
+
+def test_samples_count_by_their_weight(weighted):
+    model, _, y, weight = weighted
+    f = model.loo_.outputs
+    said = (f > model.threshold_).astype(int)
+    scores, by_weight = loo_scores(model_of(model)), {"sample_weight": weight}
+    assert scores["error"][0] == pytest.approx(zero_one_loss(y, said, **by_weight))
+    assert scores["ber"][0] == pytest.approx(1 - balanced_accuracy_score(y, said, **by_weight))
+    assert scores["auc"][0] == pytest.approx(roc_auc_score(y, f, **by_weight))
+    assert scores["error"][0] != pytest.approx(zero_one_loss(y, said))
+    n, rate = error_by_class(model_of(model))
+    assert n.tolist() == np.bincount(y[weight > 0]).tolist()
+    recall = confusion_matrix(y, said, **by_weight, normalize="true").diagonal()
+    np.testing.assert_allclose(rate, 1 - recall)
+    found = summary(model)["loo"]["confusion"]
+    np.testing.assert_allclose(found["counts"], confusion_matrix(y, said, **by_weight))
+    assert found["weighted"] is True
+    roc, precision = RocDisplay.compute(model), PrecisionRecallDisplay.compute(model)
+    assert roc.areas["1"] == pytest.approx(roc_auc_score(y, f, **by_weight))
+    assert precision.areas["1"] == pytest.approx(average_precision_score(y, f, **by_weight))
+    assert roc.chosen == pytest.approx((rate[0], 1 - rate[1]))
+    assert precision.chosen[0] == pytest.approx(1 - rate[1])
+    assert precision.shares["1"] == pytest.approx(np.average(y, weights=weight))
+
+
+def test_samples_of_weight_zero_take_no_part(weighted):
+    _, X, y, weight = weighted
+    seen = weight > 0
+    model = LSSVMClassifier().fit(X, y, 1.0 * seen)
+    without = LSSVMClassifier().fit(X[seen], y[seen])
+    for key, value in loo_scores(model_of(without)).items():
+        assert loo_scores(model_of(model))[key] == pytest.approx(value)
+    assert guess_error(model_of(model)) == pytest.approx(guess_error(model_of(without)))
+    few, alone = summary(model), summary(without)
+    assert few["loo"]["confusion"] == alone["loo"]["confusion"]
+    assert few["samples"]["n_samples"] == seen.sum()
+    assert not {row["name"] for row in few["samples"]["rows"]} & set(
+        map(str, np.flatnonzero(~seen))
+    )
+
+
+def test_numbers_count_by_their_weight(weighted):
+    _, X, _, weight = weighted
+    y = X[:, 0] + np.random.default_rng(1).normal(size=90)
+    model = LSSVMRegressor(mu=0.1).fit(X, y, weight)
+    f, scores = model.loo_.outputs, loo_scores(model_of(model))
+    assert scores["rmse"][0] == pytest.approx(
+        np.sqrt(mean_squared_error(y, f, sample_weight=weight))
+    )
+    assert scores["mae"][0] == pytest.approx(mean_absolute_error(y, f, sample_weight=weight))
+    assert scores["r2"][0] == pytest.approx(r2_score(y, f, sample_weight=weight))
+    shown = ResidualsDisplay.compute(model, coverage=0.8)
+    assert len(shown.target) == np.count_nonzero(weight)
+    low, high = shown.interval.T
+    inside = (low <= shown.target) & (shown.target <= high)
+    assert 0.8 <= np.average(inside, weights=weight[weight > 0]) < 0.8 + 4 / weight.sum()
+
+
+def test_equal_weights_are_no_weights(weighted):
+    _, X, y, _ = weighted
+    plain, tripled = (LSSVMClassifier().fit(X, y, w) for w in (None, np.full(90, 3.0)))
+    for key, value in loo_scores(model_of(plain)).items():
+        assert loo_scores(model_of(tripled))[key] == pytest.approx(value)
+    assert summary(tripled)["loo"]["confusion"]["weighted"] is False

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV, assess
 from looms.calibration import brier_score, log_loss, loo_probabilities
 from looms.diagnostics import case_deletion
 from looms.report import _facts, summary
@@ -97,7 +97,7 @@ def test_samples_are_named_by_the_index(binary):
     most = case_deletion(model).rms_change.argmax()
     assert f"patient {most}" in [row["name"] for row in rows]
     numbered = summary(model, X=X.to_numpy())["samples"]["rows"]
-    assert numbered[0]["name"] == str(surprise.argmax() + 1)
+    assert numbered[0]["name"] == str(surprise.argmax())
 
 
 def test_influence_of_many_samples_is_left_out(several, monkeypatch):
@@ -168,5 +168,63 @@ def test_candidates_compete_by_what_the_threshold_is_set_for(binary):
     assert "loss of FBeta(beta=2.0)" in found["chosen"]["reason"]
     assert "The choice is not settled" not in {c["title"] for c in found["cautions"]}
     assert "and a threshold" in found["cautions"][0]["text"]
-    assert "Loss of fbeta(beta=2.0)" in render(model)
+    assert "Loss of FBeta(beta=2.0)" in render(model)
     assert summary(binary[0])["score"] == {"name": "balanced error rate", "key": "ber"}
+
+
+def test_every_index_names_samples(several):
+    model, X, _ = several
+    for index in (range(0, 300, 2), range(1, 151), range(150)):
+        frame = X.set_axis(pd.Index(index), axis=0)
+        found = summary(model, X=frame)["samples"]
+        size = np.linalg.norm(np.maximum(1 - model.loo_.y * model.loo_.outputs, 0), axis=1)
+        assert found["rows"][0]["name"] == str(index[size.argmax()])
+        assert found["named_by"] == "Samples are called as in the index."
+    frame.index.name = "row of the file"
+    assert summary(model, X=frame)["samples"]["named_by"].endswith("by their row of the file.")
+    assert "numbered from 0" in summary(model)["samples"]["named_by"]
+    assert "by their row of the file" in render(model, X=frame)
+
+
+def test_the_target_is_no_column_of_a_table(regression):
+    _, X, y = regression
+    both = pd.DataFrame({"name": y, "other": -y})
+    model = LSSVMRegressor(mu=0.1).fit(X, both)
+    assert summary(model, y=both)["data"]["target"] is None
+
+
+def test_the_margin_is_that_of_case_deletion(binary):
+    model, X, *_ = binary
+    assert model[-1].threshold_ != 0
+    table = case_deletion(model, names=X).table
+    for row in summary(model, X=X)["samples"]["rows"]:
+        of_deletion = table.loc[row["name"]]
+        assert row["predicted"] == of_deletion["predicted"]
+        assert row["margin"] == pytest.approx(of_deletion["margin"])
+        assert row["surprise"] == pytest.approx(of_deletion["surprise"])
+
+
+def test_nothing_is_left_on_the_machine(several):
+    _, X, y = several
+    model = LSSVMClassifier().fit(X, y)
+    before = set(vars(model))
+    summary(model)
+    assert set(vars(model)) == before
+
+
+def test_classes_are_counted_in_english(several):
+    assert ", 3 classes ·" in render(several[0])
+
+
+def test_an_assessment_of_the_other_task(several, binary, regression):
+    with pytest.raises(TypeError, match="assessment is of a classifier, the machine is a regress"):
+        summary(regression[0], assessment=binary[3])
+
+
+def test_honest_headline_of_several_targets(regression):
+    _, X, y = regression
+    model, both = LSSVMRegressor(mu=0.1), np.column_stack([y, 9 * y])
+    result = assess(model, X, both, n_splits=3, random_state=0)
+    head = summary(model.fit(X, both), assessment=result)["headline"]
+    assert head["guess"] is None
+    assert head["loo"] == pytest.approx(result.figures("rmse").loo)

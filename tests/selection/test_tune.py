@@ -170,9 +170,11 @@ class TestTuning:
         x = np.linspace(0, 1, 60)[:, None]
         wave = np.sin(40 * x[:, 0]) + 0.1 * Y[:60]
         tuning, _ = tune(Objective(x, wave, kernel=RBF(eta=0.5, eta_bounds=(0.1, 1.0))))
-        assert tuning.at_bounds[0].startswith("eta ended at its upper bound 1: every sample")
+        met = tuning.at_bounds[0]
+        assert (met.name, met.side, met.bound) == ("eta", "upper", 1.0)
+        assert str(met).startswith("eta ended at its upper bound 1: every sample")
         tuning, _ = tune(Objective(x, wave, kernel=RBF(eta=0.5, eta_bounds=(0.5, 0.5))))
-        assert not any("eta" in message for message in tuning.at_bounds)
+        assert "eta" not in {met.name for met in tuning.at_bounds}
 
 
 class TestSteppingOver:

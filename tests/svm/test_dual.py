@@ -11,6 +11,7 @@ from looms.svm import (
     IndefiniteKernelError,
     NotConvergedError,
     _active_set,
+    _interior_point,
     _left_out,
     _svc,
     dual,
@@ -20,9 +21,11 @@ from looms.svm import (
 X4 = np.array([-2.0, -1.0, 1.0, 3.0])
 
 
-def limit(K, alpha):
-    """1e-9, or what float64 resolves."""
-    return max(1e-9, 1e-15 * np.abs(K).max() * alpha.sum())
+def wide_problem():
+    """A linear kernel of features of scales 1 to 5000: large C are out of reach."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 6)) * np.array([1, 5, 50, 500, 2000, 5000])
+    return X @ X.T, np.where(X[:, 0] + rng.standard_normal(150) > 0, 1.0, -1.0)
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -30,8 +33,8 @@ def test_kkt_conditions(seed, random_problem, kkt_residual):
     K, y, C = random_problem(seed, 120)
     solution = solve(K, y, C)
     residual = kkt_residual(K, y, C, solution.alpha, solution.outputs)
-    assert residual <= limit(K, solution.alpha)
-    assert solution.kkt_residual <= limit(K, solution.alpha)
+    assert residual <= 1e-8
+    assert solution.kkt_residual <= 1e-8
     np.testing.assert_allclose(
         K @ (y * solution.alpha) + solution.intercept, solution.outputs, rtol=1e-9, atol=1e-7
     )
@@ -103,6 +106,11 @@ BAD = {
     "C must be a number": {"C": np.ones(3)},
     "C must be finite and not": {"C": [-1.0, 1.0, 1.0, 1.0]},
     "start must be": {"start": np.ones(3)},
+    "K must be a square matrix with entries": {"K": np.ones((0, 0)), "y": [], "C": []},
+    "C must be zero or, itself": {"C": 1e-310},
+    "C must be zero or, .* K, at least": {"K": 1e-200 * np.outer(X4, X4), "C": 1e-100},
+    "The largest value of K": {"K": 1e-320 * np.eye(4)},
+    "or between 1e-280 and": {"K": 1e300 * np.eye(4)},
 }
 
 
@@ -123,6 +131,36 @@ def test_what_does_not_converge_says_so(random_problem, monkeypatch):
     assert caught.value.duality_gap > 1e-3
     again = pickle.loads(pickle.dumps(caught.value))
     assert str(again) == str(caught.value)
+
+
+@pytest.mark.parametrize("C", [1e4, 1e6, 1e8, 1e20])
+def test_what_rounding_leaves_unsolved_is_no_solution(C):
+    K, y = wide_problem()
+    with pytest.raises(NotConvergedError, match="scale the features") as caught:
+        solve(K, y, C)
+    assert caught.value.kkt_residual > 1e-5
+
+
+def test_the_residual_says_what_rounding_took():
+    K, y = wide_problem()
+    assert 1e-9 < solve(K, y, 1.0).kkt_residual <= 1e-5
+
+
+@pytest.mark.parametrize(("scale", "C"), [(1e200, 1e200), (1e200, 1.0), (1.0, 1e250)])
+def test_products_beyond_the_range_of_numbers(scale, C):
+    with pytest.raises(NotConvergedError, match="beyond the range"):
+        solve(scale * np.outer(X4, X4), np.sign(X4), C)
+
+
+@pytest.mark.parametrize(("scale", "C"), [(1.0, 1e-270), (1e-270, 1.0), (1e-100, 1e-170)])
+def test_the_smallest_numbers_are_solved(scale, C):
+    solution = solve(scale * np.outer(X4, X4), np.sign(X4), C)
+    np.testing.assert_array_equal(solution.alpha, C)
+
+
+def test_an_interior_point_of_no_numbers_ends():
+    with pytest.raises(NotConvergedError):
+        _interior_point._System(np.eye(2), np.array([1.0, -1.0]), np.full(2, np.nan))
 
 
 @pytest.mark.parametrize("start", [None, np.zeros(30)], ids=["cold", "given"])

@@ -1,5 +1,7 @@
 """Leave-one-out by paths, against machines fitted without each sample."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.svm import SVC
@@ -19,7 +21,7 @@ def refitted(K, y, C, i, kkt_residual):
     start = np.zeros(len(rest))
     start[svc.support_] = np.abs(svc.dual_coef_[0])
     solution = solve(own, y[rest], C[rest], start=start)
-    limit = max(1e-9, 1e-15 * solution.alpha.sum())
+    limit = min(1e-7, max(1e-9, 1e-15 * solution.alpha.sum()))
     assert kkt_residual(own, y[rest], C[rest], solution.alpha, solution.outputs) <= limit
     return K[:, rest] @ (y[rest] * solution.alpha) + solution.intercept
 
@@ -109,6 +111,31 @@ def test_paths_that_fail_are_solved_anew(random_problem, monkeypatch):
 
     monkeypatch.setattr(_left_out, "follow", failing)
     np.testing.assert_allclose(solution.leave_one_out().outputs, expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["plain", "balanced and all at the bound", "on a lattice"])
+def test_blocks_of_paths_change_nothing(name, monkeypatch):
+    solution = solve(*problem(name))
+    expected = solution.leave_one_out(all_outputs=True)[1]
+    monkeypatch.setattr(_left_out, "_BLOCK", 100)
+    found = solution.leave_one_out(all_outputs=True)[1]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_blocks_bound_the_memory_of_paths(monkeypatch):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((120, 2))
+    y = np.where(x[:, 0] + rng.standard_normal(120) > 0, 1.0, -1.0)
+    solution = solve(x @ x.T, y, 0.01)
+    peaks = []
+    for block in (1 << 20, 1 << 10):
+        monkeypatch.setattr(_left_out, "_BLOCK", block)
+        tracemalloc.start()
+        solution.leave_one_out()
+        peaks.append(tracemalloc.get_traced_memory()[1] / (8 * 120**2))
+        tracemalloc.stop()
+    assert peaks[0] > 5
+    assert peaks[1] < 0.7 * peaks[0]
 
 
 def test_samples_far_from_the_margin_are_watched_too(random_problem, monkeypatch):

@@ -1,11 +1,13 @@
 """Leave-one-out of scikit-learn's SVC, whatever its options."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
-from sklearn.svm import SVC
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC, SVR, LinearSVC, NuSVC
 
 from looms import kernels
 from looms.svm import IndefiniteKernelError, _svc, dual_problem, leave_one_out
@@ -99,6 +101,39 @@ def test_scikit_learn_leaves_one_out_alike():
     svc = SVC(gamma=0.2, tol=1e-8)
     theirs = cross_val_predict(svc, X, Y, cv=LeaveOneOut(), method="decision_function")
     np.testing.assert_allclose(leave_one_out(svc, X, Y).outputs, theirs, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", [kernels.RBF(0.2), lambda A, B: (1 + A @ B.T) ** 2])
+@pytest.mark.parametrize("form", [pd.DataFrame, np.ndarray.tolist], ids=["frame", "list"])
+def test_callable_kernels_are_given_arrays(kernel, form):
+    expected = leave_one_out(SVC(kernel=kernel), X, Y).outputs
+    for svc in (SVC(kernel=kernel), SVC(kernel=kernel).fit(X, Y)):
+        np.testing.assert_allclose(leave_one_out(svc, form(X), Y).outputs, expected, atol=1e-9)
+
+
+def test_callable_kernels_of_anything_else_are_given_it():
+    texts = ["".join(rng.choice(list("ab"), 12)) for _ in range(30)]
+    labels = [text.count("a") > 6 for text in texts]
+
+    def counts(A, B):
+        return np.array([[a.count("a") * b.count("a") for b in B] for a in A], dtype=float)
+
+    loo = leave_one_out(SVC(kernel=counts), texts, labels)
+    numbers = np.array([[text.count("a")] for text in texts], dtype=float)
+    expected = leave_one_out(SVC(kernel="linear"), numbers, labels)
+    np.testing.assert_allclose(loo.outputs, expected.outputs, atol=1e-7)
+
+
+NO_SVC = [NuSVC(), LinearSVC(), SVR(), make_pipeline(SVC()), SVC]
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+@pytest.mark.parametrize("machine", NO_SVC, ids=str)
+def test_anything_but_an_svc_is_refused(machine, fitted):
+    if fitted and machine is not SVC:
+        machine = clone(machine).fit(X, Y == "yes")
+    with pytest.raises(TypeError, match="SVC, fitted or not, but got"):
+        leave_one_out(machine, X, Y == "yes")
 
 
 def test_more_classes_are_refused():

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import is_classifier
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import _num_samples
 
@@ -19,11 +18,13 @@ from looms._typing import Array
 from looms.assessment._bootstrap import check_defined
 from looms.assessment._execute import run_splits
 from looms.assessment._key import content_key
+from looms.assessment._kinds import kind_of
 from looms.assessment._result import Assessment
 from looms.assessment._run import SplitResult
 from looms.assessment._scoring import scorers_of, with_weights
 from looms.assessment._splits import WHOLE, Split, plan
 from looms.assessment._store import FORMAT, Store, StoreError
+from looms.assessment._text import estimator_text
 from looms.assessment._weights import checked_weights, route
 
 #: Told of every finished split: how many are done, of how many, and which; None once for those
@@ -89,8 +90,10 @@ def assess(
     scoring : str, callable, list of str or dict, default=None
         Names of scores, callables ``(estimator, X, y)``, or a dict of these by name.
         "ber" (balanced error rate), "error" (error rate), "rmse", "auc" and "r2" are
-        added to those of scikit-learn; of the first three smaller is better, of all
-        others larger, as everywhere in scikit-learn. The default is "ber" and "auc" for two
+        added to those of scikit-learn; of the first three smaller is better, of scorers of
+        scikit-learn larger. Which it is of other callables is not known, so no direction of
+        the optimism is told, unless `smaller_is_better` marks them, or an attribute of that
+        name is False. The default is "ber" and "auc" for two
         classes, "ber" and "error" for more, "rmse" and "r2" for regressors.
     store : path, default=None
         Folder that keeps every finished split. The same call again, also after a kill,
@@ -266,7 +269,11 @@ def _assessment(
 ) -> Assessment:
     done = tuple(results[split.index] for split in splits if split.index != WHOLE)
     method, seed = splits[0].method, splits[0].random_state
-    return Assessment(done, results.get(WHOLE), tuple(scorers), method, seed, _text(estimator))
+    return Assessment(
+        *(done, results.get(WHOLE), tuple(scorers), method, seed, estimator_text(estimator)),
+        kinds={name: kind_of(scorer) for name, scorer in scorers.items()},
+        classification=bool(is_classifier(estimator)),
+    )
 
 
 def _finished(
@@ -309,7 +316,7 @@ def _opened(
     plan_of = _plan_of(split)
     key = _key(folder, estimator, X, y, weight, scorers, plan_of)
     about = {
-        "estimator": _text(estimator),
+        "estimator": estimator_text(estimator),
         "shape": list(getattr(X, "shape", (len(y),))),
         "scores": list(scorers),
         "weighted": weight is not None,
@@ -381,16 +388,3 @@ def _check_success(result: Assessment) -> None:
         raise ValueError(f"The fit to all rows, which the bootstrap needs, raised {whole.error}")
     if len(result.failures) == len(result.splits):
         raise AllSplitsRaisedError(result)
-
-
-def _text(estimator: Any) -> str:
-    """An estimator in a line: of a pipeline the names of the steps, and the last one whole."""
-    if isinstance(estimator, Pipeline):
-        *before, (_, last) = estimator.steps
-        names = [name if isinstance(step, Pipeline) else _class(step) for name, step in before]
-        return " → ".join([*names, _text(last)])
-    return " ".join(repr(estimator).split())
-
-
-def _class(step: Any) -> str:
-    return step if isinstance(step, str) else type(step).__name__

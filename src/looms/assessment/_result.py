@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,47 @@ from scipy import stats
 
 from looms._optional import require
 from looms.assessment._bootstrap import plus_632
+from looms.assessment._kinds import ScoreKind, kind_of
 from looms.assessment._run import SplitResult
-from looms.assessment._scoring import SMALLER_IS_BETTER
+from looms.assessment._scoring import OWN
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True)
+class ScoreFigures:
+    """All that an assessment says of one score.
+
+    Attributes
+    ----------
+    value : the estimate, as in `Assessment.mean`.
+    standard_error : of the mean over these splits.
+    low, high : ends of the interval.
+    loo : mean of the leave-one-out scores of the splits; NaN without them.
+    optimism, optimism_error : mean of leave-one-out score less test score, and its standard
+        error; NaN without leave-one-out scores.
+    smaller_is_better : None where nobody says.
+    """
+
+    value: float
+    standard_error: float
+    low: float
+    high: float
+    loo: float
+    optimism: float
+    optimism_error: float
+    smaller_is_better: bool | None
+
+    @property
+    def flattered_by(self) -> float | None:
+        """The optimism, positive if leave-one-out flatters; None where nobody says what is better.
+
+        NaN without leave-one-out scores.
+        """
+        if self.smaller_is_better is None:
+            return None
+        return -self.optimism if self.smaller_is_better else self.optimism
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,14 +68,17 @@ class Assessment:
     whole : SplitResult or None
         The fit to all rows, which the bootstrap needs.
     scores : tuple of str
-        Names of the scores. Of "ber", "error" and "rmse" smaller is better, of all
-        others larger.
+        Names of the scores.
     method : str
         "shuffle", "kfold" or "bootstrap".
     random_state : int
         The seed; with it the same splits come again.
     estimator : str
         The estimator as text.
+    kinds : mapping of str to ScoreKind, or None
+        Of every score, which way is better and where it can lie.
+    classification : bool or None
+        Whether the estimator is a classifier; None if that is not known.
     """
 
     splits: tuple[SplitResult, ...]
@@ -47,6 +87,8 @@ class Assessment:
     method: str
     random_state: int
     estimator: str
+    kinds: Mapping[str, ScoreKind] | None = None
+    classification: bool | None = None
 
     @property
     def table(self) -> pd.DataFrame:
@@ -94,7 +136,8 @@ class Assessment:
         """Mean of leave-one-out score − test score, for machines of looms; else NaN.
 
         Where larger is better a positive value means that leave-one-out, by which the
-        machine was chosen, flatters it; for "ber", "error" and "rmse" a negative one does.
+        machine was chosen, flatters it; where smaller is, as for "ber", "error" and "rmse",
+        a negative one does. `figures` has it with the sign that tells.
         """
         return self._series([self._optimism(name)[0] for name in self.scores], "optimism")
 
@@ -112,7 +155,8 @@ class Assessment:
 
         J splits with sample variance S², which allows for the rows that training parts
         share [1]_. For "bootstrap" the quantiles over the resamples of the .632+ estimate
-        of each, which tends to be wide.
+        of each, which tends to be wide. Where a score has a range, as an area from 0 to 1,
+        the interval ends with it.
 
         Parameters
         ----------
@@ -134,6 +178,32 @@ class Assessment:
         pandas = require("pandas", "The interval of an assessment")
         rows = [self._limits(name, level) for name in self.scores]
         return pandas.DataFrame(rows, index=list(self.scores), columns=["low", "high"])
+
+    def figures(self, score: str, level: float = 0.95) -> ScoreFigures:
+        """All figures of one score as plain numbers, without pandas.
+
+        Parameters
+        ----------
+        score : str
+            One of ``scores``.
+        level : float, default=0.95
+            Confidence of the interval.
+        """
+        if score not in self.scores:
+            raise ValueError(f"score must be one of {', '.join(self.scores)}; got {score!r}.")
+        loo = self._loo(score)
+        low, high = self._limits(score, level)
+        optimism, error = self._optimism(score)
+        return ScoreFigures(
+            value=self._estimate(score),
+            standard_error=_standard_error(self._values(score)),
+            low=low,
+            high=high,
+            loo=float(np.mean(loo)) if len(loo) else float("nan"),
+            optimism=optimism,
+            optimism_error=error,
+            smaller_is_better=self._kind(score).smaller_is_better,
+        )
 
     def summary(self) -> str:
         """Every score with standard error, interval and optimism, and what went wrong."""
@@ -159,11 +229,15 @@ class Assessment:
         if self.method == "bootstrap" and any(len(self._loo(name)) for name in self.scores):
             remarks.append("Resamples hold copies of rows, which flatter leave-one-out.")
         for name in self.scores:
-            mean, error = self._optimism(name)
-            if np.isfinite(mean):
-                flatters = -mean if name in SMALLER_IS_BETTER else mean
-                word = "flatters" if flatters >= 0 else "is harder on it"
-                by = f"{abs(mean):.4f} ± {error:.4f}"
+            found = self.figures(name)
+            if np.isfinite(found.optimism):
+                flattered = found.flattered_by
+                word = (
+                    ("is higher" if found.optimism >= 0 else "is lower")
+                    if flattered is None
+                    else ("flatters" if flattered >= 0 else "is harder on it")
+                )
+                by = f"{abs(found.optimism):.4f} ± {found.optimism_error:.4f}"
                 remarks.append(f"Leave-one-out {word} by {by} ({name}).")
         if self.failures:
             first = next(iter(self.failures.items()))
@@ -178,6 +252,11 @@ class Assessment:
                 f"{warned[0].warnings[0]}"
             )
         return remarks
+
+    def _kind(self, name: str) -> ScoreKind:
+        if self.kinds is not None:
+            return self.kinds[name]
+        return kind_of(OWN.get(name))
 
     def _done(self) -> list[SplitResult]:
         return [split for split in self.splits if split.error is None]
@@ -211,10 +290,15 @@ class Assessment:
         values = self._values(name)
         if self.whole is not None:
             low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-            return float(low), float(high)
+            return self._within(name, float(low), float(high))
         error = corrected_error(values, test_over_train(self._done()))
         half = float(stats.t.ppf((1 + level) / 2, len(values) - 1)) * error
-        return self._estimate(name) - half, self._estimate(name) + half
+        return self._within(name, self._estimate(name) - half, self._estimate(name) + half)
+
+    def _within(self, name: str, low: float, high: float) -> tuple[float, float]:
+        """Ends of an interval in the range of a score; NaN stays NaN."""
+        kind = self._kind(name)
+        return float(np.maximum(low, kind.low)), float(np.minimum(high, kind.high))
 
     def _series(self, values: list[float], name: str) -> pd.Series:
         return _series(values, list(self.scores), name)

@@ -20,8 +20,7 @@ from looms.assessment._bootstrap import no_information
 from looms.assessment._scoring import all_scores
 from looms.assessment._splits import WHOLE, Split
 from looms.assessment._weights import fit_arguments
-from looms.estimators import SVCCV
-from looms.estimators import machine_of as machine_of
+from looms.estimators import SVCCV, machine_of
 from looms.estimators._machine import one_or_many
 from looms.leave_one_out import LeaveOneOut
 

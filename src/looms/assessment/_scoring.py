@@ -18,9 +18,6 @@ from sklearn.metrics import (
     zero_one_loss,
 )
 
-#: Of these smaller is better; of all others larger.
-SMALLER_IS_BETTER = frozenset({"ber", "error", "rmse"})
-
 
 def balanced_error_rate(y: Any, predicted: Any) -> float:
     """Mean over the classes in ``y`` of the rate of errors in the class.

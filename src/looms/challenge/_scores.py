@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from looms.assessment import smaller_is_better
 from looms.criteria import balanced_error_rate
 from looms.leave_one_out import LeaveOneOut
 from looms.threshold import balanced_error_threshold
@@ -45,22 +46,26 @@ def ber_standard_error(miss: float, false_alarm: float, n_positive: int, n_negat
     return float(0.5 * np.sqrt(positive + negative))
 
 
+@smaller_is_better
 def miss(model: Any, X: Any, y: Any) -> float:
     """Share of the positive rows that are taken for negative; a scorer."""
     return float(np.mean(np.asarray(model.predict(X))[np.asarray(y) > 0] < 0))
 
 
+@smaller_is_better
 def false_alarm(model: Any, X: Any, y: Any) -> float:
     """Share of the negative rows that are taken for positive; a scorer."""
     return float(np.mean(np.asarray(model.predict(X))[np.asarray(y) < 0] > 0))
 
 
+@smaller_is_better
 def ber_at_zero(model: Any, X: Any, y: Any) -> float:
     """Balanced error rate with the threshold at 0; a scorer."""
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     return balanced_error_rate(LeaveOneOut(y, model.decision_function(X)), -last.threshold_)
 
 
+@smaller_is_better
 def ber_best_on_test(model: Any, X: Any, y: Any) -> float:
     """Balanced error rate with the threshold that is best on these very rows; a scorer.
 

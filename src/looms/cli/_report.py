@@ -51,15 +51,17 @@ def write_report(
     assessment: Assessment | None = None,
 ) -> None:
     """Write the page of a fitted model; an assessment is its headline."""
-    from pandas import Series
+    from pandas import DataFrame, RangeIndex, Series
 
     from looms.cli._say import note
     from looms.report import html
 
     title = f"{target}, {file.name}" if target else file.name
     y = Series(table.y, name=target)
+    # People count the rows of a file from 1; only the names of the samples matter here.
+    rows = RangeIndex(1, len(y) + 1, name="row in the file, counted from 1 after any header")
     try:
-        html(model, path, X=table.X, y=y, assessment=assessment, title=title)
+        html(model, path, X=DataFrame(index=rows), y=y, assessment=assessment, title=title)
     except OSError as error:
         raise InputError(
             f"{path} cannot be written ({error.strerror}); name another --report"

@@ -17,6 +17,7 @@ from looms.diagnostics._goodness_of_fit import (
     goodness_of_fit,
 )
 from looms.diagnostics._influence import Influence, InfluenceDisplay, influence
+from looms.diagnostics._margins import loo_margins
 
 __all__ = [
     "CaseDeletion",
@@ -33,4 +34,5 @@ __all__ = [
     "excess_error",
     "goodness_of_fit",
     "influence",
+    "loo_margins",
 ]

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._optional import require
 from looms._typing import AnyArray, Array
-from looms.conformal import class_margins
 from looms.criteria import WMW, Criterion, as_criterion
+from looms.diagnostics._margins import loo_margins
 from looms.estimators import (
     LSSVMClassifier,
     LSSVMClassifierCV,
@@ -61,9 +61,9 @@ class CaseDeletion:
         sample. NaN where it is not defined, as "wmw" without the only member of a class.
     criterion : name of the criterion.
     margin : (n,) leave-one-out margin, the output for the sample's own class less the largest of
-        the others (t f for two classes); None for regression.
-    label, predicted : (n,) class given, and by the leave-one-out outputs the most likely one,
-        no threshold counted; None for regression.
+        the others (t (f − threshold) for two classes); None for regression.
+    label, predicted : (n,) class given, and that of the machine without the sample, which is
+        another one where the margin is negative; None for regression.
     """
 
     names: AnyArray
@@ -267,7 +267,7 @@ def _criterion_changes(
 
 def _labels(machine: Any) -> dict[str, AnyArray]:
     codes = machine.loo_.y
-    margins = class_margins(machine.loo_.outputs.reshape(len(codes), -1))
+    margins = loo_margins(machine)
     label = (codes > 0).astype(int) if codes.ndim == 1 else codes.argmax(axis=1)
     return {
         "margin": margins[np.arange(len(codes)), label],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,7 +16,7 @@ def check_level(alpha: Any) -> float:
 
 def check_replicates(n_bootstrap: Any, alpha: float) -> int:
     """A number of replicates that reaches the level: their largest is beyond it."""
-    least = max(1, round(1 / alpha + 0.5) - 1)
+    least = max(1, math.ceil(1 / alpha - 1e-9) - 1)
     if not isinstance(n_bootstrap, Integral) or int(n_bootstrap) < 1:
         raise ValueError(f"n_bootstrap must be a positive whole number, got {n_bootstrap!r}.")
     if (int(n_bootstrap) + 1) * alpha < 1 - 1e-9:

@@ -45,7 +45,10 @@ def deviance(
         machine on its sample; for several classes one for each pair of an SVC, coupled.
         Hyper-parameters are held: ``gamma="scale"``, the "balanced" weights of an SVC, the
         choice of a search, an `LSSVMClassifierCV` or an `SVCCV`, which is held as the SVC that
-        it chose, are taken from a fit to the whole sample, or from the fitted estimator.
+        it chose, are taken from a fit to the whole sample, or from the fitted estimator, also at
+        the end of a pipeline. Others that choose while they are fitted, such as
+        `LogisticRegressionCV`, choose again in every refit. Every sample counts once: weights
+        that it was fitted with are not kept by it, and so have no part in this.
     X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
         The sample.
     y : array-like of shape (n_samples,)

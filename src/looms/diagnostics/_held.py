@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, NuSVC
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,7 +27,9 @@ _TOLERANCE = 1e-6
 
 
 def fitted_on(estimator: Any, X: Any, y: AnyArray) -> Any:
-    """The estimator if it is fitted, else a clone fitted to the sample; of a search the best one.
+    """The estimator if it is fitted, else a clone fitted to the sample.
+
+    A search is replaced by the best one that it found, also at the end of a pipeline.
 
     Raises
     ------
@@ -37,6 +40,14 @@ def fitted_on(estimator: Any, X: Any, y: AnyArray) -> Any:
         check_is_fitted(estimator)
     except NotFittedError:
         estimator = clone(estimator).fit(X, y)
+    return _without_search(estimator)
+
+
+def _without_search(estimator: Any) -> Any:
+    """A fitted estimator, or what it chose if it is a search."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        return Pipeline([*estimator.steps[:-1], (name, _without_search(last))])
     if not isinstance(estimator, BaseSearchCV):
         return estimator
     if not hasattr(estimator, "best_estimator_"):
@@ -44,7 +55,7 @@ def fitted_on(estimator: Any, X: Any, y: AnyArray) -> Any:
             f"{type(estimator).__name__} has no best_estimator_: use refit=True, or pass the "
             "estimator with the parameters that it chose."
         )
-    return fitted_on(estimator.best_estimator_, X, y)
+    return _without_search(estimator.best_estimator_)
 
 
 @singledispatch
@@ -53,7 +64,8 @@ def held(fitted: Any, X: Any) -> Any:
 
     Parameters
     ----------
-    fitted : what chose. Other types than these are cloned as they are.
+    fitted : what chose. Other types than these are cloned as they are, so that others that choose
+        while they are fitted, such as `LogisticRegressionCV`, choose again in every refit.
     X : what it was fitted to, or what its refits start from.
     """
     return clone(fitted)
@@ -62,6 +74,8 @@ def held(fitted: Any, X: Any) -> Any:
 @held.register
 def _(fitted: SVC | NuSVC, X: Any) -> Any:
     machine = clone(fitted)
+    if fitted.probability is True:  # these would be of other machines, and not asked for
+        machine.set_params(probability=type(fitted)().probability)
     if fitted.kernel in ("rbf", "poly", "sigmoid") and isinstance(fitted.gamma, str):
         machine.set_params(gamma=_gamma(fitted.gamma, X))
     if isinstance(fitted.class_weight, str):

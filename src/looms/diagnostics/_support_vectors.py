@@ -18,7 +18,8 @@ from looms.svm import (
     kernel_matrix,
 )
 
-#: Samples up to which an n×n matrix is kept: 800 MB.
+#: Samples up to which n×n matrices are kept, 800 MB each: the kernel matrix as it is and scaled,
+#: the tableau of the paths and the outputs of all machines, these twice.
 LARGEST = 10_000
 
 

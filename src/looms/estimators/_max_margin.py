@@ -24,7 +24,7 @@ class MaxMarginClassifier(PooledClassifier):
         A dict with the values of "C" and "gamma" makes RBF support vector machines on that
         grid; None those of the paper, gamma = 2^-15, 2^-13 .. 2^3 and C = 2^-5, 2^-3 .. 2^15.
         Classifiers need a decision function and are cloned; margins are compared as they are,
-        so they should be on one scale.
+        so they should be on one scale. They are given X as it is, and trained without weights.
     tol : float, default=1e-2
         Tolerance of the solver for a grid, `sklearn.svm.SVC`'s ``tol``.
     n_jobs : int, default=None
@@ -82,7 +82,9 @@ class MaxMarginClassifier(PooledClassifier):
             The fitted classifier.
         """
         X, classes, labels = self._checked_training_data(X, y)
-        pool = pool_plan(self.pool, classes, self.tol).fit(X, labels, self.n_jobs)
+        pool = pool_plan(self.pool, classes, self.tol).fit(
+            X, labels, np.arange(len(labels)), self.n_jobs
+        )
         self.classes_, self._pool, self.pool_ = classes, pool, pool.members
         return self
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from looms._typing import AnyArray, Array
 from looms.conformal import choose, conformity_counts, dkw_bound, joint_p_values, vc_bound
@@ -45,12 +46,14 @@ class NonconformityClassifier(PooledClassifier):
         A dict with the values of "C" and "gamma" makes RBF support vector machines on that
         grid; None those of the paper, gamma = 2^-15, 2^-13 .. 2^3 and C = 2^-5, 2^-3 .. 2^15.
         Classifiers need a decision function and are cloned; they may be of any kind and scale,
-        as each is compared with itself only.
+        as each is compared with itself only. They are given X as it is, a data frame or a sparse
+        matrix if they take it, and trained without weights.
     calibration : {"split", "loo"}, default="split"
         Where margins of samples that the models did not see come from: a validation split, or
         the leave-one-out outputs of the models, which are then trained on all samples.
     validation_size : int, float or None, default=None
-        Number of validation samples, or their share. None takes a fifth, at most 50.
+        Number of validation samples, or their share. None takes a fifth, at most 50. Stratified,
+        it is one for each class or more.
     stratify : bool, default=True
         Whether training and validation part have the classes in the same proportions.
     measure : {"margin", "neighbours"}, default="margin"
@@ -60,7 +63,8 @@ class NonconformityClassifier(PooledClassifier):
         Number of neighbours for ``measure="neighbours"``.
     tol : float, default=1e-2
         Tolerance of the solver for a grid, `sklearn.svm.SVC`'s ``tol``. Ten times its default,
-        as margins are only compared: the hardest machines of a grid take half the time.
+        as margins are only compared: the hardest machines of a grid take half the time. Of no
+        effect on leave-one-out calibration, whose machines are solved to machine precision.
     n_jobs : int, default=None
         Members trained at a time, as joblib understands it.
     random_state : int, RandomState instance or None, default=None
@@ -106,6 +110,11 @@ class NonconformityClassifier(PooledClassifier):
     The paper includes a label whose epsilon_{k,y} exceeds ε; here p-values count the sample
     itself, (m ε_{k,y} + 1) / (m + 1), without which coverage is up to 1 / (m + 1) short. The
     choice of model and label is the same.
+
+    There is no decision function and there are no probabilities: labels are chosen by counts
+    among the validation samples, with ties, and by another model for each sample, which puts
+    samples in no order. Scorers that rank, such as "roc_auc", do not apply;
+    ``p_values(X)[:, 1] - p_values(X)[:, 0]`` is an order of two classes.
 
     Cost: training each member once, and for a grid one matrix of squared distances, one
     kernel matrix a gamma, and no machine with a larger C once none of its coefficients is at
@@ -267,7 +276,9 @@ class NonconformityClassifier(PooledClassifier):
         ValueError
             For ``calibration="loo"``, whose margins are not independent.
         """
-        epsilon = self.epsilon_crit(X)
+        check_is_fitted(self, "pool_")
+        if not (isinstance(delta, Real) and 0 < float(delta) < 1):
+            raise ValueError(f"delta must be a number between 0 and 1, got {delta!r}.")
         if not self._scored.held_out:
             raise ValueError(
                 "The bounds need validation samples that no model has seen: fit with "
@@ -275,6 +286,7 @@ class NonconformityClassifier(PooledClassifier):
             )
         if method not in BOUNDS:
             raise ValueError(f"Unknown bound {method!r}; known are {', '.join(BOUNDS)}.")
+        epsilon = self.epsilon_crit(X)
         return BOUNDS[method](epsilon, len(self.validation_), len(self.pool_), delta)
 
     def p_values(self, X: Any) -> Array:
@@ -332,16 +344,25 @@ class NonconformityClassifier(PooledClassifier):
             raise ValueError(
                 f"coverage must lie between 0 and 1, got {coverage!r}; epsilon is 1 - coverage."
             )
-        if model is None:
-            p = self.p_values(X)
-        else:
-            of_models = self.model_p_values(X)
-            if not (isinstance(model, Integral) and 0 <= int(model) < len(of_models)):
-                raise ValueError(
-                    f"model must be an index into pool_, 0 to {len(of_models) - 1}, got {model!r}."
-                )
-            p = of_models[int(model)]
+        check_is_fitted(self, "pool_")
+        p = self.p_values(X) if model is None else self._p_values_of(model, X)
         return np.asarray(p > 1.0 - float(coverage) + 1e-12)  # 1 - 0.9 is a little under 0.1
+
+    def _p_values_of(self, model: Any, X: Any) -> Array:
+        """P-values (n_samples, n_classes) under one member, the others not asked."""
+        n_models = len(self.pool_)
+        if not (isinstance(model, Integral) and 0 <= int(model) < n_models):
+            raise ValueError(
+                f"model must be an index into pool_, 0 to {n_models - 1}, got {model!r}."
+            )
+        conformity = self._scored.conformity.only(int(model))
+        own = self.calibration_scores_[[int(model)]]
+        counts = [
+            conformity_counts(own, conformity.scores(outputs))
+            for outputs in self._blocks(X, conformity.pool)
+        ]
+        p = single_p_values(np.concatenate(counts, axis=1), len(self.validation_))
+        return np.asarray(p[0])
 
     def _checked_neighbors(self) -> int:
         """Number of neighbours, 0 for margins; ValueError for a parameter that is no choice."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.svm import SVC
+from sklearn.utils import _safe_indexing, get_tags
 
 from looms._typing import AnyArray, Array
 from looms.conformal import class_margins, pairwise_margins
@@ -38,25 +39,43 @@ class Pool(Protocol):
     def margins(self, outputs: list[Array]) -> Array:
         """(n_members, n_samples, n_classes) margins of every label."""
 
+    def only(self, k: int) -> Pool:
+        """The pool of member ``k`` alone."""
+
 
 class PoolPlan(Protocol):
     """Classifiers to be fitted, checked to be usable."""
 
-    def fit(self, X: Any, labels: AnyArray, n_jobs: int | None) -> Pool:
-        """The pool trained on samples with labels 0 to n_classes - 1."""
+    def fit(self, X: Any, labels: AnyArray, rows: AnyArray, n_jobs: int | None) -> Pool:
+        """The pool trained on some rows of samples with labels 0 to n_classes - 1."""
 
     def fit_loo(self, X: Any, labels: AnyArray, n_jobs: int | None) -> tuple[Pool, list[Array]]:
-        """The same, and the leave-one-out outputs of every member."""
+        """The pool trained on all, and the leave-one-out outputs of every member."""
+
+
+def is_grid(pool: Any) -> bool:
+    """Whether the parameter ``pool`` names a grid of support vector machines."""
+    return pool is None or isinstance(pool, Mapping)
+
+
+def is_list_of_estimators(pool: Any) -> bool:
+    """Whether the parameter ``pool`` is some estimators that can be asked for their tags."""
+    return (
+        isinstance(pool, Sequence)
+        and len(pool) > 0
+        and all(hasattr(member, "__sklearn_tags__") and hasattr(member, "fit") for member in pool)
+        and not any(isinstance(member, type) for member in pool)
+    )
 
 
 def pool_plan(pool: Any, classes: AnyArray, tol: Any) -> PoolPlan:
     """What to train for the parameter ``pool``; ValueError or TypeError if that is no pool."""
-    if pool is None or isinstance(pool, Mapping):
+    if is_grid(pool):
         if not (isinstance(tol, Real) and 0 < float(tol) < np.inf):
             raise ValueError(f"tol must be a positive number, got {tol!r}.")
         grid = _checked_grid(PAPER_GRID if pool is None else pool)
         return SVMGridPlan(grid["gamma"], grid["C"], float(tol), len(classes))
-    if isinstance(pool, str) or not hasattr(pool, "__iter__"):
+    if isinstance(pool, str | Iterator) or not hasattr(pool, "__iter__"):
         raise TypeError(
             "pool must be None for the default grid of SVMs, a dict with the values of 'C' and "
             f"'gamma', or a list of classifiers, got {pool!r}."
@@ -95,6 +114,11 @@ def _checked_members(members: list[Any]) -> list[Any]:
                 f"Member {index} of the pool, {member!r}, has no decision_function: leave it out, "
                 "or use a classifier that has one."
             )
+    if len({_pairwise(member) for member in members}) > 1:
+        raise ValueError(
+            "Some members of the pool take a kernel matrix and others take features: X cannot be "
+            "both."
+        )
     return members
 
 
@@ -105,15 +129,24 @@ class EstimatorPlan:
     estimators: list[Any]
     classes: AnyArray
 
-    def fit(self, X: Any, labels: AnyArray, n_jobs: int | None) -> EstimatorPool:
-        y = self.classes[labels]
+    def fit(self, X: Any, labels: AnyArray, rows: AnyArray, n_jobs: int | None) -> EstimatorPool:
+        y, columns = self.classes[labels[rows]], None
+        self._check_square(X)
+        X = _safe_indexing(X, rows)
+        if _pairwise(self.estimators[0]):
+            X, columns = _safe_indexing(X, rows, axis=1), rows
         fitted = Parallel(n_jobs=n_jobs)(delayed(_fitted)(one, X, y) for one in self.estimators)
-        return EstimatorPool(list(fitted), len(self.classes))
+        return EstimatorPool(list(fitted), len(self.classes), columns)
+
+    def _check_square(self, X: Any) -> None:
+        if _pairwise(self.estimators[0]) and X.shape[0] != X.shape[-1]:
+            raise ValueError(f"X must be a square kernel matrix, but has shape {X.shape}.")
 
     def fit_loo(
         self, X: Any, labels: AnyArray, n_jobs: int | None
     ) -> tuple[EstimatorPool, list[Array]]:
         y = self.classes[labels]
+        self._check_square(X)
         both = list(
             Parallel(n_jobs=n_jobs)(delayed(_fitted_loo)(one, X, y) for one in self.estimators)
         )
@@ -123,12 +156,25 @@ class EstimatorPlan:
 
 @dataclass(frozen=True)
 class EstimatorPool:
-    """Fitted classifiers with a decision function."""
+    """Fitted classifiers with a decision function.
+
+    Attributes
+    ----------
+    members : the classifiers.
+    n_classes : number of classes.
+    columns : of kernel matrices those of the samples trained on; None for all.
+    """
 
     members: list[Any]
     n_classes: int
+    columns: AnyArray | None = None
+
+    def only(self, k: int) -> EstimatorPool:
+        return replace(self, members=self.members[k : k + 1])
 
     def outputs(self, X: Any) -> list[Array]:
+        if self.columns is not None:
+            X = _safe_indexing(X, self.columns, axis=1)
         return [self.checked(member, member.decision_function(X)) for member in self.members]
 
     def margins(self, outputs: list[Array]) -> Array:
@@ -155,6 +201,11 @@ class EstimatorPool:
         if not np.isfinite(values).all():
             raise ValueError(f"The decision values of {member!r} contain NaN or infinity.")
         return values
+
+
+def _pairwise(member: Any) -> bool:
+    """Whether a classifier takes a kernel matrix."""
+    return bool(get_tags(member).input_tags.pairwise)
 
 
 def _one_against_one(member: Any) -> bool:

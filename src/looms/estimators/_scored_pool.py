@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import train_test_split
+from sklearn.utils import _safe_indexing
 
 from looms._typing import AnyArray, Array
 from looms.conformal import neighbour_scores
@@ -34,6 +35,10 @@ class Conformity:
     n_neighbors: int = 0
     reference: tuple[Array, ...] = ()
     labels: AnyArray | None = None
+
+    def only(self, k: int) -> Conformity:
+        """The conformity to member ``k`` alone."""
+        return replace(self, pool=self.pool.only(k), reference=self.reference[k : k + 1])
 
     def scores(self, outputs: list[Array], own: AnyArray | None = None) -> Array:
         """(n_models, n_samples, n_classes); ``own`` as for `neighbour_scores`."""
@@ -74,7 +79,7 @@ class ScoredPool:
 
 def score_by_split(
     plan: PoolPlan,
-    X: Array,
+    X: Any,
     labels: AnyArray,
     split: tuple[AnyArray, AnyArray],
     n_neighbors: int,
@@ -82,21 +87,21 @@ def score_by_split(
 ) -> ScoredPool:
     """Train on the first part of a split, score the second; margins for no neighbours."""
     train, rows = split
-    pool = plan.fit(X[train], labels[train], n_jobs)
+    pool = plan.fit(X, labels, train, n_jobs)
     n_classes = int(labels.max()) + 1
     conformity = Conformity(pool, n_classes)
     if n_neighbors:
-        seen = tuple(pool.outputs(X[train]))
+        seen = tuple(pool.outputs(_safe_indexing(X, train)))
         conformity = Conformity(pool, n_classes, n_neighbors, seen, labels[train])
-    scores = conformity.scores(pool.outputs(X[rows]))
+    scores = conformity.scores(pool.outputs(_safe_indexing(X, rows)))
     return ScoredPool(conformity, rows, _of_own_label(scores, labels[rows]), True)
 
 
 def score_by_loo(
-    plan: PoolPlan, X: Array, labels: AnyArray, n_neighbors: int, n_jobs: int | None
+    plan: PoolPlan, X: Any, labels: AnyArray, n_neighbors: int, n_jobs: int | None
 ) -> ScoredPool:
     """Train on all samples, score each by the models without it; margins for no neighbours."""
-    rows = np.arange(len(X))
+    rows = np.arange(len(labels))
     pool, outputs = plan.fit_loo(X, labels, n_jobs)
     n_classes = int(labels.max()) + 1
     conformity = Conformity(pool, n_classes)
@@ -114,7 +119,7 @@ def split_rows(
     classes: AnyArray, labels: AnyArray, size: Any, stratify: bool, seed: int
 ) -> tuple[AnyArray, AnyArray]:
     """Sorted training and validation rows; ValueError unless both can do their work."""
-    n_validation = _n_validation(size, len(labels), len(classes))
+    n_validation = _n_validation(size, len(labels), len(classes), stratify)
     train, validation = train_test_split(
         np.arange(len(labels)),
         test_size=n_validation,
@@ -146,15 +151,16 @@ def check_classes_have_two(classes: AnyArray, labels: AnyArray) -> None:
         )
 
 
-def _n_validation(size: Any, n_samples: int, n_classes: int) -> int:
+def _n_validation(size: Any, n_samples: int, n_classes: int, stratify: bool) -> int:
     """Number of validation samples: a fifth, at most 50, unless given."""
     if size is None:
         return max(min(n_samples // 5, LARGEST_VALIDATION), n_classes)
-    if isinstance(size, Integral) and 2 <= int(size) <= n_samples - 2:
+    least = n_classes if stratify else 2
+    if isinstance(size, Integral) and least <= int(size) <= n_samples - least:
         return int(size)
     if isinstance(size, Real) and not isinstance(size, Integral) and 0 < float(size) < 1:
         return min(max(round(float(size) * n_samples), n_classes), n_samples - n_classes)
     raise ValueError(
-        "validation_size must be None, a number of samples from 2 to n_samples - 2 = "
-        f"{n_samples - 2}, or a share between 0 and 1, got {size!r}."
+        f"validation_size must be None, a number of samples from {least} to n_samples - {least} = "
+        f"{n_samples - least}, or a share between 0 and 1, got {size!r}."
     )

@@ -25,6 +25,7 @@ from looms.estimators._svc_fitted import (
     results_table,
     rows_alone,
     score_of,
+    sigmoids_of,
     warn_of,
     whole_leave_one_out,
 )
@@ -85,7 +86,9 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         :math:`-2 \sum_i w_i \log \hat p_{(i)}`, for which machine and sigmoid are both
         fitted without sample i [1]_: it judges the probabilities and so sees how sure a
         machine is, where the error rate counts only on which side a sample lies and is the
-        same over wide regions of C and kernel. "error" and "ber" are the rates at the
+        same over wide regions of C and kernel. Its sigmoids are those of [1]_, fitted to the
+        outputs of the machine for the samples it was trained on and free to decrease,
+        whatever ``probability``. "error" and "ber" are the rates of ``loo_`` at the
         threshold; "press", "hinge", "squared_hinge", "smoothed_error", "wmw" and
         "cross_entropy", or an object, judge the outputs, for several classes by the mean
         over the pairs, weighted by their samples.
@@ -113,7 +116,8 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         Outputs above it belong to the second class. A rule, or "ber" and the like, as for
         `LSSVMClassifier`, sets it by the leave-one-out outputs. Two classes only.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C for the samples of each class. For more than two classes, which the
+        Factors of C for the samples of each class; "balanced" ones, of the numbers of all
+        samples, stay while a sample is left out. For more than two classes, which the
         sigmoids decide between, also weights in these: probabilities are then those of a
         population with such classes.
     selection_weight : dict, "balanced" or None, default=None
@@ -133,11 +137,13 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         The criterion there: the smallest, and so optimistic.
     loo_ : LeaveOneOut
         Leave-one-out values of `decision_function` before the threshold; targets ±1, one
-        column a class for more than two, whose sigmoids are those of the criterion. A
-        sample of weight zero has its ordinary value.
+        column a class for more than two. Exact, but for ``probability="loo"`` with several
+        classes, whose sigmoids are fitted to the leave-one-out outputs of the other samples:
+        the machines of these did see the sample. A sample of weight zero has its ordinary value.
     cv_results_ : dict of lists and arrays
         A row for each point searched: "kernel", "params", "param_C" and so on, "loo_score",
-        "rank_loo_score", "n_support", "seconds". ``pandas.DataFrame`` makes a table of it.
+        "rank_loo_score", "n_support", "seconds", and "failure", what the solver said where
+        there is no score, else None. ``pandas.DataFrame`` makes a table of it.
     best_index_ : int
         The row chosen. Of equal scores it is that of the smallest C.
     threshold_ : float
@@ -266,7 +272,7 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         with one_blas_thread():
             machines = sample.machines(kernel_matrix(kernel, X_seen), C)
             machine = fitted_machines(machines, seen, X, kernel, self.probability)
-            loo = class_leave_one_out(machines, sample.labels)
+            loo = class_leave_one_out(machines, sample.labels, sigmoids_of(self.probability))
         loo = whole_leave_one_out(
             loo, seen, targets, weight, lambda rows: _decision(machine, X[rows])
         )
@@ -369,7 +375,7 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             raise ValueError(
                 "Precomputed kernels and kernels of features cannot be candidates for the same X."
             )
-        return kernels, score_of(self.criterion, self.threshold)
+        return kernels, score_of(self.criterion, self.threshold, sigmoids_of(self.probability))
 
     def _sample(self, classes: Any, labels: Any, weight: Array, seen: Any) -> Sample:
         """The samples of positive weight, with what they weigh where."""

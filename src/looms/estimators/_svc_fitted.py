@@ -18,7 +18,7 @@ from looms.estimators._classifier import threshold_and_loss
 from looms.estimators._svc_search import SpaceSearched
 from looms.kernels import Kernel
 from looms.leave_one_out import LeaveOneOut
-from looms.selection import Machines, MeanOverPairs, OfClasses, Score, loo_deviance
+from looms.selection import FittedTo, Machines, MeanOverPairs, OfClasses, Score, loo_deviance
 
 _RATES: dict[str, Callable[[LeaveOneOut, float], float]] = {
     "error": error_rate,
@@ -38,7 +38,12 @@ class AtThreshold:
         return _RATES[self.name](loo, threshold)
 
 
-def score_of(criterion: Any, threshold: Any) -> Score:
+def sigmoids_of(probability: str | None) -> FittedTo:
+    """What the sigmoids are fitted to that decide between several classes."""
+    return "single" if probability == "single" else "loo"
+
+
+def score_of(criterion: Any, threshold: Any, fitted_to: FittedTo) -> Score:
     """What a criterion judges solved machines by; an error for what is none."""
     if isinstance(criterion, Criterion):
         return MeanOverPairs(criterion)
@@ -47,7 +52,7 @@ def score_of(criterion: Any, threshold: Any) -> Score:
     if criterion == "log_likelihood":
         return loo_deviance
     if criterion in _RATES:
-        return OfClasses(AtThreshold(criterion, threshold))
+        return OfClasses(AtThreshold(criterion, threshold), fitted_to)
     if criterion not in DIFFERENTIABLE:
         known = ", ".join(["log_likelihood", *_RATES, *DIFFERENTIABLE])
         raise ValueError(f"Unknown criterion {criterion!r}; known are {known}.")
@@ -121,9 +126,9 @@ def fitted_machines(
     of_support = np.flatnonzero(coefficients.any(axis=1))
     support, dual_coef = seen[of_support], coefficients[of_support]
     one = len(intercept) == 1
-    fitted_to = machines.outputs() if probability == "single" else machines.loo_outputs()
     # The coupling of several classes needs sigmoids even where nobody asked for probabilities.
-    calibrators = None if one and probability is None else machines.sigmoids(fitted_to)
+    needed = probability is not None or not one
+    calibrators = machines.sigmoids(sigmoids_of(probability)) if needed else None
     return {
         "kernel_": kernel,
         "support_": support,

@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array
 from looms.conformal import class_margins, pairwise_margins
-from looms.svm import dual_problem
+from looms.svm import solve
 
 
 @dataclass(frozen=True)
@@ -27,22 +27,28 @@ class SVMGridPlan:
     tol: float
     n_classes: int
 
-    def fit(self, X: Array, labels: AnyArray, n_jobs: int | None) -> SVMGrid:
-        return self._grid(X, self._columns(self._column, X, labels, n_jobs))
+    def fit(self, X: Array, labels: AnyArray, rows: AnyArray, n_jobs: int | None) -> SVMGrid:
+        X, labels = X[rows], labels[rows]
+        # SVC trains outside the interpreter's lock, and all of them read one matrix.
+        return self._grid(X, self._columns(self._column, X, labels, n_jobs, "threads"))
 
     def fit_loo(
         self, X: Array, labels: AnyArray, n_jobs: int | None
     ) -> tuple[SVMGrid, list[Array]]:
-        columns = self._columns(self._loo_column, X, labels, n_jobs)
+        columns = self._columns(self._loo_column, X, labels, n_jobs, None)
         outputs = [values for *_, column in columns for values in column]
         return self._grid(X, [machines for *machines, _ in columns]), outputs
 
     def _columns(
-        self, column: Callable[..., Any], X: Array, labels: AnyArray, n_jobs: int | None
+        self,
+        column: Callable[..., Any],
+        X: Array,
+        labels: AnyArray,
+        n_jobs: int | None,
+        prefer: str | None,
     ) -> list[Any]:
         distances = cdist(X, X, "sqeuclidean")
-        # SVC trains outside the interpreter's lock, and all of them read one matrix.
-        parallel = Parallel(n_jobs=n_jobs, prefer="threads")
+        parallel = Parallel(n_jobs=n_jobs, prefer=prefer)
         return list(parallel(delayed(column)(distances, labels, gamma) for gamma in self.gammas))
 
     def _grid(self, X: Array, columns: list[Any]) -> SVMGrid:
@@ -69,21 +75,25 @@ class SVMGridPlan:
     def _loo_column(
         self, distances: Array, labels: AnyArray, gamma: float
     ) -> tuple[Array, Array, list[Array]]:
-        """The same, and the leave-one-out outputs of each of the machines."""
-        K = np.exp(-gamma * distances)
-        coef, intercept = self._column(distances, labels, gamma)
-        outputs = []
-        for C, own_coef, own_intercept in zip(self.Cs, coef, intercept, strict=True):
-            values = K @ own_coef + own_intercept
-            svc = SVC(C=C, kernel="precomputed", tol=self.tol)
-            for pair, duel in enumerate(combinations(range(self.n_classes), 2)):
+        """The same to machine precision, with the leave-one-out outputs of each machine."""
+        with one_blas_thread():
+            K = np.exp(-gamma * distances)
+            pairs = list(combinations(range(self.n_classes), 2))
+            coef = np.zeros((len(self.Cs), len(labels), len(pairs)))
+            intercept = np.zeros((len(self.Cs), len(pairs)))
+            outputs = np.empty(coef.shape)
+            for pair, duel in enumerate(pairs):
                 rows = np.flatnonzero(np.isin(labels, duel))
-                problem = dual_problem(svc, K[np.ix_(rows, rows)], labels[rows])
-                loo = replace(problem, semidefinite=True).solve().leave_one_out()
                 # Of two classes the second is the positive one, of a pair the first.
-                values[rows, pair] = loo.outputs if self.n_classes == 2 else -loo.outputs
-            outputs.append(values[:, 0] if self.n_classes == 2 else values)
-        return coef, intercept, outputs
+                y = np.where(labels[rows] == duel[self.n_classes == 2], 1.0, -1.0)
+                own, solution = K[np.ix_(rows, rows)], None
+                for index, C in enumerate(self.Cs):
+                    solution = solve(own, y, C, start=solution)
+                    coef[index, rows, pair] = y * solution.alpha
+                    intercept[index, pair] = solution.intercept
+                    outputs[index, :, pair] = K @ coef[index, :, pair] + solution.intercept
+                    outputs[index, rows, pair] = solution.leave_one_out().outputs
+        return coef, intercept, [v[:, 0] if self.n_classes == 2 else v for v in outputs]
 
 
 @dataclass(frozen=True)
@@ -109,6 +119,16 @@ class SVMGrid:
     @property
     def members(self) -> list[dict[str, float]]:
         return [{"C": float(C), "gamma": float(gamma)} for gamma in self.gammas for C in self.Cs]
+
+    def only(self, k: int) -> SVMGrid:
+        g, c = divmod(k, len(self.Cs))
+        return replace(
+            self,
+            gammas=self.gammas[[g]],
+            Cs=self.Cs[[c]],
+            coef=self.coef[[g]][:, [c]],
+            intercept=self.intercept[[g]][:, [c]],
+        )
 
     def outputs(self, X: Array) -> list[Array]:
         distances = cdist(X, self.X, "sqeuclidean")

@@ -58,6 +58,13 @@ def label_ticks(ax: Any, places: Any, names: Any, axis: str = "y") -> None:
     setter(places, labels=[short(name) for name in names], parse_math=False)
 
 
+def label_axes(ax: Any, x: str, y: str | None = None) -> None:
+    """What the axes are; a name of the user's in it is a name and no formula."""
+    ax.set_xlabel(x, parse_math=False)
+    if y is not None:
+        ax.set_ylabel(y, parse_math=False)
+
+
 def bars(ax: Any, values: Any, names: Any, errors: Any = None) -> None:
     """Named horizontal bars, the first on top."""
     places = range(len(values))
@@ -69,6 +76,12 @@ def bars(ax: Any, values: Any, names: Any, errors: Any = None) -> None:
     ax.tick_params(axis="y", length=0)
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
+
+
+def plain_legend(ax: Any, **options: Any) -> None:
+    """A legend whose names are names and no formulas."""
+    for text in ax.legend(**options).get_texts():
+        text.set_parse_math(False)
 
 
 def plain_frame(ax: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from looms._typing import Array
-from looms.report._axes import axes_for, ink, label_ticks
+from looms.report._axes import axes_for, ink, label_axes, label_ticks
 from looms.report._model import candidate_names, check_selected, model_of, score_name
 
 
@@ -40,23 +40,30 @@ class CandidatesDisplay:
         self.chosen = chosen
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> Self:
         """The candidates of a fitted machine.
 
         Parameters
         ----------
         estimator : self-tuned machine of looms, or pipeline that ends in one
             Fitted.
-        ax : ignored
-            Drawing is for `plot`.
+        ax : matplotlib axes, default=None
+            To draw on; those of a new figure unless given.
+        **kwargs
+            For `plot`.
 
         Returns
         -------
         display : CandidatesDisplay
-            Not drawn yet. The score is the leave-one-out balanced error rate of classes, or
+            Drawn. The score is the leave-one-out balanced error rate of classes, or
             the loss that the threshold is set for; and for regression √PRESS, the root mean
             square leave-one-out residual.
         """
+        return cls.compute(estimator).plot(ax, **kwargs)
+
+    @classmethod
+    def compute(cls, estimator: Any) -> Self:
+        """What `from_estimator` draws, not drawn."""
         model = model_of(estimator)
         machine: Any = model.machine
         check_selected(machine, cls.__name__)
@@ -93,5 +100,5 @@ class CandidatesDisplay:
         ax.set_ylim(len(order) - 0.4, -0.6)
         ax.tick_params(axis="y", length=0)
         ax.spines[["top", "right", "left"]].set_visible(False)
-        ax.set_xlabel(self.score_name)
+        label_axes(ax, self.score_name)
         return self

@@ -9,10 +9,10 @@ import numpy as np
 
 from looms._typing import Array
 from looms.diagnostics import case_deletion
-from looms.report._axes import axes_for, ink, plain_frame, short
+from looms.report._axes import axes_for, ink, label_axes, plain_frame, short
+from looms.report._left_out import residual_sizes
 from looms.report._model import Model, model_of
 from looms.report._residuals import spread_out
-from looms.report._surprise import surprise
 
 #: What can be drawn, and what it is called at its axis.
 KINDS = {
@@ -52,7 +52,13 @@ class CaseDeletionDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, kind: str = "rms_change", names: Any = None, ax: Any = None
+        cls,
+        estimator: Any,
+        *,
+        kind: str = "rms_change",
+        names: Any = None,
+        ax: Any = None,
+        **kwargs: Any,
     ) -> Self:
         """What leaving out each sample of a fitted machine does, or how it surprises.
 
@@ -66,21 +72,28 @@ class CaseDeletionDisplay:
             residual, for classes how far the output falls short of the label ±1 (of several
             targets the root of the sum of squares), which takes no time.
         names : sequence, default=None
-            Of the training samples; their numbers from 1 unless given.
-        ax : ignored
-            Drawing is for `plot`.
+            Of the training samples; their positions, from 0, unless given.
+        ax : matplotlib axes, default=None
+            To draw on; those of a new figure unless given.
+        **kwargs
+            For `plot`.
 
         Returns
         -------
         display : CaseDeletionDisplay
-            Not drawn yet.
+            Drawn; `compute` gives it without, and needs no matplotlib.
         """
+        return cls.compute(estimator, kind=kind, names=names).plot(ax, **kwargs)
+
+    @classmethod
+    def compute(cls, estimator: Any, *, kind: str = "rms_change", names: Any = None) -> Self:
+        """What `from_estimator` draws, not drawn."""
         model = model_of(estimator)
         if kind not in KINDS:
             raise ValueError(f"Unknown kind {kind!r}; known are {', '.join(KINDS)}.")
-        of_model = surprise if kind == "residual" else _of_deletion(kind)
+        of_model = residual_sizes if kind == "residual" else _of_deletion(kind)
         value = of_model(model)
-        names = [str(k + 1) for k in range(len(value))] if names is None else list(names)
+        names = [str(k) for k in range(len(value))] if names is None else list(names)
         if len(names) != len(value):
             raise ValueError(f"There are {len(value)} samples and {len(names)} names.")
         return cls(value=value, names=names, value_name=KINDS[kind])
@@ -103,15 +116,15 @@ class CaseDeletionDisplay:
             With ``ax_`` and ``figure_``.
         """
         ax = axes_for(self, ax)
-        place = 1 + np.arange(len(self.value))
+        place = _first(self.names) + np.arange(len(self.value))
         size = np.where(np.isfinite(self.value), np.abs(self.value), 0.0)
         shown = spread_out(size, max_points)
         ax.vlines(place[shown], 0, self.value[shown], color="C0", linewidth=0.8, alpha=0.75)
         largest = np.argsort(-size, kind="stable")[:n_named]
         largest = largest[size[largest] > 0]
         ax.plot(place[largest], self.value[largest], "o", color="C1", markersize=4)
-        for k in _apart(place[largest] / len(place), size[largest]):
-            right = place[largest[k]] < 0.7 * len(place)
+        for k in _apart(largest / len(place), size[largest]):
+            right = largest[k] < 0.7 * len(place)
             ax.annotate(
                 short(self.names[largest[k]], 16),
                 (place[largest[k]], self.value[largest[k]]),
@@ -122,7 +135,7 @@ class CaseDeletionDisplay:
                 parse_math=False,
             )
         ax.axhline(0, color=ink(), linewidth=0.6)
-        ax.set(xlabel="sample", ylabel=self.value_name)
+        label_axes(ax, "sample", self.value_name)
         ax.margins(x=0.02, y=0.12)
         if np.nanmin(self.value) >= 0:
             ax.set_ylim(bottom=0)
@@ -132,6 +145,13 @@ class CaseDeletionDisplay:
 
 def _of_deletion(kind: str) -> Callable[[Model], Array]:
     return lambda model: np.asarray(getattr(case_deletion(model.machine), kind))
+
+
+def _first(names: Any) -> int:
+    """Where the count of the samples begins: by their names if these count them, else 0."""
+    first, last = str(names[0]), str(names[-1])
+    counted = first.isdecimal() and last == str(int(first) + len(names) - 1)
+    return int(first) if counted else 0
 
 
 def _apart(x: Array, size: Array) -> list[int]:

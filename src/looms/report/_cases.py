@@ -9,9 +9,9 @@ import numpy as np
 from looms.diagnostics import CaseDeletion
 from looms.report._facts import Facts
 from looms.report._importance import Importance
+from looms.report._left_out import margins, predicted_labels, residual_sizes
 from looms.report._model import Model
 from looms.report._relevance import relevances
-from looms.report._surprise import margins, predicted_labels, surprise
 from looms.report._training import labels_of
 
 #: Rows of the tables.
@@ -45,27 +45,28 @@ def features(model: Model, importance: Importance) -> dict[str, Any]:
 
 
 def samples(facts: Facts) -> dict[str, Any]:
-    """The most surprising samples, and the most influential ones that are not among them."""
-    model, loo = facts.model, facts.model.loo
-    size = surprise(model)
-    order = np.argsort(-size, kind="stable")[:MOST_SURPRISING].tolist()
+    """Samples of the largest residuals, and the most influential ones not among them."""
+    model = facts.model
+    size = residual_sizes(model)
+    order = np.argsort(-size, kind="stable")[: min(MOST_SURPRISING, model.seen.sum())].tolist()
     moved = None if facts.deletion is None else facts.deletion.rms_change
     if moved is not None:
-        by_change = np.argsort(-np.nan_to_num(moved), kind="stable")[:MOST_INFLUENTIAL]
+        by_change = np.argsort(-moved, kind="stable")[: min(MOST_INFLUENTIAL, model.seen.sum())]
         order += [k for k in by_change.tolist() if k not in order]
     said = _labels(model) if model.classification else _numbers(model)
     rows = [
         {
             "name": facts.names[k],
             **{name: None if values is None else values[k] for name, values in said.items()},
-            "surprise": size[k],
+            "residual": size[k],
             **_deletion_of(facts.deletion, k),
         }
         for k in order
     ]
     return {
         "rows": rows,
-        "n_samples": loo.n_samples,
+        "n_samples": int(model.seen.sum()),
+        "named_by": facts.named_by,
         "criterion": None if facts.deletion is None else facts.deletion.criterion,
     }
 
@@ -93,5 +94,5 @@ def _numbers(model: Model) -> dict[str, Any]:
 
 
 def _deletion_of(deletion: CaseDeletion | None, k: int) -> dict[str, Any]:
-    names = ("rms_change", "criterion_change", "leverage")
+    names = ("surprise", "rms_change", "criterion_change", "leverage")
     return {name: None if deletion is None else getattr(deletion, name)[k] for name in names}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from numbers import Real
 from typing import Any
@@ -9,13 +10,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from looms.assessment import Assessment
-from looms.assessment._scoring import SMALLER_IS_BETTER
+from looms.assessment import Assessment, estimator_text
 from looms.optimise import Outcome
 from looms.report._axes import isolated
+from looms.report._format import sentence
 from looms.report._model import Model, candidate_names, score_name
 from looms.report._relevance import parameter_name
-from looms.report._scores import guess_error, loo_scores
+from looms.report._scores import error_by_class, guess_error, loo_scores
 
 #: Below these the figures are said to be uncertain.
 _FEW_SAMPLES, _FEW_IN_CLASS = 100, 20
@@ -29,18 +30,22 @@ _STOPPED_EARLY = {Outcome.MAX_ITER, Outcome.NO_PROGRESS, Outcome.CALLBACK}
 Caution = dict[str, str]
 
 
-def cautions(model: Model, assessment: Assessment | None, *, steps: list[str]) -> list[Caution]:
+def cautions(
+    estimator: Any, model: Model, assessment: Assessment | None, *, steps: list[str]
+) -> list[Caution]:
     """Concrete cautions, the serious ones first.
 
     Parameters
     ----------
-    model : the fitted machine.
+    estimator : the whole.
+    model : the fitted machine in it.
     assessment : of outer splits, if there is one.
     steps : names of the steps before the machine.
     """
     found = [
         *_uselessness(model),
         *_optimism(model, assessment),
+        *_foreign(estimator, model, assessment),
         *_search(model),
         *_close_candidates(model),
         *_replicates(model),
@@ -114,9 +119,10 @@ def _optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
 
 def _measured_optimism(assessment: Assessment, tuned: str) -> Iterator[Caution]:
     name = assessment.scores[0]
-    mean, error = assessment._optimism(name)
-    if np.isfinite(mean):
-        flatters = -mean if name in SMALLER_IS_BETTER else mean
+    found = assessment.figures(name)
+    flatters = found.flattered_by
+    if np.isfinite(found.optimism) and flatters is not None:
+        error = found.optimism_error
         beyond = f" ± {error:.2g}" if np.isfinite(error) else ""
         said = (
             f"by {abs(flatters):.3g}{beyond} ({name})"
@@ -139,17 +145,42 @@ def _measured_optimism(assessment: Assessment, tuned: str) -> Iterator[Caution]:
         )
 
 
+def _foreign(estimator: Any, model: Model, assessment: Assessment | None) -> Iterator[Caution]:
+    """That the outer estimate is of something else than the machine shown."""
+    if assessment is None:
+        return
+    shown, assessed = estimator_text(estimator), assessment.estimator
+    if _essence(shown) != _essence(assessed):
+        yield _caution(
+            "serious",
+            "Another estimator was assessed",
+            f"The outer estimate is of {assessed}, and this is {shown}: it says little about it.",
+        )
+    part = assessment.whole or assessment.splits[0]
+    n = part.n_train + (0 if assessment.whole else part.n_test)
+    if n != model.loo.n_samples:
+        yield _caution(
+            "serious",
+            "Other samples were assessed",
+            f"The outer estimate is of {n} samples, and the machine of {model.loo.n_samples}.",
+        )
+
+
+def _essence(text: str) -> str:
+    """The text of an estimator without parameters that change nothing of the result."""
+    return re.sub(r"\b(callback|n_jobs|verbose)=(<.*?>|[\w.-]+)(, )?", "", text).replace(", )", ")")
+
+
 def _search(model: Model) -> Iterator[Caution]:
     machine: Any = model.machine
     if not hasattr(machine, "selection_"):
         return
     tuning = machine.selection_
-    for message in tuning.at_bounds:
-        name, _, rest = message.partition(" ")
-        text = f"{isolated(parameter_name(model, name))} {rest}."
+    for met in tuning.at_bounds:
+        text = f"{isolated(parameter_name(model, met.name))} {met.remark}."
         yield _caution("serious", "Hyper-parameter at a bound", text)
     if tuning.outcome in _STOPPED_EARLY:
-        yield _caution("serious", "Search stopped early", f"{_sentence(tuning.outcome.value)}.")
+        yield _caution("serious", "Search stopped early", f"{sentence(tuning.outcome.value)}.")
     if tuning.n_failures:
         points = _count(tuning.n_failures, "point")
         yield _caution(
@@ -201,7 +232,7 @@ def _replicates(model: Model) -> Iterator[Caution]:
 
 
 def _sizes(model: Model) -> Iterator[Caution]:
-    n = model.loo.n_samples
+    n = int(model.seen.sum())
     scores = loo_scores(model)
     name = "ber" if model.classification else "rmse"
     value, error = scores[name]
@@ -214,8 +245,7 @@ def _sizes(model: Model) -> Iterator[Caution]:
         )
     if not model.classification:
         return
-    y = model.loo.y
-    counts = (y > 0).sum(axis=0) if y.ndim == 2 else np.array([(y <= 0).sum(), (y > 0).sum()])
+    counts = error_by_class(model)[0]
     rare = int(counts.argmin())
     label, least = model.classes[rare], int(counts[rare])
     if least < _FEW_IN_CLASS:
@@ -286,14 +316,10 @@ def _weights(model: Model) -> Iterator[Caution]:
         yield _caution(
             "note",
             "Samples of weight zero",
-            f"{n_zero} of {model.loo.n_samples} took no part in the fit; their outputs are "
-            "ordinary predictions, and count in the figures here.",
+            f"{n_zero} of {model.loo.n_samples} took no part in the fit, and take none in "
+            "the figures here.",
         )
 
 
 def _count(n: int, what: str) -> str:
     return f"{n} {what}{'s' * (n != 1)}"
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -27,7 +27,7 @@ def _text(value: Any) -> str:
 
 def chosen(model: Model) -> dict[str, Any]:
     machine: Any = model.machine
-    bounds = dict(message.split(" ", 1) for message in _tuning(machine, "at_bounds") or ())
+    bounds = {met.name: met.remark for met in _tuning(machine, "at_bounds") or ()}
     free = machine.kernel_.hyperparameters
     parameters = [
         {

@@ -13,7 +13,7 @@ from sklearn.metrics import (
 )
 
 from looms._typing import AnyArray, Array
-from looms.report._axes import axes_for, ink, plain_frame, short
+from looms.report._axes import axes_for, ink, plain_frame, plain_legend, short
 from looms.report._model import Model, model_of
 
 #: Classes with a curve of their own; the largest ones, where there are more.
@@ -62,31 +62,40 @@ class RocDisplay:
         self.chosen = chosen
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> Self:
         """The curves of a fitted classifier.
 
         Parameters
         ----------
         estimator : classifier of looms, or pipeline that ends in one
             Fitted.
-        ax : ignored
-            Drawing is for `plot`.
+        ax : matplotlib axes, default=None
+            To draw on; those of a new figure unless given.
+        **kwargs
+            For `plot`.
 
         Returns
         -------
         display : RocDisplay
-            Not drawn yet. Every sample counts as one.
+            Drawn. Samples count by their weight.
         """
+        return cls.compute(estimator).plot(ax, **kwargs)
+
+    @classmethod
+    def compute(cls, estimator: Any) -> Self:
+        """What `from_estimator` draws, not drawn."""
         model = _classifier(cls, estimator)
         pairs = one_against_rest(model)
         chosen = None
         if len(model.classes) == 2:
-            ((positive, output),) = pairs.values()
+            ((positive, output, weight),) = pairs.values()
             above = output > model.threshold
-            chosen = float(above[~positive].mean()), float(above[positive].mean())
+            chosen = _share(above, weight * ~positive), _share(above, weight * positive)
         return cls(
-            curves={k: roc_curve(positive, output)[:2] for k, (positive, output) in pairs.items()},
-            areas={k: float(roc_auc_score(*pair)) for k, pair in pairs.items()},
+            curves={k: roc_curve(y, f, sample_weight=w)[:2] for k, (y, f, w) in pairs.items()},
+            areas={
+                k: float(roc_auc_score(y, f, sample_weight=w)) for k, (y, f, w) in pairs.items()
+            },
             chosen=chosen,
         )
 
@@ -148,38 +157,48 @@ class PrecisionRecallDisplay:
         self.shares = shares
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> Self:
         """The curves of a fitted classifier.
 
         Parameters
         ----------
         estimator : classifier of looms, or pipeline that ends in one
             Fitted.
-        ax : ignored
-            Drawing is for `plot`.
+        ax : matplotlib axes, default=None
+            To draw on; those of a new figure unless given.
+        **kwargs
+            For `plot`.
 
         Returns
         -------
         display : PrecisionRecallDisplay
-            Not drawn yet. Every sample counts as one.
+            Drawn. Samples count by their weight.
         """
+        return cls.compute(estimator).plot(ax, **kwargs)
+
+    @classmethod
+    def compute(cls, estimator: Any) -> Self:
+        """What `from_estimator` draws, not drawn."""
         model = _classifier(cls, estimator)
         pairs = one_against_rest(model)
         chosen = None
         if len(model.classes) == 2:
-            ((positive, output),) = pairs.values()
+            ((positive, output, weight),) = pairs.values()
             above = output > model.threshold
             if above.any():
-                chosen = float(above[positive].mean()), float(positive[above].mean())
-        curves = {}
-        for label, pair in pairs.items():
-            precision, recall, _ = precision_recall_curve(*pair, drop_intermediate=True)
+                chosen = _share(above, weight * positive), _share(positive, weight * above)
+        curves, areas = {}, {}
+        for label, (y, f, w) in pairs.items():
+            precision, recall, _ = precision_recall_curve(
+                y, f, sample_weight=w, drop_intermediate=True
+            )
             curves[label] = recall, precision
+            areas[label] = float(average_precision_score(y, f, sample_weight=w))
         return cls(
             curves=curves,
-            areas={k: float(average_precision_score(*pair)) for k, pair in pairs.items()},
+            areas=areas,
             chosen=chosen,
-            shares={k: float(positive.mean()) for k, (positive, _) in pairs.items()},
+            shares={k: _share(y, w) for k, (y, _, w) in pairs.items()},
         )
 
     def plot(self, ax: Any = None) -> Self:
@@ -203,14 +222,23 @@ class PrecisionRecallDisplay:
         return self
 
 
-def one_against_rest(model: Model) -> dict[str, tuple[AnyArray, Array]]:
-    """Membership and leave-one-out output of every class shown; of two classes the second's."""
-    loo = model.loo
-    if loo.y.ndim == 1:
-        return {model.classes[1]: (loo.y > 0, loo.outputs)}
-    sizes = (loo.y > 0).sum(axis=0)
+def one_against_rest(model: Model) -> dict[str, tuple[AnyArray, Array, Array]]:
+    """Membership, leave-one-out output and weight of the samples that have one, by class.
+
+    Of two classes the second's; of many those shown.
+    """
+    seen = model.seen
+    y, outputs, weight = model.loo.y[seen], model.loo.outputs[seen], model.loo.sample_weight[seen]
+    if y.ndim == 1:
+        return {model.classes[1]: (y > 0, outputs, weight)}
+    sizes = (y > 0).sum(axis=0)
     largest = np.sort(np.argsort(-sizes, kind="stable")[:MOST_CURVES])
-    return {model.classes[k]: (loo.y[:, k] > 0, loo.outputs[:, k]) for k in largest}
+    return {model.classes[k]: (y[:, k] > 0, outputs[:, k], weight) for k in largest}
+
+
+def _share(which: AnyArray, weight: Array) -> float:
+    """Of the weight, that of some samples."""
+    return float(weight[which].sum() / weight.sum())
 
 
 def _classifier(display: type, estimator: Any) -> Model:
@@ -236,5 +264,4 @@ def _draw(
         ax.plot(*chosen, "o", color="C1", markersize=7, label="threshold chosen")
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     plain_frame(ax)
-    for text in ax.legend(loc=legend_place, fontsize="small", frameon=False).get_texts():
-        text.set_parse_math(False)
+    plain_legend(ax, loc=legend_place, fontsize="small", frameon=False)

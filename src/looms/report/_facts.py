@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ class Facts:
     estimator : the machine, or the pipeline that ends in it.
     model : the machine with names for its features.
     names : of the samples.
+    named_by : a sentence on what these names are.
     target : name of the target, or None.
     importance : of the columns; None for a kernel matrix, which has none.
     deletion : of each sample; None for more than `MOST_DELETIONS`, or fewer than three.
@@ -39,6 +41,7 @@ class Facts:
     estimator: Any
     model: Model
     names: list[str]
+    named_by: str
     target: str | None
     importance: Importance | None
     deletion: CaseDeletion | None
@@ -52,7 +55,8 @@ def facts_of(estimator: Any, X: Any, y: Any, assessment: Assessment | None) -> F
     Raises
     ------
     TypeError
-        If there is no machine of looms in the estimator, or the assessment is none.
+        If there is no machine of looms in the estimator, or the assessment is none, or one of
+        the other task.
     ValueError
         If ``X`` or ``y`` are not those that it was fitted to, by their number.
     """
@@ -63,11 +67,14 @@ def facts_of(estimator: Any, X: Any, y: Any, assessment: Assessment | None) -> F
         raise TypeError(
             f"assessment must be what looms.assess gives, got {type(assessment).__name__}."
         )
-    target = getattr(y, "name", None)
+    _check_task(model, assessment)
+    target = getattr(y, "name", None) if getattr(y, "ndim", 1) == 1 else None
+    names, named_by = _sample_names(model, X)
     return Facts(
         estimator=estimator,
         model=model,
-        names=_sample_names(model, X),
+        names=names,
+        named_by=named_by,
         target=None if target is None else clean(target),
         importance=None if model.pairwise else feature_importance(estimator),
         deletion=_deletion(model),
@@ -88,7 +95,8 @@ def _deletion(model: Model) -> CaseDeletion | None:
     criterion = chosen_criterion(model.machine)
     # A criterion of pairs costs n² for each of the n samples.
     pairs = isinstance(as_criterion(criterion), WMW)
-    return case_deletion(model.machine, criterion="press" if pairs else criterion)
+    # Of a copy, so that the n×n matrix that it makes does not stay with the user's machine.
+    return case_deletion(copy(model.machine), criterion="press" if pairs else criterion)
 
 
 def _check_rows(model: Model, name: str, values: Any) -> None:
@@ -102,9 +110,21 @@ def _check_rows(model: Model, name: str, values: Any) -> None:
         )
 
 
-def _sample_names(model: Model, X: Any) -> list[str]:
-    """Names of the samples from the index of a data frame, else their numbers from 1."""
+def _check_task(model: Model, assessment: Assessment | None) -> None:
+    if assessment is None or assessment.classification in (None, model.classification):
+        return
+    kinds = {True: "a classifier", False: "a regressor"}
+    raise TypeError(
+        f"The assessment is of {kinds[not model.classification]}, the machine is "
+        f"{kinds[model.classification]}: give the assessment of the same estimator."
+    )
+
+
+def _sample_names(model: Model, X: Any) -> tuple[list[str], str]:
+    """Names of the samples from the index of a data frame, else their positions; and which."""
     index = getattr(X, "index", None)
-    if index is None or not hasattr(index, "tolist") or type(index).__name__ == "RangeIndex":
-        return [str(k + 1) for k in range(model.loo.n_samples)]
-    return [clean(name) for name in index.tolist()]
+    if index is None or not hasattr(index, "tolist"):
+        names = [str(k) for k in range(model.loo.n_samples)]
+        return names, "Samples are numbered from 0, in the order of training."
+    by = "as in the index" if index.name is None else f"by their {clean(index.name)}"
+    return [clean(name) for name in index.tolist()], f"Samples are called {by}."

@@ -56,7 +56,13 @@ def percent(value: Any, places: int = 1) -> str:
 
 def count(n: int, what: str) -> str:
     """A number of things, in the plural where there is not one."""
-    return f"{thousands(n)} {what}{'' if n == 1 else 's'}"
+    ending = "es" if what.endswith("s") else "s"
+    return f"{thousands(n)} {what}{'' if n == 1 else ending}"
+
+
+def sentence(text: str) -> str:
+    """Its first letter a capital, the others as they are."""
+    return text[:1].upper() + text[1:]
 
 
 def thousands(n: int) -> str:
@@ -84,6 +90,7 @@ FILTERS = {
     "figure": figure,
     "error": error,
     "percent": percent,
+    "sentence": sentence,
     "count": count,
     "thousands": thousands,
     "day": day,

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from looms._typing import AnyArray, Array
-from looms.report._axes import axes_for, ink, plain_frame
+from looms.report._axes import axes_for, ink, label_axes, plain_frame
 from looms.report._model import check_selected, model_of
 from looms.report._training import chosen_criterion
 
@@ -44,21 +44,28 @@ class CriterionHistoryDisplay:
         self.standard_error = standard_error
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> Self:
         """The search that found the hyper-parameters of a fitted machine.
 
         Parameters
         ----------
         estimator : self-tuned machine of looms, or pipeline that ends in one
             Fitted.
-        ax : ignored
-            Drawing is for `plot`.
+        ax : matplotlib axes, default=None
+            To draw on; those of a new figure unless given.
+        **kwargs
+            For `plot`.
 
         Returns
         -------
         display : CriterionHistoryDisplay
-            Not drawn yet.
+            Drawn; `compute` gives it without, and needs no matplotlib.
         """
+        return cls.compute(estimator).plot(ax, **kwargs)
+
+    @classmethod
+    def compute(cls, estimator: Any) -> Self:
+        """What `from_estimator` draws, not drawn."""
         machine: Any = model_of(estimator).machine
         check_selected(machine, cls.__name__)
         stages = machine.selection_.stages
@@ -108,6 +115,6 @@ class CriterionHistoryDisplay:
         if np.isfinite(finite).any() and 0 < 20 * np.nanmin(finite) < np.nanmax(finite):
             ax.set_yscale("log")
         ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.set(xlabel="evaluation", ylabel=f"{self.criterion}, leave-one-out")
+        label_axes(ax, "evaluation", f"{self.criterion}, leave-one-out")
         plain_frame(ax)
         return self

@@ -42,7 +42,7 @@ def html(
     path : path
         The file to write; one that is there is replaced, whole or not at all.
     X : the training samples, default=None
-        Of a data frame, the index names the samples; otherwise they are numbered from 1.
+        Of a data frame, the index names the samples; otherwise they are numbered from 0.
     y : the training targets, default=None
         Of a series, the name is that of the target.
     assessment : Assessment, default=None

@@ -13,7 +13,8 @@ from looms.lssvm import NotPositiveDefiniteError
 from looms.report._axes import axes_for, bars
 from looms.report._model import Model, model_of
 from looms.report._relevance import relevances, variances
-from looms.report._training import log2_mu_shift, sampled_rows, training_objective
+from looms.report._training import sampled_rows, training_objective
+from looms.selection import log2_mu_shift
 
 _FLOPS = 1.5e10  # of all factorisations, a second or two on one thread
 
@@ -26,7 +27,8 @@ class Importance:
     ----------
     names : of the columns looked at.
     value : (n_columns,) rise of PRESS, the mean squared leave-one-out residual, when the
-        column is held at its mean. Negative: the machine does better without it.
+        column is held at its mean, of sparse features at zero. Negative: the machine does
+        better without it.
     standard_error : (n_columns,) of the rise, which is a mean over samples.
     press : with all columns.
     n_samples : that it was computed on.
@@ -53,8 +55,9 @@ def feature_importance(
     .. math:: \frac{1}{\sum_i ζ_i} \sum_i ζ_i \bigl(r_i^{(k)\,2} - r_i^2\bigr)
 
     with r the leave-one-out residuals, and r⁽ᵏ⁾ those when all features made of column k are
-    held at their means. The hyper-parameters stay; those chosen without the column might
-    make up for some of the rise, and correlated columns stand in for each other.
+    held at their means, or of sparse features at zero. The hyper-parameters stay; those chosen
+    without the column might make up for some of the rise, and correlated columns stand in for
+    each other.
 
     Parameters
     ----------
@@ -144,24 +147,53 @@ class ImportanceDisplay:
         self.importance = importance
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> Self:
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        n_samples: int | None = None,
+        max_columns: int = 60,
+        random_state: int = 0,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Compute `feature_importance` of a fitted machine.
 
         Parameters
         ----------
         estimator : machine of looms, or pipeline that ends in one
             Fitted, with a kernel of features.
-        ax : ignored
-            Drawing is for `plot`.
-        **options
+        n_samples, max_columns, random_state
             For `feature_importance`.
+        ax : matplotlib axes, default=None
+            To draw on; those of a new figure unless given.
+        **kwargs
+            For `plot`.
 
         Returns
         -------
         display : ImportanceDisplay
-            Not drawn yet.
+            Drawn; `compute` gives it without, and needs no matplotlib.
         """
-        return cls(feature_importance(estimator, **options))
+        return cls.compute(
+            estimator, n_samples=n_samples, max_columns=max_columns, random_state=random_state
+        ).plot(ax, **kwargs)
+
+    @classmethod
+    def compute(
+        cls,
+        estimator: Any,
+        *,
+        n_samples: int | None = None,
+        max_columns: int = 60,
+        random_state: int = 0,
+    ) -> Self:
+        """What `from_estimator` draws, not drawn."""
+        return cls(
+            feature_importance(
+                estimator, n_samples=n_samples, max_columns=max_columns, random_state=random_state
+            )
+        )
 
     def plot(self, ax: Any = None, *, max_features: int = 20) -> Self:
         """Draw a bar a column, with a standard error to either side.

@@ -14,7 +14,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from looms.assessment._run import machine_of
+from looms._typing import AnyArray, Array
+from looms.estimators import machine_of
 from looms.estimators._machine import LeastSquaresMachine, one_or_many
 from looms.leave_one_out import LeaveOneOut
 from looms.tables import TableColumns
@@ -46,6 +47,22 @@ class Model:
     @property
     def loo(self) -> LeaveOneOut:
         return self.machine.loo_
+
+    @property
+    def share(self) -> Array:
+        """Weight of every sample over the total, (n_samples,)."""
+        weight = self.loo.sample_weight
+        return np.asarray(weight / weight.sum())
+
+    @property
+    def seen(self) -> AnyArray:
+        """Whether a sample has a weight: others took no part, and take none in figures."""
+        return np.asarray(self.loo.sample_weight > 0)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the samples that took part differ in weight."""
+        return bool(np.ptp(self.loo.sample_weight[self.seen]) > 0)
 
     @property
     def pairwise(self) -> bool:

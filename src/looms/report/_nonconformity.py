@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from looms._optional import require
 from looms._typing import Array
 from looms.conformal import error_against_bound
+from looms.report._axes import label_axes, plain_legend
 
 
 class ErrorAgainstBoundDisplay:
@@ -76,9 +77,9 @@ class ErrorAgainstBoundDisplay:
         name = self.name if name is None else name
         options = {"drawstyle": "steps-post", "marker": "o", "markersize": 3.0, "label": name}
         (self.line_,) = ax.plot(self.bounds, self.errors, **{**options, **kwargs})
-        ax.set(xlabel=self.bound_name, ylabel="Error rate up to this bound")
+        label_axes(ax, self.bound_name, "Error rate up to this bound")
         if self.line_.get_label() and not self.line_.get_label().startswith("_"):
-            ax.legend(loc="best")
+            plain_legend(ax, loc="best")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

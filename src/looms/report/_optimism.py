@@ -8,8 +8,7 @@ import numpy as np
 
 from looms._typing import Array
 from looms.assessment import Assessment
-from looms.assessment._scoring import SMALLER_IS_BETTER
-from looms.report._axes import axes_for, ink, plain_frame
+from looms.report._axes import axes_for, ink, label_axes, plain_frame, short
 
 
 class OptimismDisplay:
@@ -21,8 +20,8 @@ class OptimismDisplay:
         Leave-one-out score and test score of each split.
     score : str
         Name of the score.
-    smaller_is_better : bool
-        Whether it is a rate or size of errors.
+    smaller_is_better : bool or None
+        Whether it is a rate or size of errors; None where nobody says.
 
     Attributes
     ----------
@@ -32,7 +31,9 @@ class OptimismDisplay:
     ax_: Any
     figure_: Any
 
-    def __init__(self, *, loo: Array, outer: Array, score: str, smaller_is_better: bool) -> None:
+    def __init__(
+        self, *, loo: Array, outer: Array, score: str, smaller_is_better: bool | None
+    ) -> None:
         self.loo = loo
         self.outer = outer
         self.score = score
@@ -40,7 +41,7 @@ class OptimismDisplay:
 
     @classmethod
     def from_assessment(
-        cls, assessment: Assessment, *, score: str | None = None, ax: Any = None
+        cls, assessment: Assessment, *, score: str | None = None, ax: Any = None, **kwargs: Any
     ) -> Self:
         """The splits of an assessment.
 
@@ -50,14 +51,21 @@ class OptimismDisplay:
             Of `looms.assess`, of a machine of looms.
         score : str, default=None
             Which of its scores; the first unless given.
-        ax : ignored
-            Drawing is for `plot`.
+        ax : matplotlib axes, default=None
+            To draw on; those of a new figure unless given.
+        **kwargs
+            For `plot`.
 
         Returns
         -------
         display : OptimismDisplay
-            Not drawn yet.
+            Drawn; `compute` gives it without, and needs no matplotlib.
         """
+        return cls.compute(assessment, score=score).plot(ax, **kwargs)
+
+    @classmethod
+    def compute(cls, assessment: Assessment, *, score: str | None = None) -> Self:
+        """What `from_assessment` draws, not drawn."""
         name = assessment.scores[0] if score is None else score
         if name not in assessment.scores:
             raise ValueError(f"score must be one of {', '.join(assessment.scores)}; got {score!r}.")
@@ -71,11 +79,21 @@ class OptimismDisplay:
                 "The assessment has no leave-one-out scores; these are of machines of looms."
             )
         loo, outer = np.array(pairs).T
-        return cls(loo=loo, outer=outer, score=name, smaller_is_better=name in SMALLER_IS_BETTER)
+        return cls(
+            loo=loo,
+            outer=outer,
+            score=name,
+            smaller_is_better=assessment.figures(name).smaller_is_better,
+        )
 
     @property
-    def optimism(self) -> float:
-        """Mean of leave-one-out score less test score, signed so that positive flatters."""
+    def optimism(self) -> float | None:
+        """Mean of leave-one-out score less test score, signed so that positive flatters.
+
+        None where nobody says which way is better.
+        """
+        if self.smaller_is_better is None:
+            return None
         difference = float(np.mean(self.loo - self.outer))
         return -difference if self.smaller_is_better else difference
 
@@ -102,7 +120,7 @@ class OptimismDisplay:
         ax.plot(
             self.loo.mean(), self.outer.mean(), "+", color="C1", markersize=12, mew=2, label="mean"
         )
-        ax.set(xlabel=f"{self.score}, leave-one-out", ylabel=f"{self.score}, test part")
+        label_axes(ax, f"{short(self.score)}, leave-one-out", f"{short(self.score)}, test part")
         ax.legend(fontsize="small", frameon=False)
         plain_frame(ax)
         return self

@@ -139,7 +139,7 @@ def _of_search(estimator: Any, model: Model, found: dict[str, Any]) -> Iterator[
     if found["chosen"]["outcome"] is None:
         return
     if found["n_candidates"] > 1:
-        display = CandidatesDisplay.from_estimator(estimator)
+        display = CandidatesDisplay.compute(estimator)
         best, worst = np.nanmin(display.score), np.max(display.score[np.isfinite(display.score)])
         yield Picture(
             "candidates",
@@ -148,9 +148,9 @@ def _of_search(estimator: Any, model: Model, found: dict[str, Any]) -> Iterator[
             f"Dot plot of {len(display.names)} candidates; scores from {best:.4g} "
             f"({display.names[int(display.score.argmin())]}) to {worst:.4g}.",
         )
-    path = SearchPathDisplay.from_estimator(estimator)
+    path = SearchPathDisplay.compute(estimator)
     yield Picture("path", as_svg("pa", path), _path_caption(path, model), _path_alt(path))
-    history = CriterionHistoryDisplay.from_estimator(estimator)
+    history = CriterionHistoryDisplay.compute(estimator)
     n = len(history.value)
     yield Picture(
         "history",
@@ -186,7 +186,7 @@ def _path_alt(path: SearchPathDisplay) -> str:
 def _of_figures(facts: Facts, found: dict[str, Any]) -> Iterator[Picture]:
     estimator, model = facts.estimator, facts.model
     if not model.classification:
-        residuals = ResidualsDisplay.from_estimator(estimator)
+        residuals = ResidualsDisplay.compute(estimator)
         figures = {f["key"]: f["value"] for f in found["loo"]["figures"]}
         interval = residuals.interval
         half = 0.0 if interval is None else float(np.ptp(interval[0])) / 2
@@ -201,7 +201,7 @@ def _of_figures(facts: Facts, found: dict[str, Any]) -> Iterator[Picture]:
             f"R² {figures['r2'] if figures['r2'] is not None else float('nan'):.3g}.",
         )
         return
-    roc = RocDisplay.from_estimator(estimator)
+    roc = RocDisplay.compute(estimator)
     areas = ", ".join(f"{label} {area:.3f}" for label, area in roc.areas.items())
     against = " of each class against the rest" if model.loo.y.ndim == 2 else ""
     yield Picture(
@@ -210,7 +210,7 @@ def _of_figures(facts: Facts, found: dict[str, Any]) -> Iterator[Picture]:
         f"Receiver operating characteristic of the leave-one-out outputs{against}.",
         f"ROC curves; areas under them: {areas}." + _marked(roc.chosen, "rates"),
     )
-    curve = PrecisionRecallDisplay.from_estimator(estimator)
+    curve = PrecisionRecallDisplay.compute(estimator)
     areas = ", ".join(f"{label} {area:.3f}" for label, area in curve.areas.items())
     yield Picture(
         "precision",
@@ -256,9 +256,7 @@ def _part(n: int) -> str:
 
 
 def _of_samples(facts: Facts, found: dict[str, Any]) -> Iterator[Picture]:
-    display = CaseDeletionDisplay.from_estimator(
-        facts.estimator, kind="residual", names=facts.names
-    )
+    display = CaseDeletionDisplay.compute(facts.estimator, kind="residual", names=facts.names)
     first = ", ".join(row["name"] for row in found["samples"]["rows"][:6])
     n = len(display.value)
     yield Picture(
@@ -272,7 +270,7 @@ def _of_samples(facts: Facts, found: dict[str, Any]) -> Iterator[Picture]:
         moving = CaseDeletionDisplay(
             value=value, names=facts.names, value_name="r.m.s. change of other outputs"
         )
-        largest = np.argsort(-np.nan_to_num(value), kind="stable")[:6]
+        largest = np.argsort(-value, kind="stable")[:6]
         yield Picture(
             "influence",
             as_svg("in", moving, max_points=_MOST_POINTS),
@@ -285,13 +283,18 @@ def _of_samples(facts: Facts, found: dict[str, Any]) -> Iterator[Picture]:
 
 def _of_optimism(assessment: Assessment, found: dict[str, Any]) -> Picture:
     key = found["headline"]["key"]
-    display = OptimismDisplay.from_assessment(assessment, score=key)
-    word = "flatters" if display.optimism > 0 else "is not lower"
+    display = OptimismDisplay.compute(assessment, score=key)
+    flattered = display.optimism
+    said = "" if flattered is None else f": leave-one-out {_flatters(flattered)}"
     return Picture(
         "optimism",
         as_svg("op", display),
         "A dot for each outer split: what leave-one-out said, and what the test part gave. On "
         "the line both agree.",
         f"Scatter plot of {len(display.loo)} splits; mean {key} {display.loo.mean():.4g} by "
-        f"leave-one-out, {display.outer.mean():.4g} on test parts: leave-one-out {word}.",
+        f"leave-one-out, {display.outer.mean():.4g} on test parts{said}.",
     )
+
+
+def _flatters(optimism: float) -> str:
+    return "flatters" if optimism > 0 else "does not flatter"

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from looms.assessment import Assessment
-from looms.assessment._result import _standard_error
-from looms.assessment._scoring import SMALLER_IS_BETTER
 from looms.calibration import brier_score, log_loss
 from looms.report._facts import Facts
+from looms.report._left_out import predicted_labels
 from looms.report._model import Model
-from looms.report._scores import FIGURES, loo_scores
-from looms.report._surprise import predicted_labels
+from looms.report._scores import FIGURES, guess_rmse, loo_scores
 from looms.report._training import labels_of
 
 MOST_CONFUSED = 12
@@ -43,28 +41,27 @@ def leave_one_out(facts: Facts) -> dict[str, Any]:
 def _confusion(model: Model) -> dict[str, Any] | None:
     if not model.classification or len(model.classes) > MOST_CONFUSED:
         return None
-    counts = np.zeros([len(model.classes)] * 2, dtype=int)
-    np.add.at(counts, (labels_of(model.loo.y), predicted_labels(model)), 1)
-    return {"labels": model.classes, "counts": counts.tolist()}
+    counts = np.zeros([len(model.classes)] * 2, dtype=float if model.weighted else int)
+    weight = model.loo.sample_weight if model.weighted else model.seen.astype(int)
+    np.add.at(counts, (labels_of(model.loo.y), predicted_labels(model)), weight)
+    return {"labels": model.classes, "counts": counts.tolist(), "weighted": model.weighted}
 
 
 def outer(assessment: Assessment) -> dict[str, Any]:
     scores = []
     for key in assessment.scores:
-        loo = assessment._loo(key)
-        low, high = assessment._limits(key, 0.95)
-        optimism = assessment._optimism(key)[0]
+        found = assessment.figures(key)
         scores.append(
             {
                 "key": key,
                 "name": FIGURES.get(key, (key, False))[0],
-                "value": assessment._estimate(key),
-                "standard_error": _standard_error(assessment._values(key)),
-                "low": low,
-                "high": high,
-                "loo": float(np.mean(loo)) if len(loo) else None,
-                "optimism": -optimism if key in SMALLER_IS_BETTER else optimism,
-                "smaller_is_better": key in SMALLER_IS_BETTER,
+                "value": found.value,
+                "standard_error": found.standard_error,
+                "low": found.low,
+                "high": found.high,
+                "loo": found.loo,
+                "optimism": found.flattered_by,
+                "smaller_is_better": found.smaller_is_better,
             }
         )
     return {
@@ -84,22 +81,29 @@ def headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
         "name": FIGURES[key][0],
         "value": value,
         "low": max(0.0, value - 1.96 * error),
-        "high": value + 1.96 * error,
+        "high": min(1.0 if model.classification else np.inf, value + 1.96 * error),
         "honest": False,
         "loo": value,
-        "guess": 1 - 1 / len(model.classes) if model.classification else np.std(model.loo.y),
+        "guess": 1 - 1 / len(model.classes) if model.classification else guess_rmse(model),
     }
     if assessment is not None:
-        key = key if key in assessment.scores else assessment.scores[0]
-        low, high = assessment._limits(key, 0.95)
-        found |= {
-            "key": key,
-            "name": FIGURES.get(key, (key, False))[0],
-            "value": assessment._estimate(key),
-            "low": low,
-            "high": high,
-            "honest": True,
-            "loo": loo_scores(model).get(key, (None, None))[0],
-            "guess": found["guess"] if key == found["key"] else None,
-        }
+        return found | _honest(model, assessment, found)
     return found
+
+
+def _honest(model: Model, assessment: Assessment, alone: dict[str, Any]) -> dict[str, Any]:
+    """What an assessment puts in the place of leave-one-out figures."""
+    key = alone["key"] if alone["key"] in assessment.scores else assessment.scores[0]
+    outer_figures = assessment.figures(key)
+    # Of several targets the splits have the mean of the errors, not the root of their squares.
+    same = model.classification or model.loo.y.ndim == 1
+    return {
+        "key": key,
+        "name": FIGURES.get(key, (key, False))[0],
+        "value": outer_figures.value,
+        "low": outer_figures.low,
+        "high": outer_figures.high,
+        "honest": True,
+        "loo": loo_scores(model).get(key, (None, None))[0] if same else outer_figures.loo,
+        "guess": alone["guess"] if same and key == alone["key"] else None,
+    }

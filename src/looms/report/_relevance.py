@@ -38,7 +38,7 @@ class RelevanceDisplay:
         self.relevance = relevance
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> Self:
         r"""The relevances in a fitted machine with an ARD kernel.
 
         .. math:: \mathrm{relevance}_k = \frac{\eta_k \mathrm{var}_k}{\sum_l \eta_l \mathrm{var}_l}
@@ -50,14 +50,21 @@ class RelevanceDisplay:
         ----------
         estimator : machine of looms, or pipeline that ends in one
             Fitted; its kernel is an ARD kernel or has one among its parts.
-        ax : ignored
-            Drawing is for `plot`.
+        ax : matplotlib axes, default=None
+            To draw on; those of a new figure unless given.
+        **kwargs
+            For `plot`.
 
         Returns
         -------
         display : RelevanceDisplay
-            Not drawn yet.
+            Drawn; `compute` gives it without, and needs no matplotlib.
         """
+        return cls.compute(estimator).plot(ax, **kwargs)
+
+    @classmethod
+    def compute(cls, estimator: Any) -> Self:
+        """What `from_estimator` draws, not drawn."""
         model = model_of(estimator)
         relevance = relevances(model)
         if relevance is None:

@@ -14,13 +14,13 @@ from looms.calibration import (
     loo_probabilities,
     reliability_curve,
 )
-from looms.report._axes import axes_for, ink, plain_frame, short
+from looms.report._axes import axes_for, ink, plain_frame, plain_legend, short
 from looms.report._curves import MOST_CURVES
 from looms.report._model import Model, model_of
 
-#: Squared number of samples, times classes but for two, up to which every probability comes from
-#: a calibrator that did not see its sample.
-_MOST_LEFT_OUT = 1500**2
+#: By calibration the squared number of samples, times classes but for two, up to which every
+#: probability comes from a calibrator that did not see its sample: what takes about a second.
+_MOST_LEFT_OUT = {"sigmoid": 1500**2, "isotonic": 1500**2, "beta": 300**2}
 
 
 class ReliabilityDisplay:
@@ -66,6 +66,7 @@ class ReliabilityDisplay:
         calibration: str | None = None,
         n_bins: int = 10,
         ax: Any = None,
+        **kwargs: Any,
     ) -> Self:
         """Probabilities from the leave-one-out outputs of a fitted classifier.
 
@@ -78,20 +79,27 @@ class ReliabilityDisplay:
             "sigmoid" where it has none.
         n_bins : int, default=10
             Bins of about the same number of samples.
-        ax : ignored
-            Drawing is for `plot`.
+        ax : matplotlib axes, default=None
+            To draw on; those of a new figure unless given.
+        **kwargs
+            For `plot`.
 
         Returns
         -------
         display : ReliabilityDisplay
-            Not drawn yet.
+            Drawn; `compute` gives it without, and needs no matplotlib.
 
         Notes
         -----
-        Up to 1500 samples of two classes, 1500 / √k of k, every probability comes from a
-        calibrator that did not see its sample; with more, where that hardly matters, from one
-        that saw all.
+        Up to 1500 samples of two classes, 1500 / √k of k, for "beta" 300 and 300 / √k, every
+        probability comes from a calibrator that did not see its sample; with more, where that
+        hardly matters, from one that saw all.
         """
+        return cls.compute(estimator, calibration=calibration, n_bins=n_bins).plot(ax, **kwargs)
+
+    @classmethod
+    def compute(cls, estimator: Any, *, calibration: str | None = None, n_bins: int = 10) -> Self:
+        """What `from_estimator` draws, not drawn."""
         model = model_of(estimator)
         if not model.classification:
             raise TypeError(f"{cls.__name__} is of classifiers; ResidualsDisplay of regressors.")
@@ -123,8 +131,7 @@ class ReliabilityDisplay:
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
         ax.set(xlabel="probability", ylabel="share")
         plain_frame(ax)
-        for text in ax.legend(loc="upper left", fontsize="small", frameon=False).get_texts():
-            text.set_parse_math(False)
+        plain_legend(ax, loc="upper left", fontsize="small", frameon=False)
         return self
 
 
@@ -144,7 +151,7 @@ def curves_of(model: Model, probabilities: Array, n_bins: int = 10) -> dict[str,
 
 def probabilities_of(model: Model, calibration: str) -> Array:
     """Probability of every class for the leave-one-out outputs, (n_samples, n_classes)."""
-    if model.loo.n_samples * model.loo.y.size <= _MOST_LEFT_OUT:
+    if model.loo.n_samples * model.loo.y.size <= _MOST_LEFT_OUT[calibration]:
         return loo_probabilities(model.loo, calibration)
     return class_probabilities(fit_calibrator(model.loo, calibration), model.loo.outputs)
 

@@ -52,7 +52,13 @@ class ResidualsDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, coverage: float = 0.9, target: int = 0, ax: Any = None
+        cls,
+        estimator: Any,
+        *,
+        coverage: float = 0.9,
+        target: int = 0,
+        ax: Any = None,
+        **kwargs: Any,
     ) -> Self:
         """The leave-one-out outputs of a fitted regressor.
 
@@ -62,30 +68,42 @@ class ResidualsDisplay:
             Fitted.
         coverage : float, default=0.9
             The interval around every output is as wide on both sides as the
-            ⌈coverage · n⌉-th smallest absolute residual. Hyper-parameters that were chosen
+            ⌈coverage · n⌉-th smallest absolute residual, samples counted by their weight.
+            Hyper-parameters that were chosen
             by the same residuals make it narrower than new samples need.
         target : int, default=0
             Which one, of several.
-        ax : ignored
-            Drawing is for `plot`.
+        ax : matplotlib axes, default=None
+            To draw on; those of a new figure unless given.
+        **kwargs
+            For `plot`.
 
         Returns
         -------
         display : ResidualsDisplay
-            Not drawn yet.
+            Drawn; `compute` gives it without, and needs no matplotlib.
         """
+        return cls.compute(estimator, coverage=coverage, target=target).plot(ax, **kwargs)
+
+    @classmethod
+    def compute(cls, estimator: Any, *, coverage: float = 0.9, target: int = 0) -> Self:
+        """What `from_estimator` draws, not drawn."""
         model = model_of(estimator)
         if model.classification:
             raise TypeError(f"{cls.__name__} is of regressors; RocDisplay of classifiers.")
         if not 0 < coverage < 1:
             raise ValueError(f"coverage must be between 0 and 1, got {coverage!r}.")
-        y, outputs = model.loo.y, model.loo.outputs
+        seen = model.seen
+        y, outputs, share = model.loo.y[seen], model.loo.outputs[seen], model.share[seen]
         if y.ndim == 2:
             if not 0 <= target < y.shape[1]:
                 raise ValueError(f"target must be 0 to {y.shape[1] - 1}, got {target!r}.")
             y, outputs = y[:, target], outputs[:, target]
-        sizes = np.sort(np.abs(y - outputs))
-        half = sizes[min(len(y), int(np.ceil(coverage * len(y)))) - 1]
+        sizes = np.abs(y - outputs)
+        order = np.argsort(sizes, kind="stable")
+        # Less by rounding, so that of equal weights the ⌈coverage · n⌉-th is met.
+        place = int(np.searchsorted(np.cumsum(share[order]), coverage * (1 - 1e-12)))
+        half = sizes[order[min(place, len(y) - 1)]]
         interval = np.column_stack([outputs - half, outputs + half])
         return cls(target=y, output=outputs, interval=interval, coverage=coverage)
 

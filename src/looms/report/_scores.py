@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from looms._typing import AnyArray, Array
+from looms.report._left_out import predicted_labels
 from looms.report._model import Model
-from looms.report._surprise import predicted_labels
 from looms.report._training import labels_of
 
 #: Name, and whether smaller is better, of each figure; the first of each task is the headline.
@@ -26,38 +25,46 @@ FIGURES = {
 
 
 def loo_scores(model: Model) -> dict[str, tuple[float, float]]:
-    """Value and standard error of every figure of the task; every sample counts as one.
+    """Value and standard error of every figure of the task.
 
-    A standard error is that of the figure over draws of as many samples, the machine
-    given; NaN where it is not computed. That the machine was chosen by these outputs is
-    not in it. For rates of errors it is that of (wrong + 1) / (n + 2), in each class, so
-    that no error among n is no certainty.
+    Samples count by their weight, those of weight zero not at all. A standard error is that
+    of the figure over draws of as many samples, the machine given; NaN where it is not
+    computed. That the machine was chosen by these outputs is not in it. For rates of errors it
+    is that of (wrong + 1) / (n + 2), in each class, so that no error among n is no certainty;
+    of weighted samples n is (Σ w)² / Σ w².
     """
     if model.classification:
         return _of_classes(model)
-    return _of_regression(model.loo.y.ravel(), model.loo.outputs.ravel())
+    return _of_regression(model.loo.y, model.loo.outputs, model.loo.sample_weight)
 
 
 def error_by_class(model: Model) -> tuple[AnyArray, Array]:
-    """Number of samples of each class, and the share of them that are given another one."""
+    """Number of samples with a weight of each class, and the share of them given another one."""
     labels = labels_of(model.loo.y)
-    n = np.bincount(labels, minlength=len(model.classes))
-    wrong = np.bincount(
-        labels, weights=labels != predicted_labels(model), minlength=len(model.classes)
-    )
+    weight, k = model.loo.sample_weight, len(model.classes)
+    wrong = np.bincount(labels, weights=weight * (labels != predicted_labels(model)), minlength=k)
+    mass = np.bincount(labels, weights=weight, minlength=k)
     with np.errstate(invalid="ignore"):
-        return n, np.asarray(wrong / n)
+        return np.bincount(labels[model.seen], minlength=k), np.asarray(wrong / mass)
+
+
+def effective_size(weight: Array) -> float:
+    """Number of samples of one weight that say as much: (Σ w)² / Σ w²."""
+    return float(weight.sum() ** 2 / np.sum(weight**2))
 
 
 def _of_classes(model: Model) -> dict[str, tuple[float, float]]:
+    labels, weight = labels_of(model.loo.y), model.loo.sample_weight
     n, rate = error_by_class(model)
-    rate, n = rate[n > 0], n[n > 0]
-    total = float(np.sum(rate * n) / n.sum())
-    by_class = _variance(rate, n)
+    there = np.flatnonzero(n)
+    mass = np.array([weight[labels == k].sum() for k in there])
+    total = float(rate[there] @ mass / mass.sum())
+    size = np.array([effective_size(weight[labels == k]) for k in there])
+    by_class = _variance(rate[there], size)
     return {
-        "ber": (float(rate.mean()), float(np.sqrt(by_class.sum()) / len(n))),
-        "error": (total, float(np.sqrt(_variance(total, n.sum())))),
-        "auc": _areas(model.loo.y, model.loo.outputs),
+        "ber": (float(rate[there].mean()), float(np.sqrt(by_class.sum()) / len(there))),
+        "error": (total, float(np.sqrt(_variance(total, effective_size(weight))))),
+        "auc": _areas(model.loo.y, model.loo.outputs, weight),
     }
 
 
@@ -66,47 +73,75 @@ def _variance(rate: Any, n: Any) -> Any:
     return smoothed * (1 - smoothed) / n
 
 
-def _areas(y: Array, outputs: Array) -> tuple[float, float]:
+def _areas(y: Array, outputs: Array, weight: Array) -> tuple[float, float]:
     if y.ndim == 1:
-        return area_under_curve(outputs[y > 0], outputs[y <= 0])
-    areas = [area_under_curve(f[t > 0], f[t <= 0])[0] for t, f in zip(y.T, outputs.T, strict=True)]
+        return area_under_curve(outputs, y > 0, weight)
+    columns = zip(y.T, outputs.T, strict=True)
+    areas = [area_under_curve(f, t > 0, weight)[0] for t, f in columns]
     return float(np.nanmean(areas)), float("nan")
 
 
-def area_under_curve(positive: Array, negative: Array) -> tuple[float, float]:
-    """Area under the ROC curve of two sets of outputs, ties counting half, and its standard error.
+def area_under_curve(outputs: Array, positive: AnyArray, weight: Array) -> tuple[float, float]:
+    """Area under the ROC curve of outputs, ties counting half, and its standard error.
 
     The standard error is that of DeLong, DeLong & Clarke-Pearson (1988), from the share of
-    the other class that each output is above; O(n log n) by ranks.
+    the other class that each output is above; O(n log n) by sorting.
     """
-    m, n = len(positive), len(negative)
-    if not (m and n):
+    above, below = positive & (weight > 0), ~positive & (weight > 0)
+    if not (above.any() and below.any()):
         return float("nan"), float("nan")
-    ranks = rankdata(np.concatenate([positive, negative]))
-    above = (ranks[:m] - rankdata(positive)) / n
-    below = 1.0 - (ranks[m:] - rankdata(negative)) / m
-    area = float(above.mean())
-    if min(m, n) < 2:
-        return area, float("nan")
-    return area, float(np.sqrt(above.var(ddof=1) / m + below.var(ddof=1) / n))
+    f, g, v, w = outputs[above], outputs[below], weight[above], weight[below]
+    wins, losses = _share_under(f, g, w), 1.0 - _share_under(g, f, v)
+    area, error = _mean(wins, v)
+    return area, float(np.hypot(error, _mean(losses, w)[1]))
 
 
-def _of_regression(y: Array, outputs: Array) -> dict[str, tuple[float, float]]:
-    residuals = y - outputs
-    squares = residuals**2
-    n, mean = len(y), float(squares.mean())
+def _share_under(values: Array, others: Array, weight: Array) -> Array:
+    """Weight of the ``others`` under each value, ties by half, over their total."""
+    order = np.argsort(others, kind="stable")
+    total = np.concatenate([[0.0], np.cumsum(weight[order])])
+    ends = (np.searchsorted(others[order], values, side) for side in ("left", "right"))
+    return np.asarray(sum(total[end] for end in ends) / (2 * total[-1]))
+
+
+def _mean(values: Array, weight: Array) -> tuple[float, float]:
+    """Weighted mean and its standard error; that of unit weights is s / √n."""
+    share, n = weight / weight.sum(), effective_size(weight)
+    mean = float(share @ values)
+    if n <= 1 + 1e-9:
+        return mean, float("nan")
+    spread = np.sum((share * (values - mean)) ** 2) * n / (n - 1)
+    return mean, float(np.sqrt(spread))
+
+
+def _of_regression(y: Array, outputs: Array, weight: Array) -> dict[str, tuple[float, float]]:
+    """Of several targets the root of the mean square over all, and the mean of MAE and R²."""
+    seen = weight > 0
+    y, weight = y.reshape(len(y), -1)[seen], weight[seen]
+    residuals = y - outputs.reshape(len(outputs), -1)[seen]
+    mean, error = _mean(np.mean(residuals**2, axis=1), weight)
     rmse = float(np.sqrt(mean))
-    spread = float(squares.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
-    total = float(np.sum((y - y.mean()) ** 2))
-    absolute = np.abs(residuals)
+    share, total = weight / weight.sum(), variances(y, weight)
+    explained = 1.0 - (share @ residuals**2)[total > 0] / total[total > 0]
     return {
-        "rmse": (rmse, spread / (2 * rmse) if rmse > 0 else 0.0),
-        "mae": (float(absolute.mean()), float(absolute.std(ddof=1) / np.sqrt(n))),
-        "r2": (1.0 - n * mean / total if total > 0 else float("nan"), float("nan")),
+        "rmse": (rmse, error / (2 * rmse) if rmse > 0 else 0.0),
+        "mae": _mean(np.mean(np.abs(residuals), axis=1), weight),
+        "r2": (float(explained.mean()) if len(explained) else float("nan"), float("nan")),
     }
+
+
+def variances(y: Array, weight: Array) -> Array:
+    """Weighted variance of every target, (n_targets,)."""
+    y, share = y.reshape(len(y), -1), weight / weight.sum()
+    return np.asarray(share @ (y - share @ y) ** 2)
 
 
 def guess_error(model: Model) -> float:
     """Error rate of always saying the largest class."""
     labels: Any = labels_of(model.loo.y)
-    return 1.0 - float(np.bincount(labels).max() / len(labels))
+    return 1.0 - float(np.bincount(labels, weights=model.share).max())
+
+
+def guess_rmse(model: Model) -> float:
+    """Root mean square error of the means of the targets."""
+    return float(np.sqrt(variances(model.loo.y, model.loo.sample_weight).mean()))

@@ -10,11 +10,11 @@ from looms._threads import blas_threads
 from looms._typing import Array
 from looms.kernels import is_finite_lower
 from looms.lssvm import NotPositiveDefiniteError, decompose
-from looms.report._axes import axes_for, ink, plain_frame, short
+from looms.report._axes import axes_for, ink, label_axes, plain_frame, short
 from looms.report._model import Model, check_selected, model_of
 from looms.report._relevance import feature_of, parameter_name, relevances
-from looms.report._training import log2_mu_shift, sampled_rows, training_objective
-from looms.selection import Objective
+from looms.report._training import sampled_rows, training_objective
+from looms.selection import Objective, log2_mu_shift
 
 _MARGIN = 2.0  # log₂ units shown beyond the path
 _LEAST_WIDTH = 8.0
@@ -90,6 +90,7 @@ class SearchPathDisplay:
         n_samples: int = 500,
         random_state: int = 0,
         ax: Any = None,
+        **kwargs: Any,
     ) -> Self:
         """Evaluate the criterion around the search of a fitted machine.
 
@@ -109,13 +110,15 @@ class SearchPathDisplay:
             μ (n / m)^½; its optimum may lie elsewhere than that on all samples.
         random_state : int, default=0
             Draws them.
-        ax : ignored
-            Drawing is for `plot`.
+        ax : matplotlib axes, default=None
+            To draw on; those of a new figure unless given.
+        **kwargs
+            For `plot`.
 
         Returns
         -------
         display : SearchPathDisplay
-            Not drawn yet.
+            Drawn; `compute` gives it without, and needs no matplotlib.
 
         Notes
         -----
@@ -123,6 +126,25 @@ class SearchPathDisplay:
         of it at O(m²) each; resolution² factorisations for two parameters of the kernel. The
         surface is that of the criterion, without the prior where the search had one.
         """
+        return cls.compute(
+            estimator,
+            along=along,
+            resolution=resolution,
+            n_samples=n_samples,
+            random_state=random_state,
+        ).plot(ax, **kwargs)
+
+    @classmethod
+    def compute(
+        cls,
+        estimator: Any,
+        *,
+        along: tuple[str, str] | None = None,
+        resolution: int = 17,
+        n_samples: int = 500,
+        random_state: int = 0,
+    ) -> Self:
+        """What `from_estimator` draws, not drawn."""
         model = model_of(estimator)
         check_selected(model.machine, cls.__name__)
         rows = sampled_rows(model, n_samples, random_state)
@@ -171,8 +193,7 @@ class SearchPathDisplay:
         path = self.path[:, 0]
         ax.plot(path, np.interp(path, axis, surface), "o", color=ink(), markersize=3)
         ax.axvline(float(self.best[0]), color="C1", linewidth=1)
-        ax.set_ylabel(f"{self.criterion}, leave-one-out")
-        ax.set_xlabel(self._label(0), parse_math=False)
+        label_axes(ax, self._label(0), f"{self.criterion}, leave-one-out")
         plain_frame(ax)
 
     def _contours(self, ax: Any) -> None:
@@ -182,8 +203,7 @@ class SearchPathDisplay:
             ax.contourf(*self.axes, values.T, levels, colors=_depths(len(levels) - 1))
         ax.plot(*self.path.T, "-o", color=ink(), linewidth=0.9, markersize=2.5)
         ax.plot(*self.best, "o", color="C1", markersize=7)
-        ax.set_xlabel(self._label(0), parse_math=False)
-        ax.set_ylabel(self._label(1), parse_math=False)
+        label_axes(ax, self._label(0), self._label(1))
         ax.set(xlim=self.axes[0][[0, -1]], ylim=self.axes[1][[0, -1]])
 
     def _label(self, k: int) -> str:

@@ -20,7 +20,7 @@ from looms.report._quality import headline, leave_one_out, outer
 from looms.report._scores import error_by_class
 
 #: Version of the schema; a new one where a key changes its meaning or goes.
-SCHEMA = 1
+SCHEMA = 2
 MOST_CLASSES = 30
 
 
@@ -39,7 +39,7 @@ def summary(
     estimator : machine of looms, or pipeline that ends in one
         Fitted.
     X : the training samples, default=None
-        Of a data frame, the index names the samples; otherwise they are numbered from 1.
+        Of a data frame, the index names the samples; otherwise they are numbered from 0.
     y : the training targets, default=None
         Of a series, the name is that of the target.
     assessment : Assessment, default=None
@@ -53,7 +53,7 @@ def summary(
         Numbers that are not finite are None. Keys:
 
         schema
-            Version of this list, 1.
+            Version of this list, 2.
         title, date, looms_version
             Text; the date in ISO format.
         task
@@ -83,12 +83,13 @@ def summary(
             empty if it is none.
         loo
             ``figures``: list of ``key``, ``name``, ``value``, ``standard_error``,
-            ``smaller_is_better``; and ``confusion``: None, or ``labels`` and ``counts``
-            (rows are the true class).
+            ``smaller_is_better``; and ``confusion``: None, or ``labels``, ``counts``
+            (rows are the true class) and ``weighted`` (whether these are sums of weights).
         assessment
             None, or ``method``, ``n_splits``, ``n_failed``, ``estimator``, and ``scores``: list
             of ``key``, ``name``, ``value``, ``standard_error``, ``low``, ``high``, ``loo``,
-            ``optimism`` (positive: leave-one-out flatters), ``smaller_is_better``.
+            ``optimism`` (positive: leave-one-out flatters) and ``smaller_is_better``, both
+            None where nobody says which way is better.
         headline
             ``key``, ``name``, ``value``, ``low``, ``high`` (of 95 % intervals), ``honest``
             (whether it comes from outer splits), ``loo``, ``guess`` (of a machine that knows
@@ -100,10 +101,12 @@ def summary(
             computed on. For a kernel matrix None.
         samples
             ``rows``: list of ``name``, ``target``, ``output``, ``predicted`` and ``margin``
-            (None for a regression), ``surprise``, and of `looms.diagnostics.case_deletion`
-            ``rms_change``, ``criterion_change``, ``leverage`` (None for many samples): the most
-            surprising, then the most influential ones that are not among them; ``n_samples``,
-            and the ``criterion`` of the change.
+            (None for a regression), ``residual`` (its size; of classes by how much the output
+            falls short of the label), and of `looms.diagnostics.case_deletion` ``surprise``,
+            ``rms_change``, ``criterion_change``, ``leverage`` (None for many samples): the
+            largest residuals, then the most influential samples that are not among them;
+            ``n_samples`` that have a weight, ``named_by``: what their names are, and the
+            ``criterion`` of the change.
         cautions
             List of ``level`` ("serious" or "note"), ``title``, ``text``.
 
@@ -149,7 +152,7 @@ def summarised(facts: Facts, title: str | None) -> dict[str, Any]:
         "headline": headline(model, assessment),
         "features": None if importance is None else features(model, importance),
         "samples": samples(facts),
-        "cautions": cautions(model, assessment, steps=steps),
+        "cautions": cautions(facts.estimator, model, assessment, steps=steps),
     }
     plain: dict[str, Any] = _plain(found)
     return plain

@@ -15,8 +15,6 @@ from looms.selection import Objective
 
 #: Of every class, so many samples are kept where there are as many.
 _FEW = 5
-# From n to m samples the best μ goes as (n / m)^_DECAY, as the search itself expects.
-_DECAY = 0.5
 
 
 def labels_of(y: Array) -> AnyArray:
@@ -68,7 +66,8 @@ def training_objective(model: Model, rows: AnyArray, X: Any = None) -> Objective
         criterion=chosen_criterion(machine),
         sample_weight=fit_weight_of(machine)[rows],
         selection_weight=selection_weight[rows],
-        fit_intercept=machine.fit_intercept,
+        # As it was fitted: the parameter may have been set anew since.
+        fit_intercept=getattr(machine, "fit_intercept_", machine.fit_intercept),
     )
 
 
@@ -77,8 +76,3 @@ def chosen_criterion(machine: Any) -> Any:
     if not hasattr(machine, "candidates_"):
         return "press"
     return machine.candidates_[machine.best_index_].criterion
-
-
-def log2_mu_shift(n_all: int, n_some: int) -> float:
-    """What to add to log₂ μ of ``n_all`` samples on ``n_some`` of them."""
-    return float(_DECAY * np.log2(n_all / n_some))

@@ -13,6 +13,7 @@ from looms.selection._machine_scores import (
 )
 from looms.selection._objective import Objective
 from looms.selection._one_against_one import (
+    FittedTo,
     LeftOut,
     Machines,
     Pair,
@@ -23,11 +24,13 @@ from looms.selection._one_against_one import (
     solved_pairs,
 )
 from looms.selection._prior import HyperPrior
-from looms.selection._tune import Tuning, tune
+from looms.selection._tune import BoundMet, Tuning, log2_mu_shift, tune
 
 __all__ = [
+    "BoundMet",
     "Candidate",
     "Choice",
+    "FittedTo",
     "HyperPrior",
     "Judge",
     "LeftOut",
@@ -47,6 +50,7 @@ __all__ = [
     "class_log_probabilities",
     "class_targets",
     "grid_search",
+    "log2_mu_shift",
     "loo_deviance",
     "pairs_of",
     "pattern_search",

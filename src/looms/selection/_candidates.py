@@ -17,7 +17,7 @@ from looms.leave_one_out import LeaveOneOut
 from looms.lssvm import Fit
 from looms.optimise import Outcome, Point
 from looms.selection._objective import Objective
-from looms.selection._tune import Tuning, tune
+from looms.selection._tune import BoundMet, Tuning, tune
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Candidate:
     n_failures: int
     seconds: float
     outcome: Outcome
-    at_bounds: tuple[str, ...]
+    at_bounds: tuple[BoundMet, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from looms._typing import Array
 from looms.criteria import Criterion, reweighted
 from looms.leave_one_out import LeaveOneOut
 from looms.selection._one_against_one import (
+    FittedTo,
     Labels,
     Machines,
     class_leave_one_out,
@@ -47,7 +48,7 @@ class MeanOverPairs:
     criterion: Criterion
 
     def __call__(self, machines: Machines, labels: Labels, weight: Array) -> float:
-        outputs = machines.loo_outputs()
+        outputs = machines.loo_outputs
         values, masses = [], []
         for q, pair in enumerate(machines.pairs):
             loo = LeaveOneOut(pair.y, outputs[pair.samples, q], weight[pair.samples])
@@ -58,12 +59,17 @@ class MeanOverPairs:
 
 @dataclass(frozen=True)
 class OfClasses:
-    """A function of the leave-one-out decision values of the classes, such as an error rate."""
+    """A function of the leave-one-out decision values of the classes, such as an error rate.
+
+    Between several classes the sigmoids decide that are fitted to `fitted_to`.
+    """
 
     rate: Callable[[LeaveOneOut], float]
+    fitted_to: FittedTo
 
     def __call__(self, machines: Machines, labels: Labels, weight: Array) -> float:
-        return float(self.rate(reweighted(class_leave_one_out(machines, labels), weight)))
+        loo = class_leave_one_out(machines, labels, self.fitted_to)
+        return float(self.rate(reweighted(loo, weight)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +25,8 @@ from looms.leave_one_out import LeaveOneOut
 from looms.svm import DualSolution, solve
 
 Labels = npt.NDArray[np.intp]
+#: What sigmoids are fitted to: leave-one-out outputs, or those for the training samples.
+FittedTo: TypeAlias = Literal["loo", "single"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,21 +88,50 @@ class Machines:
         """(n, n_pairs) outputs of all machines for all samples."""
         return self.K @ self.coefficients + self.intercepts
 
+    @cached_property
     def loo_outputs(self) -> Array:
-        """(n, n_pairs) outputs for each sample of the machines that did not see it."""
+        """(n, n_pairs) outputs for each sample of the machines that did not see it; read only."""
         outputs = self.outputs()
         for q, (pair, solution) in enumerate(zip(self.pairs, self.solutions, strict=True)):
             outputs[pair.samples, q] = solution.leave_one_out().outputs
+        outputs.flags.writeable = False
         return outputs
 
-    def sigmoids(self, outputs: Array) -> tuple[Sigmoid, ...]:
-        """Sigmoids of the pairs, fitted to (n, n_pairs) outputs: nowhere decreasing."""
+    def sigmoids(self, fitted_to: FittedTo) -> tuple[Sigmoid, ...]:
+        """Sigmoids of the pairs for new samples: nowhere decreasing.
+
+        Parameters
+        ----------
+        fitted_to : "loo", the leave-one-out outputs, or "single", those of each machine for the
+            samples that it was trained on.
+        """
+        outputs = self.loo_outputs if fitted_to == "loo" else self.outputs()
         return tuple(
             fit_increasing_sigmoid(
                 outputs[pair.samples, q], pair.y, self.sample_weight[pair.samples]
             )
             for q, pair in enumerate(self.pairs)
         )
+
+    def left_out_log_odds(self, fitted_to: FittedTo) -> Array:
+        """(n, n_pairs) log-odds of the second class, by machines and sigmoids without the sample.
+
+        The sigmoids are those of `sigmoids`, without the sample. For "single" that is what a refit
+        without it gives. For "loo" they are fitted to the leave-one-out outputs of the others,
+        whose machines saw it: without it too, it would take a path for every two samples.
+        """
+        outputs, own = self.outputs(), self.loo_outputs
+        log_odds = np.empty(outputs.shape)
+        sigmoids = self.sigmoids(fitted_to)
+        for q, (pair, solution) in enumerate(zip(self.pairs, self.solutions, strict=True)):
+            log_odds[:, q] = -(sigmoids[q].slope * outputs[:, q] + sigmoids[q].intercept)
+            values = own[pair.samples, q]
+            rows = np.broadcast_to(values, (len(values), len(values)))
+            if fitted_to == "single":
+                rows = solution.leave_one_out(all_outputs=True)[1]
+            slopes, intercepts = _increasing(rows, pair.y, self.sample_weight[pair.samples])
+            log_odds[pair.samples, q] = -(slopes * values + intercepts)
+        return log_odds
 
     def left_out(self) -> LeftOut:
         """Outputs and log-odds for each sample of machines and sigmoids that did not see it.
@@ -121,12 +154,27 @@ class Machines:
             sigmoid = fit_sigmoid(solution.outputs, pair.y, weight)
             log_odds[:, q] = -(sigmoid.slope * outputs[:, q] + sigmoid.intercept)
             loo, everywhere = solution.leave_one_out(all_outputs=True)
-            others = np.tile(weight, (len(weight), 1))
-            np.fill_diagonal(others, 0.0)
-            slopes, intercepts = fit_sigmoids(everywhere, pair.y, others)
+            slopes, intercepts = fit_sigmoids(everywhere, pair.y, _others(weight))
             outputs[pair.samples, q] = loo.outputs
             log_odds[pair.samples, q] = -(slopes * loo.outputs + intercepts)
         return LeftOut(outputs, log_odds)
+
+
+def _others(weight: Array) -> Array:
+    """(m, m) weights of the samples, a row without each of them."""
+    others = np.tile(weight, (len(weight), 1))
+    np.fill_diagonal(others, 0.0)
+    return others
+
+
+def _increasing(outputs: Array, y: Array, weight: Array) -> tuple[Array, Array]:
+    """Slopes and intercepts of sigmoids that do not decrease, of each row without its sample."""
+    others = _others(weight)
+    slopes, intercepts = fit_sigmoids(outputs, y, others)
+    for i in np.flatnonzero(slopes > 0):
+        constant = fit_increasing_sigmoid(outputs[i], y, others[i])
+        slopes[i], intercepts[i] = constant.slope, constant.intercept
+    return slopes, intercepts
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,15 +246,21 @@ def class_targets(labels: Labels, n_classes: int) -> Array:
     return targets
 
 
-def class_leave_one_out(machines: Machines, labels: Labels) -> LeaveOneOut:
+def class_leave_one_out(machines: Machines, labels: Labels, fitted_to: FittedTo) -> LeaveOneOut:
     """Leave-one-out decision values of the classes, of unit weight.
 
     For two classes the outputs of the machine; for more the logarithms of the coupled
-    probabilities, machine and sigmoid fitted without the sample, of which the largest wins.
+    probabilities, by machines and sigmoids without the sample, of which the largest wins.
+
+    Parameters
+    ----------
+    machines : of all pairs.
+    labels : (n,) classes 0 to k - 1.
+    fitted_to : the sigmoids that decide, as for `Machines.sigmoids`.
     """
     n_classes = int(labels.max()) + 1
     if n_classes == 2:
-        values = machines.loo_outputs()[:, 0]
+        values = machines.loo_outputs[:, 0]
     else:
-        values = class_log_probabilities(machines.left_out().log_odds)
+        values = class_log_probabilities(machines.left_out_log_odds(fitted_to))
     return LeaveOneOut(class_targets(labels, n_classes), values)

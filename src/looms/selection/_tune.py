@@ -42,6 +42,32 @@ _DECAY = 0.5
 Progress: TypeAlias = Callable[[Objective, int, Point], bool | None]
 
 
+@dataclass(frozen=True)
+class BoundMet:
+    """A hyper-parameter that ended at a bound, which as text says what that means.
+
+    Attributes
+    ----------
+    name : of the hyper-parameter.
+    side : "lower" or "upper".
+    bound : the value there.
+    advice : what it means and what to do.
+    """
+
+    name: str
+    side: str
+    bound: float
+    advice: str
+
+    @property
+    def remark(self) -> str:
+        """The text without the name."""
+        return f"ended at its {self.side} bound {self.bound:.3g}: {self.advice}"
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.remark}"
+
+
 @dataclass(frozen=True, eq=False)
 class Tuning:
     """Hyper-parameters found for one kernel under one criterion.
@@ -53,8 +79,7 @@ class Tuning:
     outcome : why the search stopped; the value of the enum says what to do about it.
     stages : number of samples and record of every search; the last are on all samples.
     n_measured : evaluations for the curvature between stages.
-    at_bounds : for each hyper-parameter that ended at a bound that matters: its name,
-        the bound, and what that means.
+    at_bounds : hyper-parameters that ended at a bound that matters.
     """
 
     theta: Array
@@ -63,7 +88,7 @@ class Tuning:
     outcome: Outcome
     stages: tuple[tuple[int, Search], ...]
     n_measured: int
-    at_bounds: tuple[str, ...]
+    at_bounds: tuple[BoundMet, ...]
 
     @property
     def history(self) -> tuple[Point, ...]:
@@ -226,8 +251,13 @@ def _stratified_order(y: Array, rng: np.random.RandomState) -> Any:
 def _moved(theta: Array, source: Objective, target: Objective) -> Array:
     """The same kernel, and μ as it is expected to change with the number of samples."""
     moved = theta.copy()
-    moved[-1] += _DECAY * np.log2(source.n_samples / target.n_samples)
+    moved[-1] += log2_mu_shift(source.n_samples, target.n_samples)
     return moved
+
+
+def log2_mu_shift(n_source: int, n_target: int) -> float:
+    """What to add to the best log₂ μ of so many samples to get that expected of others."""
+    return float(_DECAY * np.log2(n_source / n_target))
 
 
 def _tuning(
@@ -256,12 +286,12 @@ def _without_models(search: Search) -> Search:
     return replace(search, best=replace(search.best, model=None))
 
 
-def _bounds_met(objective: Objective, theta: Array) -> list[str]:
-    messages = []
+def _bounds_met(objective: Objective, theta: Array) -> list[BoundMet]:
+    met = []
     for h, value, (low, high) in zip(
         objective.hyperparameters, theta, objective.bounds, strict=True
     ):
         for end, bound, advice in (("lower", low, h.at_lower), ("upper", high, h.at_upper)):
             if advice and low < high and abs(value - bound) < 1e-3:
-                messages.append(f"{h.name} ended at its {end} bound {2.0**bound:.3g}: {advice}")
-    return messages
+                met.append(BoundMet(h.name, end, float(2.0**bound), advice))
+    return met

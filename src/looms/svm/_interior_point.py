@@ -6,10 +6,11 @@ import numpy as np
 from scipy.linalg import lapack
 
 from looms._typing import Array
-from looms.svm._problem import Problem
+from looms.svm._problem import NotConvergedError, Problem
 
 _STEPS = 100
 _CLOSE = 1e-9
+_JITTERS = (0.0, *10.0 ** np.arange(-12, 7))
 
 
 def interior_point(problem: Problem) -> Array:
@@ -62,18 +63,20 @@ def _solved(Q: Array, y: Array, C: Array) -> Array:
 
 
 class _System:
-    """[[Q + diag(d), y], [yᵀ, 0]], factorised."""
+    """[[Q + diag(d), y], [yᵀ, 0]], factorised; NotConvergedError if that cannot be."""
 
     def __init__(self, Q: Array, y: Array, d: Array) -> None:
         self.y = y
-        jitter = 0.0
-        while True:
+        if not np.isfinite(d).all():
+            raise NotConvergedError(np.inf, np.inf)
+        for jitter in _JITTERS:
             A = Q.copy(order="F")
             A[np.diag_indices(len(y))] += d + jitter
             self.factor, info = lapack.dpotrf(A, lower=1, overwrite_a=1)
             if info == 0:
                 break
-            jitter = max(10 * jitter, 1e-12)
+        else:
+            raise NotConvergedError(np.inf, np.inf)
         self.Ay, _ = lapack.dpotrs(self.factor, y, lower=1)
 
     def solve(self, r: Array, s: float) -> tuple[Array, float]:

@@ -10,6 +10,10 @@ from looms.svm._interior_point import interior_point
 from looms.svm._margin import Indices
 from looms.svm._path import follow
 from looms.svm._problem import Problem, intercepts, violations
+from looms.svm._tableau import tableau
+
+#: Numbers in each of the dozen arrays that paths and their ends take at a time.
+_BLOCK = 1 << 20
 
 
 def left_out_outputs(
@@ -23,27 +27,39 @@ def left_out_outputs(
     residuals : (m,) largest violation of a KKT condition, the left-out sample's aside.
     gaps : (m,) duality gaps of those that did not converge, else nan.
     """
-    gaps = np.full(len(left_out), np.nan)
-    beta = np.tile(start.beta, (len(left_out), 1))
-    outputs, residuals = np.empty(beta.shape), np.empty(len(beta))
+    m, n = len(left_out), len(problem.y)
+    gaps, residuals, outputs = np.full(m, np.nan), np.empty(m), np.empty((m, n))
     stays = start.beta[left_out] == 0
-    outputs[stays], residuals[stays] = described(problem, start, beta[stays], left_out[stays])
+    for rows in _blocks(np.flatnonzero(stays), n):
+        beta = np.tile(start.beta, (len(rows), 1))
+        outputs[rows], residuals[rows] = described(problem, start, beta, left_out[rows])
     open_ = np.flatnonzero(~stays)
+    reached: dict[int, Array] = {}
     for near in _watched(problem, start):
         if len(open_) == 0:
             break
-        ends = follow(problem, start, left_out[open_], near)
-        beta[open_] = ends.beta
-        outputs[open_], found = described(problem, start, ends.beta, left_out[open_])
-        residuals[open_] = np.where(ends.finished, found, np.inf)
-        open_ = open_[~(residuals[open_] <= problem.residual_limit(ends.beta))]
-    for k in open_:
+        table, failed = tableau(problem, start.margin, near, left_out[open_]), []
+        for rows in _blocks(open_, n):
+            ends = follow(problem, start, left_out[rows], table)
+            outputs[rows], found = described(problem, start, ends.beta, left_out[rows])
+            residuals[rows] = np.where(ends.finished, found, np.inf)
+            short = ~(residuals[rows] <= problem.residual_limit(ends.beta))
+            failed.append(rows[short])
+            reached.update(zip(rows[short].tolist(), ends.beta[short], strict=True))
+        open_ = np.concatenate(failed)
+    for k in open_.tolist():
         without = problem.without(left_out[k])
-        machine = solution_near(without, beta[k])
+        machine = solution_near(without, reached[k])
         outputs[k], residuals[k] = machine.outputs, machine.residual
         if not machine.residual <= without.residual_limit(machine.beta):
             gaps[k] = without.duality_gap(machine.beta, machine.outputs)
     return outputs, residuals, gaps
+
+
+def _blocks(rows: Indices, n: int) -> list[Indices]:
+    """Rows of n numbers to be worked on together: all of them, unless they are many."""
+    n_blocks = -(-len(rows) * n // _BLOCK)
+    return np.array_split(rows, n_blocks) if n_blocks else []
 
 
 def _watched(problem: Problem, start: Polished) -> list[Indices]:

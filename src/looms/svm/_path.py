@@ -17,7 +17,7 @@ from looms._typing import AnyArray, Array
 from looms.svm._active_set import Polished
 from looms.svm._margin import Indices
 from looms.svm._problem import Problem
-from looms.svm._tableau import Tableau, tableau
+from looms.svm._tableau import Tableau
 
 _FLAT = 1e-12  # rates below are rounding: |K| ≤ 1, and rates are per unit of β_c
 _MOST_STEPS = 1000
@@ -67,13 +67,12 @@ class PathEnds:
     n_steps: Indices
 
 
-def follow(problem: Problem, start: Polished, left_out: Indices, near: Indices) -> PathEnds:
+def follow(problem: Problem, start: Polished, left_out: Indices, table: Tableau) -> PathEnds:
     """Drive β_c to zero for every c of ``left_out``, each from the same start.
 
-    Only the samples of ``near`` are watched, besides those on the margin: the solution is right
-    if the others still satisfy their conditions in the end.
+    Only the samples of the tableau are watched: the solution is right if the others still satisfy
+    their conditions in the end.
     """
-    table = tableau(problem, start.margin, near, left_out)
     m = len(left_out)
     beta = np.tile(start.beta, (m, 1))
     ends = PathEnds(beta, np.zeros(m, dtype=bool), np.zeros(m, dtype=np.intp))

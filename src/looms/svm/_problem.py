@@ -22,6 +22,10 @@ EPS = float(np.finfo(np.float64).eps)
 NEGLIGIBLE = 1e-12
 #: Violation of a KKT condition, in units of the outputs, that a solution may have.
 KKT_TOLERANCE = 1e-9
+#: The same where rounding allows no less: beyond it what was found is no solution.
+_LARGEST_RESIDUAL = 1e-5
+#: C times the largest |K| above which products of it leave the range of numbers.
+_LARGEST_BOUND = 1e100
 #: Part of the largest |K| that the smallest eigenvalue may be below zero, for each sample.
 _INDEFINITE = 1e-8
 
@@ -43,6 +47,35 @@ class IndefiniteKernelError(ValueError):
             "The kernel matrix is not positive semi-definite, so that its machine has no unique "
             f"solution: among coefficients of sum zero its smallest eigenvalue is "
             f"{self.smallest:.3g}. Clip or flip its negative eigenvalues, or use another kernel."
+        )
+
+
+class NotConvergedError(ArithmeticError):
+    """The KKT conditions of a support vector machine could not be met.
+
+    Attributes
+    ----------
+    kkt_residual : largest violation, in units of the outputs; inf if nothing was found.
+    duality_gap : primal less dual objective where the solver ended.
+    """
+
+    def __init__(self, kkt_residual: float, duality_gap: float, which: str = "") -> None:
+        super().__init__(kkt_residual, duality_gap, which)
+        self.kkt_residual = kkt_residual
+        self.duality_gap = duality_gap
+        self.which = which
+
+    def __str__(self) -> str:
+        how = (
+            f"a KKT condition is violated by {self.kkt_residual:.2g} and the duality gap is "
+            f"{self.duality_gap:.2g}"
+            if np.isfinite(self.kkt_residual)
+            else "it is beyond the range of numbers"
+        )
+        return (
+            f"The support vector machine{self.which} did not converge: {how}. "
+            "Its kernel values times C are too large for double precision: scale the features or "
+            "lower C."
         )
 
 
@@ -87,9 +120,10 @@ class Problem:
     def residual_limit(self, beta: Array) -> Array:
         """The KKT residual up to which rows of coefficients count as solutions.
 
-        It is `KKT_TOLERANCE`, or what float64 can resolve where that is more.
+        It is `KKT_TOLERANCE`, or what float64 can resolve where that is more, up to 1e-5.
         """
-        return np.asarray(np.maximum(KKT_TOLERANCE, 4 * EPS * np.abs(beta).sum(axis=-1)))
+        rounding = 4 * EPS * np.abs(beta).sum(axis=-1)
+        return np.asarray(np.clip(rounding, KKT_TOLERANCE, _LARGEST_RESIDUAL))
 
     def duality_gap(self, beta: Array, outputs: Array) -> float:
         """Primal less dual objective, Σ C [1 − yF]₊ − α (1 − yF), not scaled."""
@@ -105,7 +139,10 @@ class Problem:
 
 
 def problem_of(K: Array, y: Array, C: Array) -> Problem:
-    """The scaled problem of checked arrays; ``K`` is copied."""
+    """The scaled problem of checked arrays; ``K`` is copied.
+
+    NotConvergedError if the bounds are so large that nothing could be computed.
+    """
     smallest, largest = float(K.min()), float(K.max())
     middle = 0.5 * (smallest + largest)
     # Sterbenz: the difference of numbers within a factor of two is exact.
@@ -113,7 +150,10 @@ def problem_of(K: Array, y: Array, C: Array) -> Problem:
     K = K - shift
     scale = float(np.abs(K).max()) or 1.0
     K /= scale
-    bound = C * scale
+    with np.errstate(over="ignore"):
+        bound = C * scale
+    if not bound.max() <= _LARGEST_BOUND:
+        raise NotConvergedError(np.inf, np.inf)
     return Problem(K, y, np.where(y > 0, 0.0, -bound), np.where(y > 0, bound, 0.0), scale)
 
 

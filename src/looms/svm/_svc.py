@@ -29,8 +29,12 @@ def leave_one_out(
     Parameters
     ----------
     svc : SVC. An unfitted one is cloned and fitted; a fitted one must be fitted to these very
-        arguments. Any kernel that is positive semi-definite on ``X``; looms kernels are callables.
-    X : (n, n_features) array or sparse matrix, or the (n, n) matrix of a precomputed kernel.
+        arguments. Its samples, labels and bounds are compared with them where it keeps these; its
+        coefficients are only where the solver starts, so that the answer is always the one for
+        the arguments. Any kernel that is positive semi-definite on ``X``; looms kernels are
+        callables.
+    X : (n, n_features) array, data frame or sparse matrix, or the (n, n) matrix of a precomputed
+        kernel. A callable kernel is given an array wherever that is one of numbers.
     y : (n,) labels of two classes.
     sample_weight : (n,) weights, the factor of C for each sample; ones unless given. Samples of
         weight zero take no part, but have an output.
@@ -41,6 +45,8 @@ def leave_one_out(
 
     Raises
     ------
+    TypeError
+        If ``svc`` is anything but an SVC.
     ValueError
         For more than two classes, or arguments that a fitted ``svc`` was not fitted to.
     IndefiniteKernelError
@@ -103,7 +109,13 @@ def dual_problem(
     svc: Any, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
 ) -> SVCProblem:
     """The dual problem that a two-class SVC solves on these samples, fitting it if need be."""
-    labels, fitted = np.asarray(y), hasattr(svc, "dual_coef_")
+    if not _is_svc(svc):
+        raise TypeError(
+            "leave_one_out takes a sklearn.svm.SVC, fitted or not, but got "
+            f"{svc if isinstance(svc, type) else type(svc).__name__}; of a pipeline give the SVC, "
+            "and the samples as its other steps make them."
+        )
+    labels, fitted, X = np.asarray(y), hasattr(svc, "dual_coef_"), _array_of_numbers(X)
     classes = np.unique(labels)
     if len(classes) > 2:
         raise ValueError(
@@ -130,7 +142,8 @@ def dual_problem(
 
 def kernel_matrix(svc: Any, X: Any) -> Array:
     """(n, n) kernel matrix of the samples of a fitted SVC."""
-    if svc.kernel == "precomputed":
+    X = _array_of_numbers(X)
+    if isinstance(svc.kernel, str) and svc.kernel == "precomputed":
         return np.asarray(X, dtype=np.float64)
     with blas_threads(np.shape(X)[0]):
         if callable(svc.kernel):
@@ -139,9 +152,29 @@ def kernel_matrix(svc: Any, X: Any) -> Array:
         return _named_kernel_matrix(svc, X)
 
 
+def _is_svc(svc: Any) -> bool:
+    """Whether it is a ``sklearn.svm.SVC``, or of a class made from it."""
+    return any(
+        one.__name__ == "SVC" and one.__module__.startswith("sklearn.svm")
+        for one in type(svc).__mro__
+    )
+
+
+def _array_of_numbers(X: Any) -> Any:
+    """``X`` as an array or CSR matrix of float64; as it is where that cannot be.
+
+    A callable may be a kernel of texts, say, whose samples are no numbers.
+    """
+    if sp.issparse(X):
+        return sp.csr_array(X, dtype=np.float64)
+    try:
+        return np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        return X
+
+
 def _named_kernel_matrix(svc: Any, X: Any) -> Array:
     """That of a kernel that scikit-learn has a name for."""
-    X = sp.csr_array(X, dtype=np.float64) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
     if svc.kernel == "rbf":
         X = X if sp.issparse(X) else X - X.mean(axis=0)  # distances lose fewer digits
     products = X @ X.T

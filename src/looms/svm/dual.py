@@ -14,31 +14,10 @@ from looms.leave_one_out import LeaveOneOut
 from looms.svm._active_set import Polished, feasible
 from looms.svm._interior_point import interior_point
 from looms.svm._left_out import left_out_outputs, solution_near
-from looms.svm._problem import Problem, check_convex, problem_of
+from looms.svm._problem import NotConvergedError, Problem, check_convex, problem_of
 
-
-class NotConvergedError(ArithmeticError):
-    """The KKT conditions of a support vector machine could not be met.
-
-    Attributes
-    ----------
-    kkt_residual : largest violation, in units of the outputs.
-    duality_gap : primal less dual objective where the solver ended.
-    """
-
-    def __init__(self, kkt_residual: float, duality_gap: float, which: str = "") -> None:
-        super().__init__(kkt_residual, duality_gap, which)
-        self.kkt_residual = kkt_residual
-        self.duality_gap = duality_gap
-        self.which = which
-
-    def __str__(self) -> str:
-        return (
-            f"The support vector machine{self.which} did not converge: a KKT condition is "
-            f"violated by {self.kkt_residual:.2g} and the duality gap is {self.duality_gap:.2g}. "
-            "Its kernel values times C are too large for double precision: scale the features or "
-            "lower C."
-        )
+#: Numbers whose inverse and products with rounding are still numbers.
+_LEAST = 1e-280
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +61,7 @@ class DualSolution:
         A sample of α_i = 0 leaves the machine as it is, but for an intercept that is not unique:
         its interval may grow. For the others the solution is followed
         while α_i is driven to zero [CP01]. The end of each path is checked by its
-        KKT conditions and solved anew if they do not hold to 1e-9.
+        KKT conditions and solved anew if they do not hold to 1e-9, or to what `solve` allows.
 
         Parameters
         ----------
@@ -102,7 +81,8 @@ class DualSolution:
         -----
         C stays as it is while a sample is left out. Where removing a sample leaves one class, the
         output is the label of that class. O(n²|S|) for a margin set S, and per set change of a
-        path O(n k) for its k changes so far; (s, n) numbers several times for s support vectors.
+        path O(n k) for its k changes so far. Memory: (s, n) outputs for s support vectors, a
+        tableau of the samples near the margin, and a dozen blocks of a million numbers.
         """
         # With no free sample the others bound the intercept, those of α_i = 0 among them.
         seen = np.flatnonzero(self.alpha if len(self.margin) else self.C)
@@ -161,8 +141,9 @@ def solve(
     IndefiniteKernelError
         If ``K`` is not positive semi-definite; a ValueError too.
     NotConvergedError
-        If the KKT conditions cannot be met to 1e-9, or to what double precision resolves at
-        values of ``K`` times ``C`` where that is more.
+        If the KKT conditions cannot be met to 1e-9, or, where the values of ``K`` times ``C``
+        are so large that double precision does not resolve that, to what it does, 1e-5 at most.
+        The ``kkt_residual`` of the solution says which it was.
 
     Notes
     -----
@@ -245,18 +226,14 @@ def _started(
 def checked(K: npt.ArrayLike, y: npt.ArrayLike, C: npt.ArrayLike) -> tuple[Array, Array, Array]:
     """Arrays of agreeing shapes and allowed values; ValueError for others."""
     K, y = np.asarray(K, dtype=np.float64), np.array(y, dtype=np.float64)
-    if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise ValueError(f"K must be a square matrix, but has shape {K.shape}.")
+    if K.ndim != 2 or K.shape[0] != K.shape[1] or K.size == 0:
+        raise ValueError(f"K must be a square matrix with entries, but has shape {K.shape}.")
     if y.shape != K.shape[:1]:
         raise ValueError(
             f"y must have one label per row of K, but y has shape {y.shape} and K has shape "
             f"{K.shape}."
         )
-    if not np.isfinite(K).all():
-        raise ValueError("K must be finite, but has NaN or infinite entries.")
-    asymmetry = np.abs(K - K.T).max()
-    if asymmetry > 1e-8 * np.abs(K).max():
-        raise ValueError(f"K must be symmetric, but K and its transpose differ by {asymmetry}.")
+    _check_values(K)
     if not np.isin(y, (-1.0, 1.0)).all():
         raise ValueError("y must hold the labels -1 and 1 only.")
     bounds = np.array(C, dtype=np.float64)
@@ -271,4 +248,25 @@ def checked(K: npt.ArrayLike, y: npt.ArrayLike, C: npt.ArrayLike) -> tuple[Array
         raise ValueError("C must be finite and not negative.")
     if len(np.unique(y[bounds > 0])) < 2:
         raise ValueError("Both classes need a sample of positive C, but at most one has.")
+    positive = bounds[bounds > 0]
+    if (positive < _LEAST / min(1.0, np.abs(K).max() or 1.0)).any():
+        raise ValueError(
+            f"C must be zero or, itself and times the largest value of K, at least {_LEAST:g}, "
+            f"but is {positive.min():.3g} for the least of positive C."
+        )
     return K, y, bounds
+
+
+def _check_values(K: Array) -> None:
+    """ValueError unless a square matrix is finite, symmetric and within range."""
+    if not np.isfinite(K).all():
+        raise ValueError("K must be finite, but has NaN or infinite entries.")
+    largest = float(np.abs(K).max())
+    if not (largest == 0 or _LEAST <= largest <= 1 / _LEAST):
+        raise ValueError(
+            f"The largest value of K must be zero or between {_LEAST:g} and {1 / _LEAST:g}, but "
+            f"is {largest:.3g}: multiply K by a number, and divide C by it."
+        )
+    asymmetry = np.abs(K - K.T).max()
+    if asymmetry > 1e-8 * largest:
+        raise ValueError(f"K must be symmetric, but K and its transpose differ by {asymmetry}.")

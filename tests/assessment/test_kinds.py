@@ -1,0 +1,79 @@
+"""Which way of a score is better, and where it can lie."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, get_scorer, make_scorer, mean_absolute_error
+
+import looms
+from looms.assessment import smaller_is_better
+from looms.assessment._kinds import kind_of
+from looms.assessment._scoring import OWN
+from looms.challenge._scores import SCORING
+
+
+def share_of_yes(model, X, y):
+    return float(np.mean(model.predict(X) == "yes"))
+
+
+@smaller_is_better
+def rate(model, X, y):
+    return float(np.mean(model.predict(X) != y))
+
+
+INF = np.inf
+
+
+@pytest.mark.parametrize(
+    ("scorer", "smaller", "low", "high"),
+    [
+        (OWN["ber"], True, 0, 1),
+        (OWN["error"], True, 0, 1),
+        (OWN["rmse"], True, 0, INF),
+        (OWN["auc"], False, 0, 1),
+        (OWN["r2"], False, -INF, 1),
+        (get_scorer("accuracy"), False, 0, 1),
+        (get_scorer("neg_log_loss"), False, -INF, 0),
+        (get_scorer("neg_root_mean_squared_error"), False, -INF, 0),
+        (get_scorer("matthews_corrcoef"), False, -INF, INF),
+        (make_scorer(mean_absolute_error), True, 0, INF),
+        (make_scorer(accuracy_score, normalize=False), False, -INF, INF),
+        (share_of_yes, None, -INF, INF),
+        (rate, True, -INF, INF),
+        *((SCORING[name], True, -INF, INF) for name in ("miss", "false_alarm", "ber_at_zero")),
+    ],
+)
+def test_kinds(scorer, smaller, low, high):
+    kind = kind_of(scorer)
+    assert (kind.smaller_is_better, kind.low, kind.high) == (smaller, low, high)
+
+
+def test_directions_are_told_or_not(two_classes):
+    scoring = {"wrong": rate, "ber": share_of_yes, "accuracy": "accuracy"}
+    result = looms.assess(looms.LSSVMClassifier(), *two_classes, 4, 0.2, scoring, random_state=0)
+    wrong, unknown, right = map(result.figures, scoring)
+    assert wrong.flattered_by == -wrong.optimism == pytest.approx(right.flattered_by)
+    assert unknown.smaller_is_better is unknown.flattered_by is None
+    (said,) = [line for line in str(result).splitlines() if line.endswith("(ber).")]
+    assert said.startswith("Leave-one-out is ")
+    assert "flatters" not in said
+    assert "harder" not in said
+
+
+@pytest.mark.parametrize("method", ["shuffle", "bootstrap"])
+def test_figures_are_those_of_the_tables(two_classes, method):
+    result = looms.assess(looms.LSSVMClassifier(), *two_classes, 6, random_state=0, method=method)
+    for name in result.scores:
+        found = result.figures(name, 0.8)
+        assert found.value == result.mean[name]
+        assert found.standard_error == result.standard_error[name]
+        assert [found.low, found.high] == result.interval(0.8).loc[name].tolist()
+        assert found.optimism == result.optimism[name]
+        assert found.loo == pytest.approx(result.table[f"loo_{name}"].mean())
+    with pytest.raises(ValueError, match="score must be one of ber, auc; got 'f1'"):
+        result.figures("f1")
+
+
+def test_figures_without_leave_one_out(two_classes):
+    found = looms.assess(LogisticRegression(), *two_classes, 3, random_state=0).figures("ber")
+    assert np.isnan([found.loo, found.optimism, found.flattered_by]).all()
