@@ -139,7 +139,7 @@ class Problem:
 
 
 def problem_of(K: Array, y: Array, C: Array) -> Problem:
-    """The scaled problem of checked arrays; ``K`` is copied.
+    """The scaled problem of checked arrays; it keeps ``K`` itself where that needs no change.
 
     NotConvergedError if the bounds are so large that nothing could be computed.
     """
@@ -147,9 +147,11 @@ def problem_of(K: Array, y: Array, C: Array) -> Problem:
     middle = 0.5 * (smallest + largest)
     # Sterbenz: the difference of numbers within a factor of two is exact.
     shift = middle if smallest > 0 and largest <= 1.5 * smallest else 0.0
-    K = K - shift
-    scale = float(np.abs(K).max()) or 1.0
-    K /= scale
+    scale = max(largest - shift, shift - smallest) or 1.0
+    if shift != 0.0:
+        K = K - shift
+    if scale != 1.0:
+        K = K / scale
     with np.errstate(over="ignore"):
         bound = C * scale
     if not bound.max() <= _LARGEST_BOUND:

@@ -18,6 +18,7 @@ from looms.svm._problem import NotConvergedError, Problem, check_convex, problem
 
 #: Numbers whose inverse and products with rounding are still numbers.
 _LEAST = 1e-280
+_ROWS = 64  # of K compared at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +162,7 @@ def solve(
     >>> solution.leave_one_out().outputs.round(6)  # without -1 the line is at -0.5
     array([-2.      , -0.333333,  0.      ,  3.      ])
     """
-    K, y, C = checked(K, y, C)
+    K, y, C = checked(np.array(K, dtype=np.float64), y, C)  # the caller may change his
     problem = problem_of(K, y, C)
     if not (isinstance(start, DualSolution) and _same_kernel(problem, start)):
         with blas_threads(len(y)):
@@ -249,7 +250,7 @@ def checked(K: npt.ArrayLike, y: npt.ArrayLike, C: npt.ArrayLike) -> tuple[Array
     if len(np.unique(y[bounds > 0])) < 2:
         raise ValueError("Both classes need a sample of positive C, but at most one has.")
     positive = bounds[bounds > 0]
-    if (positive < _LEAST / min(1.0, np.abs(K).max() or 1.0)).any():
+    if (positive < _LEAST / min(1.0, _largest(K) or 1.0)).any():
         raise ValueError(
             f"C must be zero or, itself and times the largest value of K, at least {_LEAST:g}, "
             f"but is {positive.min():.3g} for the least of positive C."
@@ -259,14 +260,21 @@ def checked(K: npt.ArrayLike, y: npt.ArrayLike, C: npt.ArrayLike) -> tuple[Array
 
 def _check_values(K: Array) -> None:
     """ValueError unless a square matrix is finite, symmetric and within range."""
-    if not np.isfinite(K).all():
+    largest = _largest(K)
+    if not np.isfinite(largest):
         raise ValueError("K must be finite, but has NaN or infinite entries.")
-    largest = float(np.abs(K).max())
     if not (largest == 0 or _LEAST <= largest <= 1 / _LEAST):
         raise ValueError(
             f"The largest value of K must be zero or between {_LEAST:g} and {1 / _LEAST:g}, but "
             f"is {largest:.3g}: multiply K by a number, and divide C by it."
         )
-    asymmetry = np.abs(K - K.T).max()
+    asymmetry = max(
+        _largest(K[i : i + _ROWS, i:] - K[i:, i : i + _ROWS].T) for i in range(0, len(K), _ROWS)
+    )
     if asymmetry > 1e-8 * largest:
         raise ValueError(f"K must be symmetric, but K and its transpose differ by {asymmetry}.")
+
+
+def _largest(values: Array) -> float:
+    """Largest absolute value, nan if one is; no copy is made for it."""
+    return float(np.maximum(values.max(), -values.min()))
