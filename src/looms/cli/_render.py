@@ -131,13 +131,14 @@ def _show_points(machine: Any) -> None:
 
 
 def show_figures(figures: Mapping[str, Mapping[str, float]]) -> None:
-    """Figures of merit, a row each of what they are of."""
+    """Figures of merit, a row each of what they are of; a dash where a row lacks one."""
     table = _table()
     table.add_column("")
-    for name in next(iter(figures.values())):
+    names = list(dict.fromkeys(name for values in figures.values() for name in values))
+    for name in names:
         table.add_column(name, justify="right")
     for row, values in figures.items():
-        table.add_row(row, *(_figure(v) for v in values.values()))
+        table.add_row(row, *(_figure(values.get(name, np.nan)) for name in names))
     console().print(table)
 
 
