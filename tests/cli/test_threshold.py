@@ -134,3 +134,4 @@ def test_the_options_of_assess(looms, pets):
     assert result.exit_code == 0, result.stderr
     assert "calibration=None" in result.stdout
     assert "threshold=Cost(" in result.stdout
+    assert "--threshold cost=1:5: positive is dog" in result.stderr

@@ -110,6 +110,7 @@ def _svm(
     import numpy as np
 
     from looms.cli._apply import check_target, read, without
+    from looms.cli._columns import note_columns
     from looms.cli._diagnosis import Subject, classes_of
     from looms.cli._say import note, warnings_as_notes
     from looms.tables import table_preprocessor
@@ -117,6 +118,7 @@ def _svm(
     table = without(read(file, target, format), drop, file)
     check_target(table, file)
     y = classes_of(table, file)
+    note_columns(table.X)
     chosen = request.open()
     try:
         before = table_preprocessor(table.X)
