@@ -147,7 +147,13 @@ def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
         ),
     )
     rows = np.arange(1, len(subject.y) + 1)
-    return Diagnosis(subject, errors, spread, replace(changes, names=rows), fit or None)
+    return Diagnosis(
+        subject,
+        replace(errors, names=rows),
+        replace(spread, names=rows),
+        replace(changes, names=rows),
+        fit or None,
+    )
 
 
 def show(diagnosis: Diagnosis) -> None:
