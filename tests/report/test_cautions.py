@@ -49,7 +49,10 @@ def test_outer_estimate(points):
     assert "and a threshold" in titles(model)["No outer estimate"][1]
     found = titles(model, assessment=assess(model, X, y, n_splits=3, random_state=0))
     assert "No outer estimate" not in found
-    assert "chose among 2 candidates and 2 " in found["Leave-one-out is optimistic"][1]
+    assert (
+        "chose among 2 candidates and 1 hyper-parameter and a"
+        in found["Leave-one-out is optimistic"][1]
+    )
 
 
 def test_given_hyperparameters_were_not_chosen(points):
