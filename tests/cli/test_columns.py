@@ -47,7 +47,7 @@ def test_constant_and_empty_columns(said):
 
 @pytest.mark.parametrize("values", [ROWS, ROWS * 3.0 + 100, [f"P{k}" for k in ROWS]])
 def test_identifiers(said, values):
-    assert "rows: 'number'; leave out by --drop" in said(number=values, b=ROWS % 5)
+    assert "in every row: 'number'; if this is an identifier" in said(number=values, b=ROWS % 5)
     assert said(number=values[:15], b=ROWS[:15] % 5) == ""
 
 
@@ -66,4 +66,4 @@ def test_commands_say_it(looms, tmp_path):
         result = looms(*arguments, "-t", "c")
         assert result.exit_code == 0, result.stderr
         assert "same value in every row: 'one'" in result.stderr
-        assert "rows: 'id'; leave out by --drop" in result.stderr
+        assert "in every row: 'id'; if this is an identifier" in result.stderr

@@ -44,8 +44,8 @@ def note_columns(X: Any) -> None:
     alike = [str(name) for name in X.columns if name not in named and _is_identifier(X[name])]
     if alike:
         note(
-            "a different value in every row, as identifiers have, and these say nothing of new "
-            f"rows: {_listed(alike)}; leave out by --drop what is one"
+            f"a different value in every row: {_listed(alike)}; if this is an identifier, which "
+            "says nothing of new rows, leave it out by --drop"
         )
 
 
