@@ -75,7 +75,7 @@ def measured(name: str, splits: int, folder: Path | None) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", nargs="*", default=list(FILES), choices=[*FILES, []])
+    parser.add_argument("data", nargs="*", help=f"of {', '.join(FILES)}; all by default")
     parser.add_argument("--splits", type=int, default=0, help="outer splits; none by default")
     parser.add_argument("--folder", type=Path, help="keep the pages here")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
@@ -84,7 +84,7 @@ def main() -> None:
         print(json.dumps(measured(arguments.data[0], arguments.splits, arguments.folder)))
         return
     rows = []
-    for name in arguments.data:
+    for name in arguments.data or FILES:
         command = [sys.executable, __file__, name, "--here", "--splits", str(arguments.splits)]
         if arguments.folder is not None:
             command += ["--folder", str(arguments.folder)]
