@@ -171,7 +171,10 @@ def test_no_column_that_varies():
     ("name", "values", "problem"),
     [
         ("age", ["30", "x", "50", "60"], "'age' is a column of numbers, and row 2 holds 'x'"),
-        ("age", [1, 2, 3, np.inf], "'age' is a column of numbers, and row 4 holds"),
+        (
+            *("age", [1, 2, 3, np.inf]),
+            "'age' is a column of numbers, and row 4 holds inf: correct the cell or leave it empty",
+        ),
         ("seen", ["never", None, None, None], "'seen' is a column of dates, and row 1 holds"),
     ],
 )

@@ -240,8 +240,11 @@ def _as_floats(column: pd.Series, name: Any, kind: str) -> np.ndarray[Any, Any]:
     floats: np.ndarray[Any, Any] = values.to_numpy(dtype=float, na_value=np.nan)
     wrong = (np.isnan(floats) & ~gaps) | np.isinf(floats)
     if wrong.any():
+        row = int(wrong.argmax())
+        cell = column.iloc[row]
+        shown = repr(cell) if isinstance(cell, str) else str(cell)
         raise ValueError(
-            f"column {name!r} is a column of {kind}s, and row {int(wrong.argmax()) + 1} holds "
-            f"{column.iloc[int(wrong.argmax())]!r}"
+            f"column {name!r} is a column of {kind}s, and row {row + 1} holds {shown}: correct "
+            "the cell or leave it empty"
         )
     return floats

@@ -94,6 +94,9 @@ def test_an_experiment_that_always_raises_is_in_the_table(looms, sets, monkeypat
     table = looms("challenge", "table", *HIVA, *PART, "-n", 3, "--store", "kept")
     assert table.exit_code == 0, table.stderr
     assert table.stdout == run.stdout
+    assert "in the store" not in table.stderr
+    more = looms("challenge", "table", *HIVA, *PART, "-n", 5, "--store", "kept")
+    assert "2 of 2 experiments have fewer than 5 splits in the store, 3 at least" in more.stderr
     chosen = looms("challenge", "run", *HIVA, *PART, "-n", 3, "--store", "kept", "-p", "table5")
     assert chosen.exit_code == 0, chosen.stderr
     assert "press-linear" in chosen.stdout
@@ -159,7 +162,7 @@ def test_a_file_of_more_classes(looms, tmp_path):
     arguments = ("--data", "digits.csv", "--target", "digit", "--positive", "1,3")
     result = looms("challenge", "run", *arguments, "--only", "1", "-n", 2)
     assert result.exit_code == 0, result.stderr
-    assert "60 rows, 30 of them positive, 1 columns, prepared as table" in result.stderr
+    assert "60 rows, 30 of them positive (1, 3), 1 columns, prepared as table" in result.stderr
     other = looms(
         *("challenge", "run", *arguments, "--only", "1", "-n", 2, "--preparation", "standardise")
     )

@@ -77,7 +77,7 @@ def test_sets_of_no_label_are_empty(capsys):
 @pytest.mark.parametrize(
     ("model", "options", "text"),
     [
-        ("class", ("--coverage", 1), "--coverage must be between 0 and 1, not 1"),
+        ("class", ("--coverage", 1), "--coverage must be between 0 and 1, both excluded, not 1"),
         ("class", ("--coverage", "nan"), "--coverage must be between 0 and 1"),
         ("class", ("--coverage", 0.999), "--coverage 0.999: "),
         ("class", ("--coverage", 0.96, "--class-conditional"), "--coverage 0.96: Class 'cat'"),

@@ -10,7 +10,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from looms import SVCCV
+from looms.cli._diagnose import _BY_OPTION
 from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence
+from looms.estimators._svc_search import spaces_of
+from looms.kernels import RBF
 from looms.tables import table_preprocessor
 
 pytestmark = pytest.mark.filterwarnings("ignore::looms.BoundWarning")
@@ -182,6 +185,22 @@ def test_a_model_of_looms_fit(looms, catches):
     assert row(result.stdout, "all")[2] == float(error)
 
 
+def test_every_advice_of_the_search_has_its_option():
+    X = np.arange(6.0).reshape(-1, 1)
+    for axis in spaces_of([RBF()], None, X)[0].axes:
+        for advice in (axis.at_lower, axis.at_upper):
+            assert any(words in advice for words in _BY_OPTION), advice
+
+
+def test_bounds_of_the_search_are_told_in_options(looms, pets):
+    result = looms("diagnose", pets, "-t", "kind", "-b", 0)
+    assert result.exit_code == 0, result.stderr
+    assert "or give another by --gamma" in result.stderr
+    assert "param_grid" not in result.stderr
+    result = looms("fit", pets, "-t", "kind", "-m", "svm", "-o", "s.skops")
+    assert "values as param_grid of looms.SVCCV in Python" in result.stderr
+
+
 def test_a_support_vector_machine_of_looms_fit(looms, catches):
     assert looms("fit", catches, "-t", "found", "-m", "svm", "-o", "s.skops").exit_code == 0
     result = looms("diagnose", catches, "-m", "s.skops", "--bootstrap", 0)
@@ -201,7 +220,8 @@ def test_a_support_vector_machine_of_looms_fit(looms, catches):
         (("catches.csv", "-t", "found", "-k", "cubic", "--C", "1"), "goes with --gamma"),
         (("catches.csv", "-m", "s.skops"), "its threshold at"),
         (("catches.csv", "-t", "found", "--alpha", "1"), "--alpha must be between 0 and 1"),
-        (("catches.csv", "-t", "found", "--bootstrap", "9"), "cannot reach level 0.05"),
+        (("catches.csv", "-t", "found", "--bootstrap", "9"), "0.05, which takes 19 samples at le"),
+        (("catches.csv", "-t", "depth", "-b", "9"), "diagnostics are of classes"),
         (("catches.csv", "-t", "found", "--jobs", "0"), "--jobs 0 would run nothing"),
         (("catches.csv", "-t", "found", "--plot", "no/figures"), "there is no folder no"),
         (("catches.csv", "-t", "found", "--plot", "catches.csv"), "catches.csv is no folder"),

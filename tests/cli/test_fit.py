@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from looms.cli._render import _figure
+from looms.cli._render import _figure, show_figures
 from looms.model_files import load_model
 
 
@@ -52,3 +52,11 @@ def test_prior_reaches_the_estimator(looms, replicates):
 )
 def test_figures_have_digits_in_any_units(value, text):
     assert _figure(value) == text
+
+
+def test_every_column_of_figures_has_a_heading(capsys):
+    show_figures({"a": {"error": 0.25}, "b": {"error": 0.5, "Brier": 0.125}})
+    heading, _, first, second = capsys.readouterr().out.strip("\n").splitlines()[-5:][:4]
+    assert heading.split() == ["error", "Brier"]
+    assert first.split() == ["a", "0.2500", "–"]
+    assert second.split() == ["b", "0.5000", "0.1250"]

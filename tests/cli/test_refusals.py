@@ -14,6 +14,7 @@ from looms.model_files import save_model
     ("arguments", "text"),
     [
         (("fit", "nowhere.csv", "-t", "kind"), "there is no such file"),
+        (("fit", ".", "-t", "kind"), ".: this is a folder. Name one file in it."),
         (("fit", "pets.csv"), "name the column to predict with --target (weight, colour, indoors"),
         (("fit", "pets.csv", "-t", "Kind"), "Did you mean 'kind'?"),
         (("fit", "pets.csv", "-t", "kind", "-k", "rfb"), "there is no kernel 'rfb'; known are lin"),
@@ -22,7 +23,7 @@ from looms.model_files import save_model
         (("fit", "pets.csv", "-t", "kind", "--task", "regression"), "must be numbers"),
         (("fit", "pets.csv", "-t", "kind", "-o", "no/m.skops"), "there is no folder no"),
         (("fit", "pets.csv", "-t", "kind", "-o", "."), "is a folder"),
-        (("fit", "one.csv", "-t", "kind"), "the target has one value only, 'cat'"),
+        (("fit", "one.csv", "-t", "kind"), "the target has one value only, 'cat': name another"),
         (("fit", "flat.csv", "-t", "y"), "no column of the table has two different values"),
         (
             ("fit", "number.csv", "-t", "y", "--weight", "balanced"),

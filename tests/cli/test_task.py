@@ -28,6 +28,14 @@ def test_auto(y, task, reason):
     assert f"the target has {reason}; choose with --task" in why
 
 
+@pytest.mark.parametrize(
+    ("y", "task"),
+    [("a", Task.CLASSIFICATION), (1, Task.CLASSIFICATION), (0.5, Task.REGRESSION)],
+)
+def test_one_value(y, task):
+    assert choose_task(pd.Series([y, y]), Task.AUTO) == (task, "the target has one value")
+
+
 @pytest.mark.parametrize("task", [Task.CLASSIFICATION, Task.REGRESSION])
 def test_as_asked(task):
     assert choose_task(pd.Series([1, 2]), task) == (task, "as asked")

@@ -1,6 +1,7 @@
 """--threshold and --calibration: what they stand for, and what is refused."""
 
 import pytest
+from sklearn.metrics import f1_score
 
 from looms.cli._errors import InputError
 from looms.cli._threshold import FORMS, loss_name, threshold_of
@@ -73,6 +74,14 @@ def test_rules_reach_the_estimator_and_its_file(looms, data_folder, text, machin
     assert f"threshold = {fitted.threshold_:.4g}" in result.stdout
     assert fitted.threshold_ != 0
     assert f"threshold={text}" in looms("show", "m.skops").stdout
+    truth, taken = fitted.loo_.y > 0, fitted.loo_.outputs > fitted.threshold_
+    recall, precision = taken[truth].mean(), truth[taken].mean()
+    cost = ((truth & ~taken) * 5.0 + (~truth & taken)).mean()
+    first = {"f1": f"F1 {f1_score(truth, taken):.4f}, ", "cost=1:5": f"cost {cost:.4f}, "}
+    assert (
+        f"at threshold {text} (positive: {fitted.classes_[1]}): {first.get(text, '')}"
+        f"recall {recall:.4f}, precision {precision:.4f}" in result.stdout
+    )
     if machine == "lssvm":
         assert f"LOO {loss_name(text)} " in result.stdout
 
@@ -125,3 +134,4 @@ def test_the_options_of_assess(looms, pets):
     assert result.exit_code == 0, result.stderr
     assert "calibration=None" in result.stdout
     assert "threshold=Cost(" in result.stdout
+    assert "--threshold cost=1:5: positive is dog" in result.stderr

@@ -1,5 +1,7 @@
 """What the results say and show."""
 
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -18,6 +20,7 @@ from looms.diagnostics import (
     goodness_of_fit,
     influence,
 )
+from looms.diagnostics._axes import positions
 
 
 @pytest.fixture(autouse=True)
@@ -119,3 +122,18 @@ def test_results_do_not_change(hauls):
     found = influence(SVC(), *hauls)
     with pytest.raises(AttributeError):
         found.alpha = 0.5
+
+
+@pytest.mark.parametrize(
+    ("names", "places"),
+    [([1, 2, 3], [1, 2, 3]), ([0, 1], [0, 1]), ([7, 3], [0, 1]), (["a", "b"], [0, 1]), ([], [])],
+)
+def test_samples_stand_on_the_axis_where_their_names_count(names, places):
+    assert positions(np.array(names)).tolist() == places
+
+
+def test_names_of_flagged_cases_agree_with_the_axis(hauls):
+    found = replace(influence(SVC(kernel="linear"), *hauls), names=np.arange(1, len(hauls[1]) + 1))
+    ax = found.plot(Figure().subplots()).ax_
+    assert [text.xy[0] for text in ax.texts] == sorted(found.flagged.tolist())
+    assert all(text.get_text() == str(text.xy[0]) for text in ax.texts)

@@ -128,6 +128,16 @@ def test_headline(pages, binary):
     assert "an optimistic figure" in pages["several"]
 
 
+@pytest.mark.parametrize("which", ["binary", "several", "regression"])
+def test_the_number_of_cautions_is_of_those_listed(pages, which):
+    listed = pages[which].partition('id="distrust"')[2].partition("</section>")[0]
+    n, n_serious = listed.count("<dt>"), listed.count('class="serious"')
+    found = r"(\d+) things? below deserves? distrust(, (\d+) of them above all)?"
+    said = re.search(found, pages[which])
+    assert int(said[1]) == n
+    assert (said[3] or "none") == (str(n_serious) if 0 < n_serious < n else "none")
+
+
 def test_tables_that_are_cut_say_so():
     rng = np.random.default_rng(0)
     y = np.arange(120) % 40
@@ -154,8 +164,10 @@ def test_file_is_written_whole(several, tmp_path):
     text = path.read_text(encoding="utf-8")
     assert "<title>A “title” &amp; more</title>" in text
     assert list(tmp_path.iterdir()) == [path]
-    with pytest.raises(OSError, match="absent"):
+    with pytest.raises(FileNotFoundError, match=r"absent.page.html: there is no folder .*absent;"):
         report.html(several[0], tmp_path / "absent" / "page.html")
+    with pytest.raises(IsADirectoryError, match="is a folder; name a file"):
+        report.html(several[0], tmp_path)
 
 
 def test_templates_are_in_the_package():

@@ -31,6 +31,7 @@ class ChallengeData:
     X : samples: an array of floats, a sparse array, or a data frame.
     y : labels -1 and 1.
     preparation : how the columns are prepared in every split.
+    positive : the classes of a file that are 1; empty where a set has no other labels.
 
     Raises
     ------
@@ -45,6 +46,7 @@ class ChallengeData:
     X: Any
     y: np.ndarray[Any, Any]
     preparation: Preparation
+    positive: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_preparation(self.preparation)
@@ -118,9 +120,9 @@ def fetch(
     path = None if where is None else local_file(name, Path(where))
     if path is None:
         X, y = openml(name, where)
-        return ChallengeData(name, X, _signs(y, None, name), kind)
+        return ChallengeData(name, X, _signs(y, None, name)[0], kind)
     table = read_table(path, None if ".data" in path.suffixes else "target")
-    return ChallengeData(name, _matrix(table.X), _signs(table.y, None, str(path)), kind)
+    return ChallengeData(name, _matrix(table.X), _signs(table.y, None, str(path))[0], kind)
 
 
 def load_file(
@@ -169,7 +171,8 @@ def load_file(
         )
     if preparation != "table":
         X = _matrix(X)
-    return ChallengeData(name, X, _signs(y, positive, str(path)), preparation)
+    signs, taken = _signs(y, positive, str(path))
+    return ChallengeData(name, X, signs, preparation, taken)
 
 
 def _read_npz(path: Path, target: str | None) -> tuple[Any, Any]:
@@ -201,8 +204,10 @@ def _read_npz(path: Path, target: str | None) -> tuple[Any, Any]:
     return X, labels[column]
 
 
-def _signs(y: Any, positive: Sequence[str] | None, where: str) -> np.ndarray[Any, Any]:
-    """Labels -1 and 1."""
+def _signs(
+    y: Any, positive: Sequence[str] | None, where: str
+) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
+    """Labels -1 and 1, and the classes that are 1."""
     labels = as_text(_series(y))
     classes = sorted(set(labels.tolist()), key=_order)
     chosen = set(positive or ())
@@ -221,7 +226,8 @@ def _signs(y: Any, positive: Sequence[str] | None, where: str) -> np.ndarray[Any
         raise ChallengeDataError(
             f"{where}: all classes are positive, which leaves nothing to learn."
         )
-    return np.where(np.isin(labels.astype(str), list(chosen)), 1, -1)
+    taken = tuple(label for label in classes if label in chosen)
+    return np.where(np.isin(labels.astype(str), taken), 1, -1), taken
 
 
 def _series(y: Any) -> Any:

@@ -109,7 +109,7 @@ def only(experiments: Sequence[Experiment], conditions: Sequence[str]) -> list[E
         known = {answer for each in answers.values() for answer in each}
         for word in wanted:
             if word not in known:
-                raise ValueError(_unknown(word, known))
+                raise ValueError(_unknown(word, known, experiments))
         kept = [e for e in kept if answers[e] & set(wanted)]
     if not kept:
         raise ValueError(f"No experiment of the plan meets {' and '.join(conditions)}.")
@@ -127,8 +127,18 @@ def _answers(experiments: Sequence[Experiment], field: str | None) -> dict[Exper
     return {e: {getattr(e, field)} for e in experiments}
 
 
-def _unknown(word: str, known: set[str]) -> str:
-    close = difflib.get_close_matches(word, sorted(known), 3, 0.4)
-    few = sorted(known) if len(known) <= 12 else close
-    hint = f"; there are {', '.join(few)}" if few else ""
-    return f"No experiment of the plan is {word!r}{hint}."
+def _unknown(word: str, known: set[str], experiments: Sequence[Experiment]) -> str:
+    said = f"No experiment of the plan is {word!r}; there are"
+    if len(known) <= 12:
+        return f"{said} {', '.join(sorted(known))}."
+    names = sorted(name for name in known if not name.isdigit())
+    close = difflib.get_close_matches(word, names, 3, 0.4)
+    some = close or [e.name for e in experiments[:3]]
+    parts = [
+        f"{field}={','.join(dict.fromkeys(getattr(e, field) for e in experiments))}"
+        for field in ("criterion", "weighting", "kernel")
+    ]
+    return (
+        f"{said} {', '.join(some)} and others, by number 1 to {len(experiments)}; or choose by "
+        f"{', '.join(parts)}."
+    )

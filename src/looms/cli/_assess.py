@@ -82,6 +82,7 @@ def assess(
     """Assess the whole selection on outer splits, whose test rows it never sees."""
     with reported():
         from looms.cli._apply import check_can_write, check_target, read, without
+        from looms.cli._columns import note_columns
         from looms.cli._report import check_report, write_report
         from looms.cli._say import note, to_stdout, write_output
         from looms.cli._task import choose_task
@@ -108,6 +109,7 @@ def assess(
         }
         chosen, reason = choose_task(table.y, task)
         note(f"{chosen}: {reason}")
+        note_columns(table.X)
         result = _assessed(table, chosen, request, options)
         to_stdout(f"{result.summary()}\n")
         if output is not None:
@@ -124,11 +126,14 @@ def _assessed(table: Table, task: Task, request: Request, options: dict[str, Any
     from looms.assessment import StoreError
     from looms.assessment import assess as assess_splits
     from looms.cli._progress import split_progress
-    from looms.cli._say import warnings_as_notes
+    from looms.cli._say import note, warnings_as_notes
+    from looms.cli._threshold import threshold_of
     from looms.cli._training import targets
     from looms.tables import table_preprocessor
 
     y = targets(table, task, request)
+    if threshold_of(request.threshold) != 0:
+        note(f"--threshold {request.threshold}: positive is {max(y)}")
     try:
         steps = [("table", table_preprocessor(table.X)), ("machine", request.estimator(task))]
         with warnings_as_notes(), split_progress() as progress:

@@ -240,9 +240,11 @@ def _describe(data: ChallengeData, asked: _Asked) -> None:
     from looms.cli._say import note
 
     n_positive = int((data.y > 0).sum())
+    which = f" ({', '.join(data.positive)})" if data.positive else ""
     note(
-        f"{data.name}: {data.X.shape[0]} rows, {n_positive} of them positive, {data.X.shape[1]} "
-        f"columns, prepared as {data.preparation}; {len(asked.experiments)} experiments"
+        f"{data.name}: {data.X.shape[0]} rows, {n_positive} of them positive{which}, "
+        f"{data.X.shape[1]} columns, prepared as {data.preparation}; "
+        f"{len(asked.experiments)} experiments"
     )
 
 
@@ -289,13 +291,20 @@ def _nested_table(asked: _Asked, runs: Runs, *, run: bool) -> pd.DataFrame:
 
 
 def _remark(asked: _Asked, results: dict[Experiment, Assessment]) -> None:
-    """Say what is missing: experiments that are not in the store, splits that raised."""
+    """Say what is missing: experiments that and splits that are not there, splits that raised."""
     from looms.cli._say import note
 
     if not results:
         raise InputError("the store has none of these experiments on these data and this seed")
     if len(results) < len(asked.experiments):
         note(f"the store has {len(results)} of the {len(asked.experiments)} experiments")
+    planned = asked.held_out if asked.nested else asked.splits
+    short = [len(r.splits) for r in results.values() if len(r.splits) < planned]
+    if short:
+        note(
+            f"{len(short)} of {len(results)} experiments have fewer than {planned} splits in the "
+            f"store, {min(short)} at least; looms challenge run with the same store runs the rest"
+        )
     for experiment, result in results.items():
         if result.failures:
             index, reason = next(iter(result.failures.items()))

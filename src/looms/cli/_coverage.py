@@ -39,7 +39,9 @@ class CoverageRequest:
             for name in self._given():
                 raise InputError(f"{name} goes with --coverage, such as --coverage 0.9")
         elif not 0 < self.coverage < 1:
-            raise InputError(f"--coverage must be between 0 and 1, not {self.coverage:g}")
+            raise InputError(
+                f"--coverage must be between 0 and 1, both excluded, not {self.coverage:g}"
+            )
 
     def check_model(self, saved: SavedModel, path: Path) -> None:
         """Refuse models without intervals or sets, and options of the other task."""

@@ -19,7 +19,14 @@ from looms.cli._options import (
 from looms.cli._svm import SVMKernel, SVMRequest
 
 if TYPE_CHECKING:
-    from looms.cli._diagnosis import Subject
+    from looms.cli._diagnosis import Plan, Subject
+
+#: What the search advises, as options; C is the first of its two.
+_BY_OPTION = {
+    "give smaller values in param_grid": "give a smaller one by --C",
+    "give larger values in param_grid": "give a larger one by --C",
+    "give other values in param_grid": "give another by --gamma",
+}
 
 
 class Resampling(StrEnum):
@@ -87,13 +94,12 @@ def diagnose(
                 "own machine; leave out one of them"
             )
         plan = Plan(bootstrap, str(resampling), alpha, random_state, jobs)
-        plan.check()
         outputs = Outputs(output, plot, bootstrap > 0)
         outputs.check(force, file, *([] if model is None else [model]))
         if model is None:
-            subject = _svm(file, target, request, drop or [], format, jobs)
+            subject = _svm(file, target, request, drop or [], format, plan)
         else:
-            subject = _model(file, target, model, drop or [], format)
+            subject = _model(file, target, model, drop or [], format, plan)
         diagnosis = diagnosed(subject, plan)
         show(diagnosis)
         outputs.write(diagnosis)
@@ -105,11 +111,12 @@ def _svm(
     request: SVMRequest,
     drop: list[str],
     format: FileFormat | None,
-    jobs: int,
+    plan: Plan,
 ) -> Subject:
     import numpy as np
 
     from looms.cli._apply import check_target, read, without
+    from looms.cli._columns import note_columns
     from looms.cli._diagnosis import Subject, classes_of
     from looms.cli._say import note, warnings_as_notes
     from looms.tables import table_preprocessor
@@ -117,12 +124,14 @@ def _svm(
     table = without(read(file, target, format), drop, file)
     check_target(table, file)
     y = classes_of(table, file)
+    plan.check()
+    note_columns(table.X)
     chosen = request.open()
     try:
         before = table_preprocessor(table.X)
         if chosen:
-            with warnings_as_notes():
-                request = request.tuned(before.fit_transform(table.X), y, jobs)
+            with warnings_as_notes(_BY_OPTION):
+                request = request.tuned(before.fit_transform(table.X), y, plan.n_jobs)
     except np.linalg.LinAlgError:  # a ValueError too, and not the fault of the table
         raise
     except ValueError as error:  # what preprocessor and machine refuse
@@ -136,7 +145,12 @@ def _svm(
 
 
 def _model(
-    file: Path, target: str | None, model: Path, drop: list[str], format: FileFormat | None
+    file: Path,
+    target: str | None,
+    model: Path,
+    drop: list[str],
+    format: FileFormat | None,
+    plan: Plan,
 ) -> Subject:
     from looms import SVCCV
     from looms.cli._apply import load, rows_for
@@ -150,6 +164,7 @@ def _model(
         raise InputError(f"{model}: it is a regression, and diagnostics are of classes")
     if target not in (None, saved.metadata["target"]):
         raise InputError(f"{model}: it predicts {saved.metadata['target']!r}, not {target!r}")
+    plan.check()
     table = rows_for(saved, file, format, with_target=True)
     note(f"the machine of {model} is refitted to these rows, its hyper-parameters held")
     machine = saved.model[-1]

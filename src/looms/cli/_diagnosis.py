@@ -97,11 +97,12 @@ class Plan:
     def check(self) -> None:
         """Refuse what cannot be done, before any work."""
         if not 0 < self.alpha < 1:
-            raise InputError(f"--alpha must be between 0 and 1, not {self.alpha:g}")
+            raise InputError(f"--alpha must be between 0 and 1, both excluded, not {self.alpha:g}")
         if self.n_bootstrap and (self.n_bootstrap + 1) * self.alpha < 1 - 1e-9:
             raise InputError(
-                f"--bootstrap {self.n_bootstrap} cannot reach level {self.alpha:g}; take 400 to "
-                "1000 samples, or 0 for none"
+                f"--bootstrap {self.n_bootstrap} cannot reach level {self.alpha:g}, which takes "
+                f"{np.ceil(1 / self.alpha - 1e-9) - 1:.0f} samples at least; take 400 to 1000, or "
+                "0 for none"
             )
         if self.n_jobs == 0:
             raise InputError("--jobs 0 would run nothing; use 1, or -1 for one a core")
@@ -146,7 +147,13 @@ def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
         ),
     )
     rows = np.arange(1, len(subject.y) + 1)
-    return Diagnosis(subject, errors, spread, replace(changes, names=rows), fit or None)
+    return Diagnosis(
+        subject,
+        replace(errors, names=rows),
+        replace(spread, names=rows),
+        replace(changes, names=rows),
+        fit or None,
+    )
 
 
 def show(diagnosis: Diagnosis) -> None:

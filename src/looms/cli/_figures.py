@@ -9,7 +9,9 @@ from sklearn.metrics import roc_auc_score
 
 from looms._typing import AnyArray
 from looms.calibration import brier_score, log_loss
+from looms.cli._threshold import threshold_of
 from looms.leave_one_out import LeaveOneOut
+from looms.threshold import Cost
 
 
 def loo_figures(loo: LeaveOneOut, task: str, threshold: float) -> dict[str, float]:
@@ -79,6 +81,36 @@ def probability_figures(
         "log loss": log_loss(truth, probabilities),
         "Brier": brier_score(truth, probabilities),
     }
+
+
+def threshold_figures(loo: LeaveOneOut, threshold: float, rule: str) -> dict[str, float]:
+    """What a threshold was put for, by leave-one-out; every sample counts as one.
+
+    Parameters
+    ----------
+    loo : of two classes.
+    threshold : above it a sample is taken for positive.
+    rule : a form of ``--threshold``.
+
+    Returns
+    -------
+    figures : "recall" and "precision" of the positive class (NaN where none is taken for
+        positive), and "F1" or "cost" (of a row) before them where the rule is of it.
+    """
+    truth, taken = loo.y > 0, loo.outputs > threshold
+    hits, missed = int((truth & taken).sum()), int((truth & ~taken).sum())
+    alarms = int((~truth & taken).sum())
+    figures = {
+        "recall": hits / (hits + missed),
+        "precision": hits / (hits + alarms) if hits + alarms else float("nan"),
+    }
+    if rule == "f1":
+        return {"F1": 2 * hits / (2 * hits + alarms + missed)} | figures
+    wanted = threshold_of(rule)
+    if isinstance(wanted, Cost):
+        total = alarms * wanted.false_positive + missed * wanted.false_negative
+        return {"cost": total / len(truth)} | figures
+    return figures
 
 
 def regression_figures(y: AnyArray, predicted: AnyArray) -> dict[str, float]:

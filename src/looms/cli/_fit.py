@@ -88,6 +88,7 @@ def _run(
     output: Path,
     report: Path | None,
 ) -> None:
+    from looms.cli._columns import note_columns
     from looms.cli._render import show_choice
     from looms.cli._report import write_report
     from looms.cli._say import note
@@ -97,6 +98,7 @@ def _run(
 
     chosen, reason = choose_task(table.y, task)
     note(f"{chosen}: {reason}")
+    note_columns(table.X)
     n_twins = int(table.X.duplicated(keep=False).sum()) if hasattr(table.X, "duplicated") else 0
     if n_twins:
         note(

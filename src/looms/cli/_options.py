@@ -135,7 +135,8 @@ ThresholdOption = Annotated[
         "--threshold",
         help=(
             "Of two classes: 0, ber (least balanced error), f1, recall=0.9, precision=0.8, or "
-            "cost=1:5, of a false positive to a false negative."
+            "cost=1:5, of a false positive to a false negative; positive is the later class in "
+            "order."
         ),
         metavar="RULE",
     ),

@@ -13,7 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from looms.cli._figures import loo_figures
+from looms.cli._figures import loo_figures, threshold_figures
 from looms.cli._threshold import loss_name
 
 #: Of a kernel with a scale for every feature, so many are shown, the largest.
@@ -85,6 +85,7 @@ def show_choice(model: Any, metadata: Mapping[str, Any]) -> None:
     machine = model[-1]
     if hasattr(machine, "cv_results_"):
         _show_points(machine)
+        _show_threshold(machine, metadata)
         return
     show_candidates(machine, metadata)
     out = console()
@@ -99,6 +100,17 @@ def show_choice(model: Any, metadata: Mapping[str, Any]) -> None:
         out.print(_largest_scales(scales, model))
     threshold = getattr(machine, "threshold_", 0.0)
     show_figures({"leave-one-out": loo_figures(machine.loo_, metadata["task"], threshold)})
+    _show_threshold(machine, metadata)
+
+
+def _show_threshold(machine: Any, metadata: Mapping[str, Any]) -> None:
+    """Which class is positive, and the figures that a rule asked for."""
+    rule = metadata["asked"].get("threshold")
+    if rule is None or rule == "0":
+        return
+    found = threshold_figures(machine.loo_, machine.threshold_, rule)
+    shown = ", ".join(f"{name} {_figure(value)}" for name, value in found.items())
+    console().print(f"Leave-one-out at threshold {rule} (positive: {machine.classes_[1]}): {shown}")
 
 
 def _show_points(machine: Any) -> None:
@@ -131,13 +143,14 @@ def _show_points(machine: Any) -> None:
 
 
 def show_figures(figures: Mapping[str, Mapping[str, float]]) -> None:
-    """Figures of merit, a row each of what they are of."""
+    """Figures of merit, a row each of what they are of; a dash where a row lacks one."""
     table = _table()
     table.add_column("")
-    for name in next(iter(figures.values())):
+    names = list(dict.fromkeys(name for values in figures.values() for name in values))
+    for name in names:
         table.add_column(name, justify="right")
     for row, values in figures.items():
-        table.add_row(row, *(_figure(v) for v in values.values()))
+        table.add_row(row, *(_figure(values.get(name, np.nan)) for name in names))
     console().print(table)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,12 +20,17 @@ def note(message: str) -> None:
 
 
 @contextmanager
-def warnings_as_notes() -> Iterator[None]:
-    """Collect warnings, and say each once at the end."""
+def warnings_as_notes(instead: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Collect warnings, and say each once at the end.
+
+    ``instead`` has what the command line says for words of Python.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
     for message in dict.fromkeys(str(w.message) for w in caught):
+        for word, other in (instead or {}).items():
+            message = message.replace(word, other)
         note(message)
 
 

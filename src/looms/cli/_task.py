@@ -36,6 +36,9 @@ def choose_task(y: Any, task: Task) -> tuple[Task, str]:
     if task is not Task.AUTO:
         return task, "as asked"
     n_values = len(np.unique(labels(y)))
+    if n_values == 1:
+        how = "the target has one value"
+        return Task.REGRESSION if is_number(y) and not _whole(y) else Task.CLASSIFICATION, how
     how = "the target has {} different {}; choose with --task"
     if not is_number(y):
         return Task.CLASSIFICATION, how.format(n_values, "labels")

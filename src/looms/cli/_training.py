@@ -29,6 +29,9 @@ from looms.tables import table_preprocessor
 #: Of `SVCCV`, by name.
 SVM_CRITERIA = ["log_likelihood", "error", "ber", *DIFFERENTIABLE]
 
+#: No option holds the values searched.
+_IN_PYTHON = {"in param_grid": "as param_grid of looms.SVCCV in Python"}
+
 
 @dataclass(frozen=True)
 class Request:
@@ -168,7 +171,7 @@ def train(table: Table, target: str | None, task: Task, request: Request) -> Fit
     try:
         preprocessor = table_preprocessor(table.X)
         X = preprocessor.fit_transform(table.X)
-        with warnings_as_notes(), progress_of(machine, request.names()):
+        with warnings_as_notes(_IN_PYTHON), progress_of(machine, request.names()):
             machine.fit(X, y)
     except np.linalg.LinAlgError:  # a ValueError too, and not the fault of the table
         raise
@@ -197,7 +200,10 @@ def targets(table: Table, task: Task, request: Request) -> Any:
     y = labels(table.y) if task is Task.CLASSIFICATION else numbers(table.y)
     n_values = len(np.unique(y))
     if n_values < 2:
-        raise InputError(f"the target has one value only, {y[0]!r}: nothing to learn")
+        raise InputError(
+            f"the target has one value only, {y[0]!r}: name another column with --target, or give "
+            "rows of other values too"
+        )
     if n_values > 2 and threshold_of(request.threshold) != 0:
         raise InputError(
             f"--threshold {request.threshold} is for two classes, and the target has {n_values}; "

@@ -64,6 +64,8 @@ def read_table(
     TSV files also ``NA``, ``N/A``, ``NaN`` and ``NULL``.
     """
     path = Path(path)
+    if path.is_dir():
+        raise TableError(path, "this is a folder", "Name one file in it.")
     format = format or _guess(path)
     if format == "svmlight":
         refuse_target(target, path, "an svmlight file begins every row with it")

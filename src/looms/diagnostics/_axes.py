@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from looms._optional import require
+from looms._typing import AnyArray
 
 
 def axes_or_new(ax: Any, display: Any) -> Any:
@@ -13,3 +16,12 @@ def axes_or_new(ax: Any, display: Any) -> Any:
         return ax
     plt = require("matplotlib.pyplot", f"{type(display).__name__}.plot", extra="plot")
     return plt.subplots()[1]
+
+
+def positions(names: AnyArray) -> AnyArray:
+    """(n,) places of samples on an axis: their names where these count up, else from 0."""
+    count = np.arange(len(names))
+    if len(names) and np.issubdtype(names.dtype, np.integer):
+        counted: AnyArray = names[0] + count
+        return counted if np.array_equal(names, counted) else count
+    return count

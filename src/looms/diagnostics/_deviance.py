@@ -9,7 +9,7 @@ import numpy as np
 
 from looms._optional import require
 from looms._typing import AnyArray, Array
-from looms.diagnostics._axes import axes_or_new
+from looms.diagnostics._axes import axes_or_new, positions
 from looms.diagnostics._left_out import left_out
 from looms.diagnostics._likelihood import check_probabilities, deviance_of
 from looms.diagnostics._problem import posed
@@ -186,7 +186,7 @@ class DevianceDisplay:
         """Draw on ``ax``, or on new axes."""
         ax = axes_or_new(ax, self)
         found = self.deviance
-        position = np.arange(len(found.contributions))
+        position = positions(found.names)
         ax.vlines(position, found.contributions, found.cv_contributions, color="0.7", linewidth=0.7)
         ax.scatter(position, found.contributions, s=8, label=f"Seen: {found.deviance:.2f}")
         ax.scatter(position, found.cv_contributions, s=8, label=f"Left out: {found.cv_score:.2f}")

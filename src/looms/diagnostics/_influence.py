@@ -10,7 +10,7 @@ from scipy import stats
 
 from looms._optional import require
 from looms._typing import AnyArray, Array
-from looms.diagnostics._axes import axes_or_new
+from looms.diagnostics._axes import axes_or_new, positions
 from looms.diagnostics._checks import check_level
 from looms.diagnostics._left_out import left_out
 from looms.diagnostics._likelihood import check_probabilities
@@ -204,7 +204,7 @@ class InfluenceDisplay:
         """Draw on ``ax``, or on new axes."""
         ax = axes_or_new(ax, self)
         found = self.influence
-        position = np.arange(len(found.values))
+        position = positions(found.names)
         above = found.values > found.critical_value
         ax.vlines(position, 0.0, found.values, color="0.7", linewidth=0.7)
         ax.scatter(position, found.values, s=8, c=np.where(above, "C3", "C0"))
@@ -217,7 +217,7 @@ class InfluenceDisplay:
         for i in np.flatnonzero(above):
             ax.annotate(
                 str(found.names[i]),
-                (i, found.values[i]),
+                (position[i], found.values[i]),
                 xytext=(3, 2),
                 textcoords="offset points",
                 fontsize="small",

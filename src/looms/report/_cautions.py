@@ -85,14 +85,15 @@ def _optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     if not hasattr(machine, "candidates_"):
         return
     n_candidates, n_parameters = len(machine.candidates_), len(machine.kernel_.theta) + 1
-    tuned = f"{_count(n_candidates, 'candidate')} and {_count(n_parameters, 'hyper-parameter')}"
+    tuned = _count(n_parameters, "hyper-parameter")
+    tuned = f"among {n_candidates} candidates and {tuned}" if n_candidates > 1 else tuned
     if not isinstance(getattr(machine, "threshold", 0.0), Real):
         tuned += " and a threshold"
     if assessment is None:
         yield _caution(
             "serious",
             "No outer estimate",
-            f"Leave-one-out chose among {tuned}, so its figures flatter the machine. Only outer "
+            f"Leave-one-out chose {tuned}, so its figures flatter the machine. Only outer "
             "splits that repeat the whole selection give an honest figure: looms assess, or "
             "looms.assess in Python.",
         )
@@ -132,7 +133,7 @@ def _measured_optimism(assessment: Assessment, tuned: str) -> Iterator[Caution]:
         yield _caution(
             "note",
             "Leave-one-out is optimistic",
-            f"It chose among {tuned}. Over the outer splits its figures flattered the machine "
+            f"It chose {tuned}. Over the outer splits its figures flattered the machine "
             f"{said}; quote the outer estimate.",
         )
     if assessment.failures:

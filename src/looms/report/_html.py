@@ -79,8 +79,15 @@ def html(
     >>> model = LSSVMClassifierCV().fit(data.data, data.target)
     >>> report.html(model, "iris.html", y=data.target)              # doctest: +SKIP
     """
+    place = Path(path)
+    if place.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file")
+    if not place.parent.is_dir():
+        raise FileNotFoundError(
+            f"{path}: there is no folder {place.parent}; make it, or name another"
+        )
     page = render(estimator, X=X, y=y, assessment=assessment, title=title)
-    write_whole(Path(path), page.encode("utf-8", errors="replace"))
+    write_whole(place, page.encode("utf-8", errors="replace"))
 
 
 def render(

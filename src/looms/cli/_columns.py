@@ -1,0 +1,80 @@
+"""What is said of the columns of a table before it is learnt from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from looms._optional import require
+from looms.cli._say import note
+from looms.tables import as_text
+
+#: So many columns are named in a note.
+MOST_NAMES = 5
+#: In fewer rows different values are no sign of an identifier.
+FEWEST_ROWS = 20
+
+
+def note_columns(X: Any) -> None:
+    """Say which columns are surprising: numbers with a word among them, constants, identifiers.
+
+    Parameters
+    ----------
+    X : data frame or sparse matrix
+        The features; of a sparse matrix nothing is said.
+    """
+    if sparse.issparse(X):
+        return
+    broken = list(_broken_numbers(X))
+    if broken:
+        name, n_wrong, row, cell = broken[0]
+        others = f", and so are {_listed([each[0] for each in broken[1:]])}" if broken[1:] else ""
+        note(
+            f"column {name!r} is taken for text, a feature for each value, for {n_wrong} of its "
+            f"cells {'is' if n_wrong == 1 else 'are'} no number, first {cell!r} in data row "
+            f"{row}{others}; correct such cells or leave them empty"
+        )
+    dropped = [str(name) for name in X.columns if X[name].nunique(dropna=False) < 2]
+    if dropped:
+        note(f"left out, for they have the same value in every row: {_listed(dropped)}")
+    named = {each[0] for each in broken}
+    alike = [str(name) for name in X.columns if name not in named and _is_identifier(X[name])]
+    if alike:
+        note(
+            f"a different value in every row: {_listed(alike)}; if this is an identifier, which "
+            "says nothing of new rows, leave it out by --drop"
+        )
+
+
+def _broken_numbers(X: Any) -> Iterator[tuple[Any, int, int, str]]:
+    """Columns of text most of whose cells are numbers: name, others, first such row and cell."""
+    pandas = require("pandas", "A table of mixed columns")
+    for name in X.columns:
+        if pandas.api.types.infer_dtype(X[name], skipna=True) not in ("string", "mixed-integer"):
+            continue
+        text = as_text(X[name])
+        there = ~X[name].isna().to_numpy()
+        numbers = pandas.to_numeric(pandas.Series(text), errors="coerce").notna().to_numpy()
+        wrong = there & ~numbers
+        if wrong.any() and numbers.sum() > wrong.sum():
+            first = int(wrong.argmax())
+            yield name, int(wrong.sum()), first + 1, str(text[first])
+
+
+def _is_identifier(column: Any) -> bool:
+    """Whether text or whole numbers are different in every row."""
+    if len(column) < FEWEST_ROWS or column.nunique(dropna=False) < len(column):
+        return False
+    kind = require("pandas", "A table of mixed columns").api.types.infer_dtype(column, skipna=True)
+    if kind == "floating":
+        values = np.asarray(column, dtype=float)
+        return bool(np.all(values == np.round(values)))
+    return kind in ("integer", "string", "mixed-integer", "categorical")
+
+
+def _listed(names: list[Any]) -> str:
+    shown = ", ".join(repr(str(name)) for name in names[:MOST_NAMES])
+    return shown if len(names) <= MOST_NAMES else f"{shown} and {len(names) - MOST_NAMES} more"

@@ -1,0 +1,69 @@
+"""What is said of surprising columns."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from looms.cli._columns import note_columns
+
+ROWS = np.arange(30)
+
+
+@pytest.fixture
+def said(capsys):
+    """The notes on a frame of these columns."""
+
+    def notes(**columns):
+        note_columns(pd.DataFrame(columns))
+        return capsys.readouterr().err
+
+    return notes
+
+
+def test_ordinary_columns_give_no_note(said):
+    words = np.array(["red", "blue"])[ROWS % 2]
+    grades = np.array(["1", "x", "y"])[ROWS % 3]
+    codes = pd.Categorical(np.array(["1", "2", "x"])[ROWS % 3])
+    assert said(a=ROWS / 7, b=ROWS % 5, c=words, d=grades, e=codes) == ""
+
+
+def test_a_word_among_numbers(said):
+    cells = [str(value / 2) for value in ROWS]
+    cells[6], cells[8], cells[9] = "twelve", None, "-"
+    found = said(size=cells, b=ROWS % 5)
+    assert "column 'size' is taken for text, a feature for each value, for 2 of its cells" in found
+    assert "first 'twelve' in data row 7; correct" in found
+    assert found.count("Note:") == 1
+    assert "and so are 'width'" in said(size=cells, width=cells)
+
+
+def test_constant_and_empty_columns(said):
+    found = said(a=ROWS / 7, same=ROWS * 0, empty=[None] * 30)
+    assert "left out, for they have the same value in every row: 'same', 'empty'" in found
+    many = said(**{f"c{k}": ROWS * 0 for k in range(7)})
+    assert "'c4' and 2 more" in many
+
+
+@pytest.mark.parametrize("values", [ROWS, ROWS * 3.0 + 100, [f"P{k}" for k in ROWS]])
+def test_identifiers(said, values):
+    assert "in every row: 'number'; if this is an identifier" in said(number=values, b=ROWS % 5)
+    assert said(number=values[:15], b=ROWS[:15] % 5) == ""
+
+
+def test_sparse_features_give_no_note(capsys):
+    note_columns(sparse.csr_array(np.zeros((30, 2))))
+    assert capsys.readouterr().err == ""
+
+
+def test_commands_say_it(looms, tmp_path):
+    frame = pd.DataFrame({"id": ROWS, "a": ROWS % 7, "one": 1, "c": np.array(["x", "y"])[ROWS % 2]})
+    frame.to_csv("table.csv", index=False)
+    for arguments in (
+        *(("fit", "table.csv", "-o", "m.skops"), ("assess", "table.csv", "-n", 2)),
+        ("diagnose", "table.csv", "-b", 0, "--C", 1, "--gamma", 1),
+    ):
+        result = looms(*arguments, "-t", "c")
+        assert result.exit_code == 0, result.stderr
+        assert "same value in every row: 'one'" in result.stderr
+        assert "in every row: 'id'; if this is an identifier" in result.stderr
