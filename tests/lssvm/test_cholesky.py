@@ -220,3 +220,13 @@ def test_a_sample_beside_which_the_others_vanish(weight):
     with pytest.raises(NotPositiveDefiniteError, match="weight or leverage of sample 4") as caught:
         solve(np.zeros((N, N)), np.arange(N, dtype=float), 1.0, sample_weight=zeta)
     assert caught.value.mu == 1.0
+
+
+def test_what_lies_above_the_diagonal_is_not_computed_with():
+    K = np.asfortranarray(X @ X.T)
+    expected, expected_mu = solve(K, LABELS, MU).contract(LABELS)
+    bits = K.view(np.uint64)
+    bits[np.triu_indices(N, 1)] = 0x7FF0000000000001  # a nan that arithmetic warns of
+    found, found_mu = solve_in_place(K, LABELS, MU, np.ones(N)).contract(LABELS)
+    assert_allclose(np.tril(found), np.tril(expected), rtol=1e-10, atol=1e-12)
+    assert found_mu == pytest.approx(expected_mu, rel=1e-10)

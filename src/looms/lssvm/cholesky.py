@@ -214,7 +214,8 @@ def _complete_projection(B: Array, eta: Array, eta_sum: float) -> None:
     n = B.shape[0]
     scaled = eta / eta_sum
     for J in _blocks(n):
-        corner = np.tril(B[J, J] - np.outer(eta[J], scaled[J]))
+        # What lies above the diagonal may be anything, signalling nan too: it is not computed with.
+        corner = np.tril(B[J, J]) - np.tril(np.outer(eta[J], scaled[J]))
         B[J, J] = corner + np.tril(corner, -1).T
         for R in _blocks(n):
             if R.start > J.start:
