@@ -13,7 +13,8 @@ ROOT = Path(looms.__file__).parent
 
 #: From the ground up; rooms of one floor do not know each other. Rooms may be missing.
 FLOORS = [
-    {"_typing", "_threads", "_files", "_optional"},
+    {"_typing"},
+    {"_threads", "_files", "_optional", "_classes"},
     {"kernels", "leave_one_out"},
     {"criteria", "lssvm", "calibration"},
     {"optimise", "svm", "conformal"},

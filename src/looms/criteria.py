@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from looms._classes import class_indices
 from looms._typing import Array
 from looms.leave_one_out import LeaveOneOut
 
@@ -225,7 +226,7 @@ def balanced_error_rate(loo: LeaveOneOut, threshold: float = 0.0) -> float:
     >>> error_rate(loo), round(balanced_error_rate(loo), 4)
     (0.25, 0.1667)
     """
-    labels = _labels(loo.y, 0.0)
+    labels = class_indices(loo.y)
     mass = np.bincount(labels, weights=loo.sample_weight)
     wrong = np.bincount(labels, weights=loo.sample_weight * ~_correct(loo, threshold))
     present = mass > 0
@@ -233,14 +234,7 @@ def balanced_error_rate(loo: LeaveOneOut, threshold: float = 0.0) -> float:
 
 
 def _correct(loo: LeaveOneOut, threshold: float) -> Any:
-    return _labels(loo.y, 0.0) == _labels(loo.outputs, threshold)
-
-
-def _labels(values: Array, threshold: float) -> Any:
-    """Class indices of ±1 codes or of outputs; one column is two classes."""
-    if values.ndim == 2 and values.shape[1] > 1:
-        return values.argmax(axis=1)
-    return (values.reshape(len(values)) > threshold).astype(int)
+    return class_indices(loo.y) == class_indices(loo.outputs, threshold)
 
 
 #: Differentiable criteria by name, at their default parameters.

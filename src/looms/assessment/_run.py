@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, 
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
 
+from looms._classes import class_indices
 from looms._threads import one_blas_thread
 from looms._typing import Array
 from looms.assessment._bootstrap import no_information
@@ -166,7 +167,7 @@ def loo_scores(
     loo: LeaveOneOut = machine.loo_
     rows = np.arange(loo.n_samples)[:, None]
     if is_classifier(machine):
-        y: Any = machine.classes_[_places(loo.y)]
+        y: Any = machine.classes_[class_indices(loo.y)]
         stand_in: Any = _LooClassifier(loo, machine.threshold_)
         stand_in.classes_, stand_in.threshold_ = machine.classes_, machine.threshold_
     else:
@@ -204,17 +205,12 @@ class _LooClassifier(ClassifierMixin, _Loo):  # type: ignore[misc]
         return self._outputs(X)
 
     def predict(self, X: Any) -> Any:
-        return self.classes_[_places(self._outputs(X))]
+        return self.classes_[class_indices(self._outputs(X))]
 
 
 class _LooRegressor(RegressorMixin, _Loo):  # type: ignore[misc]
     def predict(self, X: Any) -> Any:
         return self._outputs(X)
-
-
-def _places(outputs: Any) -> Any:
-    """Index of the class that outputs speak for."""
-    return (outputs > 0).astype(int) if outputs.ndim == 1 else outputs.argmax(axis=1)
 
 
 def chosen_by(model: Any, machine: Any) -> dict[str, Value]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from looms._classes import class_indices
 from looms._typing import Array
 from looms.leave_one_out import LeaveOneOut
 
@@ -36,7 +37,7 @@ def log_loss(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> float:
     0.6931
     """
     p = _checked(loo, probabilities)
-    own = p[np.arange(len(p)), _classes(loo)]
+    own = p[np.arange(len(p)), class_indices(loo.y)]
     return float(np.average(-np.log(np.maximum(own, _LEAST)), weights=loo.sample_weight))
 
 
@@ -60,16 +61,9 @@ def brier_score(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> float:
         classes, in [0, 2].
     """
     p = _checked(loo, probabilities)
-    p = p - np.eye(p.shape[1])[_classes(loo)]
+    p = p - np.eye(p.shape[1])[class_indices(loo.y)]
     squared = np.einsum("ij,ij->i", p, p) / (2.0 if p.shape[1] == 2 else 1.0)
     return float(np.average(squared, weights=loo.sample_weight))
-
-
-def _classes(loo: LeaveOneOut) -> npt.NDArray[np.intp]:
-    y = loo.y.reshape(loo.n_samples, -1)
-    if y.shape[1] == 1:
-        return np.asarray(y[:, 0] > 0, dtype=np.intp)
-    return np.asarray(y.argmax(axis=1))
 
 
 def _checked(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> Array:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
+from looms._classes import class_indices
 from looms._typing import AnyArray
 from looms.calibration import brier_score, log_loss
 from looms.cli._threshold import threshold_of
@@ -18,11 +19,9 @@ def loo_figures(loo: LeaveOneOut, task: str, threshold: float) -> dict[str, floa
     """Figures of leave-one-out outputs; every sample counts as one."""
     if task == "regression":
         return regression_figures(loo.y, loo.outputs)
-    if loo.y.ndim == 1:
-        truth, predicted = (loo.y > 0).astype(int), (loo.outputs > threshold).astype(int)
-        return classification_figures(truth, predicted, loo.outputs, np.arange(2))
-    truth, predicted = loo.y.argmax(axis=1), loo.outputs.argmax(axis=1)
-    return classification_figures(truth, predicted, loo.outputs, np.arange(loo.y.shape[1]))
+    truth, predicted = class_indices(loo.y), class_indices(loo.outputs, threshold)
+    classes = np.arange(2 if loo.y.ndim == 1 else loo.y.shape[1])
+    return classification_figures(truth, predicted, loo.outputs, classes)
 
 
 def classification_figures(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from looms._classes import class_indices
 from looms._optional import require
 from looms._typing import AnyArray, Array
 from looms.criteria import WMW, Criterion, as_criterion
@@ -266,11 +267,9 @@ def _criterion_changes(
 
 
 def _labels(machine: Any) -> dict[str, AnyArray]:
-    codes = machine.loo_.y
-    margins = loo_margins(machine)
-    label = (codes > 0).astype(int) if codes.ndim == 1 else codes.argmax(axis=1)
+    margins, label = loo_margins(machine), class_indices(machine.loo_.y)
     return {
-        "margin": margins[np.arange(len(codes)), label],
+        "margin": margins[np.arange(len(label)), label],
         "label": machine.classes_[label],
         "predicted": machine.classes_[margins.argmax(axis=1)],
     }

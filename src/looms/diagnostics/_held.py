@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, NuSVC
 from sklearn.utils.validation import check_is_fitted
 
+from looms._classes import class_indices
 from looms._typing import AnyArray
 from looms.estimators import SVCCV, LSSVMClassifier, LSSVMClassifierCV
 from looms.estimators._weights import class_weights
@@ -123,8 +124,7 @@ def _(fitted: SVCCV, X: Any) -> Any:
 
 def _labels(fitted: SVCCV) -> AnyArray:
     """Index of the class of every sample that it was fitted to."""
-    codes = fitted.loo_.y
-    return np.asarray(codes > 0, dtype=int) if codes.ndim == 1 else codes.argmax(axis=1)
+    return class_indices(fitted.loo_.y)
 
 
 def _calibration(fitted: LSSVMClassifier | LSSVMClassifierCV) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
+from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.diagnostics._problem import Problem
 from looms.estimators import LSSVMClassifier
@@ -29,7 +30,5 @@ def least_squares_outputs(problem: Problem) -> tuple[Array, Array]:
 def least_squares_predictions(problem: Problem) -> tuple[AnyArray, AnyArray]:
     """Class of each sample by the machine, and by the one without it; any number of classes."""
     machine = clone(problem.machine).fit(problem.X, problem.y)
-    outputs = machine.loo_.outputs
-    above = outputs > machine.threshold_
-    chosen = above.astype(int) if outputs.ndim == 1 else outputs.argmax(axis=1)
+    chosen = class_indices(machine.loo_.outputs, machine.threshold_)
     return np.asarray(machine.predict(problem.X)), np.asarray(problem.classes[chosen])

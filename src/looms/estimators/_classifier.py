@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
+from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.calibration import Calibrator, as_calibration, class_probabilities, fit_calibrator
 from looms.criteria import balanced_error_rate
@@ -72,8 +73,7 @@ class Classifier(ClassifierMixin, LeastSquaresMachine):  # type: ignore[misc]
             Members of ``classes_``.
         """
         decision = self.decision_function(X)
-        chosen = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
-        return self.classes_[chosen]
+        return self.classes_[class_indices(decision)]
 
     def predict_set(
         self, X: Any, coverage: float = 0.9, class_conditional: bool = False

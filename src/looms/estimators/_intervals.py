@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.conformal import (
     class_margins,
@@ -53,7 +54,7 @@ def sets(machine: Any, X: Matrix, coverage: Any, class_conditional: bool) -> Any
     """(m, k) prediction sets at validated samples."""
     seen = fit_weight_of(machine) > 0
     codes = machine.loo_.y[seen]
-    labels = (codes > 0).astype(int) if codes.ndim == 1 else codes.argmax(axis=1)
+    labels = class_indices(codes)
     if class_conditional:
         _check_classes(coverage, labels, machine.classes_)
     else:

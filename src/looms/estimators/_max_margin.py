@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.estimators._pool import pool_plan
 from looms.estimators._pooled import PooledClassifier
@@ -134,8 +135,7 @@ class MaxMarginClassifier(PooledClassifier):
             Members of ``classes_``.
         """
         decision = self.decision_function(X)
-        chosen = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
-        return np.asarray(self.classes_[chosen])
+        return np.asarray(self.classes_[class_indices(decision)])
 
     def _chosen(self, X: Any) -> tuple[AnyArray, Array]:
         """Member for every sample, and its margins (n_samples, n_classes)."""

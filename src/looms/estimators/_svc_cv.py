@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
+from looms._classes import class_indices
 from looms._threads import one_blas_thread
 from looms._typing import Array, Matrix
 from looms.calibration import Sigmoid
@@ -325,8 +326,7 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             Members of ``classes_``.
         """
         decision = self.decision_function(X)
-        chosen = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
-        return self.classes_[chosen]
+        return self.classes_[class_indices(decision)]
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Array:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from looms._classes import class_indices
 from looms.diagnostics import CaseDeletion
 from looms.report._facts import Facts
 from looms.report._importance import Importance
 from looms.report._left_out import margins, predicted_labels, residual_sizes
 from looms.report._model import Model
 from looms.report._relevance import relevances
-from looms.report._training import labels_of
 
 #: Rows of the tables.
 MOST_FEATURES, MOST_SURPRISING, MOST_INFLUENTIAL = 60, 20, 10
@@ -72,7 +72,7 @@ def samples(facts: Facts) -> dict[str, Any]:
 
 
 def _labels(model: Model) -> dict[str, Any]:
-    loo, labels = model.loo, labels_of(model.loo.y)
+    loo, labels = model.loo, class_indices(model.loo.y)
     own = loo.outputs if loo.y.ndim == 1 else loo.outputs[np.arange(len(labels)), labels]
     return {
         "target": [model.classes[k] for k in labels],

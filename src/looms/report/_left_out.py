@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.diagnostics import loo_margins
 from looms.report._model import Model
-from looms.report._training import labels_of
 
 
 def residual_sizes(model: Model) -> Array:
@@ -30,5 +30,5 @@ def predicted_labels(model: Model) -> AnyArray:
 
 def margins(model: Model) -> Array:
     """Margin of the true class, (n_samples,): negative where another is predicted."""
-    labels = labels_of(model.loo.y)
+    labels = class_indices(model.loo.y)
     return np.asarray(loo_margins(model.machine)[np.arange(len(labels)), labels])

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from looms._classes import class_indices
 from looms.assessment import Assessment
 from looms.calibration import brier_score, log_loss
 from looms.report._facts import Facts
 from looms.report._left_out import predicted_labels
 from looms.report._model import Model
 from looms.report._scores import FIGURES, guess_rmse, loo_scores
-from looms.report._training import labels_of
 
 MOST_CONFUSED = 12
 
@@ -43,7 +43,7 @@ def _confusion(model: Model) -> dict[str, Any] | None:
         return None
     counts = np.zeros([len(model.classes)] * 2, dtype=float if model.weighted else int)
     weight = model.loo.sample_weight if model.weighted else model.seen.astype(int)
-    np.add.at(counts, (labels_of(model.loo.y), predicted_labels(model)), weight)
+    np.add.at(counts, (class_indices(model.loo.y), predicted_labels(model)), weight)
     return {"labels": model.classes, "counts": counts.tolist(), "weighted": model.weighted}
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.report._left_out import predicted_labels
 from looms.report._model import Model
-from looms.report._training import labels_of
 
 #: Name, and whether smaller is better, of each figure; the first of each task is the headline.
 FIGURES = {
@@ -40,7 +40,7 @@ def loo_scores(model: Model) -> dict[str, tuple[float, float]]:
 
 def error_by_class(model: Model) -> tuple[AnyArray, Array]:
     """Number of samples with a weight of each class, and the share of them given another one."""
-    labels = labels_of(model.loo.y)
+    labels = class_indices(model.loo.y)
     weight, k = model.loo.sample_weight, len(model.classes)
     wrong = np.bincount(labels, weights=weight * (labels != predicted_labels(model)), minlength=k)
     mass = np.bincount(labels, weights=weight, minlength=k)
@@ -54,7 +54,7 @@ def effective_size(weight: Array) -> float:
 
 
 def _of_classes(model: Model) -> dict[str, tuple[float, float]]:
-    labels, weight = labels_of(model.loo.y), model.loo.sample_weight
+    labels, weight = class_indices(model.loo.y), model.loo.sample_weight
     n, rate = error_by_class(model)
     there = np.flatnonzero(n)
     mass = np.array([weight[labels == k].sum() for k in there])
@@ -138,7 +138,7 @@ def variances(y: Array, weight: Array) -> Array:
 
 def guess_error(model: Model) -> float:
     """Error rate of always saying the largest class."""
-    labels: Any = labels_of(model.loo.y)
+    labels: Any = class_indices(model.loo.y)
     return 1.0 - float(np.bincount(labels, weights=model.share).max())
 
 

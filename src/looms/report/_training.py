@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from looms._typing import AnyArray, Array
+from looms._classes import class_indices
+from looms._typing import AnyArray
 from looms.estimators._machine import fit_weight_of
 from looms.estimators._weights import class_weights
 from looms.kernels import training_rows
@@ -17,11 +18,6 @@ from looms.selection import Objective
 _FEW = 5
 
 
-def labels_of(y: Array) -> AnyArray:
-    """Index of the class of each sample, from targets ±1."""
-    return (y > 0).astype(int) if y.ndim == 1 else y.argmax(axis=1)
-
-
 def sampled_rows(model: Model, size: int, random_state: Any) -> AnyArray:
     """Rows of positive weight, at most about ``size`` of them, classes in proportion."""
     seen = np.flatnonzero(model.loo.sample_weight > 0)
@@ -30,7 +26,7 @@ def sampled_rows(model: Model, size: int, random_state: Any) -> AnyArray:
     rng = np.random.RandomState(random_state)
     if not model.classification:
         return np.sort(rng.choice(seen, size, replace=False))
-    labels = labels_of(model.loo.y)[seen]
+    labels = class_indices(model.loo.y)[seen]
     chosen = []
     for label in np.unique(labels):
         members = seen[labels == label]
@@ -54,7 +50,7 @@ def training_objective(model: Model, rows: AnyArray, X: Any = None) -> Objective
     if model.classification:
         selection_weight = selection_weight * class_weights(
             getattr(machine, "selection_weight", None),
-            labels_of(loo.y),
+            class_indices(loo.y),
             machine.classes_,
             loo.sample_weight,
             "selection_weight",

@@ -1,0 +1,21 @@
+"""From numbers to classes, as all machines and criteria read them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from looms._typing import AnyArray, Array
+
+
+def class_indices(values: Array, threshold: float = 0.0) -> AnyArray:
+    """Index of the class that outputs, or targets ±1, speak for.
+
+    Parameters
+    ----------
+    values : (n,) or (n, 1) for two classes, the second above the threshold; (n, k) with a
+        column a class, of which the largest wins.
+    threshold : in units of the values; for two classes only.
+    """
+    if values.ndim == 2 and values.shape[1] > 1:
+        return np.asarray(values.argmax(axis=1))
+    return (values.reshape(len(values)) > threshold).astype(int)
