@@ -12,14 +12,15 @@ leave-one-out outputs (`solve`), the rest the gradient of any criterion on them
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import blas, lapack
 
-from looms._typing import Array
+from looms._typing import AnyArray, Array
 from looms.leave_one_out import LeaveOneOut
+from looms.lssvm._held_out_sets import HeldOutBlocks, held_out_sets
 from looms.lssvm._system import (
     Fit,
     LeverageError,
@@ -39,11 +40,21 @@ class Solution:
 
     Attributes
     ----------
-    fit : the machine and its leave-one-out outputs, r_i = α_i / p_i [C06 eq. 19].
+    fit : the machine and its leave-one-out outputs, r_i = α_i / p_i [C06 eq. 19]; of rows that
+        are held out together, r_G = (P_GG)⁻¹ α_G.
     p : (n,) diagonal of P = M⁻¹ − η ηᵀ / Ση, positive.
     """
 
-    def __init__(self, S: Array, y: Array, mu: float, zeta: Array, eta: Array, nu: Array) -> None:
+    def __init__(
+        self,
+        S: Array,
+        y: Array,
+        mu: float,
+        zeta: Array,
+        eta: Array,
+        nu: Array,
+        sets: Sequence[AnyArray],
+    ) -> None:
         self._buffer: Array | None = S
         self._zeta = zeta
         self._ridge = ridge(mu, zeta)
@@ -57,7 +68,8 @@ class Solution:
         safe = self.p > len(y) * np.finfo(np.float64).eps * diagonal
         if not safe.all():  # the difference has cancelled: its digits are rounding
             raise LeverageError(mu, int(np.argmin(safe)))
-        self._residuals = self._alpha / self.p[:, None]
+        self._held_out = HeldOutBlocks(self.p, sets, self._block, mu)
+        self._residuals = self._held_out.solve(self._alpha)
         self.fit = Fit(
             np.ascontiguousarray(self._alpha).reshape(y.shape),
             float(b[0]) if y.ndim == 1 else b,
@@ -71,9 +83,10 @@ class Solution:
     def contract(self, slope: Array, scratch: Array | None = None) -> tuple[Array, float]:
         """Derivative of a criterion with respect to the kernel matrix and μ.
 
-        The derivation is in docs/references.md, Gradient.
-        With g = ∂J/∂r, u = P (g / p), h = g ∘ r / p, summed over targets:
-        G = P diag(h) P − ½ (u αᵀ + α uᵀ) and dJ = Σ_ij G_ij dM_ij.
+        The derivation is in docs/references.md, Gradient. With g = ∂J/∂r and v = g / p, or
+        v_G = (P_GG)⁻¹ g_G for rows held out together, summed over targets:
+        G = P H P − ½ (P v αᵀ + α vᵀ P), H = ½ (r vᵀ + v rᵀ) within each set of rows and zero
+        elsewhere, and dJ = Σ_ij G_ij dM_ij.
 
         Parameters
         ----------
@@ -88,15 +101,17 @@ class Solution:
 
         Notes
         -----
-        4n³/3 flops. The factorisation is used up: a second call raises RuntimeError.
+        4n³/3 flops; for F sets of rows that take all n, n³/3 + 4 n² F if that is less. The
+        factorisation is used up: a second call raises RuntimeError.
         """
         B = self._projection()
         n = B.shape[0]
         C = np.empty((n, n), order="F") if scratch is None else scratch
         g = -targets_as_columns(slope)
-        u = blas.dgemm(1.0, B, np.asfortranarray(g / self.p[:, None]))
-        h = (g * self._residuals).sum(axis=1) / self.p
-        G = _weighted_square(B, h, C)
+        v = self._held_out.solve(g)
+        u = blas.dgemm(1.0, B, np.asfortranarray(v))
+        h, vectors = self._held_out.eigen(self._residuals, v)
+        G = _weighted_square(B, h, self._held_out.sets, vectors, C)
         G = blas.dsyr2k(-0.5, u, self._alpha, beta=1.0, c=G, lower=1, overwrite_c=1)
         slope_mu = float(G.diagonal() @ ridge(1.0, self._zeta))
         return G, slope_mu
@@ -107,7 +122,19 @@ class Solution:
         n³/3 flops. The factorisation is used up, as by `contract`.
         """
         share = self._eta / self._eta_sum
-        return LeaveOneOutModels(self.fit, self._projection(), share, self._ridge)
+        residuals = self._residuals.reshape(self.fit.alpha.shape)
+        P = self._projection()
+        return LeaveOneOutModels(
+            self.fit, P, share, self._ridge, residuals, tuple(self._held_out.sets)
+        )
+
+    def _block(self, G: AnyArray) -> Array:
+        """P_GG from the columns G of S, of which only the lower triangle holds anything."""
+        S = self._buffer
+        assert S is not None  # nothing has used it up yet
+        first = int(G[0])
+        columns = np.where(np.arange(first, len(S))[:, None] >= G, S[first:, G], 0.0)
+        return columns.T @ columns - np.outer(self._eta[G], self._eta[G]) / self._eta_sum
 
     def _projection(self) -> Array:
         """P in the memory of the factorisation, valid in both triangles."""
@@ -128,6 +155,7 @@ def solve(
     *,
     sample_weight: npt.ArrayLike | None = None,
     fit_intercept: bool = True,
+    groups: npt.ArrayLike | None = None,
 ) -> Solution:
     """Least-squares SVM and all its leave-one-out outputs from one factorisation.
 
@@ -145,19 +173,21 @@ def solve(
     mu : regularisation, positive, in units of ``K`` over n.
     sample_weight : (n,) ζ, positive; ones unless given.
     fit_intercept : False for kernel ridge regression, η = 0 and b = 0.
+    groups : (n,) labels; rows of one group G are held out together, r_G = (P_GG)⁻¹ α_G.
+        Each row by itself unless given.
 
     Raises
     ------
     ValueError
         For shapes that do not agree, μ or weights that are not positive, values
-        that are not finite.
+        that are not finite, one group that holds all rows.
     NotPositiveDefiniteError
         If M is not numerically positive definite, or no longer is once a sample of
-        overwhelming weight is left out.
+        overwhelming weight, or a group of them, is left out.
 
     Notes
     -----
-    2n³/3 flops, one n×n buffer. Digits are lost as μ becomes small beside the
+    2n³/3 flops, one n×n buffer; groups add Σ |G|² (n + |G| / 3). Digits are lost as μ becomes small beside the
     largest eigenvalue of K / n: about as many as their ratio has.
 
     Examples
@@ -168,16 +198,25 @@ def solve(
     array([4. , 3.5, 1.5])
     """
     K, y, zeta = checked_system(K, y, mu, sample_weight)
-    return solve_in_place(np.array(K, order="F"), y, mu, zeta, fit_intercept=fit_intercept)
+    sets = held_out_sets(groups, len(y))
+    return solve_in_place(
+        np.array(K, order="F"), y, mu, zeta, fit_intercept=fit_intercept, sets=sets
+    )
 
 
 def solve_in_place(
-    K: Array, y: Array, mu: float, zeta: Array, *, fit_intercept: bool = True
+    K: Array,
+    y: Array,
+    mu: float,
+    zeta: Array,
+    *,
+    fit_intercept: bool = True,
+    sets: Sequence[AnyArray] = (),
 ) -> Solution:
     """`solve` in the memory of ``K``, Fortran-ordered, of which it reads the lower triangle.
 
-    Nothing is checked beyond what the factorisation finds, and that no value
-    is so large that its square overflows.
+    ``sets`` are the rows of each group that has two or more. Nothing is checked beyond what the
+    factorisation finds, and that no value is so large that its square overflows.
     """
     n = len(K)
     K[np.diag_indices(n)] += ridge(mu, zeta)
@@ -192,7 +231,7 @@ def solve_in_place(
     right_hand_sides[:, 1:] = Y
     solutions, _ = lapack.dpotrs(R, right_hand_sides, lower=1, overwrite_b=1)
     S, _ = lapack.dtrtri(R, lower=1, overwrite_c=1)
-    return Solution(S, y, mu, zeta, solutions[:, 0], solutions[:, 1:])
+    return Solution(S, y, mu, zeta, solutions[:, 0], solutions[:, 1:], sets)
 
 
 def _blocks(n: int) -> Iterator[slice]:
@@ -223,18 +262,25 @@ def _complete_projection(B: Array, eta: Array, eta_sum: float) -> None:
                 B[J, R] = B[R, J].T
 
 
-def _weighted_square(P: Array, h: Array, C: Array) -> Array:
-    """P diag(h) P in the lower triangle of ``P``'s own memory; overwrites ``C``.
+def _weighted_square(
+    P: Array, h: Array, sets: Sequence[AnyArray], vectors: Sequence[Array], C: Array
+) -> Array:
+    """P H P in the lower triangle of ``P``'s own memory; overwrites ``C``.
 
-    Two symmetric rank-k updates, over the columns with h > 0 and with h < 0;
-    together they cost no more than one over all columns.
+    H has eigenvalues ``h`` and the unit vectors as eigenvectors, but for those of each set of
+    rows. Two symmetric rank-k updates, over the columns with h > 0 and with h < 0; together
+    they cost no more than one over all columns.
     """
+    n = len(h)
     order = np.argsort(-h, kind="stable")
     n_positive, n_negative = int((h > 0).sum()), int((h < 0).sum())
-    for K in _blocks(len(h)):
+    for K in _blocks(n):
         np.take(P.T, order[K], axis=0, out=C.T[K])
         C.T[K] *= np.sqrt(np.abs(h[order[K], None]))
-    n = len(h)
+    place = np.argsort(order)
+    for G, V in zip(sets, vectors, strict=True):
+        first = G[: V.shape[1]]
+        C.T[place[first]] = np.sqrt(np.abs(h[first, None])) * (V.T @ P[G])
     G = blas.dsyrk(1.0, C[:, :n_positive], c=P, lower=1, overwrite_c=1) if n_positive else None
     if G is None:
         P.fill(0.0)

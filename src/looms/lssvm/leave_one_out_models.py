@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import blas
 
-from looms._typing import Array
+from looms._typing import AnyArray, Array
 from looms.lssvm._system import Fit, LeverageError, targets_as_columns
 
 _ALL = slice(None)
@@ -36,17 +36,17 @@ class LeaveOneOutModels:
     P : (n, n) M⁻¹ − η ηᵀ / Ση, symmetric, both triangles valid.
     share : (n,) η / Ση; zero without an intercept.
     ridge : (n,) λ_i = n mu / ζ_i, which stays as it is while a sample is left out.
+    residuals : y_i − f⁽⁻ⁱ⁾(x_i), shaped like the targets; f⁽⁻ⁱ⁾ has not seen the rest of the
+        set of i either.
+    sets : rows that are held out together, of each set of two or more.
     """
 
     fit: Fit
     P: Array
     share: Array
     ridge: Array
-
-    @property
-    def residuals(self) -> Array:
-        """r_i = y_i − f⁽⁻ⁱ⁾(x_i), shaped like the targets."""
-        return self.fit.alpha / _beside(self.p, self.fit.alpha)
+    residuals: Array
+    sets: tuple[AnyArray, ...] = ()
 
     @property
     def p(self) -> Array:
@@ -62,7 +62,8 @@ class LeaveOneOutModels:
     def outputs(self, K_new: Array) -> Array:
         """What every leave-one-out model gives for new points, from one matrix product.
 
-        F_ti = f⁽⁻ⁱ⁾(x_t) = f(x_t) − (K_new P + 1 (η / Ση)ᵀ)_ti r_i
+        F_ti = f⁽⁻ⁱ⁾(x_t) = f(x_t) − (K_new P + 1 (η / Ση)ᵀ)_ti r_i, or the sum of these
+        products over the set of i
 
         Parameters
         ----------
@@ -104,6 +105,8 @@ class LeaveOneOutModels:
         for start in range(0, max(1, len(K_new)), n_rows):
             rows = slice(start, start + n_rows)
             outputs = np.multiply(change[rows, :, None], r)
+            for G in self.sets:
+                outputs[:, G] = outputs[:, G].sum(axis=1, keepdims=True)
             outputs += whole[rows, None, :]
             yield np.asarray(outputs.reshape(len(outputs), *self.fit.alpha.shape))
 
@@ -132,7 +135,7 @@ class LeaveOneOutModels:
         >>> solve(np.zeros((3, 3)), y, mu=1.0).models().changes()[:, 0].round(12)
         array([1., 1., 1.])
         """
-        r = targets_as_columns(self.residuals)[left_out]
+        r = self._single_residuals[left_out]
         changes = (self.ridge[:, None] * self.P[:, left_out])[:, :, None] * r
         changes[self._own(left_out)] -= r
         return changes.reshape(len(self.P), len(r), *self.fit.alpha.shape[1:])
@@ -168,7 +171,7 @@ class LeaveOneOutModels:
         array([-3., -4.,  4.])
         """
         alpha, p = targets_as_columns(self.fit.alpha), self.p
-        P, r, own = self.P[:, left_out], targets_as_columns(self.residuals), self._own(left_out)
+        P, r, own = self.P[:, left_out], self._single_residuals, self._own(left_out)
         left = p[:, None] - P**2 / p[left_out]
         left[own] = p[left_out]
         if not (left > len(p) * np.finfo(np.float64).eps * p[:, None]).all():
@@ -179,6 +182,11 @@ class LeaveOneOutModels:
         residuals[own] = r[left_out]
         return residuals.reshape(len(p), -1, *self.fit.alpha.shape[1:])
 
+    @property
+    def _single_residuals(self) -> Array:
+        """α_i / p_i, (n, t): of each row out by itself, in a set or not."""
+        return targets_as_columns(self.fit.alpha) / self.p[:, None]
+
     def _own(self, left_out: slice) -> tuple[Any, Any]:
         """Where the samples left out stand in an array of all samples × them."""
         rows = np.arange(len(self.P))[left_out]
@@ -187,8 +195,3 @@ class LeaveOneOutModels:
     @property
     def _mu(self) -> float:
         return float(self.ridge[0] * self.fit.loo.sample_weight[0] / len(self.ridge))
-
-
-def _beside(values: Array, targets: Array) -> Array:
-    """(n,) values that broadcast along (n,) or (n, t) targets."""
-    return values if targets.ndim == 1 else values[:, None]

@@ -1,4 +1,4 @@
-"""Leave-one-out of the least-squares SVM by n refits: the oracle for every other route."""
+"""Held-out outputs of the least-squares SVM by refits: the oracle for every other route."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ def refit_loo(
     *,
     sample_weight: npt.ArrayLike | None = None,
     fit_intercept: bool = True,
+    groups: npt.ArrayLike | None = None,
 ) -> LeaveOneOut:
-    """Leave-one-out outputs by solving the system anew without each sample.
+    """Leave-one-out outputs by solving the system anew without each sample, or group of them.
 
     Arguments as for `looms.lssvm.solve`; ``K`` is read as a whole. λ_i = n mu / ζ_i
     keeps the full n. O(n⁴): for checking, not for use.
@@ -45,9 +46,11 @@ def refit_loo(
     size = n + 1 if fit_intercept else n
     right_hand_side = np.vstack([Y, np.zeros((1, Y.shape[1]))])[:size]
     outputs = np.empty_like(Y)
-    for i in range(n):
-        others = np.delete(np.arange(size), i)
+    labels = np.arange(n) if groups is None else np.asarray(groups)
+    for label in np.unique(labels):
+        out = np.flatnonzero(labels == label)
+        others = np.delete(np.arange(size), out)
         parameters = np.linalg.solve(C[np.ix_(others, others)], right_hand_side[others])
         # Row i of C holds k(x_i, x_j) and the 1 that multiplies the intercept.
-        outputs[i] = C[i, others] @ parameters
+        outputs[out] = C[np.ix_(out, others)] @ parameters
     return LeaveOneOut(y, outputs.reshape(y.shape), zeta)

@@ -1,0 +1,127 @@
+"""Rows held out together, against refitting without them."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from looms.kernels import RBF, Polynomial
+from looms.lssvm import NotPositiveDefiniteError, decompose, refit_loo, solve
+
+N = 14
+RNG = np.random.default_rng(1)
+X = RNG.standard_normal((N, 3))
+X[3] = X[7]
+KERNELS = {"rbf": RBF()(X), "cubic": Polynomial(3)(X), "zero": np.zeros((N, N))}
+WEIGHTS = {"unweighted": None, "weighted": RNG.uniform(0.2, 3.0, N)}
+TARGETS = {"one": RNG.standard_normal(N), "three": RNG.standard_normal((N, 3))}
+GROUPS = {
+    "each": np.arange(N),
+    "a pair": np.where(np.arange(N) == 7, 3, np.arange(N)),
+    "uneven": np.array(list("abbcaddddefbga")),
+    "halves": np.arange(N) % 2,
+}
+# Pairwise: every value of every axis beside every value of every other.
+CASES = [
+    (kernel, weight, target, group, bool((i + j + k + m) % 2))
+    for i, kernel in enumerate(KERNELS)
+    for j, weight in enumerate(WEIGHTS)
+    for k, target in enumerate(TARGETS)
+    for m, group in enumerate(GROUPS)
+]
+each_case = pytest.mark.parametrize(("kernel", "weight", "target", "group", "intercept"), CASES)
+
+
+def problem(kernel, weight, target):
+    K = KERNELS[kernel]
+    return K, TARGETS[target], 0.02 * max(np.trace(K) / N, 0.1), WEIGHTS[weight]
+
+
+@each_case
+def test_outputs_are_those_of_machines_trained_without_the_group(
+    kernel, weight, target, group, intercept
+):
+    K, y, mu, zeta = problem(kernel, weight, target)
+    options = {"fit_intercept": intercept, "groups": GROUPS[group]}
+    theirs = refit_loo(K, y, mu, sample_weight=zeta, **options).outputs
+    close = {"rtol": 1e-8, "atol": 1e-9 * np.abs(theirs).max() + 1e-14}
+    assert_allclose(solve(K, y, mu, sample_weight=zeta, **options).loo.outputs, theirs, **close)
+    spectral = decompose(K, sample_weight=zeta).loo(y, mu, **options)
+    assert_allclose(spectral.outputs, theirs, **close)
+
+
+@each_case
+def test_derivative_in_the_kernel_matrix_and_in_mu(kernel, weight, target, group, intercept):
+    K, y, mu, zeta = problem(kernel, weight, target)
+    slope = np.cos(np.arange(y.size, dtype=float)).reshape(y.shape)
+    direction = RBF(0.3)(X[:, :2])
+
+    def value(step, mu_step=0.0):
+        solution = solve(
+            K + step * direction,
+            y,
+            mu + mu_step,
+            sample_weight=zeta,
+            fit_intercept=intercept,
+            groups=GROUPS[group],
+        )
+        return float((slope * solution.loo.outputs).sum()), solution
+
+    G, slope_mu = value(0.0)[1].contract(slope)
+    symmetric = np.tril(G) + np.tril(G, -1).T
+    for ours, h, arguments in [
+        (float((symmetric * direction).sum()), 1e-3 * mu, lambda s: (s,)),
+        (slope_mu, 1e-3 * mu, lambda s: (0.0, s)),
+    ]:
+        f = [value(*arguments(k * h))[0] for k in (-2, -1, 1, 2)]
+        assert_allclose(ours, (f[0] - 8 * f[1] + 8 * f[2] - f[3]) / (12 * h), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_models_at_new_points_have_not_seen_the_group(target, intercept):
+    y, mu, zeta, groups = TARGETS[target], 0.02, WEIGHTS["weighted"], GROUPS["uneven"]
+    kernel, new = RBF(0.5), RNG.standard_normal((4, 3))
+    solution = solve(kernel(X), y, mu, sample_weight=zeta, fit_intercept=intercept, groups=groups)
+    models = solution.models()
+    F = models.outputs(kernel(new, X))
+    for label in np.unique(groups):
+        rest = groups != label
+        n = int(rest.sum())
+        # λ = n μ / ζ is held while rows are out.
+        refitted = solve(
+            kernel(X[rest]), y[rest], mu * N / n, sample_weight=zeta[rest], fit_intercept=intercept
+        ).fit
+        theirs = kernel(new, X[rest]) @ refitted.alpha + refitted.intercept
+        for i in np.flatnonzero(~rest):
+            assert_allclose(F[:, i], theirs, rtol=1e-8, atol=1e-10)
+    assert_allclose(models.residuals, y - models.fit.loo.outputs, atol=1e-12)
+
+
+def test_deletion_of_single_rows_stays_that_of_single_rows():
+    K, y, mu, zeta = problem("rbf", "weighted", "one")
+    grouped = solve(K, y, mu, sample_weight=zeta, groups=GROUPS["uneven"]).models()
+    single = solve(K, y, mu, sample_weight=zeta).models()
+    assert_array_equal(grouped.changes(), single.changes())
+    assert_array_equal(grouped.pair_residuals(), single.pair_residuals())
+
+
+def test_a_row_and_its_copy_are_one_row_of_twice_the_weight():
+    rows = np.append(np.arange(N), [2, 5])
+    K, y = RBF()(X), TARGETS["one"]
+    copied = solve(K[np.ix_(rows, rows)], y[rows], 0.05, groups=rows).loo.outputs
+    weight = np.bincount(rows, minlength=N).astype(float)
+    # λ = n μ / ζ: the same ridge a copy.
+    merged = solve(K, y, 0.05 * len(rows) / N, sample_weight=weight).loo.outputs
+    assert_allclose(copied, merged[rows], rtol=1e-10)
+
+
+def test_groups_that_cannot_be_held_out_are_refused():
+    K, y = KERNELS["rbf"], TARGETS["one"]
+    with pytest.raises(ValueError, match="one group"):
+        solve(K, y, 0.1, groups=np.zeros(N))
+    with pytest.raises(ValueError, match="one label per row"):
+        decompose(K).loo(y, 0.1, groups=[1, 2])
+    heavy = np.where(np.arange(N) < 2, 1e18, 1.0)
+    groups = np.where(np.arange(N) < 2, 0, np.arange(N))
+    with pytest.raises(NotPositiveDefiniteError, match="singular"):
+        solve(np.zeros((N, N)), y, 1.0, sample_weight=heavy, groups=groups)
