@@ -15,7 +15,7 @@ ROOT = Path(looms.__file__).parent
 FLOORS = [
     {"_typing"},
     {"_threads", "_files", "_optional", "_classes"},
-    {"kernels", "leave_one_out"},
+    {"kernels", "leave_one_out", "copies"},
     {"criteria", "lssvm", "calibration"},
     {"optimise", "svm", "conformal"},
     {"selection"},

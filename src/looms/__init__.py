@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from looms import calibration as calibration
     from looms import challenge as challenge
     from looms import conformal as conformal
+    from looms import copies as copies
     from looms import criteria as criteria
     from looms import datasets as datasets
     from looms import diagnostics as diagnostics
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from looms.estimators import (
         SVCCV,
         BoundWarning,
+        CopiesWarning,
         LSSVMClassifier,
         LSSVMClassifierCV,
         LSSVMRegressor,
@@ -46,6 +48,7 @@ except PackageNotFoundError:  # a source tree that was not installed
 __all__ = [
     "SVCCV",
     "BoundWarning",
+    "CopiesWarning",
     "LSSVMClassifier",
     "LSSVMClassifierCV",
     "LSSVMRegressor",
@@ -67,6 +70,7 @@ _ROOMS = (
     "calibration",
     "challenge",
     "conformal",
+    "copies",
     "criteria",
     "datasets",
     "diagnostics",

@@ -53,6 +53,7 @@ VARIANTS = {
     "both": {"sample_weight": WEIGHT, "selection_weight": SELECTION},
     "no intercept": {"fit_intercept": False, "sample_weight": WEIGHT},
     "prior": {"prior": True},
+    "groups": {"groups": np.arange(N) // 3 % 5, "sample_weight": WEIGHT},
 }
 each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
 each_variant = pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
@@ -117,6 +118,7 @@ def test_value_is_that_of_refitting(kernel, options):
             objective.mu_at(theta),
             sample_weight=zeta,
             fit_intercept=options.get("fit_intercept", True),
+            groups=options.get("groups"),
         )
         judged = reweighted(loo, options.get("selection_weight", zeta))
         expected = as_criterion(criterion).evaluate(judged)

@@ -1,6 +1,6 @@
 """The scikit-learn face: validate, encode, delegate."""
 
-from looms.estimators._callbacks import BoundWarning
+from looms.estimators._callbacks import BoundWarning, CopiesWarning
 from looms.estimators._classifier import LSSVMClassifier
 from looms.estimators._classifier_cv import LSSVMClassifierCV
 from looms.estimators._machine_of import machine_of
@@ -13,6 +13,7 @@ from looms.estimators._svc_cv import SVCCV
 __all__ = [
     "SVCCV",
     "BoundWarning",
+    "CopiesWarning",
     "LSSVMClassifier",
     "LSSVMClassifierCV",
     "LSSVMRegressor",

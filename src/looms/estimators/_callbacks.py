@@ -12,7 +12,8 @@ import numpy as np
 import sklearn
 from sklearn.exceptions import ConvergenceWarning
 
-from looms._typing import Array
+from looms._typing import AnyArray, Array, Matrix
+from looms.copies import n_unexpected_copies
 from looms.optimise import Outcome, Point
 from looms.selection import Candidate, Objective
 
@@ -27,7 +28,15 @@ except ImportError:  # before scikit-learn 1.9
         return method
 
 
-__all__ = ["BoundWarning", "CallbackSupportMixin", "CallbackWatcher", "finish", "with_callbacks"]
+__all__ = [
+    "BoundWarning",
+    "CallbackSupportMixin",
+    "CallbackWatcher",
+    "CopiesWarning",
+    "finish",
+    "warn_of_copies",
+    "with_callbacks",
+]
 
 _ROUNDING = 1e-10  # of targets; a criterion below its square has nothing left to fall
 _PACKAGES = tuple(
@@ -37,6 +46,10 @@ _PACKAGES = tuple(
 
 class BoundWarning(UserWarning):
     """A hyper-parameter of the chosen candidate ended at the edge of what was searched."""
+
+
+class CopiesWarning(UserWarning):
+    """Many rows are copies of others, which leaving out one of them leaves in."""
 
 
 class CallbackWatcher:
@@ -101,6 +114,19 @@ def finish(watcher: CallbackWatcher, chosen: Candidate, targets: Array) -> None:
         )
     for message in chosen.at_bounds:
         warnings.warn(f"{message}.", BoundWarning, stacklevel=level)
+
+
+def warn_of_copies(X: Matrix, groups: AnyArray, remedy: str) -> None:
+    """CopiesWarning if rows repeat others where that is no accident."""
+    n_copies = n_unexpected_copies(X, groups)
+    if n_copies:
+        warnings.warn(
+            f"{n_copies} of {len(groups)} rows are copies of other rows, equal in every feature. "
+            "Leaving a row out leaves its copies in: leave-one-out flatters, and hyper-parameters "
+            f"chosen by it drift to a nearest neighbor. {remedy}",
+            CopiesWarning,
+            stacklevel=level_of_user(),
+        )
 
 
 def level_of_user() -> int:

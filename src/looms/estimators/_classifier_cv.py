@@ -60,6 +60,11 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         error of the criterion; on subsamples of a fraction of it, for there iterations
         cost little. A heuristic: the difference of the criterion between two settings of the
         hyper-parameters is less noisy than the criterion itself.
+    copies : {"apart", "together"}, default="apart"
+        Whether rows that are equal in every feature are held out one at a time or together.
+        Leaving one out leaves its copies in: where rows were entered repeatedly, "apart"
+        flatters and selects a nearest neighbor. In tables of few discrete columns equal rows
+        are ordinary samples, and "apart" is right.
     random_state : int, RandomState instance or None, default=0
         Draws the subsamples of up to a quarter of the samples on which searches begin.
 
@@ -82,6 +87,8 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         is a table of them.
     best_index_ : int
         Index of the chosen candidate in ``candidates_``.
+    groups_ : ndarray of shape (n_samples,) or None
+        Labels of the rows that were held out together; None if each was by itself.
     n_iter_ : int
         Iterations of the chosen candidate's last search, at least 1.
     classes_, dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, \
@@ -90,6 +97,8 @@ n_features_in_, feature_names_in_
 
     Warns
     -----
+    CopiesWarning
+        If a twentieth of the rows or more repeat others where that is no accident.
     BoundWarning
         If a hyper-parameter chosen is at the edge of what was searched.
     ConvergenceWarning
@@ -134,6 +143,7 @@ n_features_in_, feature_names_in_
         max_iter: int = 100,
         n_restarts: int = 0,
         tol: float = 0.1,
+        copies: str = "apart",
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel
@@ -148,6 +158,7 @@ n_features_in_, feature_names_in_
         self.max_iter = max_iter
         self.n_restarts = n_restarts
         self.tol = tol
+        self.copies = copies
         self.random_state = random_state
 
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -183,13 +194,17 @@ n_features_in_, feature_names_in_
             threshold, loss = threshold_and_loss(self.threshold, judged)
             return loss, threshold
 
+        groups = self._held_out_groups(X, weight)
         watcher = CallbackWatcher(self, X, y, weight if given else None)
-        choice = self._choose(X, targets, weight, fit_weight, selection_weight, judge, watcher)
+        choice = self._choose(
+            X, targets, weight, fit_weight, selection_weight, judge, groups, watcher
+        )
         self._keep(
             choice,
             X,
             weight,
             targets,
+            groups_=groups,
             classes_=classes,
             threshold_=choice.best.threshold,
             calibrator_=self._calibrator(reweighted(choice.fit.loo, weight[seen])),

@@ -30,6 +30,8 @@ def intervals(machine: Any, X: Matrix, coverage: Any, method: Any) -> Array:
     if method == "scaled" and n < 3:
         raise ValueError(f"method='scaled' needs three samples of non-zero weight, got {n}.")
     trained = machine_models(machine)
+    if method == "scaled" and trained.models.sets:
+        raise ValueError("method='scaled' holds out single rows: it needs copies='apart'.")
     r = trained.models.residuals
     found = np.empty((X.shape[0], *r.shape[1:], 2))
     for rows, K, F in trained.outputs(X):

@@ -20,7 +20,7 @@ from looms._typing import Array, Matrix
 from looms.conformal import LocalScale
 from looms.estimators._machine import fit_intercept_of, fit_weight_of
 from looms.kernels import GramBlocks, Kernel, Pairs, Samples, centre_of, gram_into, training_rows
-from looms.lssvm import LeaveOneOutModels, solve_in_place
+from looms.lssvm import LeaveOneOutModels, held_out_sets, solve_in_place
 
 _NUMBERS = 1 << 20  # in an array of a block
 
@@ -87,6 +87,8 @@ def _made(machine: Any) -> MachineModels:
     seen = weight > 0
     n = int(seen.sum())
     X_seen = X if seen.all() else training_rows(X, np.flatnonzero(seen), kernel.pairwise)
+    groups = getattr(machine, "groups_", None)
+    sets = held_out_sets(None if groups is None else groups[seen], n)
     K = np.empty((n, n), order="F")
     with blas_threads(n):
         gram_into(K, kernel, GramBlocks(X_seen, frozenset()))
@@ -96,6 +98,7 @@ def _made(machine: Any) -> MachineModels:
             machine.mu_,
             weight[seen],
             fit_intercept=fit_intercept_of(machine),
+            sets=sets,
         )
         models = solution.models()
     return MachineModels(models, seen, kernel, Samples(X, centre=centre_of(X)))

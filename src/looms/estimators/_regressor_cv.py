@@ -43,6 +43,9 @@ class LSSVMRegressorCV(Regressor, SelectingMachine):
         error of the criterion; on subsamples of a fraction of it, for there iterations
         cost little. A heuristic: the difference of the criterion between two settings of the
         hyper-parameters is less noisy than the criterion itself.
+    copies : {"apart", "together"}, default="apart"
+        Whether rows that are equal in every feature are held out one at a time or together, as
+        for `LSSVMClassifierCV`.
     random_state : int, RandomState instance or None, default=0
         Draws the subsamples of up to a quarter of the samples on which searches begin.
 
@@ -51,7 +54,7 @@ class LSSVMRegressorCV(Regressor, SelectingMachine):
     kernel_, mu_ : the kernel with its hyper-parameters, and the regularisation, chosen.
     loo_ : LeaveOneOut
         Exact leave-one-out outputs of the machine chosen.
-    selection_, candidates_, best_index_, n_iter_
+    selection_, candidates_, best_index_, n_iter_, groups_
         As for `LSSVMClassifierCV`.
     dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, \
 n_features_in_, feature_names_in_
@@ -59,6 +62,8 @@ n_features_in_, feature_names_in_
 
     Warns
     -----
+    CopiesWarning
+        If a twentieth of the rows or more repeat others where that is no accident.
     BoundWarning
         If a hyper-parameter chosen is at the edge of what was searched.
     ConvergenceWarning
@@ -92,6 +97,7 @@ n_features_in_, feature_names_in_
         max_iter: int = 100,
         n_restarts: int = 0,
         tol: float = 0.1,
+        copies: str = "apart",
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel
@@ -102,6 +108,7 @@ n_features_in_, feature_names_in_
         self.max_iter = max_iter
         self.n_restarts = n_restarts
         self.tol = tol
+        self.copies = copies
         self.random_state = random_state
 
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -136,8 +143,9 @@ n_features_in_, feature_names_in_
         def judge(loo: LeaveOneOut) -> tuple[float, float]:
             return PRESS().evaluate(reweighted(loo, weight[seen])).value, 0.0
 
+        groups = self._held_out_groups(X, weight)
         watcher = CallbackWatcher(self, X, targets, weight if given else None)
-        choice = self._choose(X, targets, weight, weight, weight, judge, watcher)
-        self._keep(choice, X, weight, targets)
+        choice = self._choose(X, targets, weight, weight, weight, judge, groups, watcher)
+        self._keep(choice, X, weight, targets, groups_=groups)
         finish(watcher, choice.best, targets)
         return self

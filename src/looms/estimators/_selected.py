@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from looms._typing import Array, Matrix
+from looms._typing import AnyArray, Array, Matrix
+from looms.copies import copy_groups
 from looms.criteria import Criterion, as_criterion
-from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
+from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher, warn_of_copies
 from looms.estimators._machine import (
     LeastSquaresMachine,
     check_flag,
@@ -22,6 +23,8 @@ from looms.kernels import Kernel, training_rows
 from looms.optimise import OPTIMIZERS
 from looms.selection import Candidate, Choice, Judge, Tuning, choose
 
+COPIES = ("apart", "together")
+
 
 class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: ignore[misc]
     """Base of the self-tuning estimators: from their parameters to a choice."""
@@ -32,8 +35,10 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     max_iter: int
     n_restarts: int
     tol: float
+    copies: str
     random_state: Any
     n_iter_: int
+    groups_: AnyArray | None
     selection_: Tuning
     candidates_: list[Candidate]
     best_index_: int
@@ -52,6 +57,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         fit_weight: Array,
         selection_weight: Array,
         judge: Judge,
+        groups: AnyArray | None,
         watcher: CallbackWatcher,
     ) -> Choice:
         """Check the parameters and choose among the candidates that they name."""
@@ -78,6 +84,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 "sample_weight": fit_weight[seen],
                 "selection_weight": selection_weight[seen],
                 "fit_intercept": self.fit_intercept,
+                "groups": None if groups is None else groups[seen],
                 "prior": self.prior,
             },
             tune_options={
@@ -87,6 +94,21 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 "tolerance": self.tol,
             },
         )
+
+    def _held_out_groups(self, X: Matrix, weight: Array) -> AnyArray | None:
+        """Labels of the rows that are held out together, None for each by itself."""
+        if not (isinstance(self.copies, str) and self.copies in COPIES):
+            raise ValueError(f"copies must be one of {', '.join(COPIES)}, got {self.copies!r}.")
+        groups = copy_groups(X)
+        if self.copies == "together":
+            return groups
+        seen = np.flatnonzero(weight > 0)
+        warn_of_copies(
+            X[seen],
+            groups[seen],
+            "Drop them, or hold them out together: copies='together'.",
+        )
+        return None
 
     def _keep(
         self, choice: Choice, X: Matrix, weight: Array, targets: Array, **attributes: Any

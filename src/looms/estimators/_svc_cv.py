@@ -13,6 +13,8 @@ from looms._classes import class_indices
 from looms._threads import one_blas_thread
 from looms._typing import Array, Matrix
 from looms.calibration import Sigmoid
+from looms.copies import copy_groups
+from looms.estimators._callbacks import warn_of_copies
 from looms.estimators._classes import encoded
 from looms.estimators._classifier import (
     check_threshold,
@@ -260,6 +262,7 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         if kernels[0].pairwise:
             check_kernel_matrix(X)
         seen = np.flatnonzero(weight > 0)
+        warn_of_copies(X[seen], copy_groups(X[seen]), "Drop them.")
         alone = rows_alone(classes, labels[seen])
         sample = self._sample(classes, labels, weight, seen)
         X_seen = training_rows(X, seen, kernels[0].pairwise) if len(seen) < len(weight) else X

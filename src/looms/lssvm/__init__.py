@@ -6,6 +6,7 @@ to use; `decompose` by eigenvectors, for one kernel matrix and many μ;
 by n refits, the oracle. `Solution.models` has the n leave-one-out models themselves.
 """
 
+from looms.lssvm._held_out_sets import held_out_sets
 from looms.lssvm._system import Fit, NotPositiveDefiniteError
 from looms.lssvm.cholesky import Solution, solve, solve_in_place
 from looms.lssvm.gauss_jordan import cached_flops, gauss_jordan_loo, plain_flops
@@ -22,6 +23,7 @@ __all__ = [
     "cached_flops",
     "decompose",
     "gauss_jordan_loo",
+    "held_out_sets",
     "plain_flops",
     "refit_loo",
     "solve",

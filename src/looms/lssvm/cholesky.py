@@ -130,8 +130,7 @@ class Solution:
 
     def _block(self, G: AnyArray) -> Array:
         """P_GG from the columns G of S, of which only the lower triangle holds anything."""
-        S = self._buffer
-        assert S is not None  # nothing has used it up yet
+        S = np.asarray(self._buffer)
         first = int(G[0])
         columns = np.where(np.arange(first, len(S))[:, None] >= G, S[first:, G], 0.0)
         return columns.T @ columns - np.outer(self._eta[G], self._eta[G]) / self._eta_sum
@@ -187,8 +186,8 @@ def solve(
 
     Notes
     -----
-    2n³/3 flops, one n×n buffer; groups add Σ |G|² (n + |G| / 3). Digits are lost as μ becomes small beside the
-    largest eigenvalue of K / n: about as many as their ratio has.
+    2n³/3 flops, one n×n buffer; groups add Σ |G|² (n + |G| / 3). Digits are lost as μ becomes
+    small beside the largest eigenvalue of K / n: about as many as their ratio has.
 
     Examples
     --------
@@ -278,9 +277,9 @@ def _weighted_square(
         np.take(P.T, order[K], axis=0, out=C.T[K])
         C.T[K] *= np.sqrt(np.abs(h[order[K], None]))
     place = np.argsort(order)
-    for G, V in zip(sets, vectors, strict=True):
-        first = G[: V.shape[1]]
-        C.T[place[first]] = np.sqrt(np.abs(h[first, None])) * (V.T @ P[G])
+    for rows, V in zip(sets, vectors, strict=True):
+        first = rows[: V.shape[1]]
+        C.T[place[first]] = np.sqrt(np.abs(h[first, None])) * (V.T @ P[rows])
     G = blas.dsyrk(1.0, C[:, :n_positive], c=P, lower=1, overwrite_c=1) if n_positive else None
     if G is None:
         P.fill(0.0)

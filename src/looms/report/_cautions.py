@@ -8,9 +8,9 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from looms.assessment import Assessment, estimator_text
+from looms.copies import copy_groups
 from looms.optimise import Outcome
 from looms.report._axes import isolated
 from looms.report._format import sentence
@@ -61,19 +61,8 @@ def n_replicates(model: Model) -> int:
     """Number of training samples that have the features of another one; 0 for a kernel matrix."""
     if model.pairwise:
         return 0
-    seen: dict[bytes, int] = {}
-    keys = [_content(model.machine.X_fit_, i) for i in range(model.loo.n_samples)]
-    for key in keys:
-        seen[key] = seen.get(key, 0) + 1
-    return sum(count for count in seen.values() if count > 1)
-
-
-def _content(X: Any, i: int) -> bytes:
-    if sparse.issparse(X):
-        part = slice(X.indptr[i], X.indptr[i + 1])
-        return bytes(X.indices[part].tobytes() + b"|" + X.data[part].tobytes())
-    # Adding zero makes the two zeros one.
-    return bytes((X[i] + 0.0).tobytes())
+    counts = np.bincount(copy_groups(model.machine.X_fit_))
+    return int(counts[counts > 1].sum())
 
 
 def _caution(level: str, title: str, text: str) -> Caution:

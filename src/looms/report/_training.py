@@ -47,6 +47,7 @@ def training_objective(model: Model, rows: AnyArray, X: Any = None) -> Objective
     machine: Any = model.machine
     loo = machine.loo_
     selection_weight = loo.sample_weight
+    groups = getattr(machine, "groups_", None)
     if model.classification:
         selection_weight = selection_weight * class_weights(
             getattr(machine, "selection_weight", None),
@@ -62,6 +63,7 @@ def training_objective(model: Model, rows: AnyArray, X: Any = None) -> Objective
         criterion=chosen_criterion(machine),
         sample_weight=fit_weight_of(machine)[rows],
         selection_weight=selection_weight[rows],
+        groups=None if groups is None else groups[rows],
         # As it was fitted: the parameter may have been set anew since.
         fit_intercept=getattr(machine, "fit_intercept_", machine.fit_intercept),
     )

@@ -21,7 +21,13 @@ from looms.kernels import (
     training_rows,
 )
 from looms.leave_one_out import LeaveOneOut
-from looms.lssvm import Fit, NotPositiveDefiniteError, Solution, solve_in_place
+from looms.lssvm import (
+    Fit,
+    NotPositiveDefiniteError,
+    Solution,
+    held_out_sets,
+    solve_in_place,
+)
 from looms.optimise import Point
 from looms.selection._prior import HyperPrior
 
@@ -61,6 +67,7 @@ class Objective:
     selection_weight : (n,) nonnegative weights of the criterion; ``sample_weight``
         unless given.
     fit_intercept : whether the machine has an intercept.
+    groups : (n,) labels; rows of one group are held out together. Each row by itself unless given.
     prior : whether to regularise the kernel's hyper-parameters: the value is then
         that of `looms.selection.HyperPrior`, centred at the start.
 
@@ -104,6 +111,7 @@ class Objective:
         sample_weight: Any = None,
         selection_weight: Any = None,
         fit_intercept: bool = True,
+        groups: Any = None,
         prior: bool = False,
     ) -> None:
         self.X = as_matrix(X)
@@ -117,6 +125,8 @@ class Objective:
             else np.asarray(selection_weight, dtype=np.float64)
         )
         self._check()
+        self.groups = groups if groups is None else np.asarray(groups)
+        self._sets = held_out_sets(groups, self.n_samples)
         opened = as_kernel(kernel)
         if opened.pairwise and self.X.shape[0] != self.X.shape[1]:
             raise ValueError(f"A precomputed kernel matrix is square, got shape {self.X.shape}.")
@@ -200,6 +210,7 @@ class Objective:
             sample_weight=self.sample_weight[rows],
             selection_weight=self.selection_weight[rows],
             fit_intercept=self.fit_intercept,
+            groups=None if self.groups is None else self.groups[rows],
         )
         part.prior = self.prior
         part.bounds = self.bounds.copy()
@@ -232,7 +243,14 @@ class Objective:
     def _solve(self, theta: Array) -> Solution:
         K = self.gram(self.kernel_at(theta))
         mu = self.mu_at(theta)
-        return solve_in_place(K, self.y, mu, self.sample_weight, fit_intercept=self.fit_intercept)
+        return solve_in_place(
+            K,
+            self.y,
+            mu,
+            self.sample_weight,
+            fit_intercept=self.fit_intercept,
+            sets=self._sets,
+        )
 
     def _chain(self, theta: Array, solution: Solution, slope: Array) -> Array:
         """∂J/∂θ = θ ln 2 Σ_ij G_ij ∂K_ij/∂θ in log₂ units: the only place that multiplies."""

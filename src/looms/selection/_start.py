@@ -55,7 +55,10 @@ def _best_ridge(objective: Objective, kernel_theta: Array) -> tuple[float, Array
     for log_mu in np.clip(log_unit + RIDGES, *objective.bounds[-1]):
         try:
             loo = spectrum.loo(
-                objective.y, float(np.exp2(log_mu)), fit_intercept=objective.fit_intercept
+                objective.y,
+                float(np.exp2(log_mu)),
+                fit_intercept=objective.fit_intercept,
+                groups=objective.groups,
             )
         except NotPositiveDefiniteError:
             continue
