@@ -25,7 +25,7 @@ def every_cut(loo):
     """The same by its definition: all cuts, all rates counted anew, O(n²)."""
     f = np.unique(loo.outputs[loo.sample_weight > 0])
     cuts = np.concatenate([[f[0] - 1], (f[:-1] + f[1:]) / 2, [f[-1] + 1]])
-    rates = np.array([balanced_error_rate(loo, cut) for cut in cuts])
+    rates = np.array([balanced_error_rate(*loo, threshold=cut) for cut in cuts])
     best = cuts[rates <= rates.min() + 1e-12]
     return best[np.argmin(np.abs(best))], rates.min()
 
@@ -55,7 +55,7 @@ def test_equals_a_search_through_every_cut(seed, levels, weighted, zeros):
     expected, least = every_cut(loo)
     assert threshold == pytest.approx(expected, abs=1e-12)
     assert rate == pytest.approx(least, abs=1e-12)
-    assert balanced_error_rate(loo, threshold) == pytest.approx(rate, abs=1e-12)
+    assert balanced_error_rate(*loo, threshold=threshold) == pytest.approx(rate, abs=1e-12)
 
 
 def test_of_equally_good_cuts_the_nearest_to_zero():
@@ -147,7 +147,7 @@ def weighted_accuracy(y_true, y_pred, sample_weight):
 
 #: Each rule with its loss at one cut by definition, the second entry deciding among equals.
 ORACLES = {
-    "ber": ("ber", lambda loo, cut: (balanced_error_rate(loo, cut),)),
+    "ber": ("ber", lambda loo, cut: (balanced_error_rate(*loo, threshold=cut),)),
     "f1": ("f1", lambda loo, cut: (1 - f_beta(loo, cut, 1.0),)),
     "F2": (FBeta(2.0), lambda loo, cut: (1 - f_beta(loo, cut, 2.0),)),
     "F half": (FBeta(0.5), lambda loo, cut: (1 - f_beta(loo, cut, 0.5),)),
@@ -157,10 +157,10 @@ ORACLES = {
     "precision 1": (RequiredPrecision(1.0), lambda loo, cut: at_precision(loo, cut, 1.0)),
     "recall": (RequiredRecall(0.8), lambda loo, cut: at_recall(loo, cut, 0.8)),
     "recall 1": (RequiredRecall(1), lambda loo, cut: at_recall(loo, cut, 1.0)),
-    "metric": (weighted_accuracy, lambda loo, cut: (-1 + error_rate(loo, cut),)),
+    "metric": (weighted_accuracy, lambda loo, cut: (-1 + error_rate(*loo, threshold=cut),)),
     "loss": (
         Metric(zero_one_loss, greater_is_better=False),
-        lambda loo, cut: (error_rate(loo, cut),),
+        lambda loo, cut: (error_rate(*loo, threshold=cut),),
     ),
 }
 
@@ -228,7 +228,7 @@ def test_between_neighbours_among_floating_point_numbers():
     loo = LeaveOneOut([-1, 1], [np.nextafter(low, 0), low])
     threshold, rate = find_threshold(loo)
     assert rate == 0
-    assert balanced_error_rate(loo, threshold) == 0
+    assert balanced_error_rate(*loo, threshold=threshold) == 0
 
 
 def test_a_metric_without_weights_and_weights_that_differ():

@@ -1,8 +1,7 @@
 """Model selection criteria: what leave-one-out outputs are judged by.
 
-Every criterion is a mean over samples, weighted by the sample weights of the
-`LeaveOneOut` it is given, and over targets where there are several (the
-one-against-rest columns of a multi-class problem). Smaller is better. With labels
+Every criterion is a mean over samples, by their weights, and over targets where there are
+several (the one-against-rest columns of a multi-class problem). Smaller is better. With labels
 t = ±1 and outputs f the leave-one-out margin is t f, and t r = 1 − t f.
 
 Those in `DIFFERENTIABLE` have a gradient and guide the search; the error rates are
@@ -14,16 +13,15 @@ Sources are cited by the keys of docs/references.md.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import expit
 
 from looms._classes import class_indices
 from looms._typing import Array
-from looms.leave_one_out import LeaveOneOut
 
 _BLOCK = 1 << 20  # pairs of samples held at a time
 
@@ -48,8 +46,15 @@ class Criterion(ABC):
     needs_labels: bool = True
 
     @abstractmethod
-    def evaluate(self, loo: LeaveOneOut) -> Evaluation:
-        """Value, standard error and slope."""
+    def evaluate(self, y: Array, outputs: Array, sample_weight: Array) -> Evaluation:
+        """Value, standard error and slope.
+
+        Parameters
+        ----------
+        y : (n,) or (n, t) targets.
+        outputs : held-out outputs, shaped like the targets.
+        sample_weight : (n,) nonnegative, with a positive sum; only ratios count.
+        """
 
 
 class PointwiseCriterion(Criterion):
@@ -59,9 +64,9 @@ class PointwiseCriterion(Criterion):
     def loss(self, y: Array, f: Array) -> tuple[Array, Array]:
         """Loss of outputs ``f`` for targets ``y`` and its derivative in ``f``, elementwise."""
 
-    def evaluate(self, loo: LeaveOneOut) -> Evaluation:
-        losses, slopes = self.loss(loo.y, loo.outputs)
-        weight = loo.sample_weight / loo.sample_weight.sum()
+    def evaluate(self, y: Array, outputs: Array, sample_weight: Array) -> Evaluation:
+        losses, slopes = self.loss(y, outputs)
+        weight = sample_weight / sample_weight.sum()
         by_sample = losses if losses.ndim == 1 else losses.mean(axis=1)
         value = float(weight @ by_sample)
         standard_error = float(np.sqrt(np.sum((weight * (by_sample - value)) ** 2)))
@@ -156,13 +161,14 @@ class WMW(Criterion):
 
     gamma: float = 10.0
 
-    def evaluate(self, loo: LeaveOneOut) -> Evaluation:
-        results = [self._one_target(y, f, loo.sample_weight) for y, f in columns(loo)]
+    def evaluate(self, y: Array, outputs: Array, sample_weight: Array) -> Evaluation:
+        columns = zip(y.reshape(len(y), -1).T, outputs.reshape(len(y), -1).T, strict=True)
+        results = [self._one_target(t, f, sample_weight) for t, f in columns]
         slope = np.column_stack([r.slope for r in results]) / len(results)
         return Evaluation(
             float(np.mean([r.value for r in results])),
             float(np.mean([r.standard_error for r in results])),
-            slope.reshape(loo.y.shape),
+            slope.reshape(y.shape),
         )
 
     def _one_target(self, y: Array, f: Array, weight: Array) -> Evaluation:
@@ -192,49 +198,55 @@ class WMW(Criterion):
         return Evaluation(value, float(np.sqrt(variance)), slope)
 
 
-def columns(loo: LeaveOneOut) -> Iterator[tuple[Array, Array]]:
-    """Targets and outputs, one target at a time."""
-    n = loo.n_samples
-    return zip(loo.y.reshape(n, -1).T, loo.outputs.reshape(n, -1).T, strict=True)
-
-
-def error_rate(loo: LeaveOneOut, threshold: float = 0.0) -> float:
-    """Weighted leave-one-out error rate of ±1 labels, one a sample or one-against-rest.
+def error_rate(
+    y: npt.ArrayLike,
+    outputs: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None = None,
+    *,
+    threshold: float = 0.0,
+) -> float:
+    """Weighted error rate of held-out outputs for ±1 targets.
 
     Parameters
     ----------
-    loo : with targets ±1; (n,) or (n, 1) for two classes, (n, k) for k, of which the
-        largest output wins.
+    y : ±1 targets; (n,) or (n, 1) for two classes, (n, k) for k, one against the rest.
+    outputs : held-out outputs, shaped like the targets; of k classes the largest wins.
+    sample_weight : (n,) nonnegative; ones unless given.
     threshold : outputs above it are positive; two classes only.
 
     Returns
     -------
     rate : in [0, 1].
     """
-    wrong = ~_correct(loo, threshold)
-    return float(np.average(wrong, weights=loo.sample_weight))
+    wrong = class_indices(np.asarray(y)) != class_indices(np.asarray(outputs), threshold)
+    weight = None if sample_weight is None else np.asarray(sample_weight)
+    return float(np.average(wrong, weights=weight))
 
 
-def balanced_error_rate(loo: LeaveOneOut, threshold: float = 0.0) -> float:
-    """Mean over classes of the weighted leave-one-out error rate in the class (BER) [C06 I-A].
+def balanced_error_rate(
+    y: npt.ArrayLike,
+    outputs: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None = None,
+    *,
+    threshold: float = 0.0,
+) -> float:
+    """Mean over classes of the weighted error rate in the class (BER) [C06 I-A].
 
-    Arguments as for `error_rate`.
+    Arguments as for `error_rate`. A class without weight does not count.
 
     Examples
     --------
-    >>> loo = LeaveOneOut([1, 1, 1, -1], [0.3, -0.2, 0.9, -0.5])
-    >>> error_rate(loo), round(balanced_error_rate(loo), 4)
+    >>> y, outputs = [1, 1, 1, -1], [0.3, -0.2, 0.9, -0.5]
+    >>> error_rate(y, outputs), round(balanced_error_rate(y, outputs), 4)
     (0.25, 0.1667)
     """
-    labels = class_indices(loo.y)
-    mass = np.bincount(labels, weights=loo.sample_weight)
-    wrong = np.bincount(labels, weights=loo.sample_weight * ~_correct(loo, threshold))
+    labels, weight = class_indices(np.asarray(y)), np.asarray(sample_weight)
+    weight = np.ones(len(labels)) if sample_weight is None else weight
+    wrong = labels != class_indices(np.asarray(outputs), threshold)
+    mass = np.bincount(labels, weights=weight)
     present = mass > 0
-    return float(np.mean(wrong[present] / mass[present]))
-
-
-def _correct(loo: LeaveOneOut, threshold: float) -> Any:
-    return class_indices(loo.y) == class_indices(loo.outputs, threshold)
+    rates = np.bincount(labels, weights=weight * wrong)[present] / mass[present]
+    return float(rates.mean())
 
 
 #: Differentiable criteria by name, at their default parameters.
@@ -266,8 +278,3 @@ def as_criterion(criterion: Any) -> Criterion:
             raise ValueError(f"Unknown criterion {criterion!r}; known are {known}.")
         return DIFFERENTIABLE[criterion]
     raise TypeError(f"A criterion is a name or a looms.criteria object, got {criterion!r}.")
-
-
-def reweighted(loo: LeaveOneOut, sample_weight: Array) -> LeaveOneOut:
-    """The same outputs judged with other sample weights."""
-    return replace(loo, sample_weight=sample_weight)

@@ -1,5 +1,6 @@
 """The leave-one-out outputs of a model: what every producer gives and every criterion takes."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,6 +98,10 @@ class LeaveOneOut:
     def __setstate__(self, state: dict[str, Any]) -> None:
         # A pickled array forgets that it was read-only.
         LeaveOneOut.__init__(self, **state)
+
+    def __iter__(self) -> Iterator[Array]:
+        """``y``, ``outputs`` and ``sample_weight``, as criteria take them: ``error_rate(*loo)``."""
+        return iter((self.y, self.outputs, self.sample_weight))
 
     @property
     def n_samples(self) -> int:

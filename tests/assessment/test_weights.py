@@ -102,7 +102,7 @@ def test_the_whole_selection_and_leave_one_out_by_hand(two_classes):
         assert row["loo_error"] == pytest.approx(1 - right)
         auc = roc_auc_score(y[train], outputs, sample_weight=weight)
         assert row["loo_auc"] == pytest.approx(auc)
-        rate = looms.criteria.balanced_error_rate(machine.loo_, machine.threshold_)
+        rate = looms.criteria.balanced_error_rate(*machine.loo_, threshold=machine.threshold_)
         assert row["loo_ber"] == pytest.approx(rate)
     plain = looms.assess(model, X, y, 4, scoring=["error", "auc", "ber"], random_state=0)
     assert not np.allclose(found.table["loo_auc"], plain.table["loo_auc"])

@@ -61,7 +61,7 @@ def test_is_a_fit_to_the_other_rows(kernel, form):
     # All settled rows count as right, in the rate and in the threshold.
     threshold, rate = balanced_error_threshold(model.whole_loo_)
     assert model.threshold_ == threshold
-    assert rate == balanced_error_rate(model.whole_loo_, threshold)
+    assert rate == balanced_error_rate(*model.whole_loo_, threshold=threshold)
     assert rate < balanced_error_threshold(plain.loo_)[1]
 
 
@@ -191,6 +191,6 @@ def test_leave_one_out_scores_of_splits_count_the_settled_rows():
     splits = runs.run(experiment, 2).splits
     for split, (train, _) in zip(splits, runs.parts(2), strict=True):
         machine = estimator_of(data, experiment).fit(X[train], y[train])[-1]
-        rate = balanced_error_rate(machine.whole_loo_, machine.threshold_)
+        rate = balanced_error_rate(*machine.whole_loo_, threshold=machine.threshold_)
         assert split.loo_scores["ber"] == pytest.approx(rate, abs=1e-12)
-        assert rate < balanced_error_rate(machine.loo_, machine.threshold_)
+        assert rate < balanced_error_rate(*machine.loo_, threshold=machine.threshold_)

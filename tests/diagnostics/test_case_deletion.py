@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
-from looms.criteria import DIFFERENTIABLE, SmoothedError, as_criterion, reweighted
+from looms.criteria import DIFFERENTIABLE, SmoothedError, as_criterion
 from looms.diagnostics import _case_deletion, case_deletion
 from looms.kernels import RBF
 from looms.lssvm import solve
@@ -55,7 +55,8 @@ def refitted(model, criterion):
         return gram[:, rows] @ fit.alpha + fit.intercept
 
     def judged(rows):
-        return as_criterion(criterion).evaluate(reweighted(machine(rows).loo, weight[rows])).value
+        fit = machine(rows).fit
+        return as_criterion(criterion).evaluate(fit.y, fit.outputs, weight[rows]).value
 
     every = np.arange(len(seen))
     rest = [np.delete(every, i) for i in every]

@@ -245,16 +245,16 @@ class TestThreshold:
         model = LSSVMClassifier(threshold="ber").fit(X, self.labels, sample_weight=WEIGHT)
         threshold, rate = balanced_error_threshold(model.loo_)
         assert model.threshold_ == threshold
-        assert rate == pytest.approx(balanced_error_rate(model.loo_, threshold))
-        assert rate < balanced_error_rate(model.loo_, 0.0)
+        assert rate == pytest.approx(balanced_error_rate(*model.loo_, threshold=threshold))
+        assert rate < balanced_error_rate(*model.loo_, threshold=0.0)
 
     def test_rates_of_loo_are_those_scikit_learn_counts(self):
         model = LSSVMClassifier().fit(X, self.labels, sample_weight=WEIGHT)
         guess = model.loo_.outputs > 0
         accuracy = np.average(guess == self.labels, weights=WEIGHT)
-        assert error_rate(model.loo_) == pytest.approx(1 - accuracy)
+        assert error_rate(*model.loo_) == pytest.approx(1 - accuracy)
         expected = 1 - balanced_accuracy_score(self.labels, guess, sample_weight=WEIGHT)
-        assert balanced_error_rate(model.loo_) == pytest.approx(expected)
+        assert balanced_error_rate(*model.loo_) == pytest.approx(expected)
 
 
 def test_documented_attributes_exist():

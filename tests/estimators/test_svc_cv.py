@@ -108,7 +108,7 @@ class Refitted:
             own = np.isin(self.labels, [a, b])
             y = np.where(self.labels[own] == b, 1.0, -1.0)
             part = LeaveOneOut(y, self.outputs[own, q], self.weight[own])
-            values.append(DIFFERENTIABLE[criterion].evaluate(part).value)
+            values.append(DIFFERENTIABLE[criterion].evaluate(*part).value)
             masses.append(self.weight[own].sum())
         return np.average(values, weights=masses)
 

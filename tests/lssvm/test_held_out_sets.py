@@ -45,8 +45,8 @@ def test_outputs_are_those_of_machines_trained_without_the_group(
     theirs = refit_loo(K, y, mu, sample_weight=zeta, **options).outputs
     close = {"rtol": 1e-8, "atol": 1e-9 * np.abs(theirs).max() + 1e-14}
     assert_allclose(solve(K, y, mu, sample_weight=zeta, **options).loo.outputs, theirs, **close)
-    spectral = decompose(K, sample_weight=zeta).loo(y, mu, **options)
-    assert_allclose(spectral.outputs, theirs, **close)
+    spectral = decompose(K, sample_weight=zeta).outputs(y, mu, **options)
+    assert_allclose(spectral, theirs, **close)
 
 
 @each_case
@@ -120,7 +120,7 @@ def test_groups_that_cannot_be_held_out_are_refused():
     with pytest.raises(ValueError, match="one group"):
         solve(K, y, 0.1, groups=np.zeros(N))
     with pytest.raises(ValueError, match="one label per row"):
-        decompose(K).loo(y, 0.1, groups=[1, 2])
+        decompose(K).outputs(y, 0.1, groups=[1, 2])
     heavy = np.where(np.arange(N) < 2, 1e18, 1.0)
     groups = np.where(np.arange(N) < 2, 0, np.arange(N))
     with pytest.raises(NotPositiveDefiniteError, match="singular"):

@@ -62,7 +62,7 @@ def false_alarm(model: Any, X: Any, y: Any) -> float:
 def ber_at_zero(model: Any, X: Any, y: Any) -> float:
     """Balanced error rate with the threshold at 0; a scorer."""
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    return balanced_error_rate(LeaveOneOut(y, model.decision_function(X)), -last.threshold_)
+    return balanced_error_rate(y, model.decision_function(X), threshold=-last.threshold_)
 
 
 @smaller_is_better

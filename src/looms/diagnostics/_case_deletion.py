@@ -25,7 +25,6 @@ from looms.estimators import (
     machine_of,
 )
 from looms.estimators._loo_models import machine_models
-from looms.leave_one_out import LeaveOneOut
 from looms.lssvm import LeaveOneOutModels
 
 if TYPE_CHECKING:
@@ -251,7 +250,7 @@ def _criterion_changes(
 ) -> Array:
     """Criterion of the machine without each sample, on the others, less that of the whole."""
     n = len(y)
-    whole = criterion.evaluate(LeaveOneOut(y, y - models.residuals, weight)).value
+    whole = criterion.evaluate(y, y - models.residuals, weight).value
     changes = np.empty(n)
     for block in _blocks(models):
         residuals = models.pair_residuals(block)
@@ -261,8 +260,7 @@ def _criterion_changes(
                 changes[i] = np.nan
                 continue
             outputs = y[rest] - residuals[rest, column]
-            without = LeaveOneOut(y[rest], outputs, weight[rest])
-            changes[i] = criterion.evaluate(without).value - whole
+            changes[i] = criterion.evaluate(y[rest], outputs, weight[rest]).value - whole
     return changes
 
 

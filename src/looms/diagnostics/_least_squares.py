@@ -23,7 +23,7 @@ def least_squares_outputs(problem: Problem) -> tuple[Array, Array]:
     The ridge λ stays as it is while a sample is left out, as in ``loo_``. Two classes.
     """
     models = machine_models(clone(problem.machine).fit(problem.X, problem.y)).models
-    outputs = models.fit.loo.y - models.ridge * models.fit.alpha
+    outputs = models.fit.y - models.ridge * models.fit.alpha
     return outputs, outputs + models.changes().T
 
 

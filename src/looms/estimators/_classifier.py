@@ -349,7 +349,7 @@ def check_threshold(threshold: Any, targets: Array) -> None:
 def threshold_and_loss(threshold: Any, loo: LeaveOneOut) -> tuple[float, float]:
     """The threshold, and the loss of its rule there; the balanced error rate for a number."""
     if _is_number(threshold):
-        return float(threshold), balanced_error_rate(loo, float(threshold))
+        return float(threshold), balanced_error_rate(*loo, threshold=float(threshold))
     return find_threshold(loo, threshold)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from looms.criteria import reweighted
 from looms.estimators._callbacks import CallbackWatcher, finish, with_callbacks
 from looms.estimators._classifier import Classifier, threshold_and_loss, warn_of_missed_precision
 from looms.estimators._selected import SelectingMachine
@@ -190,7 +189,7 @@ n_features_in_, feature_names_in_
         seen = weight > 0
 
         def judge(loo: LeaveOneOut) -> tuple[float, float]:
-            judged = self._judged(reweighted(loo, weight[seen]))
+            judged = self._judged(LeaveOneOut(loo.y, loo.outputs, weight[seen]))
             threshold, loss = threshold_and_loss(self.threshold, judged)
             return loss, threshold
 
@@ -207,7 +206,9 @@ n_features_in_, feature_names_in_
             groups_=groups,
             classes_=classes,
             threshold_=choice.best.threshold,
-            calibrator_=self._calibrator(reweighted(choice.fit.loo, weight[seen])),
+            calibrator_=self._calibrator(
+                LeaveOneOut(targets[seen], choice.fit.outputs, weight[seen])
+            ),
         )
         finish(watcher, choice.best, targets)
         warn_of_missed_precision(self.threshold, choice.best.score)

@@ -107,13 +107,13 @@ def fitted_machine(
     the machine that never saw them.
     """
     seen = weight > 0
-    dual_coef, loo, fit_weight = fit.alpha, fit.loo.outputs, fit.loo.sample_weight
+    dual_coef, loo, fit_weight = fit.alpha, fit.outputs, fit.sample_weight
     if not seen.all():
         fit_weight = np.zeros(len(y))
-        fit_weight[seen] = fit.loo.sample_weight
+        fit_weight[seen] = fit.sample_weight
         dual_coef, loo = np.zeros(y.shape), np.empty(y.shape)
         dual_coef[seen] = fit.alpha
-        loo[seen] = fit.loo.outputs
+        loo[seen] = fit.outputs
         loo[~seen] = outputs(kernel, X[~seen], X, dual_coef, fit.intercept)
     return {
         "X_fit_": X,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from looms.criteria import PRESS, as_criterion, reweighted
+from looms.criteria import PRESS, as_criterion
 from looms.estimators._callbacks import CallbackWatcher, finish, with_callbacks
 from looms.estimators._regressor import Regressor
 from looms.estimators._selected import SelectingMachine
@@ -141,7 +141,7 @@ n_features_in_, feature_names_in_
         seen = weight > 0
 
         def judge(loo: LeaveOneOut) -> tuple[float, float]:
-            return PRESS().evaluate(reweighted(loo, weight[seen])).value, 0.0
+            return PRESS().evaluate(loo.y, loo.outputs, weight[seen]).value, 0.0
 
         groups = self._held_out_groups(X, weight)
         watcher = CallbackWatcher(self, X, targets, weight if given else None)

@@ -20,7 +20,7 @@ from looms.kernels import Kernel
 from looms.leave_one_out import LeaveOneOut
 from looms.selection import FittedTo, Machines, MeanOverPairs, OfClasses, Score, loo_deviance
 
-_RATES: dict[str, Callable[[LeaveOneOut, float], float]] = {
+_RATES = {
     "error": error_rate,
     "ber": balanced_error_rate,
 }
@@ -35,7 +35,7 @@ class AtThreshold:
 
     def __call__(self, loo: LeaveOneOut) -> float:
         threshold, _ = threshold_and_loss(self.threshold, loo)
-        return _RATES[self.name](loo, threshold)
+        return _RATES[self.name](*loo, threshold=threshold)
 
 
 def sigmoids_of(probability: str | None) -> FittedTo:

@@ -20,12 +20,20 @@ class Fit:
     ----------
     alpha : (n,) or (n, t) dual coefficients, shaped like the targets.
     intercept : float or (t,) b; zero without an intercept.
-    loo : its exact leave-one-out outputs.
+    y, outputs : targets, and the exact held-out output of each row.
+    sample_weight : (n,) ζ.
     """
 
     alpha: Array
     intercept: Any
-    loo: LeaveOneOut
+    y: Array
+    outputs: Array
+    sample_weight: Array
+
+    @property
+    def loo(self) -> LeaveOneOut:
+        """Targets, held-out outputs and weights as one value."""
+        return LeaveOneOut(self.y, self.outputs, self.sample_weight)
 
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):

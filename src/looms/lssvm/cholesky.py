@@ -73,7 +73,9 @@ class Solution:
         self.fit = Fit(
             np.ascontiguousarray(self._alpha).reshape(y.shape),
             float(b[0]) if y.ndim == 1 else b,
-            LeaveOneOut(y, (Y - self._residuals).reshape(y.shape), zeta),
+            y,
+            (Y - self._residuals).reshape(y.shape),
+            zeta,
         )
 
     @property

@@ -194,4 +194,4 @@ class LeaveOneOutModels:
 
     @property
     def _mu(self) -> float:
-        return float(self.ridge[0] * self.fit.loo.sample_weight[0] / len(self.ridge))
+        return float(self.ridge[0] * self.fit.sample_weight[0] / len(self.ridge))

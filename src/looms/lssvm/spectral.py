@@ -13,7 +13,6 @@ import numpy.typing as npt
 import scipy.linalg
 
 from looms._typing import AnyArray, Array
-from looms.leave_one_out import LeaveOneOut
 from looms.lssvm._held_out_sets import HeldOutBlocks, held_out_sets
 from looms.lssvm._system import (
     NotPositiveDefiniteError,
@@ -43,15 +42,15 @@ class Spectrum:
     vectors: Array
     sample_weight: Array
 
-    def loo(
+    def outputs(
         self,
         y: npt.ArrayLike,
         mu: float,
         *,
         fit_intercept: bool = True,
         groups: npt.ArrayLike | None = None,
-    ) -> LeaveOneOut:
-        """Exact leave-one-out outputs at one μ, as `looms.lssvm.solve` gives them.
+    ) -> Array:
+        """Exact held-out outputs at one μ, as `looms.lssvm.solve` gives them.
 
         Parameters
         ----------
@@ -95,12 +94,11 @@ class Spectrum:
             return (V[G] / shrunk) @ V[G].T - np.outer(eta[G], eta[G]) / eta_sum
 
         held_out = HeldOutBlocks(p, held_out_sets(groups, len(Y)), block, mu)
-        outputs = Y - held_out.solve(alpha)
-        return LeaveOneOut(y, outputs.reshape(y.shape), self.sample_weight)
+        return np.asarray((Y - held_out.solve(alpha)).reshape(y.shape))
 
 
 def decompose(K: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None) -> Spectrum:
-    """Eigendecomposition of a weighted kernel matrix, for `Spectrum.loo` at many μ.
+    """Eigendecomposition of a weighted kernel matrix, for `Spectrum.outputs` at many μ.
 
     Parameters
     ----------
@@ -120,7 +118,7 @@ def decompose(K: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None) -
     >>> from looms.lssvm import decompose, solve
     >>> K, y = np.diag([1.0, 2.0, 3.0]), np.array([1.0, -1.0, 1.0])
     >>> spectrum = decompose(K)
-    >>> np.allclose(spectrum.loo(y, 0.1).outputs, solve(K, y, 0.1).loo.outputs)
+    >>> np.allclose(spectrum.outputs(y, 0.1), solve(K, y, 0.1).loo.outputs)
     True
     """
     weighted = np.asfortranarray(np.tril(checked_square(K)))

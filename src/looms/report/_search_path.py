@@ -6,10 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from looms._threads import blas_threads
 from looms._typing import Array
-from looms.kernels import is_finite_lower
-from looms.lssvm import NotPositiveDefiniteError, decompose
 from looms.report._axes import axes_for, ink, label_axes, plain_frame, short
 from looms.report._model import Model, check_selected, model_of
 from looms.report._relevance import feature_of, parameter_name, relevances
@@ -291,24 +288,9 @@ def _surface(
             theta[-1] += shift
             surface[i, j] = objective.evaluate(theta, gradient=False).value
         return surface
-    with blas_threads(objective.n_samples):
-        if len(shown) == 1:
-            return _along_mu(objective, best[:-1], axes[0] + shift)
-        kernels = [moved(shown[0], value)[:-1] for value in axes[0]]
-        return np.array([_along_mu(objective, theta, axes[1] + shift) for theta in kernels])
-
-
-def _along_mu(objective: Objective, kernel_theta: Array, log2_mu: Array) -> Array:
-    values = np.full(len(log2_mu), np.inf)
-    K = objective.gram(objective.kernel.with_theta(kernel_theta))
-    if not is_finite_lower(K):
-        return values
-    spectrum = decompose(K, sample_weight=objective.sample_weight)
-    for k, mu in enumerate(np.exp2(log2_mu)):
-        try:
-            loo = spectrum.loo(objective.y, float(mu), fit_intercept=objective.fit_intercept)
-        except NotPositiveDefiniteError:
-            continue
-        value = objective.judge(loo).value
-        values[k] = value if np.isfinite(value) else np.inf
-    return values
+    if len(shown) == 1:
+        kernels, log2_mu = [best[:-1]], axes[0] + shift
+    else:
+        kernels, log2_mu = [moved(shown[0], value)[:-1] for value in axes[0]], axes[1] + shift
+    points = [objective.along_mu(theta, log2_mu) for theta in kernels]
+    return np.squeeze(np.array([[point.value for point in row] for row in points]))

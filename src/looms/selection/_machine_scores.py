@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from looms._typing import Array
-from looms.criteria import Criterion, reweighted
+from looms.criteria import Criterion
 from looms.leave_one_out import LeaveOneOut
 from looms.selection._one_against_one import (
     FittedTo,
@@ -51,9 +51,9 @@ class MeanOverPairs:
         outputs = machines.loo_outputs
         values, masses = [], []
         for q, pair in enumerate(machines.pairs):
-            loo = LeaveOneOut(pair.y, outputs[pair.samples, q], weight[pair.samples])
-            values.append(self.criterion.evaluate(loo).value)
-            masses.append(weight[pair.samples].sum())
+            mass = weight[pair.samples]
+            values.append(self.criterion.evaluate(pair.y, outputs[pair.samples, q], mass).value)
+            masses.append(mass.sum())
         return float(np.average(values, weights=masses))
 
 
@@ -69,7 +69,7 @@ class OfClasses:
 
     def __call__(self, machines: Machines, labels: Labels, weight: Array) -> float:
         loo = class_leave_one_out(machines, labels, self.fitted_to)
-        return float(self.rate(reweighted(loo, weight)))
+        return float(self.rate(LeaveOneOut(loo.y, loo.outputs, weight)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
-from looms.criteria import Criterion, Evaluation, as_criterion, reweighted
+from looms.criteria import Criterion, Evaluation, as_criterion
 from looms.kernels import (
     GramBlocks,
     Hyperparameter,
@@ -18,13 +18,14 @@ from looms.kernels import (
     as_matrix,
     contract_lower,
     gram_into,
+    is_finite_lower,
     training_rows,
 )
-from looms.leave_one_out import LeaveOneOut
 from looms.lssvm import (
     Fit,
     NotPositiveDefiniteError,
     Solution,
+    decompose,
     held_out_sets,
     solve_in_place,
 )
@@ -160,7 +161,7 @@ class Objective:
                 solution = self._solve(theta)
             except NotPositiveDefiniteError:
                 return Point(theta, np.inf, np.inf)
-            evaluation = self.judge(solution.loo)
+            evaluation = self.judge(solution.fit.outputs)
             if not np.isfinite(evaluation.value):
                 return Point(theta, np.inf, np.inf)
             slope = self._chain(theta, solution, evaluation.slope) if gradient else None
@@ -182,11 +183,43 @@ class Objective:
         with blas_threads(self.n_samples):
             return self._solve(theta).fit
 
-    def judge(self, loo: LeaveOneOut) -> Evaluation:
-        """The criterion on some leave-one-out outputs, under the selection weights."""
-        if self.selection_weight is not self.sample_weight:
-            loo = reweighted(loo, self.selection_weight)
-        return self.criterion.evaluate(loo)
+    def judge(self, outputs: Array) -> Evaluation:
+        """The criterion on some held-out outputs, under the selection weights."""
+        return self.criterion.evaluate(self.y, outputs, self.selection_weight)
+
+    def along_mu(self, kernel_theta: Array, log2_mu: Array) -> list[Point]:
+        """Values without gradient at many μ of one kernel, by one eigendecomposition.
+
+        Parameters
+        ----------
+        kernel_theta : (p,) log₂ of the kernel's hyper-parameters.
+        log2_mu : log₂ of the values of μ.
+
+        Returns
+        -------
+        points : one for each μ, infinite where the criterion cannot be evaluated.
+        """
+        thetas = [np.append(kernel_theta, log_mu) for log_mu in log2_mu]
+        points = [Point(theta, np.inf, np.inf) for theta in thetas]
+        with blas_threads(self.n_samples):
+            K = self.gram(self.kernel.with_theta(kernel_theta))
+            if not is_finite_lower(K):
+                return points
+            spectrum = decompose(K, sample_weight=self.sample_weight)
+            for k, theta in enumerate(thetas):
+                try:
+                    outputs = spectrum.outputs(
+                        self.y,
+                        self.mu_at(theta),
+                        fit_intercept=self.fit_intercept,
+                        groups=self.groups,
+                    )
+                except NotPositiveDefiniteError:
+                    continue
+                value, standard_error, _ = self.judge(outputs)
+                if np.isfinite(value):
+                    points[k] = self.penalised(Point(theta, value, standard_error))
+        return points
 
     def gram(self, kernel: Kernel) -> Array:
         """Lower triangle of the Gram matrix of ``kernel``, in the buffer of the objective."""

@@ -10,10 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from looms._threads import blas_threads
 from looms._typing import Array
-from looms.kernels import is_finite_lower
-from looms.lssvm import NotPositiveDefiniteError, decompose
 from looms.optimise import Point
 from looms.selection._objective import Objective, feature_space_variance
 
@@ -29,10 +26,9 @@ def starting_points(objective: Objective, n_points: int) -> list[Array]:
     Points that cannot be evaluated are left out; if none can, the objective's own
     start is the only one.
     """
-    with blas_threads(objective.n_samples):
-        found = [_best_ridge(objective, theta) for theta in _kernel_thetas(objective)]
-    ranked = sorted((f for f in found if f is not None), key=lambda f: f[0])
-    points = [np.clip(theta, *objective.bounds.T) for _, theta in ranked[:n_points]]
+    best = [_best_ridge(objective, theta) for theta in _kernel_thetas(objective)]
+    ranked = sorted((p for p in best if np.isfinite(p.value)), key=lambda point: point.value)
+    points = [np.clip(point.theta, *objective.bounds.T) for point in ranked[:n_points]]
     return points or [objective.theta0]
 
 
@@ -44,29 +40,11 @@ def _kernel_thetas(objective: Objective) -> list[Array]:
     return [np.clip(theta + shift, low, high) for shift in KERNEL_SHIFTS]
 
 
-def _best_ridge(objective: Objective, kernel_theta: Array) -> tuple[float, Array] | None:
-    """Value and position of the best ridge for one kernel."""
+def _best_ridge(objective: Objective, kernel_theta: Array) -> Point:
+    """The best ridge for one kernel."""
     K = objective.gram(objective.kernel.with_theta(kernel_theta))
-    if not is_finite_lower(K):
-        return None
-    log_unit = np.log2(feature_space_variance(K, objective.fit_intercept) / objective.n_samples)
-    spectrum = decompose(K, sample_weight=objective.sample_weight)
-    best: tuple[float, Array] | None = None
-    for log_mu in np.clip(log_unit + RIDGES, *objective.bounds[-1]):
-        try:
-            loo = spectrum.loo(
-                objective.y,
-                float(np.exp2(log_mu)),
-                fit_intercept=objective.fit_intercept,
-                groups=objective.groups,
-            )
-        except NotPositiveDefiniteError:
-            continue
-        judged = objective.judge(loo)
-        if not np.isfinite(judged.value):
-            continue
-        theta = np.append(kernel_theta, log_mu)
-        value = objective.penalised(Point(theta, judged.value, judged.standard_error)).value
-        if best is None or value < best[0]:
-            best = value, theta
-    return best
+    with np.errstate(invalid="ignore"):  # of a kernel matrix that is not finite
+        spread = feature_space_variance(K, objective.fit_intercept)
+    log_unit = np.log2(spread / objective.n_samples)
+    log2_mu = np.clip(log_unit + RIDGES, *objective.bounds[-1])
+    return min(objective.along_mu(kernel_theta, log2_mu), key=lambda point: point.value)
