@@ -55,7 +55,7 @@ def refitted(model, criterion):
         return gram[:, rows] @ fit.alpha + fit.intercept
 
     def judged(rows):
-        fit = machine(rows).fit
+        fit = machine(rows)
         return as_criterion(criterion).evaluate(fit.y, fit.outputs, weight[rows]).value
 
     every = np.arange(len(seen))
