@@ -5,8 +5,6 @@ import sys
 from itertools import chain
 from pathlib import Path
 
-import pytest
-
 import looms
 
 ROOT = Path(looms.__file__).parent
@@ -59,7 +57,6 @@ PRIVATE_BUT_READ = {
 }
 
 MODULES = sorted(ROOT.rglob("*.py"))
-each_module = pytest.mark.parametrize("module", MODULES, ids=path_of)
 
 
 def imports_of(source, package):
@@ -99,17 +96,20 @@ def up_or_across(room, imported):
     return FLOOR_OF[other] >= FLOOR_OF[room]
 
 
-@each_module
-def test_every_room_has_a_floor(module):
-    assert room_of(module) in {None, "__init__", "__main__", *FLOOR_OF}
+def test_every_room_has_a_floor():
+    rooms = {room_of(module) for module in MODULES}
+    assert rooms - {None, "__init__", "__main__"} == set(FLOOR_OF)
 
 
-@each_module
-def test_imports_go_down(module):
-    room = room_of(module)
-    if room in ("__init__", "__main__"):  # these open the house, nobody may need them
-        return
-    assert [name for name, _ in imports_of_module(module) if up_or_across(room, name)] == []
+def test_imports_go_down():
+    offenders = [
+        f"{path_of(module)} imports {name}"
+        for module in MODULES
+        if room_of(module) not in ("__init__", "__main__")  # these open the house
+        for name, _ in imports_of_module(module)
+        if up_or_across(room_of(module), name)
+    ]
+    assert offenders == []
 
 
 def private_to_another(room, imported):
@@ -120,11 +120,15 @@ def private_to_another(room, imported):
     return any(part.startswith("_") for part in parts[2:])
 
 
-@each_module
-def test_no_room_reads_what_is_private_to_another(module):
-    room = room_of(module)
-    read = {name for name, _ in imports_of_module(module) if private_to_another(room, name)}
-    assert read - PRIVATE_BUT_READ.get(room, set()) == set()
+def test_no_room_reads_what_is_private_to_another():
+    offenders = [
+        f"{path_of(module)} imports {name}"
+        for module in MODULES
+        for name, _ in imports_of_module(module)
+        if private_to_another(room_of(module), name)
+        and name not in PRIVATE_BUT_READ.get(room_of(module), set())
+    ]
+    assert offenders == []
 
 
 def test_what_is_read_all_the_same_is_read():
@@ -136,40 +140,45 @@ def test_what_is_read_all_the_same_is_read():
         assert names <= read[room]
 
 
-@each_module
-def test_the_core_imports_only_numerics(module):
-    if room_of(module) not in CORE:
-        return
-    foreign = [
-        name
+CORE_MODULES = [module for module in MODULES if room_of(module) in CORE]
+
+
+def test_the_core_imports_only_numerics():
+    allowed = {"looms", *CORE_MAY_IMPORT, *sys.stdlib_module_names}
+    offenders = [
+        f"{path_of(module)} imports {name}"
+        for module in CORE_MODULES
         for name, _ in imports_of_module(module)
-        if name.split(".")[0] not in {"looms", *CORE_MAY_IMPORT, *sys.stdlib_module_names}
-        and not name.startswith("sklearn.base.")
+        if name.split(".")[0] not in allowed and not name.startswith("sklearn.base.")
     ]
-    assert foreign == []
+    assert offenders == []
 
 
-@each_module
-def test_the_core_imports_its_own_at_the_top(module):
-    if room_of(module) not in CORE:
-        return
-    late = [name for name, late in imports_of_module(module) if late and name.startswith("looms")]
-    assert late == []
+def test_the_core_imports_its_own_at_the_top():
+    offenders = [
+        f"{path_of(module)} imports {name}"
+        for module in CORE_MODULES
+        for name, late in imports_of_module(module)
+        if late and name.startswith("looms")
+    ]
+    assert offenders == []
 
 
-@each_module
-def test_the_core_neither_prints_nor_reads_nor_logs(module):
-    if room_of(module) not in CORE:
-        return
-    tree = ast.parse(module.read_text(encoding="utf-8"))
-    called = {
-        node.func.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    }
-    assert called & NOT_IN_THE_CORE == set()
-    imported = {name.split(".")[0] for name, _ in imports_of_module(module)}
-    assert imported & {"logging", "warnings"} <= {"warnings"}
+def test_the_core_neither_prints_nor_reads_nor_logs():
+    offenders = []
+    for module in CORE_MODULES:
+        tree = ast.parse(module.read_text(encoding="utf-8"))
+        called = {
+            node.func.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        imported = {name.split(".")[0] for name, _ in imports_of_module(module)}
+        offenders += [
+            f"{path_of(module)} uses {name}"
+            for name in (called & NOT_IN_THE_CORE) | (imported & {"logging"})
+        ]
+    assert offenders == []
 
 
 def test_the_rules_see_what_they_forbid():

@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+from pairwise import pairwise
 from sklearn.metrics import fbeta_score, zero_one_loss
 
 from looms import LeaveOneOut
@@ -44,12 +45,14 @@ def random_loo(seed, *, levels=None, weighted=False, zeros=False):
     return LeaveOneOut(y, outputs, weight)
 
 
-@pytest.mark.parametrize("seed", range(15))
-@pytest.mark.parametrize("levels", [None, 4, 1], ids=["distinct", "ties", "many ties"])
+WEIGHTING = {"equal": (False, False), "weighted": (True, False), "zeros": (True, True)}
+
+
 @pytest.mark.parametrize(
-    ("weighted", "zeros"), [(False, False), (True, False), (True, True)], ids=str
+    ("seed", "levels", "weighting"), pairwise(range(15), [None, 4, 1], WEIGHTING)
 )
-def test_equals_a_search_through_every_cut(seed, levels, weighted, zeros):
+def test_equals_a_search_through_every_cut(seed, levels, weighting):
+    weighted, zeros = WEIGHTING[weighting]
     loo = random_loo(seed, levels=levels, weighted=weighted, zeros=zeros)
     threshold, rate = balanced_error_threshold(loo)
     expected, least = every_cut(loo)
@@ -165,13 +168,11 @@ ORACLES = {
 }
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("levels", [None, 3], ids=["distinct", "ties"])
 @pytest.mark.parametrize(
-    ("weighted", "zeros"), [(False, False), (True, False), (True, True)], ids=str
+    ("name", "seed", "levels", "weighting"), pairwise(ORACLES, range(6), [None, 3], WEIGHTING)
 )
-@pytest.mark.parametrize("name", ORACLES)
-def test_every_rule_equals_a_search_through_every_cut(name, seed, levels, weighted, zeros):
+def test_every_rule_equals_a_search_through_every_cut(name, seed, levels, weighting):
+    weighted, zeros = WEIGHTING[weighting]
     rule, oracle = ORACLES[name]
     loo = random_loo(seed, levels=levels, weighted=weighted, zeros=zeros)
     f = np.unique(loo.outputs[loo.sample_weight > 0])

@@ -1,11 +1,10 @@
 """Case deletion of each sample against refits of the whole machine."""
 
-from itertools import product
-
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import pairwise
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
@@ -83,7 +82,7 @@ def check(found, model, criterion):
 
 @pytest.mark.parametrize(
     ("labels", "weights", "criterion", "fit_intercept"),
-    list(product(LABELS, WEIGHTS, [*DIFFERENTIABLE, SmoothedError(3.0)], [True, False])),
+    pairwise(LABELS, WEIGHTS, [*DIFFERENTIABLE, SmoothedError(3.0)], [True, False]),
 )
 def test_classifiers_equal_refits(labels, weights, criterion, fit_intercept):
     model = LSSVMClassifier(K, mu=MU, fit_intercept=fit_intercept, class_weight="balanced")

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import pairwise
 from sklearn.kernel_ridge import KernelRidge
 
 from looms.criteria import DIFFERENTIABLE
@@ -156,7 +157,7 @@ def check_contraction(criterion, slope, y, weight, fit_intercept, numerical_grad
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize(("slopes", "weights", "targets"), list(product(SLOPES, WEIGHTS, TARGETS)))
+@pytest.mark.parametrize(("slopes", "weights", "targets"), pairwise(SLOPES, WEIGHTS, TARGETS))
 def test_contraction_of_linear_functions(
     slopes, weights, targets, fit_intercept, numerical_gradient
 ):

@@ -1,11 +1,11 @@
 """Gauss–Jordan leave-one-out against refitting, and its operation counts against counting."""
 
 import doctest
-from itertools import product
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import pairwise
 
 from looms.lssvm import gauss_jordan
 from looms.lssvm.gauss_jordan import cached_flops, gauss_jordan_loo, plain_flops
@@ -34,7 +34,7 @@ TARGETS = {
     "column": read_only(Y[:, :1].copy()),
     "two": read_only(Y.copy()),
 }
-CASES = list(product(KERNELS, WEIGHTS, [True, False], TARGETS))
+CASES = pairwise(KERNELS, WEIGHTS, [True, False], TARGETS)
 
 
 def refitted(K, y, mu, weight, fit_intercept):

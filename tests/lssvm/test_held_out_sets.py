@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import pairwise
 
 from looms.kernels import RBF, Polynomial
 from looms.lssvm import NotPositiveDefiniteError, decompose, refit_loo, solve
@@ -20,14 +21,7 @@ GROUPS = {
     "uneven": np.array(list("abbcaddddefbga")),
     "halves": np.arange(N) % 2,
 }
-# Pairwise: every value of every axis beside every value of every other.
-CASES = [
-    (kernel, weight, target, group, bool((i + j + k + m) % 2))
-    for i, kernel in enumerate(KERNELS)
-    for j, weight in enumerate(WEIGHTS)
-    for k, target in enumerate(TARGETS)
-    for m, group in enumerate(GROUPS)
-]
+CASES = pairwise(KERNELS, WEIGHTS, TARGETS, GROUPS, [True, False])
 each_case = pytest.mark.parametrize(("kernel", "weight", "target", "group", "intercept"), CASES)
 
 

@@ -1,10 +1,9 @@
 """The leave-one-out models against n refits, and those without two samples against n² refits."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import pairwise
 
 from looms.kernels import RBF, Boolean, Linear, Polynomial
 from looms.lssvm import NotPositiveDefiniteError, solve
@@ -34,7 +33,7 @@ TARGETS = {
 }
 each_case = pytest.mark.parametrize(
     ("kernel", "weights", "targets", "fit_intercept"),
-    list(product(KERNELS, WEIGHTS, TARGETS, [True, False])),
+    pairwise(KERNELS, WEIGHTS, TARGETS, [True, False]),
 )
 
 

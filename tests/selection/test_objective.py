@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import pairwise
 
 from looms import LeaveOneOut
 from looms.criteria import DIFFERENTIABLE, WMW, as_criterion
@@ -84,10 +85,12 @@ def test_gradient_against_differences(criterion, kernel, numerical_gradient):
     check_gradient(objective, theta, numerical_gradient)
 
 
-@each_criterion
-@each_variant
-@pytest.mark.parametrize("y", [LABELS, LABELS[:, None], THREE], ids=["one", "column", "three"])
-def test_gradient_of_variants(criterion, options, y, numerical_gradient):
+@pytest.mark.parametrize(
+    ("criterion", "variant", "y"),
+    pairwise(DIFFERENTIABLE, VARIANTS, [LABELS, LABELS[:, None], THREE]),
+)
+def test_gradient_of_variants(criterion, variant, y, numerical_gradient):
+    options = VARIANTS[variant]
     kernel = 0.5 * RBF() + Polynomial(2)
     objective = Objective(X, y, kernel=kernel, criterion=criterion, **options)
     theta = objective.theta0 + np.array([0.3, -0.5, 0.4, -1.0])

@@ -1,0 +1,32 @@
+"""All pairs in few cases: in place of the full product of several lists of values."""
+
+from itertools import combinations, product
+
+
+def pairwise(*axes):
+    """Cases of one value an axis in which every two values of two axes meet at least once.
+
+    Greedy: of all cases the one that adds most new pairs is taken, until none is missing.
+
+    Examples
+    --------
+    >>> len(pairwise("abc", "xyz", [0, 1], [0, 1]))
+    9
+    """
+    places = [range(len(axis)) for axis in axes]
+    missing = {
+        ((i, a), (j, b))
+        for i, j in combinations(range(len(axes)), 2)
+        for a, b in product(places[i], places[j])
+    }
+
+    def pairs(case):
+        return set(combinations(enumerate(case), 2))
+
+    cases = []
+    candidates = list(product(*places))
+    while missing:
+        best = max(candidates, key=lambda case: len(missing & pairs(case)))
+        missing -= pairs(best)
+        cases.append(tuple(axis[place] for axis, place in zip(map(list, axes), best, strict=True)))
+    return cases
