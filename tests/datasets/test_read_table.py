@@ -207,10 +207,10 @@ def test_folder_and_missing_file(tmp_path):
 def test_file_that_may_not_be_read(tmp_path, monkeypatch):
     path = write(tmp_path, "t.csv", "a\n1\n")
 
-    def refuse(self):
+    def refuse(self, mode):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(type(path), "read_bytes", refuse)
+    monkeypatch.setattr(type(path), "open", refuse)
     with pytest.raises(TableError, match=r"cannot be read \(Permission denied\)"):
         read_table(path)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from looms._optional import require
-from looms.datasets._bytes import read_text
+from looms.datasets._bytes import MAX_BYTES, read_text
 from looms.datasets._table import TableError, check_columns
 
 if TYPE_CHECKING:
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 MISSING = ("", "?", "#N/A", "N/A", "NA", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null")
 
 
-def read_delimited(path: Path, delimiter: str) -> pd.DataFrame:
+def read_delimited(path: Path, delimiter: str, max_bytes: int = MAX_BYTES) -> pd.DataFrame:
     """Read a table of text, strictly: every row has as many cells as the first line.
 
     A column is whole numbers, numbers, true/false, dates, or else text, decided by all its cells.
     """
-    text = read_text(path)
+    text = read_text(path, max_bytes)
     require("pandas", "Reading tables")
     csv = require("pyarrow.csv", "Reading CSV files")
     pa = require("pyarrow", "Reading CSV files")

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from looms._optional import require
-from looms.datasets._bytes import read_bytes
+from looms.datasets._bytes import MAX_BYTES, read_bytes
 from looms.datasets._table import TableError, check_columns
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def read_parquet(path: Path) -> pd.DataFrame:
+def read_parquet(path: Path, max_bytes: int = MAX_BYTES) -> pd.DataFrame:
     """Read a Parquet file; columns keep the types that the file gives them."""
-    content = read_bytes(path)
+    content = read_bytes(path, max_bytes)
     require("pandas", "Reading tables")
     pa = require("pyarrow", "Reading Parquet files")
     parquet = require("pyarrow.parquet", "Reading Parquet files")

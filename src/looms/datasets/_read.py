@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from looms.datasets._arff import read_arff
+from looms.datasets._bytes import MAX_BYTES
 from looms.datasets._challenge import read_challenge
 from looms.datasets._delimited import read_delimited
 from looms.datasets._parquet import read_parquet
@@ -31,7 +32,11 @@ SUFFIXES: dict[str, Format] = {
 
 
 def read_table(
-    path: str | os.PathLike[str], target: str | None = None, *, format: Format | None = None
+    path: str | os.PathLike[str],
+    target: str | None = None,
+    *,
+    format: Format | None = None,
+    max_bytes: int = MAX_BYTES,
 ) -> Table:
     """Read a file into features and target.
 
@@ -45,6 +50,9 @@ def read_table(
     format : {"csv", "tsv", "parquet", "arff", "svmlight", "challenge"}, optional
         The format, when the file's name does not tell: ``.csv``; ``.tsv``, ``.tab``;
         ``.parquet``, ``.pq``; ``.arff``; ``.svm``, ``.svmlight``, ``.libsvm``; ``.data``.
+    max_bytes : int, default=2**30
+        Bytes of the file, unpacked, beyond which it is refused. While it is read a table takes
+        up to fourteen times as much memory.
 
     Returns
     -------
@@ -64,21 +72,21 @@ def read_table(
     TSV files also ``NA``, ``N/A``, ``NaN`` and ``NULL``.
     """
     path = Path(path)
-    if path.is_dir():
+    if os.path.isdir(path):  # unlike Path.is_dir() not an error for names that cannot be
         raise TableError(path, "this is a folder", "Name one file in it.")
     format = format or _guess(path)
     if format == "svmlight":
         refuse_target(target, path, "an svmlight file begins every row with it")
-        return read_svmlight(path)
+        return read_svmlight(path, max_bytes)
     if format == "challenge":
         refuse_target(target, path, "it is in the file of the labels")
-        return read_challenge(path)
+        return read_challenge(path, max_bytes)
     if format == "parquet":
-        frame = read_parquet(path)
+        frame = read_parquet(path, max_bytes)
     elif format == "arff":
-        frame = read_arff(path)
+        frame = read_arff(path, max_bytes)
     else:
-        frame = read_delimited(path, "\t" if format == "tsv" else ",")
+        frame = read_delimited(path, "\t" if format == "tsv" else ",", max_bytes)
     return split_target(frame, target, path)
 
 
