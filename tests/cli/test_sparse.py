@@ -1,6 +1,10 @@
 """Commands on svmlight files and the challenge's pairs of files."""
 
+import resource
+from pathlib import Path
+
 import numpy as np
+import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
@@ -43,3 +47,26 @@ def test_challenge_end_to_end(looms, tmp_path, one_line):
     one_line(
         looms("predict", "toy_train.looms.skops", "t.svm"), 2, "fitted to tables with named columns"
     )
+
+
+@pytest.mark.parametrize("name", ["t.svm", "t_train.data"])
+def test_a_large_index_costs_no_memory(looms, name):
+    """Columns up to 300 million, of which three are used, in one GB more than before."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(30, 2))
+    rows = [f"{np.sign(a):.0f} 1:{a} 7:{b} {3 * 10**8}:1" for a, b in values]
+    if name == "t_train.data":
+        Path("t_train.labels").write_text("\n".join(row.split()[0] for row in rows))
+        rows = [row.partition(" ")[2] for row in rows]
+    Path(name).write_text("\n".join(rows) + "\n")
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + 2**30, hard))
+    try:
+        result = looms("fit", name, "-k", "linear", "-o", "m")
+        assert result.exit_code == 0, result.stderr
+        result = looms("predict", "m", name)
+        assert result.exit_code == 0, result.stderr
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    assert len(result.stdout.splitlines()) == 31

@@ -48,6 +48,7 @@ def test_svmlight_targets_that_are_not_whole_stay_as_they_are(tmp_path):
         ("1_0 1:1\n", "'1_0' is not a number"),
         ("1 1:0x10\n", "'1:0x10' is not a number"),
         ("1 1:1e400\n", "'1:1e400' is too large a number"),
+        ("1 2147483647:1\n", "'2147483647:1' is not an index below 2147483647"),
         ("1 4294967297:1\n", "'4294967297:1' is not an index below 2147483647"),
         ("9007199254740993 1:1\n", "'9007199254740993' has more digits than a float holds"),
         ("# nothing\n", "no rows of data"),

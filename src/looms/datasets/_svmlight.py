@@ -36,7 +36,8 @@ def read_svmlight(path: Path, max_bytes: int = MAX_BYTES) -> Table:
             f"it is not an svmlight file ({error})",
             "Every row must be a target followed by index:value pairs in increasing order.",
         ) from None
-    if must_be_checked(X.data) or must_be_checked(y) or _UNDERSCORE.search(content):
+    wide = X.shape[1] > 2**31 - 1
+    if wide or must_be_checked(X.data) or must_be_checked(y) or _UNDERSCORE.search(content):
         _check_tokens(content, path)
     if not X.shape[0]:
         raise TableError(path, "there are no rows of data", "Give a file with rows of data.")
