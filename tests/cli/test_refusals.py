@@ -1,6 +1,7 @@
 """What the commands refuse, and how they end."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -141,3 +142,14 @@ def test_the_cause_of_bad_input_can_be_seen(looms, pets, monkeypatch, one_line):
     monkeypatch.setenv("LOOMS_TRACEBACK", "1")
     error = looms("fit", pets, "-t", "kind").exception
     assert isinstance(error.__cause__, ValueError)
+
+
+def test_limits_of_a_file(looms, monkeypatch, one_line):
+    Path("t.csv").write_text("a,y\n" + "1,2\n3,4\n" * 100)
+    monkeypatch.setenv("LOOMS_MAX_BYTES", "803")
+    one_line(looms("fit", "t.csv", "-t", "y"), 2, "more than 803 bytes, unpacked")
+    monkeypatch.setenv("LOOMS_MAX_BYTES", "1e9")
+    one_line(looms("fit", "t.csv", "-t", "y"), 2, "is '1e9', and no number of bytes")
+    monkeypatch.setenv("LOOMS_MAX_BYTES", "804")
+    monkeypatch.setattr(os, "sysconf", lambda name: 4096 if name == "SC_PAGE_SIZE" else 78)
+    one_line(looms("fit", "t.csv", "-t", "y"), 2, "kernel matrix of 200 rows takes 0 GB")

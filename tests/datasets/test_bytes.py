@@ -2,7 +2,10 @@
 
 import gzip
 import resource
+import zipfile
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from looms.datasets import TableError, read_table
@@ -57,3 +60,22 @@ def test_a_name_that_leaves_no_room_for_the_labels(tmp_path):
     path = tmp_path / ("a" * 250 + ".data")
     path.write_text("1 2\n3 4\n")
     assert read_table(path).y is None
+
+
+def test_a_parquet_file_counts_as_the_table_that_it_becomes(tmp_path):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"a": np.zeros(10**6)}).to_parquet(path)
+    assert path.stat().st_size < 10**5
+    with pytest.raises(TableError, match="more than 7,999,999 bytes, unpacked"):
+        read_table(path, max_bytes=8 * 10**6 - 1)
+    assert read_table(path, max_bytes=8 * 10**6).X.shape == (10**6, 1)
+
+
+def test_a_zip_archive_counts_unpacked(tmp_path):
+    path = tmp_path / "t.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a", b"0" * 10**6)
+    with pytest.raises(TableError, match="more than 999,999 bytes, unpacked"):
+        read_table(path, format="svmlight", max_bytes=10**6 - 1)
+    with pytest.raises(TableError, match="is not a number"):
+        read_table(path, format="svmlight", max_bytes=10**6)

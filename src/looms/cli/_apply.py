@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -40,6 +41,9 @@ METADATA = {
     "sklearn_version",
 }
 
+#: Bytes of a file, unpacked, beyond which it is refused.
+_LIMIT = "LOOMS_MAX_BYTES"
+
 
 @dataclass(frozen=True)
 class Scored:
@@ -51,7 +55,11 @@ class Scored:
 
 def read(path: Path, target: str | None, format: FileFormat | None) -> Table:
     """The table of a file, in the format of an option."""
-    return read_table(path, target, format=cast("Format | None", format))
+    limit = os.environ.get(_LIMIT, "")
+    if limit and not limit.isdecimal():
+        raise InputError(f"the environment variable {_LIMIT} is {limit!r}, and no number of bytes")
+    limits = {"max_bytes": int(limit)} if limit else {}
+    return read_table(path, target, format=cast("Format | None", format), **limits)
 
 
 def load(path: Path) -> SavedModel:
@@ -162,7 +170,7 @@ def without(table: Table, columns: list[str], path: Path) -> Table:
 
 
 def check_target(table: Table, path: Path) -> None:
-    """Refuse a table without a target."""
+    """Refuse a table without a target, or with more rows than a kernel matrix can have here."""
     if table.y is None:
         names = list(map(str, table.X.columns)) if hasattr(table.X, "columns") else []
         columns = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
@@ -171,6 +179,15 @@ def check_target(table: Table, path: Path) -> None:
             f"{f' ({columns})' if columns else ''}; for challenge data put their .labels file "
             "beside them"
         )
+    n_rows = table.X.shape[0]
+    if hasattr(os, "sysconf"):  # not on Windows
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if 8 * n_rows**2 > memory:
+            raise InputError(
+                f"{path}: the kernel matrix of {n_rows:,} rows takes "
+                f"{8e-9 * n_rows**2:,.0f} GB, and this machine has {1e-9 * memory:,.0f}; give a "
+                "sample of the rows"
+            )
 
 
 def _widened(X: Any, n_features: int, path: Path) -> Any:

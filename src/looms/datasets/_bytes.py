@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zipfile
 import zlib
 from io import BytesIO
 from pathlib import Path
@@ -20,16 +21,17 @@ def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     """Content of a file; a name in ``.gz`` is unpacked.
 
     The content is counted while it is unpacked, so a small file that unpacks to a large one is
-    refused after ``max_bytes`` of it.
+    refused after ``max_bytes`` of it. Of a zip archive, which spreadsheets and NumPy's files are
+    too, the sizes that it declares count; it stays packed.
     """
     content = BytesIO()
     try:
         if path.stat().st_size > max_bytes:
-            raise _too_large(path, max_bytes)
+            raise too_large(path, max_bytes)
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             while chunk := file.read(_CHUNK):
                 if content.tell() + len(chunk) > max_bytes:
-                    raise _too_large(path, max_bytes)
+                    raise too_large(path, max_bytes)
                 content.write(chunk)
     except FileNotFoundError:
         raise TableError(path, "there is no such file", "Check the name and the folder.") from None
@@ -55,6 +57,8 @@ def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     unpacked = content.getvalue()
     if not unpacked or unpacked.isspace():
         raise TableError(path, "the file is empty", "Give a file with data.")
+    if unpacked.startswith(b"PK\3\4") and _zip_size(content) > max_bytes:
+        raise too_large(path, max_bytes)
     return unpacked
 
 
@@ -71,9 +75,20 @@ def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
         ) from None
 
 
-def _too_large(path: Path, max_bytes: int) -> TableError:
+def _zip_size(content: BytesIO) -> int:
+    """Bytes of a zip archive, unpacked; 0 of a damaged one, which its reader refuses."""
+    try:
+        with zipfile.ZipFile(content) as archive:
+            return sum(member.file_size for member in archive.infolist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        return 0
+
+
+def too_large(path: Path, max_bytes: int) -> TableError:
+    """Refusal of a file for its size."""
     return TableError(
         path,
         f"it has more than {max_bytes:,} bytes, unpacked",
-        "If that is right and there is memory for it, allow more by max_bytes (--max-bytes).",
+        "If that is right and there is memory for it, allow more: max_bytes in Python, the "
+        "environment variable LOOMS_MAX_BYTES on the command line.",
     )

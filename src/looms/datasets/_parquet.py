@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from looms._optional import require
-from looms.datasets._bytes import MAX_BYTES, read_bytes
+from looms.datasets._bytes import MAX_BYTES, read_bytes, too_large
 from looms.datasets._table import TableError, check_columns
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ def read_parquet(path: Path, max_bytes: int = MAX_BYTES) -> pd.DataFrame:
     try:
         file = parquet.ParquetFile(pa.BufferReader(content))
         check_columns(file.schema_arrow.names, path)
+        # A value that is written once, however often it appears, has its bytes in memory each time.
+        if 8 * file.metadata.num_rows * file.metadata.num_columns > max_bytes:
+            raise too_large(path, max_bytes)
         table = file.read()
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
