@@ -94,7 +94,7 @@ def delimited(rng: np.random.Generator, suffix: str, sep: str) -> Case:
 
 
 def arff_file(rng: np.random.Generator) -> Case:
-    frame = frame_of(rng, "fgi")
+    frame = frame_of(rng, "fgil")
     types = ["{'p', q}" if name == "t" else "numeric" for name in frame]
     head = [f"@attribute {name} {kind}" for name, kind in zip(frame, types, strict=True)]
     rows = [
@@ -104,8 +104,9 @@ def arff_file(rng: np.random.Generator) -> Case:
 
     def other(content: bytes) -> tuple[Any, Any]:
         data, _ = arff.loadarff(io.StringIO(content.decode()))
-        frame = pd.DataFrame(data)
-        return frame.assign(t=frame["t"].str.decode("utf-8")), None
+        others = pd.DataFrame(data)
+        whole = frame.select_dtypes("integer")  # which SciPy rounds
+        return others.assign(t=others["t"].str.decode("utf-8"), **whole), None
 
     return Case(".arff", "\n".join(["@relation r", *head, "@data", *rows, ""]).encode(), other)
 
@@ -317,7 +318,7 @@ def _difference(table: Any, X: Any, y: Any, target: str | None) -> str:
         ours, others = frame[name], X[name]
         if ours.dtype.kind == "M" and others.dtype.kind != "M":
             others = pd.to_datetime(others)
-        if ours.dtype.kind == "b" or others.dtype.kind == "b":
+        if ours.dtype.kind == "b" or others.dtype.kind == "b" or "list" in _types(X[[name]]):
             ours, others = ours.astype(str), others.astype(str)
         pairs = zip(ours.astype(object), others.astype(object), strict=True)
         if not all((pd.isna(a) and pd.isna(b)) or a == b for a, b in pairs):
