@@ -1,6 +1,7 @@
 """The script as a process: what it imports, how it ends."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -93,6 +94,37 @@ def test_interrupt(tmp_path):
         assert process.stdout.read() == ""
     assert rest == "Interrupted.\n"
     assert os.listdir(tmp_path) == ["t.csv"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_interrupt_of_an_assessment(tmp_path, jobs):
+    """Ctrl-C after a few splits, which reaches the workers too: what is done is kept and shown."""
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.normal(size=(60, 3)), rng.integers(2, size=60)])
+    np.savetxt(tmp_path / "t.csv", table, delimiter=",", header="a,b,c,y", comments="")
+    arguments = ("assess", "t.csv", "-t", "y", "-n", 2000, "--store", "kept", "--jobs", jobs)
+    with subprocess.Popen(
+        command(*arguments),
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        for line in process.stderr:
+            if "(5 of 2000" in line:
+                os.killpg(process.pid, signal.SIGINT)
+                break
+        last = process.stderr.read().splitlines()[-1]
+        assert process.wait(timeout=120) == 130
+        shown = process.stdout.read()
+    done = int(re.fullmatch(r"Interrupted\. (\d+) of 2000 .* stored in kept: .*", last)[1])
+    assert done >= 5
+    n_files = len(list((tmp_path / "kept").glob("*/seed*.json")))
+    assert n_files - done in (0, 1)  # the signal may come between a file and its count
+    assert f"{done} random splits, seed 0" in shown
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")

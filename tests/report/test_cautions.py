@@ -47,12 +47,15 @@ def test_outer_estimate(points):
     X, y = points
     model = quietly(LSSVMClassifierCV(["linear", "rbf"], threshold="ber"), X, y)
     assert "and a threshold" in titles(model)["No outer estimate"][1]
-    found = titles(model, assessment=assess(model, X, y, n_splits=3, random_state=0))
+    result = assess(model, X, y, n_splits=3, random_state=0)
+    found = titles(model, assessment=result)
     assert "No outer estimate" not in found
-    assert (
-        "chose among 2 candidates and 1 hyper-parameter and a"
-        in found["Leave-one-out is optimistic"][1]
-    )
+    text = found["Optimism of leave-one-out"][1]
+    assert "chose among 2 candidates and 1 hyper-parameter and a" in text
+    assert result.optimism_text("ber") in text
+    (score, _) = summary(model, assessment=result)["assessment"]["scores"]
+    assert score["standard_error"] == result.standard_error["ber"]
+    assert score["optimism_error"] == result.figures("ber").optimism_error
 
 
 def test_given_hyperparameters_were_not_chosen(points):
@@ -183,6 +186,6 @@ def test_no_sign_where_nobody_says_which_way_is_better(points):
         return float(np.mean(model.predict(X)))
 
     result = assess(model, X, y, n_splits=3, scoring=share, random_state=0)
-    assert "Leave-one-out is optimistic" not in titles(model, assessment=result)
+    assert "Optimism of leave-one-out" not in titles(model, assessment=result)
     (score,) = summary(model, assessment=result)["assessment"]["scores"]
     assert score["optimism"] is score["smaller_is_better"] is None

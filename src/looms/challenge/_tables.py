@@ -165,7 +165,7 @@ _RATES = (
 
 def _rates(result: Assessment, figure: float) -> dict[str, float]:
     """Rates of an experiment, beside the paper's figure."""
-    mean, error = result.mean, result.standard_error
+    mean, error = result.mean, result.error_over_splits  # as the papers print it
     return {
         "ber": mean["ber"],
         "standard_error": error["ber"],

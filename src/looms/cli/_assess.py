@@ -81,6 +81,7 @@ def assess(
 ) -> None:
     """Assess the whole selection on outer splits, whose test rows it never sees."""
     with reported():
+        from looms.assessment import AssessmentInterrupted
         from looms.cli._apply import check_can_write, check_target, read, without
         from looms.cli._columns import note_columns
         from looms.cli._report import check_report, write_report
@@ -110,7 +111,12 @@ def assess(
         chosen, reason = choose_task(table.y, task)
         note(f"{chosen}: {reason}")
         note_columns(table.X)
-        result = _assessed(table, chosen, request, options)
+        try:
+            result = _assessed(table, chosen, request, options)
+        except AssessmentInterrupted as interrupt:
+            if interrupt.result is not None:
+                to_stdout(f"{interrupt.result.summary()}\n")
+            raise
         to_stdout(f"{result.summary()}\n")
         if output is not None:
             write_output(output, result.table.to_csv(lineterminator="\n").encode())

@@ -32,8 +32,8 @@ def reported() -> Iterator[None]:
     except BrokenPipeError:  # whoever read our output had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(OTHER) from None
-    except KeyboardInterrupt:
-        _say("Interrupted.")
+    except KeyboardInterrupt as interrupt:
+        _say(f"Interrupted. {interrupt}".strip())
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
         from looms.assessment import StoreError

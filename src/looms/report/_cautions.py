@@ -110,20 +110,12 @@ def _optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
 def _measured_optimism(assessment: Assessment, tuned: str) -> Iterator[Caution]:
     name = assessment.scores[0]
     found = assessment.figures(name)
-    flatters = found.flattered_by
-    if np.isfinite(found.optimism) and flatters is not None:
-        error = found.optimism_error
-        beyond = f" ± {error:.2g}" if np.isfinite(error) else ""
-        said = (
-            f"by {abs(flatters):.3g}{beyond} ({name})"
-            if flatters > 0
-            else f"by nothing that these splits can show ({name}: {flatters:.2g}{beyond})"
-        )
+    if np.isfinite(found.optimism) and found.flattered_by is not None:
         yield _caution(
             "note",
-            "Leave-one-out is optimistic",
-            f"It chose {tuned}. Over the outer splits its figures flattered the machine "
-            f"{said}; quote the outer estimate.",
+            "Optimism of leave-one-out",
+            f"Leave-one-out chose {tuned}. {assessment.optimism_text(name)} Quote the outer "
+            "estimate.",
         )
     if assessment.failures:
         n, of = len(assessment.failures), len(assessment.splits)

@@ -88,8 +88,9 @@ def summary(
         assessment
             None, or ``method``, ``n_splits``, ``n_failed``, ``estimator``, and ``scores``: list
             of ``key``, ``name``, ``value``, ``standard_error``, ``low``, ``high``, ``loo``,
-            ``optimism`` (positive: leave-one-out flatters) and ``smaller_is_better``, both
-            None where nobody says which way is better.
+            ``optimism`` (positive: leave-one-out flatters), ``optimism_error`` and
+            ``smaller_is_better``; the first and last are None where nobody says which way is
+            better.
         headline
             ``key``, ``name``, ``value``, ``low``, ``high`` (of 95 % intervals), ``honest``
             (whether it comes from outer splits), ``loo``, ``guess`` (of a machine that knows
