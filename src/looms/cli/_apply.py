@@ -19,7 +19,7 @@ from looms.cli._figures import (
     probability_figures,
     regression_figures,
 )
-from looms.cli._options import FileFormat
+from looms.cli._options import Reading
 from looms.cli._say import note, warnings_as_notes
 from looms.cli._task import numbers, text
 from looms.datasets import Format, Table, read_table
@@ -49,9 +49,23 @@ class Scored:
     confusion: tuple[list[Any], list[list[int]]] | None
 
 
-def read(path: Path, target: str | None, format: FileFormat | None) -> Table:
-    """The table of a file, in the format of an option."""
-    return read_table(path, target, format=cast("Format | None", format))
+def read(path: Path, target: str | None, reading: Reading) -> Table:
+    """The table of a file, read as options say, with what was detected as notes."""
+    sep = "\t" if reading.sep in ("tab", r"\t") else reading.sep
+    if sep is not None and (len(sep) != 1 or sep in '"\r\n'):
+        raise InputError(f'--sep {sep!r} is not one character; give one, or "tab"')
+    table = read_table(
+        path,
+        target,
+        format=cast("Format | None", reading.format),
+        sep=sep,
+        decimal=reading.decimal,
+        encoding=reading.encoding,
+        sheet=reading.sheet,
+    )
+    for remark in table.notes:
+        note(f"{path.name}: {remark}")
+    return table
 
 
 def load(path: Path) -> SavedModel:
@@ -63,12 +77,10 @@ def load(path: Path) -> SavedModel:
     return saved
 
 
-def rows_for(
-    saved: SavedModel, path: Path, format: FileFormat | None, *, with_target: bool
-) -> Table:
+def rows_for(saved: SavedModel, path: Path, reading: Reading, *, with_target: bool) -> Table:
     """The rows of a file in the form that the model takes, with the target if it is asked for."""
     columns, target = saved.metadata["columns"], saved.metadata["target"]
-    table = read(path, target if with_target else None, format)
+    table = read(path, target if with_target else None, reading)
     if (columns is None) != sparse.issparse(table.X):
         made_for = "sparse files" if columns is None else "tables with named columns"
         raise InputError(f"{path}: the model was fitted to {made_for}, and this is no such file")

@@ -11,7 +11,9 @@ from looms.cli._errors import reported
 from looms.cli._options import (
     CalibrationOption,
     CriterionOption,
+    DecimalOption,
     DropOption,
+    EncodingOption,
     ForceOption,
     FormatOption,
     KernelOption,
@@ -20,6 +22,9 @@ from looms.cli._options import (
     MaxIterOption,
     OptimizerOption,
     PriorOption,
+    Reading,
+    SepOption,
+    SheetOption,
     TargetOption,
     Task,
     TaskOption,
@@ -58,6 +63,10 @@ def fit(
         typer.Option("--report", help="HTML page on the choice, how good it is, what to distrust."),
     ] = None,
     format: FormatOption = None,
+    sep: SepOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
     force: ForceOption = False,
 ) -> None:
     """Fit a kernel machine to a table, chosen by exact leave-one-out, and store it."""
@@ -71,10 +80,11 @@ def fit(
             *(machine, kernel, criterion, optimizer, threshold, weight, max_iter, random_state),
             *(prior, calibration),
         )
+        reading = Reading(format, sep, decimal, encoding, sheet)
         output = output or Path(f"{table_name(file)}.looms.skops")
         check_can_write(output, force, file)
         check_report(report, machine, force, file, output, "the model")
-        table = without(read(file, target, format), drop or [], file)
+        table = without(read(file, target, reading), drop or [], file)
         check_target(table, file)
         _run(table, target, task, request, file, output, report)
 

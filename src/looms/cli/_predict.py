@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from looms.cli._errors import reported
-from looms.cli._options import ForceOption, FormatOption, IntervalMethod
+from looms.cli._options import (
+    DecimalOption,
+    EncodingOption,
+    ForceOption,
+    FormatOption,
+    IntervalMethod,
+    Reading,
+    SepOption,
+    SheetOption,
+)
 
 if TYPE_CHECKING:
     from looms.cli._coverage import CoverageRequest
@@ -38,6 +47,10 @@ def predict(
         bool, typer.Option("--class-conditional", help="Sets that cover the share in every class.")
     ] = False,
     format: FormatOption = None,
+    sep: SepOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
     force: ForceOption = False,
 ) -> None:
     """Predict rows: a CSV with the prediction, decision values and probabilities of each.
@@ -60,7 +73,8 @@ def predict(
             check_can_write(output, force, file, model)
         saved = load(model)
         request.check_model(saved, model)
-        table = rows_for(saved, file, format, with_target=False)
+        reading = Reading(format, sep, decimal, encoding, sheet)
+        table = rows_for(saved, file, reading, with_target=False)
         text = _csv(saved, table, request)
         if output is None:
             to_stdout(text)
