@@ -172,5 +172,5 @@ def save_gaps(path):
 )
 def test_refused_npz(tmp_path, save):
     save(tmp_path / "t.npz")
-    with pytest.raises(TableError, match=r"not a sparse matrix|missing or infinite"):
+    with pytest.raises(TableError, match=r"no sparse matrix|missing or infinite"):
         read_table(tmp_path / "t.npz")

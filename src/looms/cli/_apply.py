@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from looms._typing import AnyArray
+from looms.cli._columns import listed
 from looms.cli._errors import InputError
 from looms.cli._figures import (
     classification_figures,
@@ -90,8 +91,10 @@ def rows_for(saved: SavedModel, path: Path, reading: Reading, *, with_target: bo
         return Table(_widened(table.X, saved.metadata["n_features"], path), table.y, table.name)
     ignored = [str(name) for name in table.X.columns if name not in {*columns, target}]
     if ignored:
-        shown = ", ".join(ignored[:10]) + (", ..." if len(ignored) > 10 else "")
-        note(f"{len(ignored)} columns that the model does not know are ignored: {shown}")
+        note(
+            f"{len(ignored)} columns that the model does not know are ignored: "
+            f"{listed(ignored, 10)}"
+        )
     return table
 
 
@@ -152,12 +155,18 @@ def check_can_write(path: Path, force: bool, *inputs: Path, option: str = "--out
 
     An input is never overwritten, whatever was told. ``option`` is what the path is given by.
     """
-    for source in inputs:
-        if path.exists() and source.exists() and path.samefile(source):
-            raise InputError(f"{path} is an input and would be lost; name another {option}")
+    try:
+        exists = path.exists()
+        lost = exists and any(source.exists() and path.samefile(source) for source in inputs)
+    except OSError as error:
+        raise InputError(
+            f"no file can be called so ({error.strerror}): {error.filename}; check the name"
+        ) from None
+    if lost:
+        raise InputError(f"{path} is an input and would be lost; name another {option}")
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file")
-    if path.exists() and not force:
+    if exists and not force:
         raise InputError(f"{path} exists; use --force to overwrite it, or {option} for another")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; make it, or name another")
@@ -176,12 +185,11 @@ def without(table: Table, columns: list[str], path: Path) -> Table:
 def check_target(table: Table, path: Path) -> None:
     """Refuse a table without a target."""
     if table.y is None:
-        names = list(map(str, table.X.columns)) if hasattr(table.X, "columns") else []
-        columns = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+        columns = listed(getattr(table.X, "columns", []), 20)
         raise InputError(
             f"{path}: there is no target; name the column to predict with --target"
-            f"{f' ({columns})' if columns else ''}; for challenge data put their .labels file "
-            "beside them"
+            f"{f' ({columns})' if columns else ''}; for challenge and npz data put their "
+            ".labels file beside them"
         )
 
 

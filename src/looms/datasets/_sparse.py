@@ -27,11 +27,11 @@ def read_npz(path: Path) -> Table:
         X.check_format(full_check=True)
         X.sum_duplicates()
         values = X.data.astype(float)
-    except (ValueError, TypeError, LookupError, OSError, zipfile.BadZipFile, zlib.error) as error:
+    except (ValueError, TypeError, LookupError, OSError, zipfile.BadZipFile, zlib.error):
         raise TableError(
             path,
-            f"it is not a sparse matrix of scipy.sparse.save_npz ({error})",
-            "Write it by that function, or get the file again.",
+            "it is no sparse matrix of SciPy",
+            "Write it by scipy.sparse.save_npz, or get the file again.",
         ) from None
     if not X.shape[0]:
         raise TableError(path, "there are no rows of data", "Give a file with rows of data.")
