@@ -40,7 +40,7 @@ def test_the_target_of_single_rows():
         (["1,5", "2,5", "2,5"], "3 of its 3 values look like numbers, for its decimal mark is not"),
         (["1,234", "2.5"] * 3, "'1,234' in data row 1; choose the mark by --decimal, or use --ta"),
         (["1.5", "2", "n.b."] * 9, "9 are not: 'n.b.' in data row 3, 'n.b.' in data row 6, 'n.b"),
-        (["1", "2", "x "], "1 are not: 'x' in data row 3; correct them or take"),
+        ([*map(str, range(30)), "x "], "1 is not: 'x' in data row 31; correct them or take"),
         (
             [str(k) for k in range(30)],
             "is stored as text: '0' in data row 1; store it as numbers",
@@ -59,7 +59,14 @@ def test_text_that_is_hardly_classes(y, problem):
 
 
 @pytest.mark.parametrize(
-    "y", [["1", "2", "1"], ["0", "1", "2"] * 9, ["<5", "5-9", ">9"] * 3, ["x", "x", "1.5", "y"] * 2]
+    "y",
+    [
+        ["1", "2", "1"],
+        ["0", "1", "2"] * 9,
+        ["<5", "5-9", ">9"] * 3,
+        ["x", "x", "1.5", "y"] * 2,
+        ["1", "2", "3+"] * 9,
+    ],
 )
 def test_text_that_is_classes(y):
     assert choose_task(pd.Series(y), Task.AUTO)[0] is Task.CLASSIFICATION

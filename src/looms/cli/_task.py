@@ -71,12 +71,13 @@ def _check_text(y: Any, n_values: int, n_alone: int) -> None:
         return
     values = text(y)
     like = number_like(values)
-    codes = n_values <= MOST_CLASSES and all(value.isdecimal() for value in values)
+    codes = n_values <= MOST_CLASSES and all(value.isdecimal() for value in values[like])
     if like.sum() > len(values) / 2 and not codes:
         others = np.flatnonzero(~like)
         if len(others):
             shown = ", ".join(f"{values[row]!r} in data row {row + 1}" for row in others[:3])
-            why = f"{len(others)} are not: {shown}{', ...' if len(others) > 3 else ''}"
+            are = "is" if len(others) == 1 else "are"
+            why = f"{len(others)} {are} not: {shown}{', ...' if len(others) > 3 else ''}"
             cure = "correct them or take their rows away"
         elif all(value.isdecimal() for value in values):
             why, cure = f"it is stored as text: {values[0]!r} in data row 1", "store it as numbers"

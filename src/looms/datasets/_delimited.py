@@ -129,7 +129,7 @@ def typed(
             plain = pc.utf8_trim_whitespace(pc.replace_substring(digits, decimal, "."))
             place = table.column_names.index(name)
             table = table.set_column(place, name, pc.cast(plain, pa.float64()))
-    if re.search(r"0[xX][0-9a-fA-F]", text):  # which pyarrow takes for a whole number
+    if "0x" in text or "0X" in text:  # which pyarrow takes for a whole number
         whole = columns(table, pa.types.is_integer)
         raw = parsed(decimal, whole)
         for name in whole:
@@ -203,7 +203,8 @@ def _separator(text: str, usual: str, path: Path) -> str:
 
     If no mark does, the one that divides the first line, so that the row at fault is named.
     """
-    widths = {mark: _widths(text, mark) for mark in SEPARATORS}
+    lines = StringIO(text, newline="")
+    widths = {mark: _widths(lines, mark) for mark in SEPARATORS}
     fits = [mark for mark, width in widths.items() if len(set(width)) == 1 and width[0] > 1]
     if not fits:
         fits = [mark for mark, width in widths.items() if width and width[0] > 1]
@@ -220,10 +221,11 @@ def _separator(text: str, usual: str, path: Path) -> str:
     )
 
 
-def _widths(text: str, mark: str) -> list[int]:
+def _widths(lines: StringIO, mark: str) -> list[int]:
     """Cells of the first rows that are not blank, up to the first that is out of order."""
     widths: list[int] = []
-    rows = csv.reader(StringIO(text, newline=""), delimiter=mark, strict=True)
+    lines.seek(0)
+    rows = csv.reader(lines, delimiter=mark, strict=True)
     with suppress(csv.Error):  # quotation marks that `_check_quotes` refuses, or a very long cell
         widths.extend(len(row) for row in islice(rows, _ROWS) if row)
     return widths
@@ -234,7 +236,8 @@ def _check_quotes(text: str, sep: str, path: Path) -> None:
     if '"' not in text:
         return
     ends = f"{sep}\r\n"
-    cell = rf'(?:\A|(?<=[{re.escape(ends)}]))"([^"]*+(?:""[^"]*+)*+)("?)'
+    # The mark first, which is quick to search for, and then that no cell is before it.
+    cell = rf'"(?<![^{re.escape(ends)}]")([^"]*+(?:""[^"]*+)*+)("?)'
     for match in re.finditer(cell, text):
         after = text[match.end() : match.end() + 1]
         if match[2] and (not after or after in ends):
