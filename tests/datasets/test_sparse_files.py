@@ -156,3 +156,44 @@ def test_sparse_binary_challenge(tmp_path):
 def test_refused_challenge(tmp_path, text, labels, problem):
     with pytest.raises(TableError, match=problem):
         read_table(challenge(tmp_path, text, labels))
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_npz_of_scipy(tmp_path, compressed):
+    sparse.save_npz(tmp_path / "t.npz", sparse.csc_matrix(DENSE), compressed=compressed)
+    table = read_table(tmp_path / "t.npz")
+    assert isinstance(table.X, sparse.csr_array)
+    np.testing.assert_array_equal(table.X.toarray(), DENSE)
+    assert_indices_that_scikit_learn_takes(table.X)
+    assert table.y is None
+    (tmp_path / "t.labels").write_text("1\n-1\n1\n-1\n")
+    assert read_table(tmp_path / "t.npz").y.tolist() == [1, -1, 1, -1]
+    (tmp_path / "t.labels").write_text("a b\nc\na b\nc")
+    assert read_table(tmp_path / "t.npz").y.tolist() == ["a b", "c", "a b", "c"]
+    (tmp_path / "t.labels").write_text("1\n\n1\n-1\n")
+    with pytest.raises(TableError, match="3 labels for 4 rows"):
+        read_table(tmp_path / "t.npz")
+    with pytest.raises(TableError, match="target cannot be chosen"):
+        read_table(tmp_path / "t.npz", "y")
+
+
+def save_objects(path):
+    np.savez(path, format=np.array([{}], dtype=object))
+
+
+def save_wrong_indices(path):
+    np.savez(path, format="csr", shape=(2, 2), data=[1.0], indices=[7], indptr=[0, 1, 1])
+
+
+def save_gaps(path):
+    sparse.save_npz(path, sparse.csr_array([[np.nan, 1.0]]))
+
+
+@pytest.mark.parametrize(
+    "save",
+    [save_objects, save_wrong_indices, save_gaps, lambda path: path.write_bytes(b"PK\3\4")],
+)
+def test_refused_npz(tmp_path, save):
+    save(tmp_path / "t.npz")
+    with pytest.raises(TableError, match=r"no sparse matrix|missing or infinite"):
+        read_table(tmp_path / "t.npz")

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from looms._typing import AnyArray
+from looms.cli._columns import listed
 from looms.cli._errors import InputError
 from looms.cli._figures import (
     classification_figures,
@@ -20,7 +21,7 @@ from looms.cli._figures import (
     probability_figures,
     regression_figures,
 )
-from looms.cli._options import FileFormat
+from looms.cli._options import Reading
 from looms.cli._say import note, warnings_as_notes
 from looms.cli._task import numbers, text
 from looms.datasets import Format, Table, read_table
@@ -41,9 +42,6 @@ METADATA = {
     "sklearn_version",
 }
 
-#: Bytes of a file, unpacked, beyond which it is refused.
-_LIMIT = "LOOMS_MAX_BYTES"
-
 
 @dataclass(frozen=True)
 class Scored:
@@ -53,13 +51,24 @@ class Scored:
     confusion: tuple[list[Any], list[list[int]]] | None
 
 
-def read(path: Path, target: str | None, format: FileFormat | None) -> Table:
-    """The table of a file, in the format of an option."""
-    limit = os.environ.get(_LIMIT, "")
-    if limit and not limit.isdecimal():
-        raise InputError(f"the environment variable {_LIMIT} is {limit!r}, and no number of bytes")
-    limits = {"max_bytes": int(limit)} if limit else {}
-    return read_table(path, target, format=cast("Format | None", format), **limits)
+def read(path: Path, target: str | None, reading: Reading) -> Table:
+    """The table of a file, read as options say, with what was detected as notes."""
+    sep = "\t" if reading.sep in ("tab", r"\t") else reading.sep
+    if sep is not None and (len(sep) != 1 or sep in '"\r\n'):
+        raise InputError(f'--sep {sep!r} is not one character; give one, or "tab"')
+    table = read_table(
+        path,
+        target,
+        format=cast("Format | None", reading.format),
+        sep=sep,
+        decimal=reading.decimal,
+        encoding=reading.encoding,
+        sheet=reading.sheet,
+        max_bytes=reading.max_bytes,
+    )
+    for remark in table.notes:
+        note(f"{path.name}: {remark}")
+    return table
 
 
 def load(path: Path) -> SavedModel:
@@ -71,12 +80,10 @@ def load(path: Path) -> SavedModel:
     return saved
 
 
-def rows_for(
-    saved: SavedModel, path: Path, format: FileFormat | None, *, with_target: bool
-) -> Table:
+def rows_for(saved: SavedModel, path: Path, reading: Reading, *, with_target: bool) -> Table:
     """The rows of a file in the form that the model takes, with the target if it is asked for."""
     columns, target = saved.metadata["columns"], saved.metadata["target"]
-    table = read(path, target if with_target else None, format)
+    table = read(path, target if with_target else None, reading)
     if (columns is None) != sparse.issparse(table.X):
         made_for = "sparse files" if columns is None else "tables with named columns"
         raise InputError(f"{path}: the model was fitted to {made_for}, and this is no such file")
@@ -86,8 +93,10 @@ def rows_for(
         return Table(_widened(table.X, saved.metadata["n_features"], path), table.y, table.name)
     ignored = [str(name) for name in table.X.columns if name not in {*columns, target}]
     if ignored:
-        shown = ", ".join(ignored[:10]) + (", ..." if len(ignored) > 10 else "")
-        note(f"{len(ignored)} columns that the model does not know are ignored: {shown}")
+        note(
+            f"{len(ignored)} columns that the model does not know are ignored: "
+            f"{listed(ignored, 10)}"
+        )
     return table
 
 
@@ -148,12 +157,18 @@ def check_can_write(path: Path, force: bool, *inputs: Path, option: str = "--out
 
     An input is never overwritten, whatever was told. ``option`` is what the path is given by.
     """
-    for source in inputs:
-        if path.exists() and source.exists() and path.samefile(source):
-            raise InputError(f"{path} is an input and would be lost; name another {option}")
+    try:
+        exists = path.exists()
+        lost = exists and any(source.exists() and path.samefile(source) for source in inputs)
+    except OSError as error:
+        raise InputError(
+            f"no file can be called so ({error.strerror}): {error.filename}; check the name"
+        ) from None
+    if lost:
+        raise InputError(f"{path} is an input and would be lost; name another {option}")
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file")
-    if path.exists() and not force:
+    if exists and not force:
         raise InputError(f"{path} exists; use --force to overwrite it, or {option} for another")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; make it, or name another")
@@ -172,12 +187,11 @@ def without(table: Table, columns: list[str], path: Path) -> Table:
 def check_target(table: Table, path: Path) -> None:
     """Refuse a table without a target, or with more rows than a kernel matrix can have here."""
     if table.y is None:
-        names = list(map(str, table.X.columns)) if hasattr(table.X, "columns") else []
-        columns = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+        columns = listed(getattr(table.X, "columns", []), 20)
         raise InputError(
             f"{path}: there is no target; name the column to predict with --target"
-            f"{f' ({columns})' if columns else ''}; for challenge data put their .labels file "
-            "beside them"
+            f"{f' ({columns})' if columns else ''}; for challenge and npz data put their "
+            ".labels file beside them"
         )
     n_rows = table.X.shape[0]
     if hasattr(os, "sysconf"):  # not on Windows

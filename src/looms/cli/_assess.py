@@ -9,18 +9,25 @@ import typer
 
 from looms.cli._errors import InputError, reported
 from looms.cli._options import (
+    MAX_BYTES,
     CalibrationOption,
     CriterionOption,
+    DecimalOption,
     DropOption,
+    EncodingOption,
     ForceOption,
     FormatOption,
     KernelOption,
     Machine,
     MachineOption,
+    MaxBytesOption,
     MaxIterOption,
     Method,
     OptimizerOption,
     PriorOption,
+    Reading,
+    SepOption,
+    SheetOption,
     TargetOption,
     Task,
     TaskOption,
@@ -77,6 +84,11 @@ def assess(
         typer.Option("--report", help="HTML page on the machine of all rows and how good it is."),
     ] = None,
     format: FormatOption = None,
+    sep: SepOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
+    max_bytes: MaxBytesOption = MAX_BYTES,
     force: ForceOption = False,
 ) -> None:
     """Assess the whole selection on outer splits, whose test rows it never sees."""
@@ -93,12 +105,13 @@ def assess(
             *(machine, kernel, criterion, optimizer, threshold, weight, max_iter, random_state),
             *(prior, calibration),
         )
+        reading = Reading(format, sep, decimal, encoding, sheet, max_bytes)
         if jobs == 0:
             raise InputError("--jobs 0 would run nothing; use 1, or -1 for one a core")
         if output is not None:
             check_can_write(output, force, file)
         check_report(report, machine, force, file, output, "the row a split")
-        table = without(read(file, target, format), drop or [], file)
+        table = without(read(file, target, reading), drop or [], file)
         check_target(table, file)
         options = {
             "n_splits": splits,

@@ -10,10 +10,16 @@ import typer
 
 from looms.cli._errors import InputError, reported
 from looms.cli._options import (
+    MAX_BYTES,
+    DecimalOption,
     DropOption,
-    FileFormat,
+    EncodingOption,
     ForceOption,
     FormatOption,
+    MaxBytesOption,
+    Reading,
+    SepOption,
+    SheetOption,
     TargetOption,
 )
 from looms.cli._svm import SVMKernel, SVMRequest
@@ -75,6 +81,11 @@ def diagnose(
         Path | None, typer.Option("--output", "-o", help="CSV file for a row a sample.")
     ] = None,
     format: FormatOption = None,
+    sep: SepOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
+    max_bytes: MaxBytesOption = MAX_BYTES,
     force: ForceOption = False,
 ) -> None:
     """Diagnose a classifier: excess error, deviance, goodness of fit, influential rows.
@@ -94,12 +105,13 @@ def diagnose(
                 "own machine; leave out one of them"
             )
         plan = Plan(bootstrap, str(resampling), alpha, random_state, jobs)
+        reading = Reading(format, sep, decimal, encoding, sheet, max_bytes)
         outputs = Outputs(output, plot, bootstrap > 0)
         outputs.check(force, file, *([] if model is None else [model]))
         if model is None:
-            subject = _svm(file, target, request, drop or [], format, plan)
+            subject = _svm(file, target, request, drop or [], reading, plan)
         else:
-            subject = _model(file, target, model, drop or [], format, plan)
+            subject = _model(file, target, model, drop or [], reading, plan)
         diagnosis = diagnosed(subject, plan)
         show(diagnosis)
         outputs.write(diagnosis)
@@ -110,7 +122,7 @@ def _svm(
     target: str | None,
     request: SVMRequest,
     drop: list[str],
-    format: FileFormat | None,
+    reading: Reading,
     plan: Plan,
 ) -> Subject:
     import numpy as np
@@ -121,7 +133,7 @@ def _svm(
     from looms.cli._say import note, warnings_as_notes
     from looms.tables import table_preprocessor
 
-    table = without(read(file, target, format), drop, file)
+    table = without(read(file, target, reading), drop, file)
     check_target(table, file)
     y = classes_of(table, file)
     plan.check()
@@ -149,7 +161,7 @@ def _model(
     target: str | None,
     model: Path,
     drop: list[str],
-    format: FileFormat | None,
+    reading: Reading,
     plan: Plan,
 ) -> Subject:
     from looms import SVCCV
@@ -165,7 +177,7 @@ def _model(
     if target not in (None, saved.metadata["target"]):
         raise InputError(f"{model}: it predicts {saved.metadata['target']!r}, not {target!r}")
     plan.check()
-    table = rows_for(saved, file, format, with_target=True)
+    table = rows_for(saved, file, reading, with_target=True)
     note(f"the machine of {model} is refitted to these rows, its hyper-parameters held")
     machine = saved.model[-1]
     kind = "Support vector" if isinstance(machine, SVCCV) else "Least-squares"

@@ -67,7 +67,11 @@ class Subject:
 
 def classes_of(table: Table, file: Path) -> AnyArray:
     """The labels; refuses a target that is not of classes, or of too few rows of one."""
-    task, reason = choose_task(table.y, Task.AUTO)
+    try:
+        task, reason = choose_task(table.y, Task.AUTO)
+    except InputError as error:
+        problem = str(error).partition(";")[0]
+        raise InputError(f"{file}: diagnostics are of classes, and {problem}") from None
     if task is not Task.CLASSIFICATION:
         said = reason.partition(";")[0]
         raise InputError(f"{file}: diagnostics are of classes, and {said}")

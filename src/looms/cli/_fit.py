@@ -9,17 +9,24 @@ import typer
 
 from looms.cli._errors import reported
 from looms.cli._options import (
+    MAX_BYTES,
     CalibrationOption,
     CriterionOption,
+    DecimalOption,
     DropOption,
+    EncodingOption,
     ForceOption,
     FormatOption,
     KernelOption,
     Machine,
     MachineOption,
+    MaxBytesOption,
     MaxIterOption,
     OptimizerOption,
     PriorOption,
+    Reading,
+    SepOption,
+    SheetOption,
     TargetOption,
     Task,
     TaskOption,
@@ -58,6 +65,11 @@ def fit(
         typer.Option("--report", help="HTML page on the choice, how good it is, what to distrust."),
     ] = None,
     format: FormatOption = None,
+    sep: SepOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
+    max_bytes: MaxBytesOption = MAX_BYTES,
     force: ForceOption = False,
 ) -> None:
     """Fit a kernel machine to a table, chosen by exact leave-one-out, and store it."""
@@ -71,10 +83,11 @@ def fit(
             *(machine, kernel, criterion, optimizer, threshold, weight, max_iter, random_state),
             *(prior, calibration),
         )
+        reading = Reading(format, sep, decimal, encoding, sheet, max_bytes)
         output = output or Path(f"{table_name(file)}.looms.skops")
         check_can_write(output, force, file)
         check_report(report, machine, force, file, output, "the model")
-        table = without(read(file, target, format), drop or [], file)
+        table = without(read(file, target, reading), drop or [], file)
         check_target(table, file)
         _run(table, target, task, request, file, output, report)
 

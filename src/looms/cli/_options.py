@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
@@ -72,6 +73,27 @@ class FileFormat(StrEnum):
     ARFF = "arff"
     SVMLIGHT = "svmlight"
     CHALLENGE = "challenge"
+    SPREADSHEET = "spreadsheet"
+    NPZ = "npz"
+
+
+class DecimalMark(StrEnum):
+    """What stands before the decimals of a number."""
+
+    POINT = "."
+    COMMA = ","
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is to be read; None leaves it to the file."""
+
+    format: FileFormat | None
+    sep: str | None
+    decimal: DecimalMark | None
+    encoding: str | None
+    sheet: str | None
+    max_bytes: int
 
 
 FormatOption = Annotated[
@@ -79,13 +101,48 @@ FormatOption = Annotated[
     typer.Option("--format", help="Format of the file, where its suffix does not tell."),
 ]
 
+SepOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sep",
+        help='Character between cells of CSV files, or "tab"; else detected.',
+        metavar="CHARACTER",
+    ),
+]
+
+DecimalOption = Annotated[
+    DecimalMark | None,
+    typer.Option(
+        "--decimal", help="Decimal mark of CSV files and of text in spreadsheets, else detected."
+    ),
+]
+
+EncodingOption = Annotated[
+    str | None,
+    typer.Option("--encoding", help="Encoding of CSV files, such as cp1252; else detected."),
+]
+
+SheetOption = Annotated[
+    str | None,
+    typer.Option("--sheet", help="Sheet of a spreadsheet: its name, or its number from 1."),
+]
+
+MaxBytesOption = Annotated[
+    int,
+    typer.Option(
+        "--max-bytes", min=1, metavar="BYTES", help="Largest file that is read, unpacked."
+    ),
+]
+#: 1 GiB, as `looms.datasets.read_table` has it.
+MAX_BYTES = 2**30
+
 ForceOption = Annotated[
     bool, typer.Option("--force", "-f", help="Overwrite the output if it is there.")
 ]
 
 TargetOption = Annotated[
     str | None,
-    typer.Option("--target", "-t", help="Column to predict; not for svmlight, challenge."),
+    typer.Option("--target", "-t", help="Column to predict; not for svmlight, challenge, npz."),
 ]
 
 TaskOption = Annotated[Task, typer.Option("--task", help="What to learn.")]

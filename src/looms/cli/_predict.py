@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from looms.cli._errors import reported
-from looms.cli._options import ForceOption, FormatOption, IntervalMethod
+from looms.cli._options import (
+    MAX_BYTES,
+    DecimalOption,
+    EncodingOption,
+    ForceOption,
+    FormatOption,
+    IntervalMethod,
+    MaxBytesOption,
+    Reading,
+    SepOption,
+    SheetOption,
+)
 
 if TYPE_CHECKING:
     from looms.cli._coverage import CoverageRequest
@@ -38,6 +49,11 @@ def predict(
         bool, typer.Option("--class-conditional", help="Sets that cover the share in every class.")
     ] = False,
     format: FormatOption = None,
+    sep: SepOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
+    max_bytes: MaxBytesOption = MAX_BYTES,
     force: ForceOption = False,
 ) -> None:
     """Predict rows: a CSV with the prediction, decision values and probabilities of each.
@@ -60,7 +76,8 @@ def predict(
             check_can_write(output, force, file, model)
         saved = load(model)
         request.check_model(saved, model)
-        table = rows_for(saved, file, format, with_target=False)
+        reading = Reading(format, sep, decimal, encoding, sheet, max_bytes)
+        table = rows_for(saved, file, reading, with_target=False)
         text = _csv(saved, table, request)
         if output is None:
             to_stdout(text)

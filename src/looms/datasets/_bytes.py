@@ -89,6 +89,6 @@ def too_large(path: Path, max_bytes: int) -> TableError:
     return TableError(
         path,
         f"it has more than {max_bytes:,} bytes, unpacked",
-        "If that is right and there is memory for it, allow more: max_bytes in Python, the "
-        "environment variable LOOMS_MAX_BYTES on the command line.",
+        "If that is right and there is memory for it, allow more by --max-bytes "
+        "(max_bytes in Python).",
     )

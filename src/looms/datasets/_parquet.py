@@ -27,8 +27,27 @@ def read_parquet(path: Path, max_bytes: int = MAX_BYTES) -> pd.DataFrame:
             raise too_large(path, max_bytes)
         table = file.read()
     except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
         raise TableError(
-            path, f"it is not a whole Parquet file ({reason})", "Get or write the file again."
+            path,
+            f"it is not a whole Parquet file ({_first_line(error)})",
+            "Get or write the file again.",
         ) from None
-    return table.to_pandas(date_as_object=False)
+    nested = [field for field in table.schema if pa.types.is_nested(field.type)]
+    if nested:
+        raise TableError(
+            path,
+            f"column {nested[0].name!r} holds values of the type {nested[0].type}",
+            "Write a column for each of its parts, or leave it out.",
+        )
+    try:
+        return table.to_pandas(date_as_object=False)
+    except (pa.ArrowException, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise TableError(
+            path,
+            f"its columns, or what pandas noted about them, are damaged ({_first_line(error)})",
+            "Get or write the file again.",
+        ) from None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")[:160]
