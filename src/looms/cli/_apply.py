@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,6 +31,7 @@ METADATA = {
     "task",
     "target",
     "columns",
+    "ranges",
     "n_rows",
     "n_features",
     "asked",
@@ -72,9 +73,17 @@ def load(path: Path) -> SavedModel:
 
 
 def rows_for(
-    saved: SavedModel, path: Path, format: FileFormat | None, *, with_target: bool
+    saved: SavedModel,
+    path: Path,
+    format: FileFormat | None,
+    *,
+    with_target: bool,
+    kept: Sequence[str] = (),
 ) -> Table:
-    """The rows of a file in the form that the model takes, with the target if it is asked for."""
+    """The rows of a file in the form that the model takes, with the target if it is asked for.
+
+    Columns that the model does not know are said to be ignored, but for those ``kept``.
+    """
     columns, target = saved.metadata["columns"], saved.metadata["target"]
     table = read(path, target if with_target else None, format)
     if (columns is None) != sparse.issparse(table.X):
@@ -84,7 +93,7 @@ def rows_for(
         raise InputError(f"{path}: no labels are beside it; put them there, or use looms predict")
     if columns is None:
         return Table(_widened(table.X, saved.metadata["n_features"], path), table.y, table.name)
-    ignored = [str(name) for name in table.X.columns if name not in {*columns, target}]
+    ignored = [str(name) for name in table.X.columns if name not in {*columns, *kept, target}]
     if ignored:
         shown = ", ".join(ignored[:10]) + (", ..." if len(ignored) > 10 else "")
         note(f"{len(ignored)} columns that the model does not know are ignored: {shown}")
