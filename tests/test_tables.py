@@ -146,7 +146,7 @@ def test_kinds_of_columns(values, kind):
         ([b"a", b"b"], "column 'bad' holds bytes values"),
         ([1j, 2.0], "column 'bad' holds complex values"),
         ([datetime.time(1), datetime.time(2)], "column 'bad' holds time values"),
-        ([1.0, np.inf], "'bad' is a column of numbers, and row 2 holds .*inf"),
+        ([1.0, np.inf], "'bad' is a column of numbers, and data row 2 holds .*inf"),
     ],
 )
 def test_columns_that_are_refused_by_name(values, problem):
@@ -169,12 +169,13 @@ def test_no_column_that_varies():
 @pytest.mark.parametrize(
     ("name", "values", "problem"),
     [
-        ("age", ["30", "x", "50", "60"], "'age' is a column of numbers, and row 2 holds 'x'"),
+        ("age", ["30", "x", "50", "60"], "'age' is a column of numbers, and data row 2 holds 'x'"),
         (
             *("age", [1, 2, 3, np.inf]),
-            "'age' is a column of numbers, and row 4 holds inf: correct the cell or leave it empty",
+            "'age' is a column of numbers, and data row 4 holds inf: "
+            "correct the cell or leave it empty",
         ),
-        ("seen", ["never", None, None, None], "'seen' is a column of dates, and row 1 holds"),
+        ("seen", ["never", None, None, None], "'seen' is a column of dates, and data row 1 holds"),
     ],
 )
 def test_another_kind_of_column_at_prediction(name, values, problem):

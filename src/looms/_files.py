@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from pathlib import Path
+
+
+def advice_on(error: OSError, otherwise: str) -> str:
+    """What to do about a file that cannot be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "make room on the disk, or name a file on another one"
+    return otherwise
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -27,7 +27,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 import looms.estimators
 import looms.tables  # noqa: F401
 from looms import __version__
-from looms._files import write_whole
+from looms._files import advice_on, write_whole
 from looms._optional import require
 
 __all__ = ["ModelFileError", "SavedModel", "load_model", "save_model"]
@@ -301,9 +301,9 @@ def _write(path: Path, data: bytes) -> None:
     try:
         write_whole(path, data)
     except OSError as error:
-        raise ModelFileError(
-            path, f"it cannot be written ({error.strerror})", "Name a file in a folder of yours."
-        ) from error
+        advice = advice_on(error, "name a file in a folder of yours")
+        problem = f"it cannot be written ({error.strerror})"
+        raise ModelFileError(path, problem, f"{advice[0].upper()}{advice[1:]}.") from error
 
 
 def _damaged(path: Path, problem: str) -> ModelFileError:

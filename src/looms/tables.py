@@ -334,7 +334,7 @@ def _as_floats(column: pd.Series, name: Any, kind: str) -> np.ndarray[Any, Any]:
         cell = column.iloc[row]
         shown = repr(cell) if isinstance(cell, str) else str(cell)
         raise ValueError(
-            f"column {name!r} is a column of {kind}s, and row {row + 1} holds {shown}: correct "
-            "the cell or leave it empty"
+            f"column {name!r} is a column of {kind}s, and data row {row + 1} holds {shown}: "
+            "correct the cell or leave it empty"
         )
     return floats

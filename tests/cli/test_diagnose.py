@@ -176,7 +176,7 @@ def test_nothing_is_overwritten(looms, catches, one_line):
 
 def test_a_model_of_looms_fit(looms, catches):
     assert looms("fit", catches, "-t", "found", "-o", "m.skops").exit_code == 0
-    result = looms("diagnose", catches, "-m", "m.skops", "--bootstrap", 19)
+    result = looms("diagnose", catches, "--model", "m.skops", "--bootstrap", 19)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("Least-squares machine of m.skops")
     assert "its hyper-parameters held" in result.stderr
@@ -203,7 +203,7 @@ def test_bounds_of_the_search_are_told_in_options(looms, pets):
 
 def test_a_support_vector_machine_of_looms_fit(looms, catches):
     assert looms("fit", catches, "-t", "found", "-m", "svm", "-o", "s.skops").exit_code == 0
-    result = looms("diagnose", catches, "-m", "s.skops", "--bootstrap", 0)
+    result = looms("diagnose", catches, "--model", "s.skops", "--bootstrap", 0)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("Support vector machine of s.skops")
     error = re.search(r"leave-one-out +([\d.]+)", looms("show", "s.skops").stdout)[1]
@@ -218,7 +218,7 @@ def test_a_support_vector_machine_of_looms_fit(looms, catches):
         (("catches.csv", "-t", "found", "--gamma", "nan"), "--gamma must be a positive number"),
         (("catches.csv", "-t", "found", "-k", "linear", "--gamma", "1"), "other kernels than lin"),
         (("catches.csv", "-t", "found", "-k", "cubic", "--C", "1"), "goes with --gamma"),
-        (("catches.csv", "-m", "s.skops"), "its threshold at"),
+        (("catches.csv", "--model", "s.skops"), "its threshold at"),
         (("catches.csv", "-t", "found", "--alpha", "1"), "--alpha must be between 0 and 1"),
         (("catches.csv", "-t", "found", "--bootstrap", "9"), "0.05, which takes 19 samples at le"),
         (("catches.csv", "-t", "depth", "-b", "9"), "diagnostics are of classes"),
@@ -231,11 +231,11 @@ def test_a_support_vector_machine_of_looms_fit(looms, catches):
         (("one.csv", "-t", "y"), "one class only, 'a'"),
         (("alone.csv", "-t", "y"), "Class 'b' has one member"),
         (("flat.csv", "-t", "y"), "no column of the table has two different values"),
-        (("catches.csv", "-m", "m.skops", "--C", "1"), "--C is for a support vector machine"),
-        (("catches.csv", "-m", "m.skops", "--drop", "gear"), "--drop is for an SVM"),
-        (("catches.csv", "-m", "m.skops", "-t", "gear"), "it predicts 'found', not 'gear'"),
-        (("catches.csv", "-m", "r.skops"), "it is a regression"),
-        (("catches.csv", "-m", "no.skops"), "there is no such file"),
+        (("catches.csv", "--model", "m.skops", "--C", "1"), "--C is for a support vector machine"),
+        (("catches.csv", "--model", "m.skops", "--drop", "gear"), "--drop is for an SVM"),
+        (("catches.csv", "--model", "m.skops", "-t", "gear"), "it predicts 'found', not 'gear'"),
+        (("catches.csv", "--model", "r.skops"), "it is a regression"),
+        (("catches.csv", "--model", "no.skops"), "there is no such file"),
     ],
 )
 def test_refusals(looms, catches, arguments, text, one_line):
@@ -267,7 +267,7 @@ def test_three_classes(looms):
     y = np.array(["a", "b", "c"])[np.digitize(x + random.normal(scale=0.3, size=60), [-0.5, 0.5])]
     pd.DataFrame({"x": x, "y": y}).to_csv("three.csv", index=False)
     looms("fit", "three.csv", "-t", "y", "-o", "three.skops")
-    result = looms("diagnose", "three.csv", "-m", "three.skops", "--bootstrap", 19)
+    result = looms("diagnose", "three.csv", "--model", "three.skops", "--bootstrap", 19)
     assert result.exit_code == 0, result.stderr
     result = looms("diagnose", "three.csv", "-t", "y", "--bootstrap", 19)
     assert result.exit_code == 0, result.stderr

@@ -34,7 +34,7 @@ def test_predictions_overwrite_neither_model_nor_table(looms, replicates, one_li
 
 def test_replicates_are_pointed_out(looms, replicates):
     result = looms("fit", replicates, "--target", "c", "-o", "m.skops")
-    assert "40 rows have the same features as another row" in result.stderr
+    assert "40 of 40 samples have the same features as another one" in result.stderr
 
 
 def test_prior_reaches_the_estimator(looms, replicates):

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -131,7 +132,7 @@ def test_interrupt_of_an_assessment(tmp_path, jobs):
 def test_a_reader_that_had_enough(tmp_path):
     table = "x,y\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(300))
     (tmp_path / "t.csv").write_text(table)
-    (tmp_path / "long.csv").write_text("x\n" + "".join(f"{i / 7}\n" for i in range(50_000)))
+    (tmp_path / "long.csv").write_text("x\n" + "".join(f"{i % 300 / 7}\n" for i in range(50_000)))
     assert run("fit", "t.csv", "-t", "y", cwd=tmp_path).returncode == 0
     with subprocess.Popen(
         command("predict", "t.looms.skops", "long.csv"),
@@ -141,7 +142,40 @@ def test_a_reader_that_had_enough(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        assert process.stdout.readline() == "prediction,decision_1,probability_0,probability_1\n"
+        assert (
+            process.stdout.readline() == "row,prediction,decision_1,probability_0,probability_1\n"
+        )
         process.stdout.close()
         assert process.stderr.read() == ""
         assert process.wait(timeout=120) == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+def test_output_that_cannot_be_written(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(30)))
+    assert run("fit", "t.csv", "-t", "y", cwd=tmp_path).returncode == 0
+    for arguments in (("predict", "t.looms.skops", "t.csv"), ("show", "t.looms.skops")):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                command(*arguments),
+                cwd=tmp_path,
+                env=ENVIRONMENT,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        assert done.returncode == 1
+        assert done.stderr.splitlines()[-1] == (
+            "Error: the output cannot be written: No space left on device"
+        )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file descriptors of POSIX")
+def test_closed_output(tmp_path):
+    words = shlex.join(command("show", "m.skops"))
+    done = subprocess.run(
+        f"{words} >&-", shell=True, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: standard output is closed; ")
+    assert done.stderr.count("\n") == 1

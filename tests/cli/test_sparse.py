@@ -39,7 +39,7 @@ def test_challenge_end_to_end(looms, tmp_path, one_line):
     assert looms("fit", "toy_train.data").exit_code == 0
     np.savetxt("toy_valid.data", X[:4])
     result = looms("predict", "toy_train.looms.skops", "toy_valid.data")
-    assert result.stdout.splitlines()[0] == "prediction,decision_1,probability_-1,probability_1"
+    assert result.stdout.splitlines()[0] == "row,prediction,decision_1,probability_-1,probability_1"
     one_line(
         looms("score", "toy_train.looms.skops", "toy_valid.data"), 2, "no labels are beside it"
     )

@@ -209,12 +209,6 @@ def test_folder_and_missing_file(tmp_path):
         read_table(tmp_path / "nowhere.csv", "y")
 
 
-@pytest.mark.parametrize("name", ["a\0b.csv", "a" * 300 + ".csv"])
-def test_a_name_that_no_file_can_have(tmp_path, name):
-    with pytest.raises(TableError, match="no file can be called so"):
-        read_table(tmp_path / name)
-
-
 @pytest.mark.parametrize(
     ("metadata", "problem"),
     [

@@ -199,7 +199,7 @@ class TestSteppingOver:
 
         objective = Walled(X, Y)
         low = objective.theta0 - [0.0, 5.0]
-        search = _searched(objective, low)
+        search = _searched(objective, objective.evaluate, low)
         assert [np.isfinite(point.value) for point in search.history[:4]] == [False] * 3 + [True]
         assert search.n_failures >= 3
         assert search.outcome is not Outcome.NEVER_EVALUATED

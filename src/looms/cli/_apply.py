@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +32,7 @@ METADATA = {
     "task",
     "target",
     "columns",
+    "ranges",
     "n_rows",
     "n_features",
     "asked",
@@ -80,8 +81,18 @@ def load(path: Path) -> SavedModel:
     return saved
 
 
-def rows_for(saved: SavedModel, path: Path, reading: Reading, *, with_target: bool) -> Table:
-    """The rows of a file in the form that the model takes, with the target if it is asked for."""
+def rows_for(
+    saved: SavedModel,
+    path: Path,
+    reading: Reading,
+    *,
+    with_target: bool,
+    kept: Sequence[str] = (),
+) -> Table:
+    """The rows of a file in the form that the model takes, with the target if it is asked for.
+
+    Columns that the model does not know are said to be ignored, but for those ``kept``.
+    """
     columns, target = saved.metadata["columns"], saved.metadata["target"]
     table = read(path, target if with_target else None, reading)
     if (columns is None) != sparse.issparse(table.X):
@@ -91,7 +102,7 @@ def rows_for(saved: SavedModel, path: Path, reading: Reading, *, with_target: bo
         raise InputError(f"{path}: no labels are beside it; put them there, or use looms predict")
     if columns is None:
         return Table(_widened(table.X, saved.metadata["n_features"], path), table.y, table.name)
-    ignored = [str(name) for name in table.X.columns if name not in {*columns, target}]
+    ignored = [str(name) for name in table.X.columns if name not in {*columns, *kept, target}]
     if ignored:
         note(
             f"{len(ignored)} columns that the model does not know are ignored: "

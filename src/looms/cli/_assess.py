@@ -77,7 +77,7 @@ def assess(
     prior: PriorOption = False,
     drop: DropOption = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="CSV file for a row a split.")
+        Path | None, typer.Option("--output", "--out", "-o", help="CSV file for a row a split.")
     ] = None,
     report: Annotated[
         Path | None,

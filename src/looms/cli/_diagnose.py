@@ -47,7 +47,7 @@ def diagnose(
     target: TargetOption = None,
     model: Annotated[
         Path | None,
-        typer.Option("--model", "-m", help="Model file of looms fit; without it, a tuned SVM."),
+        typer.Option("--model", help="Model file of looms fit; without it, a tuned SVM."),
     ] = None,
     kernel: Annotated[
         SVMKernel | None, typer.Option("--kernel", "-k", help="Kernel of the SVM, default rbf.")
@@ -78,7 +78,7 @@ def diagnose(
         Path | None, typer.Option("--plot", help="Folder for the figures, as PNG files.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="CSV file for a row a sample.")
+        Path | None, typer.Option("--output", "--out", "-o", help="CSV file for a row a sample.")
     ] = None,
     format: FormatOption = None,
     sep: SepOption = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator
@@ -27,10 +28,11 @@ def reported() -> Iterator[None]:
     """
     try:
         yield
+        sys.stdout.flush()
     except typer.Exit:
         raise
     except BrokenPipeError:  # whoever read our output had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         raise typer.Exit(OTHER) from None
     except KeyboardInterrupt as interrupt:
         _say(f"Interrupted. {interrupt}".strip())
@@ -45,6 +47,10 @@ def reported() -> Iterator[None]:
         if isinstance(error, InputError | TableError | ModelFileError | StoreError):
             _say(f"Error: {error}")
             raise typer.Exit(BAD_INPUT) from None
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            _drop_output()
+            _say(f"Error: the output cannot be written: {error.strerror}")
+            raise typer.Exit(OTHER) from None
         if isinstance(error, ModuleNotFoundError):
             _say(f'Error: {error.name} is not installed: pip install "looms[cli]"')
             raise typer.Exit(OTHER) from None
@@ -56,6 +62,11 @@ def reported() -> Iterator[None]:
         what = f"unexpected {type(error).__name__}: {error}"
         _say(f"Error: {what} (set LOOMS_TRACEBACK=1 to see where)")
         raise typer.Exit(OTHER) from None
+
+
+def _drop_output() -> None:
+    """Send what is left of the output nowhere, so that its end does not fail once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(message: str) -> None:

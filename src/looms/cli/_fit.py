@@ -58,7 +58,9 @@ def fit(
     drop: DropOption = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Model file, default the name of FILE + .looms.skops."),
+        typer.Option(
+            "--output", "--out", "-o", help="Model file, default the name of FILE + .looms.skops."
+        ),
     ] = None,
     report: Annotated[
         Path | None,
@@ -104,27 +106,23 @@ def _run(
     from looms.cli._columns import note_columns
     from looms.cli._render import show_choice
     from looms.cli._report import write_report
-    from looms.cli._say import note
+    from looms.cli._say import note, say_cautions
     from looms.cli._task import choose_task
     from looms.cli._training import train
     from looms.model_files import save_model
+    from looms.report import cautions
 
     chosen, reason = choose_task(table.y, task)
     note(f"{chosen}: {reason}")
     note_columns(table.X)
-    n_twins = int(table.X.duplicated(keep=False).sum()) if hasattr(table.X, "duplicated") else 0
-    if n_twins:
-        note(
-            f"{n_twins} rows have the same features as another row; leaving one out leaves its "
-            "twin in, so replicates make leave-one-out look better than new samples will be"
-        )
     fitted = train(table, target, chosen, request)
     metadata = {**fitted.metadata, "file": file.name}
     save_model(output, fitted.model, metadata)
     show_choice(fitted.model, metadata)
+    say_cautions(cautions(fitted.model, table.X))
     note(
-        "leave-one-out chose this machine, so its figures flatter it, the more the more kernels, "
-        "criteria and hyper-parameters there were to choose from; looms assess gives honest ones"
+        "leave-one-out chose this machine, so its figures flatter it; looms assess gives honest "
+        "ones"
     )
     note(f"the model is in {output}")
     if report is not None:

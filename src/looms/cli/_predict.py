@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -32,7 +32,9 @@ def predict(
     file: Annotated[Path, typer.Argument(help="The rows to predict.", metavar="FILE")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="CSV file to write; without it, standard output."),
+        typer.Option(
+            "--output", "--out", "-o", help="CSV file to write; without it, standard output."
+        ),
     ] = None,
     coverage: Annotated[
         float | None,
@@ -48,6 +50,19 @@ def predict(
     class_conditional: Annotated[
         bool, typer.Option("--class-conditional", help="Sets that cover the share in every class.")
     ] = False,
+    id: Annotated[
+        str | None,
+        typer.Option(
+            "--id", help="Column of FILE that names the rows; without it they are numbered from 1."
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option("--keep", help="Column of FILE to write, too; may be given again."),
+    ] = None,
+    digits: Annotated[
+        int, typer.Option("--digits", min=1, max=17, help="Significant digits; 17 for all.")
+    ] = 6,
     format: FormatOption = None,
     sep: SepOption = None,
     decimal: DecimalOption = None,
@@ -57,6 +72,8 @@ def predict(
     force: ForceOption = False,
 ) -> None:
     """Predict rows: a CSV with the prediction, decision values and probabilities of each.
+
+    Each row begins with its number in FILE, or what --id says, by which it can be joined to FILE.
 
     The larger decision_CLASS, the more speaks for that class; of two classes the second has one.
     The prediction goes by them; it need not be the class of the greatest probability_CLASS.
@@ -68,6 +85,7 @@ def predict(
     with reported():
         from looms.cli._apply import check_can_write, load, rows_for
         from looms.cli._coverage import CoverageRequest
+        from looms.cli._new_rows import note_unlike
         from looms.cli._say import note, to_stdout, write_output
 
         request = CoverageRequest(coverage, method, class_conditional)
@@ -77,8 +95,11 @@ def predict(
         saved = load(model)
         request.check_model(saved, model)
         reading = Reading(format, sep, decimal, encoding, sheet, max_bytes)
-        table = rows_for(saved, file, reading, with_target=False)
-        text = _csv(saved, table, request)
+        kept = [*([] if id is None else [id]), *(keep or [])]
+        table = rows_for(saved, file, reading, with_target=False, kept=kept)
+        rows = _rows(table, file, id, kept)
+        text = _csv(rows, _predictions(saved, table, request), digits)
+        note_unlike(saved, table.X)
         if output is None:
             to_stdout(text)
         else:
@@ -86,10 +107,21 @@ def predict(
             note(f"{table.X.shape[0]} predictions are in {output}")
 
 
-def _csv(saved: SavedModel, table: Table, request: CoverageRequest) -> str:
-    """One row a prediction, with what each model has: decision values, probabilities, bounds."""
-    import pandas as pd
+def _rows(table: Table, file: Path, id: str | None, kept: list[str]) -> dict[str, Any]:
+    """What tells the rows: their number unless a column names them, and the columns kept."""
+    from looms.cli._errors import InputError
+    from looms.tables import as_text
 
+    names = list(getattr(table.X, "columns", []))
+    absent = [name for name in kept if name not in names]
+    if absent:
+        raise InputError(f"{file}: there is no column {absent[0]!r} to write beside predictions")
+    numbered = {"row": range(1, table.X.shape[0] + 1)} if id is None else {}
+    return numbered | {name: as_text(table.X[name]) for name in kept}
+
+
+def _predictions(saved: SavedModel, table: Table, request: CoverageRequest) -> dict[str, Any]:
+    """What each model has: the prediction, decision values, probabilities, bounds."""
     from looms.cli._apply import outputs, probabilities
 
     predicted, decision = outputs(saved, table.X)
@@ -102,5 +134,16 @@ def _csv(saved: SavedModel, table: Table, request: CoverageRequest) -> str:
         likely = probabilities(saved, table.X)
         if likely is not None:
             columns |= {f"probability_{c}": likely[:, k] for k, c in enumerate(classes)}
-    columns |= request.columns(saved, table.X)
-    return str(pd.DataFrame(columns).to_csv(index=False, lineterminator="\n"))
+    return columns | request.columns(saved, table.X)
+
+
+def _csv(rows: dict[str, Any], predictions: dict[str, Any], digits: int) -> str:
+    """One row a prediction; refuses a column kept that has the name of another."""
+    import pandas as pd
+
+    from looms.cli._errors import InputError
+
+    for name in rows.keys() & predictions.keys():
+        raise InputError(f"predict writes a column {name!r} of its own; keep it by another name")
+    frame = pd.DataFrame(rows | predictions)
+    return str(frame.to_csv(index=False, lineterminator="\n", float_format=f"%.{digits}g"))

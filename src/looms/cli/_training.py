@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import product
@@ -12,10 +13,12 @@ import numpy as np
 from scipy import sparse
 from sklearn import __version__ as sklearn_version
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV, __version__
 from looms.cli._errors import InputError
+from looms.cli._new_rows import ranges
 from looms.cli._options import Calibration, Machine, Optimizer, Task
 from looms.cli._progress import progress_of
 from looms.cli._say import warnings_as_notes
@@ -23,6 +26,7 @@ from looms.cli._task import labels, numbers
 from looms.cli._threshold import threshold_of
 from looms.criteria import DIFFERENTIABLE
 from looms.datasets import Table
+from looms.estimators import BoundWarning, CopiesWarning
 from looms.kernels import KERNEL_NAMES
 from looms.tables import table_preprocessor
 
@@ -171,7 +175,11 @@ def train(table: Table, target: str | None, task: Task, request: Request) -> Fit
     try:
         preprocessor = table_preprocessor(table.X)
         X = preprocessor.fit_transform(table.X)
-        with warnings_as_notes(_IN_PYTHON), progress_of(machine, request.names()):
+        with warnings_as_notes(_IN_PYTHON), progress_of(machine, request.names(), len(y)):
+            warnings.simplefilter("ignore", CopiesWarning)  # the cautions of the fit say these
+            if request.machine != Machine.SVM:
+                warnings.simplefilter("ignore", BoundWarning)
+                warnings.simplefilter("ignore", ConvergenceWarning)
             machine.fit(X, y)
     except np.linalg.LinAlgError:  # a ValueError too, and not the fault of the table
         raise
@@ -183,6 +191,7 @@ def train(table: Table, target: str | None, task: Task, request: Request) -> Fit
         "task": str(task),
         "target": target,
         "columns": {str(n): str(t) for n, t in table.X.dtypes.items()} if dense else None,
+        "ranges": ranges(preprocessor, table.X) if dense else None,
         "n_rows": table.X.shape[0],
         "n_features": table.X.shape[1],
         "asked": asdict(request),

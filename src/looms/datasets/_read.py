@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -112,14 +111,7 @@ def read_table(
     stored; text cells are read as cells of a CSV file.
     """
     path = Path(path)
-    try:
-        is_folder = stat.S_ISDIR(path.stat().st_mode)
-    except FileNotFoundError:
-        is_folder = False
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise TableError(path, f"no file can be called so ({reason})", "Check the name.") from None
-    if is_folder:
+    if os.path.isdir(path):  # unlike Path.is_dir() not an error for names that cannot be
         raise TableError(path, "this is a folder", "Name one file in it.")
     format = format or _guess(path)
     options = {"sep": sep, "decimal": decimal, "encoding": encoding, "sheet": sheet}

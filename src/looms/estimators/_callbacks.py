@@ -57,7 +57,8 @@ class CallbackWatcher:
 
     One task a candidate, in it one task an iteration of the optimiser. A callback that
     asks to stop at the end of an iteration ends the search of that candidate; at the end
-    of a candidate, no further one is tried.
+    of a candidate, no further one is tried. A callback with a method ``on_evaluation`` hears of
+    each evaluation of the criterion, too: of the estimator, the number of samples, the value.
     """
 
     def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
@@ -78,6 +79,12 @@ class CallbackWatcher:
             name = f"{type(kernel).__name__}, {criterion}"
             self._candidate = self._root.subcontext(task_name=name, max_subtasks=None)
             self._candidate.call_on_fit_task_begin(**self._data)
+
+    def evaluation_done(self, objective: Objective, point: Point) -> None:
+        estimator = self._data["estimator"]
+        for callback in getattr(estimator, "_skl_callbacks", []):
+            if hasattr(callback, "on_evaluation"):
+                callback.on_evaluation(estimator, objective.n_samples, point.value)
 
     def iteration_done(self, objective: Objective, iteration: int, point: Point) -> bool:
         if self._root is None:

@@ -100,6 +100,11 @@ def model_of(estimator: Any) -> Model:
             f"pipelines that end in one; got {type(estimator).__name__}."
         )
     check_is_fitted(machine, "dual_coef_")
+    return named(estimator, machine)
+
+
+def named(estimator: Any, machine: Any) -> Model:
+    """A fitted machine of looms with the names that the estimator around it has for features."""
     estimator = getattr(estimator, "best_estimator_", estimator)
     names, sources = _names(estimator, machine)
     if names is None:
