@@ -1,8 +1,8 @@
 """The level of the goodness-of-fit test: how often it calls a model poor that is true.
 
 Samples of 80 whose probabilities are known: those of an SVC with its sigmoid that was fitted to
-another sample, or of a smooth logistic curve. Machines of the bootstrap are that SVC, and a
-logistic regression where the truth is logistic in the features. A right test rejects 5 of 100.
+another sample ("itself"), of a smooth logistic curve, which no such machine is exactly, and of a
+logistic regression. A right test rejects 5 of 100 where the truth is the machine itself.
 """
 
 from __future__ import annotations

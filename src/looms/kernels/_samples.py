@@ -161,14 +161,14 @@ def squared_distances(
     if diagonal:
         np.fill_diagonal(D, np.inf)
     bound = _CLOSE * (norms_a.max(initial=0.0) + norms_b.max(initial=0.0))
-    i, j = np.nonzero(bound > D)
-    if len(i):
+    if D.min(initial=np.inf) < bound:
+        j, i = np.divmod(np.flatnonzero(D.T < bound), len(D))  # in the order of memory
         close = D[i, j] < _CLOSE * (norms_a[i] + norms_b[j])
         i, j = i[close], j[close]
-    step = max(1, _NUMBERS // A.shape[1]) if A.shape[1] else max(1, len(i))
-    for first in range(0, len(i), step):
-        p, q = i[first : first + step], j[first : first + step]
-        D[p, q] = square_norms(A[p] - B[q])
+        step = max(1, _NUMBERS // A.shape[1])
+        for first in range(0, len(i), step):
+            p, q = i[first : first + step], j[first : first + step]
+            D[p, q] = square_norms(A[p] - B[q])
     if diagonal:
         np.fill_diagonal(D, 0.0)
     return D
