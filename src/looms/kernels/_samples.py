@@ -162,7 +162,7 @@ def squared_distances(
         np.fill_diagonal(D, np.inf)
     bound = _CLOSE * (norms_a.max(initial=0.0) + norms_b.max(initial=0.0))
     if D.min(initial=np.inf) < bound:
-        j, i = np.divmod(np.flatnonzero(D.T < bound), len(D))  # in the order of memory
+        j, i = np.divmod(np.flatnonzero(bound > D.T), len(D))  # in the order of memory
         close = D[i, j] < _CLOSE * (norms_a[i] + norms_b[j])
         i, j = i[close], j[close]
         step = max(1, _NUMBERS // A.shape[1])
