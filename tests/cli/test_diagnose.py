@@ -64,8 +64,8 @@ def test_figures(looms, catches):
     fit = goodness_of_fit(*sample, 39, alpha=0.1, random_state=3)
     critical = row(result.stdout, "critical at 0.1")[0]
     assert critical == pytest.approx(fit.critical_value, abs=0.01)
-    assert f"p = {fit.p_value:.3g};" in result.stdout
-    assert "39 bootstrap samples of pairs" in result.stdout
+    assert f"Goodness of fit: {fit.verdict}, p = {fit.p_value:.3g};" in result.stdout
+    assert "39 bootstrap samples of labels" in result.stdout
     assert "Bootstrap: 39 of 39" in result.stderr
     assert influence(*sample, alpha=0.1).flagged[0] == 3
     assert re.search(r"^ +4 +no +\d+\.\d+ +[\de.-]+ *$", result.stdout, re.M)
@@ -139,9 +139,9 @@ def test_kernels(looms, catches, options, machine):
 
 def test_resampling_and_drop(looms, catches):
     options = ("diagnose", catches, "-t", "found", "--bootstrap", 39, *GIVEN)
-    pairs = looms(*options)
-    labels = looms(*options, "--resampling", "labels")
-    assert "samples of labels" in labels.stdout
+    labels = looms(*options)
+    pairs = looms(*options, "--resampling", "pairs")
+    assert "samples of pairs" in pairs.stdout
     assert row(pairs.stdout, "critical at 0.05") != row(labels.stdout, "critical at 0.05")
     dropped = looms(*options, "--drop", "gear")
     assert row(pairs.stdout, "deviance") != row(dropped.stdout, "deviance")

@@ -38,8 +38,8 @@ _BY_OPTION = {
 class Resampling(StrEnum):
     """What the bootstrap draws."""
 
-    PAIRS = "pairs"
     LABELS = "labels"
+    PAIRS = "pairs"
 
 
 def diagnose(
@@ -64,8 +64,9 @@ def diagnose(
         int, typer.Option("--bootstrap", "-b", min=0, help="Bootstrap samples; 0 for none.")
     ] = 400,
     resampling: Annotated[
-        Resampling, typer.Option("--resampling", help="Draw rows (pairs), or labels only.")
-    ] = Resampling.PAIRS,
+        Resampling,
+        typer.Option("--resampling", help="Draw labels by their probabilities, or rows (pairs)."),
+    ] = Resampling.LABELS,
     alpha: Annotated[float, typer.Option("--alpha", help="Level of the tests.")] = 0.05,
     random_state: Annotated[
         int, typer.Option("--random-state", min=0, help="Seed of the bootstrap.")

@@ -266,7 +266,7 @@ def _show_deviance(found: Deviance, fit: GoodnessOfFit | None) -> None:
     console().print(table)
     if fit is not None:
         console().print(
-            f"Goodness of fit: {'poor' if fit.fits_poorly else 'no evidence against it'}, "
+            f"Goodness of fit: {fit.verdict}, "
             f"p = {fit.p_value:.3g}; the deviance is at percentile {fit.percentile:.1f} of "
             f"{len(fit.bootstrapped)} bootstrap samples of {fit.resampling}"
         )

@@ -39,6 +39,18 @@ class NotPositiveDefiniteError(np.linalg.LinAlgError):
         self.mu = mu
 
 
+class TooLargeError(NotPositiveDefiniteError):
+    """The diagonal of K + diag(λ) is beyond the range in which it can be factorised."""
+
+    def __init__(self, mu: float, largest: float) -> None:
+        np.linalg.LinAlgError.__init__(
+            self,
+            f"The kernel matrix plus ridge reaches {largest:.3g} at mu = {mu:.3g}, and the squares "
+            "of such values overflow. Scale the features, or use a smaller mu.",
+        )
+        self.mu = mu
+
+
 class LeverageError(NotPositiveDefiniteError):
     """K + diag(λ) is definite, but not what is left of the machine without one of its samples."""
 

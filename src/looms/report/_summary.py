@@ -71,9 +71,9 @@ def summary(
             ``kernel``, ``criterion``, ``reason``, ``parameters``: a list of ``name``,
             ``value``, ``bound`` (what it means if it is at one, else None), and
             ``n_parameters``; ``mu``, ``mu_bound``, ``threshold`` (None unless there are two
-            classes), ``criterion_value``, ``criterion_error``, ``n_evaluations``, ``outcome``,
-            ``outcome_text``, ``n_stages``. What concerns a search is None for a machine that
-            was given its hyper-parameters.
+            classes), ``criterion_value``, ``criterion_error``, ``n_evaluations`` of the searches,
+            ``n_measured`` between them, ``outcome``, ``outcome_text``, ``n_stages``. What concerns
+            a search is None for a machine that was given its hyper-parameters.
         candidates
             List of ``kernel``, ``criterion``, ``value``, ``standard_error``, ``score``,
             ``n_evaluations``, ``seconds``, ``outcome``, ``chosen``, the best score first.

@@ -79,7 +79,7 @@ class Tuning:
     value, standard_error : of the criterion there, on all samples, without the prior.
     outcome : why the search stopped; the value of the enum says what to do about it.
     stages : number of samples and record of every search; the last are on all samples.
-    n_measured : evaluations for the curvature between stages.
+    n_measured : evaluations between the stages, for the curvature; no search has them.
     at_bounds : hyper-parameters that ended at a bound that matters.
     """
 
@@ -104,8 +104,8 @@ class Tuning:
 
     @property
     def n_evaluations(self) -> int:
-        """Evaluations of all stages and between them."""
-        return self.n_measured + sum(search.n_evaluations for _, search in self.stages)
+        """Evaluations of the searches of all stages."""
+        return sum(search.n_evaluations for _, search in self.stages)
 
     @property
     def n_failures(self) -> int:
