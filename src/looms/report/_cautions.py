@@ -76,7 +76,7 @@ def _optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     n_candidates, n_parameters = len(machine.candidates_), len(machine.kernel_.theta) + 1
     tuned = _count(n_parameters, "hyper-parameter")
     tuned = f"among {n_candidates} candidates and {tuned}" if n_candidates > 1 else tuned
-    if not isinstance(getattr(machine, "threshold", 0.0), Real):
+    if not isinstance(getattr(machine, "threshold", None), Real | None):
         tuned += " and a threshold"
     if assessment is None:
         yield _caution(
@@ -241,7 +241,7 @@ def _sizes(model: Model) -> Iterator[Caution]:
         weighted = getattr(model.machine, "class_weight", None) is not None
         advice = (
             "The classes were weighted."
-            if weighted or model.threshold != 0
+            if weighted or model.machine.threshold not in (None, 0)
             else "Consider threshold='ber' or class_weight='balanced'."
         )
         yield _caution(
