@@ -201,8 +201,10 @@ def test_bounds_of_the_search_are_told_in_options(looms, pets):
     assert "values as param_grid of looms.SVCCV in Python" in result.stderr
 
 
-def test_a_support_vector_machine_of_looms_fit(looms, catches):
-    assert looms("fit", catches, "-t", "found", "-m", "svm", "-o", "s.skops").exit_code == 0
+@pytest.mark.parametrize("threshold", [(), ("--threshold", "recall=0.95")])
+def test_a_support_vector_machine_of_looms_fit(looms, catches, threshold):
+    fit = ("fit", catches, "-t", "found", "-m", "svm", "-o", "s.skops", *threshold)
+    assert looms(*fit).exit_code == 0
     result = looms("diagnose", catches, "--model", "s.skops", "--bootstrap", 0)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("Support vector machine of s.skops")
@@ -218,7 +220,6 @@ def test_a_support_vector_machine_of_looms_fit(looms, catches):
         (("catches.csv", "-t", "found", "--gamma", "nan"), "--gamma must be a positive number"),
         (("catches.csv", "-t", "found", "-k", "linear", "--gamma", "1"), "other kernels than lin"),
         (("catches.csv", "-t", "found", "-k", "cubic", "--C", "1"), "goes with --gamma"),
-        (("catches.csv", "--model", "s.skops"), "its threshold at"),
         (("catches.csv", "-t", "found", "--alpha", "1"), "--alpha must be between 0 and 1"),
         (("catches.csv", "-t", "found", "--bootstrap", "9"), "0.05, which takes 19 samples at le"),
         (("catches.csv", "-t", "depth", "-b", "9"), "diagnostics are of classes"),
@@ -251,9 +252,6 @@ def test_refusals(looms, catches, arguments, text, one_line):
         looms("fit", catches, "-t", "found", "-o", "m.skops")
     if "r.skops" in arguments:
         looms("fit", catches, "-t", "depth", "-o", "r.skops")
-    if "s.skops" in arguments:
-        svm = ("--machine", "svm", "-k", "linear", "--threshold", "recall=0.95")
-        looms("fit", catches, "-t", "found", "-o", "s.skops", *svm)
     before = set(os.listdir())
     result = looms("diagnose", *arguments)
     assert result.stdout == ""

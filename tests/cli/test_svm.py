@@ -18,7 +18,8 @@ def test_fit_show_predict_score(looms, pets, figures):
     assert machine.criterion == "log_likelihood"
     shown = looms("show", "m.skops").stdout
     assert f"Best of {len(machine.cv_results_['params'])} settings" in shown
-    assert f"C = {machine.C_:.4g}, gamma = {machine.kernel_.eta:.4g}, threshold = 0" in shown
+    chosen = f"C = {machine.C_:.4g}, gamma = {machine.kernel_.eta:.4g}"
+    assert f"{chosen}, threshold = {machine.threshold_:.4g}" in shown
     assert "machine=svm" in shown
     assert "optimizer" not in shown
     assert looms("predict", "m.skops", pets).stdout.startswith(

@@ -151,7 +151,7 @@ def _assessed(table: Table, task: Task, request: Request, options: dict[str, Any
     from looms.tables import table_preprocessor
 
     y = targets(table, task, request)
-    if threshold_of(request.threshold) != 0:
+    if threshold_of(request.threshold) not in (None, 0.0):
         note(f"--threshold {request.threshold}: positive is {max(y)}")
     try:
         steps = [("table", table_preprocessor(table.X)), ("machine", request.estimator(task))]

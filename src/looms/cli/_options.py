@@ -191,9 +191,9 @@ ThresholdOption = Annotated[
     typer.Option(
         "--threshold",
         help=(
-            "Of two classes: 0, ber (least balanced error), f1, recall=0.9, precision=0.8, or "
-            "cost=1:5, of a false positive to a false negative; positive is the later class in "
-            "order."
+            "Of two classes, default where the probability is a half: 0, ber (least balanced "
+            "error), f1, recall=0.9, precision=0.8, or cost=1:5, of a false positive to a false "
+            "negative; positive is the later class in order."
         ),
         metavar="RULE",
     ),

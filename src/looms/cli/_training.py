@@ -213,7 +213,7 @@ def targets(table: Table, task: Task, request: Request) -> Any:
             f"the target has one value only, {y[0]!r}: name another column with --target, or give "
             "rows of other values too"
         )
-    if n_values > 2 and threshold_of(request.threshold) != 0:
+    if n_values > 2 and threshold_of(request.threshold) not in (None, 0.0):
         raise InputError(
             f"--threshold {request.threshold} is for two classes, and the target has {n_values}; "
             "against classes of unequal size use --weight balanced"

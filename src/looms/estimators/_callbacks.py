@@ -33,6 +33,7 @@ __all__ = [
     "CallbackSupportMixin",
     "CallbackWatcher",
     "CopiesWarning",
+    "OneClassWarning",
     "finish",
     "warn_of_copies",
     "with_callbacks",
@@ -50,6 +51,10 @@ class BoundWarning(UserWarning):
 
 class CopiesWarning(UserWarning):
     """Many rows are copies of others, which leaving out one of them leaves in."""
+
+
+class OneClassWarning(UserWarning):
+    """A machine that chose its hyper-parameters takes all of its samples for one class."""
 
 
 class CallbackWatcher:

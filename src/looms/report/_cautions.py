@@ -49,7 +49,7 @@ def _optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     n_candidates, n_parameters = len(machine.candidates_), len(machine.kernel_.theta) + 1
     tuned = count(n_parameters, "hyper-parameter")
     tuned = f"among {n_candidates} candidates and {tuned}" if n_candidates > 1 else tuned
-    if not isinstance(getattr(machine, "threshold", 0.0), Real):
+    if not isinstance(getattr(machine, "threshold", None), Real | None):
         tuned += " and a threshold"
     if assessment is None:
         yield caution(

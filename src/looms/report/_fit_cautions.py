@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from looms._classes import class_indices
-from looms.copies import copy_groups
+from looms.copies import copy_groups, n_unexpected_copies
 from looms.estimators import machine_of
 from looms.optimise import Outcome
 from looms.report._axes import isolated
@@ -163,8 +163,11 @@ _OTHERS = "Consider another kernel (--kernel) or other features."
 
 def _adjusted(model: Model) -> bool:
     """Whether classes of unequal size were allowed for."""
-    weight = getattr(model.machine, "class_weight", None)
-    return weight is not None or model.threshold != 0
+    machine: Any = model.machine
+    return (
+        getattr(machine, "class_weight", None) is not None
+        or getattr(machine, "threshold", None) is not None
+    )
 
 
 def _remedy(model: Model) -> str:
@@ -246,13 +249,14 @@ def _search(model: Model) -> Iterator[Caution]:
 
 
 def _replicates(model: Model, X: Any) -> Iterator[Caution]:
-    n = n_replicates(model, X)
-    if n:
+    n = n_unexpected_copies(X, copy_groups(X))
+    if n and getattr(model.machine, "groups_", None) is None:
         yield caution(
-            "serious" if n > 0.05 * model.loo.n_samples else "note",
-            "Replicates",
-            f"{n} of {model.loo.n_samples} samples have the same features as another one. Leaving "
-            "one out leaves its twin in, so leave-one-out looks better than new samples will be.",
+            "serious",
+            "Copies of samples",
+            f"{n} of {model.loo.n_samples} samples are copies of others, equal in every feature. "
+            "Leaving one out leaves its copies in, so leave-one-out flatters and drifts to a "
+            "nearest neighbor. Drop them, or hold them out together (--copies together).",
         )
 
 

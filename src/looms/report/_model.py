@@ -124,7 +124,7 @@ def score_name(machine: Any) -> tuple[str, str]:
     if not is_classifier(machine):
         return "root mean square error", "rmse"
     threshold = machine.threshold
-    if isinstance(threshold, Real) or threshold == "ber" or isinstance(threshold, BalancedError):
+    if threshold in (None, "ber") or isinstance(threshold, Real | BalancedError):
         return "balanced error rate", "ber"
     return f"loss of {_name(threshold)}", ""
 
