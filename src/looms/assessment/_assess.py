@@ -18,7 +18,7 @@ from sklearn.utils.validation import _num_samples
 from looms._typing import Array
 from looms.assessment._bootstrap import check_defined, out_of_bag
 from looms.assessment._execute import run_splits
-from looms.assessment._key import content_key
+from looms.assessment._key import content_key, package_versions
 from looms.assessment._kinds import kind_of
 from looms.assessment._result import Assessment
 from looms.assessment._run import SplitResult
@@ -419,7 +419,7 @@ def _opened(
         "weighted": weight is not None,
         **plan_of,
     }
-    return Store(folder, key, about)
+    return Store(folder, key, about, package_versions(estimator, scorers))
 
 
 def _plan_of(split: Split, estimator: Any) -> dict[str, Any]:
