@@ -18,7 +18,7 @@ from sklearn.utils.validation import _num_samples
 from looms._typing import Array
 from looms.assessment._bootstrap import check_defined, out_of_bag
 from looms.assessment._execute import run_splits
-from looms.assessment._key import content_key
+from looms.assessment._key import content_key, package_versions
 from looms.assessment._kinds import kind_of
 from looms.assessment._result import Assessment
 from looms.assessment._run import SplitResult
@@ -153,6 +153,8 @@ def assess(
     StoreError
         If the store is something else, of another version, or cannot be written. What is
         stored stays.
+    TimeoutError
+        If a dask cluster has no worker for some time.
     AllSplitsRaisedError
         If all splits raised; a ValueError too.
     ValueError
@@ -187,11 +189,28 @@ def assess(
     in [1]_, resamples of classifiers are drawn within each class, so that none lacks one.
 
     On a cluster: ``with joblib.parallel_config("dask"): assess(...)`` after making a
-    ``distributed.Client`` (``pip install "looms[dask]"``). Data are scattered once, only
-    the calling process writes to the store, and splits of workers that die are run again.
-    A split that kills every worker it meets, as by its memory, is recorded with joblib's
-    own backends; with dask joblib does not hear of it and waits (`distributed` gives up
-    after its ``allowed-failures``): interrupt it, all other splits are in the store.
+    ``distributed.Client`` (``pip install "looms[dask]"``). Only the calling process writes
+    to the store. Workers get the caller's configuration of scikit-learn.
+
+    Splits of workers that die are run again, with dask and with processes of one machine
+    ("loky"; also in place of "multiprocessing", whose pool never tells that a process
+    died). A split that kills its workers again and again, as by its memory, at last with no
+    other split at work, is recorded in ``failures``, and all others are run. With dask it
+    has as many tries as ``distributed.scheduler.allowed-failures`` gives it, twice. It
+    never runs in the calling process, unless all splits do: with ``n_jobs=1`` or threads.
+
+    A dask cluster made in the calling process is asked to start workers again that it gave
+    up (``distributed.deploy.lost-worker-timeout``). Without any worker for a minute, or for
+    joblib's ``wait_for_workers_timeout`` if longer, a TimeoutError is raised. Workers of
+    loky end soon after a calling process that was killed.
+
+    A store knows an estimator by its class and parameters and a scorer by its function. Of
+    code that is not of an installed package it knows what Python has loaded too: classes
+    with their bases, functions, and the globals that these name. An edit of them runs the
+    splits again, as another minor version of Python does. Versions of looms, NumPy, SciPy,
+    scikit-learn and the packages that estimator and scorers come from must be those of the
+    store. Not noticed is a change in compiled code, in what is imported within a function,
+    in what is named only at run time, or in an installed package whose version stays.
 
     References
     ----------
@@ -419,7 +438,7 @@ def _opened(
         "weighted": weight is not None,
         **plan_of,
     }
-    return Store(folder, key, about)
+    return Store(folder, key, about, package_versions(estimator, scorers))
 
 
 def _plan_of(split: Split, estimator: Any) -> dict[str, Any]:
