@@ -8,6 +8,7 @@ against what they point into, numbers against their range.
 """
 
 from looms.model_files._files import (
+    MAX_BYTES,
     ModelFileError,
     SavedModel,
     is_model_file,
@@ -15,4 +16,11 @@ from looms.model_files._files import (
     save_model,
 )
 
-__all__ = ["ModelFileError", "SavedModel", "is_model_file", "load_model", "save_model"]
+__all__ = [
+    "MAX_BYTES",
+    "ModelFileError",
+    "SavedModel",
+    "is_model_file",
+    "load_model",
+    "save_model",
+]

@@ -25,8 +25,8 @@ from looms.model_files._types import refused_types
 
 _FORMAT = 1
 _KEYS = {"looms_model_file", "metadata", "model"}
-#: Enough for 20,000 samples of 6,000 features.
-_MAX_BYTES = 2**30
+#: Bytes of a file that `load_model` reads; enough for 20,000 samples of 6,000 features.
+MAX_BYTES = 2**30
 
 
 class ModelFileError(ValueError):
@@ -120,7 +120,7 @@ def load_model(
     path: str | os.PathLike[str],
     *,
     trusted: Collection[type | str] = (),
-    max_bytes: int = _MAX_BYTES,
+    max_bytes: int = MAX_BYTES,
 ) -> SavedModel:
     """Read a file of `save_model`; no code in it is run.
 
@@ -205,7 +205,7 @@ def is_model_file(path: str | os.PathLike[str]) -> bool:
         False too for a file that cannot be read, or is larger than `load_model` reads.
     """
     try:
-        content = _schema(_unpacked(Path(path), _MAX_BYTES))["content"]
+        content = _schema(_unpacked(Path(path), MAX_BYTES))["content"]
         return bool(content.keys() >= _KEYS)
     except (ModelFileError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False
