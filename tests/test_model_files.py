@@ -691,7 +691,7 @@ def test_a_newer_looms_is_named(tmp_path):
         load_model(path)
 
 
-@pytest.mark.parametrize("version", ["0.0.1", looms.__version__, "boo", 7, None])
+@pytest.mark.parametrize("version", ["0", looms.__version__, "boo", 7, None])
 def test_other_versions_are_not_newer(tmp_path, version):
     save_model(tmp_path / "m.skops", fitted(), {"looms_version": version})
     load_model(tmp_path / "m.skops")

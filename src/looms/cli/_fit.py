@@ -87,9 +87,9 @@ def fit(
         )
         reading = Reading(format, sep, decimal, encoding, sheet, max_bytes)
         output = output or Path(f"{table_name(file)}.looms.skops")
+        check_can_write(output, force, file, holds="model")
         if output.suffix != ".skops":
             raise InputError(f"{output}: the name of a model file ends in .skops")
-        check_can_write(output, force, file, holds="model")
         check_report(report, machine, force, file, output, "the model")
         table = without(read(file, target, reading), drop or [], file)
         check_target(table, file)
