@@ -147,7 +147,7 @@ def test_force_overwrites_only_what_the_command_writes(looms, pets, one_line):
     load_model("m.skops")
 
 
-@pytest.mark.parametrize("name", ["wine.csv", "tiny.pkl", "m.npz", "model"])
+@pytest.mark.parametrize("name", ["wine.csv", "tiny.pkl", "m.npz"])
 def test_a_model_is_named_as_one(looms, pets, one_line, name):
     one_line(looms("fit", pets, "-t", "kind", "-f", "-o", name), 2, "ends in .skops")
 

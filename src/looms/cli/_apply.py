@@ -206,8 +206,8 @@ def _is_ours(path: Path, holds: str) -> bool:
     if holds == "model":
         return path.stat().st_size == 0 or is_model_file(path)
     with path.open("rb") as file:
-        begins = file.read(len(holds)).decode(errors="replace").lower()
-    return begins in ("", holds)
+        begins = file.read(1000).decode(errors="replace").lstrip().lower()
+    return begins.startswith(holds) or not begins
 
 
 def without(table: Table, columns: list[str], path: Path) -> Table:
