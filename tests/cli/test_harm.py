@@ -154,5 +154,5 @@ def test_a_model_is_named_as_one(looms, pets, one_line, name):
 
 def test_the_limit_of_a_model_s_size_is_a_variable(looms, pets, one_line, monkeypatch):
     looms("fit", pets, "-t", "kind", "-o", "m.skops")
-    monkeypatch.setenv("LOOMS_MAX_MODEL_BYTES", "1000")
-    one_line(looms("show", "m.skops"), 2, "LOOMS_MAX_MODEL_BYTES raises the limit")
+    monkeypatch.setenv("LOOMS_MAX_BYTES", "1000")
+    one_line(looms("show", "m.skops"), 2, "LOOMS_MAX_BYTES raises the limit")

@@ -43,6 +43,9 @@ METADATA = {
     "sklearn_version",
 }
 
+#: Bytes of a model file, unpacked, beyond which it is refused.
+_LIMIT = "LOOMS_MAX_BYTES"
+
 
 @dataclass(frozen=True)
 class Scored:
@@ -72,12 +75,21 @@ def read(path: Path, target: str | None, reading: Reading) -> Table:
     return table
 
 
+def _limit() -> int:
+    """Bytes that a model file may unpack to."""
+    limit = os.environ.get(_LIMIT, "")
+    if limit and not limit.isdecimal():
+        raise InputError(f"the environment variable {_LIMIT} is {limit!r}, and no number of bytes")
+    return int(limit) if limit else MAX_BYTES
+
+
 def load(path: Path) -> SavedModel:
     """The model of a file of looms fit, with warnings about versions as notes."""
     with warnings_as_notes():
-        limit = os.environ.get("LOOMS_MAX_MODEL_BYTES", "")
-        saved = load_model(path, max_bytes=int(limit) if limit.isdecimal() else MAX_BYTES)
-    if not saved.metadata.keys() >= METADATA:
+        saved = load_model(path, max_bytes=_limit())
+    metadata = saved.metadata
+    complete = metadata.keys() >= METADATA and isinstance(metadata["asked"], dict)
+    if not complete or not isinstance(metadata["columns"], dict | None):
         raise InputError(f"{path}: the model was not saved by looms fit; fit it again")
     return saved
 

@@ -362,6 +362,11 @@ def _table_columns(transformer: Any) -> None:
     _require(proper, "kinds is not of columns")
 
 
+def _sparse_columns(transformer: Any) -> None:
+    if "columns_" in vars(transformer):
+        _indices(transformer, "columns_", transformer.n_features_in_)
+
+
 def _ada_columns(transformer: Any) -> None:
     for column in getattr(transformer, "columns_", {}).values():
         inside = isinstance(column, int | np.integer) and 0 <= column < transformer.n_features_in_
@@ -421,6 +426,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "looms.selection._prior.HyperPrior": _nothing,
     "looms.selection._tune.BoundMet": _nothing,
     "looms.selection._tune.Tuning": _nothing,
+    "looms.tables.SparseColumns": _sparse_columns,
     "looms.tables.TableColumns": _table_columns,
     "looms.threshold.BalancedError": _nothing,
     "looms.threshold.Cost": _nothing,

@@ -221,7 +221,7 @@ def _unpacked(path: Path, max_bytes: int) -> bytes:
             path,
             f"unpacked it is larger than {max_bytes} bytes",
             "If you know where it is from, load_model(..., max_bytes=...) in Python or the "
-            "environment variable LOOMS_MAX_MODEL_BYTES raises the limit.",
+            "environment variable LOOMS_MAX_BYTES raises the limit.",
         ) from None
     except zipfile.BadZipFile:
         raise _damaged(path, "it is not a model file, or not a whole one") from None
