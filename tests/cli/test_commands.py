@@ -236,7 +236,7 @@ def test_drop(looms, pets, one_line):
     assert looms("fit", pets, "-t", "kind", "--drop", "weight", "--drop", "colour").exit_code == 0
     assert list(load_model("pets.looms.skops").metadata["columns"]) == ["indoors"]
     one_line(
-        looms("fit", pets, "-t", "kind", "--drop", "size", "-o", "m"),
+        looms("fit", pets, "-t", "kind", "--drop", "size", "-o", "m.skops"),
         2,
         "there is no column 'size' to leave out",
     )

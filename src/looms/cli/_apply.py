@@ -25,7 +25,7 @@ from looms.cli._options import Reading
 from looms.cli._say import note, warnings_as_notes
 from looms.cli._task import numbers, text
 from looms.datasets import Format, Table, read_table
-from looms.model_files import SavedModel, load_model
+from looms.model_files import SavedModel, is_model_file, load_model
 
 #: What looms fit says about a model.
 METADATA = {
@@ -72,11 +72,13 @@ def read(path: Path, target: str | None, reading: Reading) -> Table:
     return table
 
 
-def load(path: Path) -> SavedModel:
+def load(path: Path, max_bytes: int) -> SavedModel:
     """The model of a file of looms fit, with warnings about versions as notes."""
     with warnings_as_notes():
-        saved = load_model(path)
-    if not saved.metadata.keys() >= METADATA:
+        saved = load_model(path, max_bytes=max_bytes)
+    metadata = saved.metadata
+    complete = metadata.keys() >= METADATA and isinstance(metadata["asked"], dict)
+    if not complete or not isinstance(metadata["columns"], dict | None):
         raise InputError(f"{path}: the model was not saved by looms fit; fit it again")
     return saved
 
@@ -163,10 +165,20 @@ def scored(saved: SavedModel, table: Table) -> Scored:
     )
 
 
-def check_can_write(path: Path, force: bool, *inputs: Path, option: str = "--output") -> None:
+def check_can_write(
+    path: Path, force: bool, *inputs: Path, option: str = "--output", holds: str = ""
+) -> None:
     """Refuse, before any work, to overwrite unless told to, or to write where no folder is.
 
-    An input is never overwritten, whatever was told. ``option`` is what the path is given by.
+    Whatever was told, no input is overwritten, and nothing that this command does not write.
+
+    Parameters
+    ----------
+    path : where to.
+    force : whether it may be overwritten.
+    inputs : what the command reads.
+    option : what the path is given by.
+    holds : what a file begins with that the command wrote, or "model".
     """
     try:
         exists = path.exists()
@@ -181,8 +193,22 @@ def check_can_write(path: Path, force: bool, *inputs: Path, option: str = "--out
         raise InputError(f"{path} is a folder; name a file")
     if exists and not force:
         raise InputError(f"{path} exists; use --force to overwrite it, or {option} for another")
+    if path.exists() and not _is_ours(path, holds):
+        raise InputError(
+            f"{path} is not a file that this command writes, and --force is for those; remove it, "
+            f"or name another {option}"
+        )
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; make it, or name another")
+
+
+def _is_ours(path: Path, holds: str) -> bool:
+    """Whether a file is what this command writes, or empty."""
+    if holds == "model":
+        return path.stat().st_size == 0 or is_model_file(path)
+    with path.open("rb") as file:
+        begins = file.read(1000).decode(errors="replace").lstrip().lower()
+    return begins.startswith(holds) or not begins
 
 
 def without(table: Table, columns: list[str], path: Path) -> Table:

@@ -97,7 +97,7 @@ def assess(
         from looms.cli._apply import check_can_write, check_target, read, without
         from looms.cli._columns import note_columns
         from looms.cli._report import check_report, write_report
-        from looms.cli._say import note, to_stdout, write_output
+        from looms.cli._say import csv_text, note, to_stdout, write_output
         from looms.cli._task import choose_task
         from looms.cli._training import request_of, train
 
@@ -109,7 +109,7 @@ def assess(
         if jobs == 0:
             raise InputError("--jobs 0 would run nothing; use 1, or -1 for one a core")
         if output is not None:
-            check_can_write(output, force, file)
+            check_can_write(output, force, file, holds="split,")
         check_report(report, machine, force, file, output, "the row a split")
         table = without(read(file, target, reading), drop or [], file)
         check_target(table, file)
@@ -132,7 +132,7 @@ def assess(
             raise
         to_stdout(f"{result.summary()}\n")
         if output is not None:
-            write_output(output, result.table.to_csv(lineterminator="\n").encode())
+            write_output(output, csv_text(result.table).encode())
             note(f"a row for each split is in {output}")
         if report is not None:
             fitted = train(table, target, chosen, request)

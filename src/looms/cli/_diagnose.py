@@ -172,7 +172,7 @@ def _model(
 
     if drop:
         raise InputError("--drop is for an SVM; the model knows its columns")
-    saved = load(model)
+    saved = load(model, reading.max_bytes)
     if saved.metadata["task"] != "classification":
         raise InputError(f"{model}: it is a regression, and diagnostics are of classes")
     if target not in (None, saved.metadata["target"]):

@@ -18,7 +18,7 @@ from looms.cli._errors import InputError
 from looms.cli._options import Task
 from looms.cli._progress import refit_progress
 from looms.cli._render import _figure, _table, console
-from looms.cli._say import note, warnings_as_notes, write_output
+from looms.cli._say import csv_text, note, warnings_as_notes, write_output
 from looms.cli._task import choose_task, labels
 from looms.datasets import Table
 from looms.diagnostics import (
@@ -187,7 +187,7 @@ class Outputs:
     def check(self, force: bool, *inputs: Path) -> None:
         """Refuse, before any work, what could not be written at the end."""
         if self.table is not None:
-            check_can_write(self.table, force, *inputs)
+            check_can_write(self.table, force, *inputs, holds="row,")
         if self.folder is None:
             return
         require("matplotlib.figure", "--plot", extra="plot")
@@ -207,8 +207,7 @@ class Outputs:
         """Everything is made before anything is written."""
         drawn = {} if self.folder is None else _drawn(diagnosis)
         if self.table is not None:
-            text = rows_of(diagnosis).to_csv(lineterminator="\n")
-            write_output(self.table, text.encode())
+            write_output(self.table, csv_text(rows_of(diagnosis)).encode())
             note(f"a row for each sample is in {self.table}")
         if self.folder is not None:
             self.folder.mkdir(exist_ok=True)

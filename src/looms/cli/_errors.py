@@ -10,6 +10,8 @@ from contextlib import contextmanager
 
 import typer
 
+from looms.cli._text import visible
+
 BAD_INPUT = 2
 OTHER = 1
 INTERRUPTED = 130
@@ -70,4 +72,4 @@ def _drop_output() -> None:
 
 
 def _say(message: str) -> None:
-    typer.echo(" ".join(message.split()), err=True)
+    typer.echo(visible(" ".join(message.split())), err=True)

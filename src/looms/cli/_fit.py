@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from looms.cli._errors import reported
+from looms.cli._errors import InputError, reported
 from looms.cli._options import (
     MAX_BYTES,
     CalibrationOption,
@@ -87,7 +87,11 @@ def fit(
         )
         reading = Reading(format, sep, decimal, encoding, sheet, max_bytes)
         output = output or Path(f"{table_name(file)}.looms.skops")
-        check_can_write(output, force, file)
+        check_can_write(output, force, file, holds="model")
+        if output.suffix not in (".skops", ""):
+            raise InputError(
+                f"{output}: the name of a model file ends in .skops, not in {output.suffix}"
+            )
         check_report(report, machine, force, file, output, "the model")
         table = without(read(file, target, reading), drop or [], file)
         check_target(table, file)

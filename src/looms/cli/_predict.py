@@ -91,8 +91,8 @@ def predict(
         request = CoverageRequest(coverage, method, class_conditional)
         request.check()
         if output is not None:
-            check_can_write(output, force, file, model)
-        saved = load(model)
+            check_can_write(output, force, file, model, holds="prediction,")
+        saved = load(model, max_bytes)
         request.check_model(saved, model)
         reading = Reading(format, sep, decimal, encoding, sheet, max_bytes)
         kept = [*([] if id is None else [id]), *(keep or [])]
@@ -142,8 +142,9 @@ def _csv(rows: dict[str, Any], predictions: dict[str, Any], digits: int) -> str:
     import pandas as pd
 
     from looms.cli._errors import InputError
+    from looms.cli._say import csv_text
 
     for name in rows.keys() & predictions.keys():
         raise InputError(f"predict writes a column {name!r} of its own; keep it by another name")
     frame = pd.DataFrame(rows | predictions)
-    return str(frame.to_csv(index=False, lineterminator="\n", float_format=f"%.{digits}g"))
+    return csv_text(frame, index=False, float_format=f"%.{digits}g")

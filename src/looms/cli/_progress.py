@@ -21,6 +21,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from looms.cli._text import visible
+
 #: Rows from which the time of an evaluation grows with their third power.
 CUBIC_FROM = 800
 #: Evaluations that a search takes on all rows, after those on fewer.
@@ -238,7 +240,7 @@ def _is_terminal() -> bool:
 
 def _figures(result: Any) -> str:
     if result.error is not None:
-        return " ".join(f"raised {result.error}".split())
+        return visible(" ".join(f"raised {result.error}".split()))
     loo = {name: f", LOO {score:.4f}" for name, score in result.loo_scores.items()}
     return "; ".join(
         f"{name} {score:.4f}{loo.get(name, '')}" for name, score in result.scores.items()

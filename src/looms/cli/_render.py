@@ -12,9 +12,11 @@ import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from looms._classes import class_indices
 from looms.cli._figures import confusion, loo_figures, threshold_figures
+from looms.cli._text import visible
 from looms.cli._threshold import loss_name
 
 #: Of a kernel with a scale for every feature, so many are shown, the largest.
@@ -27,10 +29,18 @@ NARROW = 80
 MOST_CONFUSED = 10
 
 
+class _Visible(Console):
+    """A console that shows names as they are: what a terminal would obey comes as escapes."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """A text, such as a cell of a table, on one line."""
+        return super().render_str(visible(text), **options)
+
+
 def console() -> Console:
     """Standard output; wide enough for all columns where it is no terminal."""
     terminal = sys.stdout.isatty()
-    return Console(
+    return _Visible(
         width=None if terminal else 120,
         soft_wrap=not terminal,
         highlight=False,

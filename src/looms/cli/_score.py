@@ -36,7 +36,7 @@ def score(
         from looms.cli._new_rows import note_unlike
         from looms.cli._render import show_confusion, show_figures
 
-        saved = load(model)
+        saved = load(model, max_bytes)
         reading = Reading(format, sep, decimal, encoding, sheet, max_bytes)
         table = rows_for(saved, file, reading, with_target=True)
         result = scored(saved, table)

@@ -1,65 +1,32 @@
-"""Fitted models in files: written whole or not at all, read without running what is in them.
-
-The format is skops: a zip file of arrays and of the names of types. Reading builds only types
-that skops vouches for (estimators of scikit-learn, arrays, containers) and looms' own; functions,
-methods and everything else are refused by name before anything is built.
-"""
+"""Saving and loading a model file."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
-import sys
+import re
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, is_dataclass
-from enum import Enum
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
-# Only types of modules that are imported pass; these two bring all that models are made of.
-import looms.estimators
-import looms.tables  # noqa: F401
 from looms import __version__
 from looms._files import advice_on, write_whole
 from looms._optional import require
-
-__all__ = ["ModelFileError", "SavedModel", "load_model", "save_model"]
+from looms.model_files._archive import Allowance, TooLarge, repacked
+from looms.model_files._checks import check_fitted, type_name
+from looms.model_files._types import refused_types
 
 _FORMAT = 1
 _KEYS = {"looms_model_file", "metadata", "model"}
-#: What skops does not vouch for by name and models hold: dtypes in imputers, sparse samples; and
-#: the estimators of a room that reading a model does not otherwise import.
-_ALLOWED = (
-    "numpy.dtype",
-    "scipy.sparse._csr.csr_array",
-    "scipy.sparse._csr.csr_matrix",
-    "looms.challenge._preparation.ADAColumns",
-    "looms.challenge._preparation.ContinuousScaler",
-    "looms.challenge._preparation.over_255",
-    "looms.challenge._reduced.ReducedLSSVMClassifierCV",
-)
-#: What this module brings: reading knows no others, so writing must not either.
-_ROOMS = (
-    "calibration",
-    "conformal",
-    "criteria",
-    "estimators",
-    "kernels",
-    "leave_one_out",
-    "lssvm",
-    "optimise",
-    "selection",
-    "svm",
-    "tables",
-    "threshold",
-)
+#: Bytes of a file that `load_model` reads; enough for 20,000 samples of 6,000 features.
+MAX_BYTES = 2**30
 
 
 class ModelFileError(ValueError):
@@ -91,7 +58,7 @@ class SavedModel:
     model : estimator
         The fitted model.
     metadata : dict
-        What was said about it when it was saved.
+        What was given with it when it was saved, and ``looms_version``.
     """
 
     model: Any
@@ -99,7 +66,11 @@ class SavedModel:
 
 
 def save_model(
-    path: str | os.PathLike[str], model: BaseEstimator, metadata: Mapping[str, Any]
+    path: str | os.PathLike[str],
+    model: BaseEstimator,
+    metadata: Mapping[str, Any],
+    *,
+    trusted: Collection[type | str] = (),
 ) -> None:
     """Write a fitted model; the file appears whole, or stays as it was.
 
@@ -108,10 +79,13 @@ def save_model(
     path : path
         The file to write; one that is there is replaced.
     model : estimator
-        The fitted model: estimators and kernels of looms, estimators of scikit-learn, pipelines
-        of them.
+        The fitted model: estimators and kernels of looms, what
+        `looms.tables.table_preprocessor` makes, pipelines of them.
     metadata : mapping
-        What to keep beside it; anything that JSON can hold.
+        What to keep beside it; anything that JSON can hold. ``looms_version`` is added.
+    trusted : collection of types or of their names, default=()
+        Further types that the model holds, such as ``sklearn.decomposition.PCA``. `load_model`
+        needs them too.
 
     Raises
     ------
@@ -127,27 +101,40 @@ def save_model(
     skops_io = require("skops.io", "Writing a model file")
     content = {
         "looms_model_file": _FORMAT,
-        "metadata": json.dumps(dict(metadata), allow_nan=False),
+        "metadata": json.dumps({"looms_version": __version__, **metadata}, allow_nan=False),
         "model": model,
     }
     data = skops_io.dumps(content, compression=zipfile.ZIP_DEFLATED)
-    refused = _refused(skops_io.get_untrusted_types(data=data))
+    refused = refused_types(_schema(data), _names(trusted))
     if refused:
         raise ModelFileError(
             path,
             f"the model holds {_listed(refused)}, which a model file may not hold",
-            "Use kernels and criteria by name or as looms' objects, not as functions.",
+            "Use kernels and criteria by name or as looms' objects, not as functions; name other "
+            "types in trusted, to save_model and to load_model.",
         )
     _write(path, data)
 
 
-def load_model(path: str | os.PathLike[str]) -> SavedModel:
+def load_model(
+    path: str | os.PathLike[str],
+    *,
+    trusted: Collection[type | str] = (),
+    max_bytes: int = MAX_BYTES,
+) -> SavedModel:
     """Read a file of `save_model`; no code in it is run.
 
     Parameters
     ----------
     path : path
         The file.
+    trusted : collection of types or of their names, default=()
+        Types to admit beside those of looms and of `looms.tables.table_preprocessor`, at your
+        own risk: what they do with what the file sets in them is not checked. Many estimators of
+        scikit-learn can be made to read beyond an array (``SVC``, trees) or a file of the
+        sender's choice (``CountVectorizer``) when they predict.
+    max_bytes : int, default=2**30
+        Bytes that the file may have when it is unpacked, its list of types sixteenfold.
 
     Returns
     -------
@@ -158,34 +145,113 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
     ------
     ModelFileError
         If there is no such file, it is not a model file or a damaged one, it needs a newer looms,
-        or names types that are not allowed.
+        it is larger than ``max_bytes``, names types that are not allowed, or the fitted state of
+        the model contradicts itself.
     ImportError
         If skops is not installed.
 
     Warns
     -----
     UserWarning
-        If the model was saved with another version of scikit-learn.
+        If the model was saved with another version of scikit-learn, or with a newer looms.
     """
     path = Path(path)
     skops_io = require("skops.io", "Reading a model file")
-    data = _read(path)
+    names = _names(trusted)
+    data = _unpacked(path, max_bytes)
     try:
-        untrusted = skops_io.get_untrusted_types(data=data)
-    except zipfile.BadZipFile:
-        raise _damaged(path, "it is not a model file, or not a whole one") from None
+        schema = _schema(data)
+        refused = refused_types(schema, names)
+        admitted = [] if refused else skops_io.get_untrusted_types(data=data)
     except Exception as error:  # whatever skops meets in a file that others may have written
         raise _damaged(path, f"it is not a model file ({_brief(error)})") from error
-    refused = _refused(untrusted)
+    newer = _newer_version(schema)
     if refused:
+        by_whom = f"The file is of looms {newer}, a newer one: upgrade. " if newer else ""
         raise ModelFileError(
             path,
             f"it names {_listed(refused)}, which a model file may not hold",
-            f"Nothing was loaded. Use only files that looms wrote; this is looms "
-            f"{__version__}, and a file of a newer one may need an upgrade.",
+            f"Nothing was loaded. {by_whom}Types other than those that looms fit writes are "
+            "admitted by load_model(..., trusted=[...]) in Python, for files of people you trust.",
         )
-    content = _build(skops_io, data, untrusted, path)
-    return _checked(content, path)
+    try:
+        content = _build(skops_io, data, admitted, path)
+        saved = _checked(content, path)
+    except ModelFileError as error:
+        if newer and newer not in error.advice:
+            advice = f"It is of looms {newer}, and this is looms {__version__}: upgrade looms."
+            raise ModelFileError(path, error.problem, advice) from error
+        raise
+    if newer:
+        warnings.warn(
+            f"{path}: saved with looms {newer}, read with {__version__}. If its predictions "
+            "matter, upgrade looms.",
+            stacklevel=2,
+        )
+    return saved
+
+
+def is_model_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is one of `save_model`, by its content; nothing of it is built.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    is_model : bool
+        False too for a file that cannot be read, or is larger than `load_model` reads.
+    """
+    try:
+        content = _schema(_unpacked(Path(path), MAX_BYTES))["content"]
+        return bool(content.keys() >= _KEYS)
+    except (ModelFileError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return False
+
+
+def _unpacked(path: Path, max_bytes: int) -> bytes:
+    """The file without compression, after a look at its size."""
+    data = _read(path)
+    try:
+        return repacked(data, Allowance(max_bytes))
+    except TooLarge:
+        raise ModelFileError(
+            path,
+            f"unpacked it is larger than {max_bytes} bytes",
+            "If you know where it is from, allow more by --max-bytes (max_bytes in Python).",
+        ) from None
+    except zipfile.BadZipFile:
+        raise _damaged(path, "it is not a model file, or not a whole one") from None
+    except Exception as error:  # such as a compressed stream that is none
+        raise _damaged(path, f"it is not a model file ({_brief(error)})") from error
+
+
+def _schema(data: bytes) -> Any:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return json.loads(archive.read("schema.json"))
+
+
+def _names(trusted: Collection[type | str]) -> set[str]:
+    return {one if isinstance(one, str) else type_name(one) for one in trusted}
+
+
+def _newer_version(schema: Any) -> str | None:
+    """The version of looms that wrote the file, if it is newer than this one."""
+    try:
+        version = json.loads(json.loads(schema["content"]["metadata"]["content"]))["looms_version"]
+        return version if _release(version) > _release(__version__) else None
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """The numbers of a version before anything else in it."""
+    numbers = re.match(r"\d{1,9}(\.\d{1,9})*", version)
+    if numbers is None:
+        raise ValueError(version)
+    return tuple(map(int, numbers[0].split(".")))
 
 
 def _build(skops_io: Any, data: bytes, trusted: list[str], path: Path) -> Any:
@@ -225,58 +291,11 @@ def _checked(content: Any, path: Path) -> SavedModel:
         metadata = None
     if not isinstance(metadata, dict) or not isinstance(content["model"], BaseEstimator):
         raise _damaged(path, "its content is damaged")
-    _check_sparse(content["model"], path)
+    try:
+        check_fitted(content["model"])
+    except ValueError as error:
+        raise _damaged(path, f"its content is damaged ({_brief(error)})") from error
     return SavedModel(content["model"], metadata)
-
-
-def _check_sparse(model: BaseEstimator, path: Path) -> None:
-    """Refuse sparse samples, wherever they are, whose indices would read beyond their arrays."""
-    for value in _parts(model):
-        if sparse.issparse(value):
-            try:
-                value.check_format(full_check=True)
-            except Exception as error:  # anything may be in a file that others may have written
-                raise _damaged(path, f"its content is damaged ({_brief(error)})") from error
-
-
-def _parts(whole: Any) -> Iterator[Any]:
-    """Everything that an object holds, at any depth, itself included; each once."""
-    waiting, seen = [whole], set()
-    while waiting:
-        part = waiting.pop()
-        if id(part) in seen:
-            continue
-        seen.add(id(part))
-        yield part
-        if isinstance(part, Mapping):
-            waiting += [*part.keys(), *part.values()]
-        elif isinstance(part, list | tuple | set | frozenset):
-            waiting += part
-        elif isinstance(part, np.ndarray) and part.dtype == object:
-            waiting += part.ravel().tolist()
-        if not isinstance(part, type):
-            waiting += getattr(part, "__dict__", {}).values()
-
-
-def _refused(untrusted: list[str]) -> list[str]:
-    """Of the types that skops does not vouch for, those that are not for a model file either."""
-    return [name for name in untrusted if name not in _ALLOWED and not _is_own_type(name)]
-
-
-def _is_own_type(name: str) -> bool:
-    """Whether a dotted name is a class of values that looms itself defines.
-
-    The name is looked up among the modules that this one imports: nothing is imported because
-    a file says so. Functions, methods and modules do not pass, nor what looms only imports.
-    """
-    module_name, _, class_name = name.rpartition(".")
-    package, _, inside = module_name.partition(".")
-    if package != "looms" or inside.partition(".")[0] not in _ROOMS:
-        return False
-    found = getattr(sys.modules.get(module_name), class_name, None)
-    if not isinstance(found, type) or found.__module__ != module_name:
-        return False
-    return issubclass(found, BaseEstimator | Enum) or is_dataclass(found)
 
 
 def _read(path: Path) -> bytes:
