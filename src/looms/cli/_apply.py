@@ -178,7 +178,7 @@ def check_can_write(
     force : whether it may be overwritten.
     inputs : what the command reads.
     option : what the path is given by.
-    holds : what a file begins with that the command wrote, or "model".
+    holds : what the first line of a file that the command wrote has, or "model".
     """
     try:
         exists = path.exists()
@@ -207,8 +207,10 @@ def _is_ours(path: Path, holds: str) -> bool:
     if holds == "model":
         return path.stat().st_size == 0 or is_model_file(path)
     with path.open("rb") as file:
-        begins = file.read(1000).decode(errors="replace").lstrip().lower()
-    return begins.startswith(holds) or not begins
+        first = file.readline(100_000).decode(errors="replace").strip().lower()
+    if holds.endswith(","):
+        return not first or f",{holds}" in f",{first},"
+    return first.startswith(holds) or not first
 
 
 def without(table: Table, columns: list[str], path: Path) -> Table:
