@@ -37,7 +37,7 @@ COMMANDS = [
     ("predict", "\x1b[2Jm.skops", "evil.csv"),
     ("predict", "\x1b[2Jm.skops", "other.csv"),
     ("assess", "evil.csv", "-t", "t\x1b[2J", "-k", "linear", "-n", "2"),
-    ("diagnose", "evil.csv", "-m", "\x1b[2Jm.skops", "-b", "0"),
+    ("diagnose", "evil.csv", "--model", "\x1b[2Jm.skops", "-b", "0"),
 ]
 
 

@@ -197,7 +197,8 @@ def test_evaluations_are_heard_of_by_who_wants_them(monkeypatch):
 
     counter = Counter()
     model = fitted(counter, LSSVMRegressorCV("rbf"))
-    assert len(counter.evaluations) == model.candidates_[0].n_evaluations
+    tuning = model.selection_
+    assert len(counter.evaluations) == tuning.n_evaluations + tuning.n_measured
     assert [n for n, _ in counter.evaluations] == sorted(n for n, _ in counter.evaluations)
     assert {n for n, _ in counter.evaluations} == {15, 60}
     last = [value for n, value in counter.evaluations if n == 60]
