@@ -91,5 +91,7 @@ def test_names_are_no_classes(looms, euro, one_line):
 
 def test_a_name_that_no_file_can_have(looms, one_line):
     name = "a" * 300 + ".csv"
-    one_line(looms("fit", name, "-t", "y", "-o", "m.skops"), 2, "no file can be called so")
+    one_line(
+        looms("fit", name, "-t", "y", "-o", "m.skops"), 2, "it cannot be read (File name too long)"
+    )
     one_line(looms("fit", name, "-t", "y"), 2, "no file can be called so")

@@ -61,4 +61,4 @@ def test_sparse_rows_without_names(looms, tmp_path):
     assert result.exit_code == 0, result.stderr
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<title>rows.svm</title>" in page
-    assert "feature 3" in page
+    assert "column 3" in page

@@ -495,7 +495,7 @@ class TestBadInput:
             fitted().predict(bad)
 
     def test_kernel_values_that_are_no_numbers(self):
-        with pytest.raises(ValueError, match=r"kernel matrix of .* contains NaN or infinity"):
+        with pytest.raises(ValueError, match="their squares overflow: scale the features"):
             SVCCV(Polynomial(3, 1.0)).fit(1e200 * X, TWO)
 
     def test_a_matrix_that_is_no_kernel(self):

@@ -114,10 +114,12 @@ def test_bounds_and_early_stop(points):
 def test_replicates(points):
     X, y = points
     X, y = np.vstack([X, X[:20]]), np.append(y, y[:20])
-    level, text = titles(LSSVMClassifier().fit(X, y))["Replicates"]
+    level, text = titles(LSSVMClassifier().fit(X, y))["Copies of samples"]
     assert level == "serious"
-    assert text.startswith("40 of 180 samples")
-    assert titles(LSSVMClassifier().fit(X[:162], y[:162]))["Replicates"][0] == "note"
+    assert text.startswith("20 of 180 samples are copies")
+    assert "Copies of samples" not in titles(LSSVMClassifier().fit(X[:162], y[:162]))
+    together = LSSVMClassifierCV(copies="together").fit(X, y)
+    assert "Copies of samples" not in titles(together)
 
 
 def test_few_samples_and_a_rare_class(points):
@@ -134,7 +136,9 @@ def test_few_samples_and_a_rare_class(points):
 def test_no_better_than_a_guess(points):
     X, _ = points
     noise = np.random.default_rng(1).normal(size=len(X))
-    assert "No better than a guess" in titles(LSSVMClassifier(mu=1.0).fit(X, noise > 0))
+    assert "No better than a guess" in titles(
+        LSSVMClassifier(mu=1.0, threshold=0.0).fit(X, noise > 0)
+    )
     found = titles(quietly(LSSVMRegressorCV("linear"), X, noise))
     assert "the mean of the targets predicts as well" in found["No better than a guess"][1]
 
@@ -216,24 +220,25 @@ def test_one_class_for_all_names_the_remedy():
     assert level == "serious"
     assert "takes every sample for \u2068False\u2069" in text
     X, y = rare()
-    text = titles(LSSVMClassifier("linear", mu=1.0).fit(X, y))["One class for all"][1]
+    text = titles(LSSVMClassifier("linear", mu=1.0, threshold=0.0).fit(X, y))["One class for all"][
+        1
+    ]
     assert "(--threshold ber)" in text
     assert "(--weight balanced)" in text
 
 
 def test_a_class_that_is_seldom_predicted_is_counted():
     X, y = rare()
-    level, text = titles(LSSVMClassifier("linear", mu=1e-3).fit(X, y))[
-        "A class is seldom predicted"
-    ]
-    predicted = int((LSSVMClassifier("linear", mu=1e-3).fit(X, y).loo_.outputs > 0).sum())
+    machine = LSSVMClassifier("linear", mu=1e-3, threshold=0.0).fit(X, y)
+    level, text = titles(machine)["A class is seldom predicted"]
+    predicted = int((machine.loo_.outputs > 0).sum())
     assert predicted < 0.6 * 36
     assert level == "serious"
     assert text.startswith(
         f"Of 600 samples {predicted} are predicted to be \u2068True\u2069, where 36 are. Consider "
         "threshold='ber'"
     )
-    for remedy in ({"threshold": -0.7}, {"class_weight": "balanced"}):
+    for remedy in ({"threshold": -0.7}, {"class_weight": "balanced", "threshold": 0.0}):
         given = LSSVMClassifier("linear", mu=1e-3, **remedy).fit(X, y)
         assert "A class is seldom predicted" not in titles(given)
 
@@ -241,7 +246,7 @@ def test_a_class_that_is_seldom_predicted_is_counted():
 def test_outputs_that_do_not_rank_the_classes():
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(300, 3)), rng.random(300) < 0.5
-    found = titles(LSSVMClassifier("linear").fit(X, y))
+    found = titles(LSSVMClassifier("linear", threshold=0.0).fit(X, y))
     assert found["No better than a guess"][0] == "serious"
 
 

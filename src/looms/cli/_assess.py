@@ -11,6 +11,8 @@ from looms.cli._errors import InputError, reported
 from looms.cli._options import (
     MAX_BYTES,
     CalibrationOption,
+    Copies,
+    CopiesOption,
     CriterionOption,
     DecimalOption,
     DropOption,
@@ -75,6 +77,7 @@ def assess(
         int, typer.Option("--random-state", min=0, help="Seed of splits and subsamples.")
     ] = 0,
     prior: PriorOption = False,
+    copies: CopiesOption = Copies.APART,
     drop: DropOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "--out", "-o", help="CSV file for a row a split.")
@@ -103,7 +106,7 @@ def assess(
 
         request = request_of(
             *(machine, kernel, criterion, optimizer, threshold, weight, max_iter, random_state),
-            *(prior, calibration),
+            *(prior, calibration, copies),
         )
         reading = Reading(format, sep, decimal, encoding, sheet, max_bytes)
         if jobs == 0:

@@ -11,6 +11,8 @@ from looms.cli._errors import InputError, reported
 from looms.cli._options import (
     MAX_BYTES,
     CalibrationOption,
+    Copies,
+    CopiesOption,
     CriterionOption,
     DecimalOption,
     DropOption,
@@ -55,6 +57,7 @@ def fit(
         int, typer.Option("--random-state", min=0, help="Seed of the subsamples.")
     ] = 0,
     prior: PriorOption = False,
+    copies: CopiesOption = Copies.APART,
     drop: DropOption = None,
     output: Annotated[
         Path | None,
@@ -83,7 +86,7 @@ def fit(
 
         request = request_of(
             *(machine, kernel, criterion, optimizer, threshold, weight, max_iter, random_state),
-            *(prior, calibration),
+            *(prior, calibration, copies),
         )
         reading = Reading(format, sep, decimal, encoding, sheet, max_bytes)
         output = output or Path(f"{table_name(file)}.looms.skops")

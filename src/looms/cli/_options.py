@@ -77,6 +77,13 @@ class FileFormat(StrEnum):
     NPZ = "npz"
 
 
+class Copies(StrEnum):
+    """How copies of rows are held out."""
+
+    APART = "apart"
+    TOGETHER = "together"
+
+
 class DecimalMark(StrEnum):
     """What stands before the decimals of a number."""
 
@@ -221,6 +228,11 @@ PriorOption = Annotated[
         "--prior",
         help="Hold many hyper-parameters near their start; for ard, above all on few rows.",
     ),
+]
+
+CopiesOption = Annotated[
+    Copies,
+    typer.Option("--copies", help="How rows equal in every feature are left out."),
 ]
 
 DropOption = Annotated[

@@ -19,14 +19,14 @@ from sklearn.pipeline import Pipeline
 from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV, __version__
 from looms.cli._errors import InputError
 from looms.cli._new_rows import ranges
-from looms.cli._options import Calibration, Machine, Optimizer, Task
+from looms.cli._options import Calibration, Copies, Machine, Optimizer, Task
 from looms.cli._progress import progress_of
 from looms.cli._say import warnings_as_notes
 from looms.cli._task import labels, numbers
 from looms.cli._threshold import threshold_of
 from looms.criteria import DIFFERENTIABLE
 from looms.datasets import Table
-from looms.estimators import BoundWarning, CopiesWarning
+from looms.estimators import BoundWarning, CopiesWarning, OneClassWarning
 from looms.kernels import KERNEL_NAMES
 from looms.tables import table_preprocessor
 
@@ -51,6 +51,7 @@ class Request:
     prior: bool = False
     machine: str = "lssvm"
     calibration: str | None = None
+    copies: str = "apart"
 
     def check(self) -> None:
         """Refuse unknown names, and options that the machine does not have, before any work."""
@@ -67,6 +68,10 @@ class Request:
         ard = [name for name in self.kernels if name.endswith("ard")]
         if ard:
             raise InputError(f"--kernel {ard[0]} needs a gradient, which --machine svm has not")
+        if self.copies == Copies.TOGETHER:
+            raise InputError(
+                "--copies together is for --machine lssvm: the path of svm leaves one out"
+            )
         for name in ("optimizer", "max_iter", "prior"):
             if getattr(self, name):
                 option = f"--{name.replace('_', '-')}"
@@ -107,6 +112,7 @@ class Request:
             "optimizer": str(self.optimizer),
             "random_state": self.random_state,
             "prior": self.prior,
+            "copies": str(self.copies),
         }
         if self.max_iter is not None:
             options["max_iter"] = self.max_iter
@@ -128,6 +134,7 @@ def request_of(
     random_state: int,
     prior: bool,
     calibration: Calibration | None,
+    copies: Copies,
 ) -> Request:
     """The checked request of the options that several commands share."""
     svm = machine is Machine.SVM
@@ -142,6 +149,7 @@ def request_of(
         prior=prior,
         machine=machine,
         calibration=calibration,
+        copies=copies,
     )
     request.check()
     return request
@@ -176,7 +184,8 @@ def train(table: Table, target: str | None, task: Task, request: Request) -> Fit
         preprocessor = table_preprocessor(table.X)
         X = preprocessor.fit_transform(table.X)
         with warnings_as_notes(_IN_PYTHON), progress_of(machine, request.names(), len(y)):
-            warnings.simplefilter("ignore", CopiesWarning)  # the cautions of the fit say these
+            for category in (CopiesWarning, OneClassWarning):  # the cautions of the fit say these
+                warnings.simplefilter("ignore", category)
             if request.machine != Machine.SVM:
                 warnings.simplefilter("ignore", BoundWarning)
                 warnings.simplefilter("ignore", ConvergenceWarning)

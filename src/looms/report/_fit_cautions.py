@@ -164,10 +164,9 @@ _OTHERS = "Consider another kernel (--kernel) or other features."
 def _adjusted(model: Model) -> bool:
     """Whether classes of unequal size were allowed for."""
     machine: Any = model.machine
-    return (
-        getattr(machine, "class_weight", None) is not None
-        or getattr(machine, "threshold", None) is not None
-    )
+    return getattr(machine, "class_weight", None) is not None or getattr(
+        machine, "threshold", None
+    ) not in (None, 0)
 
 
 def _remedy(model: Model) -> str:

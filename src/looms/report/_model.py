@@ -18,7 +18,7 @@ from looms._typing import AnyArray, Array
 from looms.estimators import machine_of
 from looms.estimators._machine import LeastSquaresMachine, one_or_many
 from looms.leave_one_out import LeaveOneOut
-from looms.tables import TableColumns
+from looms.tables import SparseColumns, TableColumns
 from looms.threshold import BalancedError
 
 
@@ -106,6 +106,10 @@ def model_of(estimator: Any) -> Model:
 def named(estimator: Any, machine: Any) -> Model:
     """A fitted machine of looms with the names that the estimator around it has for features."""
     estimator = getattr(estimator, "best_estimator_", estimator)
+    steps = list(_flattened(estimator[:-1])) if isinstance(estimator, Pipeline) else []
+    if steps and isinstance(steps[0], SparseColumns):
+        columns = [f"column {column}" for column in steps[0].columns_]
+        return Model(machine, columns, columns, False)
     names, sources = _names(estimator, machine)
     if names is None:
         names = [f"feature {k + 1}" for k in range(machine.n_features_in_)]
