@@ -84,7 +84,12 @@ def main() -> None:
         changes = influence(model, X, y)
         left_out = time.perf_counter() - began
         began = time.perf_counter()
-        fit = goodness_of_fit(model, X, y, options.bootstrap, random_state=0, n_jobs=options.jobs)
+        fit = goodness_of_fit(
+            *(model, X, y, options.bootstrap),
+            resampling="pairs",
+            random_state=0,
+            n_jobs=options.jobs,
+        )
         labels = goodness_of_fit(
             *(model, X, y, options.bootstrap),
             resampling="labels",

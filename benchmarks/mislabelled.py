@@ -53,14 +53,14 @@ def standardised(table: pd.DataFrame) -> np.ndarray:
 
 
 def by_margin(X: np.ndarray, labels: np.ndarray, seed: int) -> np.ndarray:
-    return case_deletion(LSSVMClassifierCV(random_state=seed).fit(X, labels)).margin
+    return case_deletion(LSSVMClassifierCV(threshold=0, random_state=seed).fit(X, labels)).margin
 
 
 def by_cleanlab(X: np.ndarray, labels: np.ndarray, seed: int) -> np.ndarray:
     from cleanlab.rank import get_label_quality_scores
 
     folds = StratifiedKFold(5, shuffle=True, random_state=seed)
-    model = LSSVMClassifierCV(random_state=seed)
+    model = LSSVMClassifierCV(threshold=0, random_state=seed)
     f = cross_val_predict(model, X, labels, cv=folds, method="decision_function")
     return get_label_quality_scores(labels, np.column_stack([expit(-2 * f), expit(2 * f)]))
 

@@ -71,13 +71,25 @@ def mackerel(tiny: bool) -> list[tuple]:
     SVCCV(param_grid=TINY).fit(X[::10], y[::10])  # BLAS, imports and compiled loops awake
     rows = [
         looms_row(
-            "mackerel", "grid of half powers", SVCCV(param_grid=grid, search="grid"), X, y, 477.04
+            "mackerel",
+            "grid of half powers",
+            SVCCV(param_grid=grid, search="grid", threshold=0),
+            X,
+            y,
+            477.04,
         ),
-        looms_row("mackerel", "pattern", SVCCV(param_grid=TINY if tiny else None), X, y, 477.04),
+        looms_row(
+            "mackerel",
+            "pattern",
+            SVCCV(param_grid=TINY if tiny else None, threshold=0),
+            X,
+            y,
+            477.04,
+        ),
         looms_row(
             "mackerel",
             "pattern with n_jobs=2",
-            SVCCV(param_grid=TINY if tiny else None, n_jobs=2),
+            SVCCV(param_grid=TINY if tiny else None, n_jobs=2, threshold=0),
             X,
             y,
             477.04,
@@ -110,12 +122,16 @@ def liver(tiny: bool) -> list[tuple]:
     rows = []
     for name, values in (("liver", table.to_numpy()), ("log liver", np.log1p(table.to_numpy()))):
         X = scale(values)
-        rows.append(looms_row(name, "pattern", SVCCV(param_grid=grid), X, y, 187.93))
+        rows.append(looms_row(name, "pattern", SVCCV(param_grid=grid, threshold=0), X, y, 187.93))
         for part in () if tiny else (145, 164, 174):
             X_part, _, y_part, _ = train_test_split(
                 X, y, train_size=part, stratify=y, random_state=0
             )
-            rows.append(looms_row(name, "pattern", SVCCV(param_grid=grid), X_part, y_part, 187.93))
+            rows.append(
+                looms_row(
+                    name, "pattern", SVCCV(param_grid=grid, threshold=0), X_part, y_part, 187.93
+                )
+            )
     return rows
 
 

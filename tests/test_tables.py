@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.preprocessing import MaxAbsScaler
 
 from looms.datasets import read_table
 from looms.tables import MAX_CATEGORIES, TableColumns, as_text, table_preprocessor
@@ -147,7 +146,7 @@ def test_kinds_of_columns(values, kind):
         ([b"a", b"b"], "column 'bad' holds bytes values"),
         ([1j, 2.0], "column 'bad' holds complex values"),
         ([datetime.time(1), datetime.time(2)], "column 'bad' holds time values"),
-        ([1.0, np.inf], "'bad' is a column of numbers, and row 2 holds .*inf"),
+        ([1.0, np.inf], "'bad' is a column of numbers, and data row 2 holds .*inf"),
     ],
 )
 def test_columns_that_are_refused_by_name(values, problem):
@@ -170,12 +169,13 @@ def test_no_column_that_varies():
 @pytest.mark.parametrize(
     ("name", "values", "problem"),
     [
-        ("age", ["30", "x", "50", "60"], "'age' is a column of numbers, and row 2 holds 'x'"),
+        ("age", ["30", "x", "50", "60"], "'age' is a column of numbers, and data row 2 holds 'x'"),
         (
             *("age", [1, 2, 3, np.inf]),
-            "'age' is a column of numbers, and row 4 holds inf: correct the cell or leave it empty",
+            "'age' is a column of numbers, and data row 4 holds inf: "
+            "correct the cell or leave it empty",
         ),
-        ("seen", ["never", None, None, None], "'seen' is a column of dates, and row 1 holds"),
+        ("seen", ["never", None, None, None], "'seen' is a column of dates, and data row 1 holds"),
     ],
 )
 def test_another_kind_of_column_at_prediction(name, values, problem):
@@ -210,7 +210,29 @@ def test_not_a_data_frame():
 def test_sparse_input_stays_sparse(kind):
     X = kind(np.array([[0, 2.0], [4, 0], [0, 1]]))
     transformer = table_preprocessor(X)
-    assert isinstance(transformer, MaxAbsScaler)
     scaled = transformer.fit_transform(X)
     assert sparse.issparse(scaled)
     np.testing.assert_array_equal(scaled.toarray(), [[0, 1], [1, 0], [0, 0.5]])
+
+
+def test_columns_that_are_zero_in_training_do_not_exist():
+    X = sparse.csr_array(([3.0, 0.0, 4.0], ([0, 0, 1], [2, 5, 10**9])), shape=(2, 10**9 + 1))
+    transformer = table_preprocessor(X).fit(X)
+    np.testing.assert_array_equal(transformer.transform(X).toarray(), [[1, 0], [0, 1]])
+    new = sparse.csr_array(
+        ([7.0, 6.0, 1.0, 9.0], ([0, 0, 1, 1], [0, 2, 5, 10**9])), shape=(2, 10**9 + 1)
+    )
+    np.testing.assert_array_equal(transformer.transform(new).toarray(), [[2, 0], [0, 2.25]])
+    assert transformer.get_feature_names_out().tolist() == ["x2", "x1000000000"]
+
+
+def test_sparse_rows_of_another_width_are_refused():
+    transformer = table_preprocessor(sparse.csr_array([[1.0, 2]])).fit(sparse.csr_array([[1.0, 2]]))
+    with pytest.raises(ValueError, match="has 3 features"):
+        transformer.transform(sparse.csr_array([[1.0, 2, 3]]))
+
+
+def test_a_sparse_table_of_zeros_is_refused():
+    X = sparse.csr_array((3, 4))
+    with pytest.raises(ValueError, match="every value of the table is zero"):
+        table_preprocessor(X).fit(X)

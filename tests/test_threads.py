@@ -1,6 +1,8 @@
 """Which BLAS may use threads, and that it is as before afterwards."""
 
+import os
 import threading
+import warnings
 
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -111,4 +113,34 @@ def test_a_shared_limit_ends_with_the_last_that_holds_it():
     assert set(pools().values()) == {2}
     with pytest.raises(KeyError), one_blas_thread():
         raise KeyError
+    assert set(pools().values()) == {2}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("this_one_holds_too", [False, True])
+def test_a_child_forked_beside_work_gets_the_threads_back(this_one_holds_too):
+    """Also when the thread that forks is at work itself, once it has ended that."""
+    begun, end = threading.Event(), threading.Event()
+
+    def work():
+        with one_blas_thread():
+            begun.set()
+            end.wait(60)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert begun.wait(60)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*fork.*", DeprecationWarning)
+        if this_one_holds_too:
+            with one_blas_thread():
+                child = os.fork()
+                at_fork = set(pools().values())
+        else:
+            child, at_fork = os.fork(), {1}
+    if child == 0:
+        os._exit(0 if at_fork == {1} and set(pools().values()) == {2} else 1)
+    end.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert set(pools().values()) == {2}

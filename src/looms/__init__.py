@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         LSSVMRegressorCV,
         MaxMarginClassifier,
         NonconformityClassifier,
+        OneClassWarning,
     )
     from looms.leave_one_out import LeaveOneOut
 
@@ -56,6 +57,7 @@ __all__ = [
     "LeaveOneOut",
     "MaxMarginClassifier",
     "NonconformityClassifier",
+    "OneClassWarning",
     "__version__",
     "assess",
     "compare",

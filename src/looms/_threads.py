@@ -9,6 +9,7 @@ hundred samples threads cost more than they bring, and all are held to one.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -41,15 +42,16 @@ def blas_threads(n_samples: int) -> Iterator[None]:
         idle = [path for path in paths if not _is_scipys(path)]
         # A BLAS that SciPy shares with others, as conda's, is the only one there is.
         paths = idle if len(idle) < len(paths) else []
+    holder = threading.get_ident()
     with _LOCK:
         for path in paths:
-            _hold(path)
+            _hold(path, holder)
     try:
         yield
     finally:
         with _LOCK:
             for path in paths:
-                _release(path)
+                _release(path, holder)
 
 
 def one_blas_thread() -> AbstractContextManager[None]:
@@ -58,24 +60,41 @@ def one_blas_thread() -> AbstractContextManager[None]:
 
 
 _LOCK = threading.Lock()
-#: For every library held to one thread: by how many contexts, and how many it had before.
-_HELD: dict[str, tuple[int, int]] = {}
+#: For every library held to one thread: by which Python threads, and how many it had before.
+_HELD: dict[str, tuple[list[int], int]] = {}
 
 
-def _hold(path: str) -> None:
-    count, before = _HELD.get(path, (0, 0))
-    if count == 0:
-        before = _library(path).get_num_threads()
+def _hold(path: str, holder: int) -> None:
+    if path not in _HELD:
+        _HELD[path] = [], _library(path).get_num_threads()
         _set_threads(path, 1)
-    _HELD[path] = count + 1, before
+    _HELD[path][0].append(holder)
 
 
-def _release(path: str) -> None:
-    count, before = _HELD.pop(path)
-    if count > 1:
-        _HELD[path] = count - 1, before
-    else:
+def _release(path: str, holder: int) -> None:
+    holders, before = _HELD.get(path, ([], 1))
+    if holder not in holders:  # in a child, what another thread of its parent held
+        return
+    holders.remove(holder)
+    if not holders:
+        del _HELD[path]
         _set_threads(path, before)
+
+
+def _release_others() -> None:
+    """In a child just forked: Python threads that are not in it hold nothing there."""
+    for path, (holders, _) in list(_HELD.items()):
+        for holder in list(holders):
+            if holder != threading.get_ident():
+                _release(path, holder)
+    _LOCK.release()
+
+
+if hasattr(os, "register_at_fork"):
+    # No one is in the midst of a change when the process is copied.
+    os.register_at_fork(
+        before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_release_others
+    )
 
 
 def _set_threads(path: str, n_threads: int) -> None:

@@ -23,13 +23,14 @@ from sklearn.compose import ColumnTransformer
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._optional import require
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TableColumns", "as_text", "table_preprocessor"]
+__all__ = ["SparseColumns", "TableColumns", "as_text", "table_preprocessor"]
 
 Kind = Literal["number", "date", "category"]
 
@@ -51,9 +52,9 @@ def table_preprocessor(X: pd.DataFrame | sparse.sparray | sparse.spmatrix) -> Tr
 
     Returns
     -------
-    transformer : Pipeline or MaxAbsScaler
-        A pipeline of `TableColumns` and a ``ColumnTransformer``. For sparse input a scaler that
-        keeps it sparse.
+    transformer : Pipeline
+        `TableColumns` and a ``ColumnTransformer``. For sparse input `SparseColumns` and a
+        ``MaxAbsScaler``, which keep it sparse.
 
     Raises
     ------
@@ -69,7 +70,7 @@ def table_preprocessor(X: pd.DataFrame | sparse.sparray | sparse.spmatrix) -> Tr
     ``MAX_CATEGORIES``, and else gets zeros in all columns of its own.
     """
     if sparse.issparse(X):
-        return MaxAbsScaler()
+        return Pipeline([("columns", SparseColumns()), ("scale", MaxAbsScaler())])
     kinds = {str(name): _kind(X[name], name) for name in X.columns}
     kept: dict[str, Kind] = {
         name: kind for name, kind in kinds.items() if kind and X[name].nunique(dropna=False) > 1
@@ -183,6 +184,95 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
 
 
+class SparseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Columns of a sparse matrix that are not zero in every row of the training data.
+
+    The others are left out at prediction too, as constant columns of a data frame are. Time and
+    memory grow with the stored values and the rows, not with the largest index.
+
+    Attributes
+    ----------
+    columns_ : ndarray of int of shape (n_columns,)
+        The columns that are kept, in increasing order.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> X = sparse.csr_array(([3.0, 4.0], ([0, 1], [2, 10**9])), shape=(2, 10**9 + 1))
+    >>> SparseColumns().fit_transform(X).toarray()
+    array([[3., 0.],
+           [0., 4.]])
+    """
+
+    def fit(self, X: Any, y: Any = None) -> SparseColumns:
+        """Keep the columns with a value that is not zero.
+
+        Parameters
+        ----------
+        X : sparse matrix of shape (n_samples, n_features)
+            The training data.
+        y : ignored
+            For the interface.
+
+        Returns
+        -------
+        self : SparseColumns
+            The transformer.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column.
+        """
+        X = self._checked(X, reset=True)
+        self.columns_ = np.unique(X.indices[X.data != 0])
+        if not len(self.columns_):
+            raise ValueError("every value of the table is zero: nothing to learn from")
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Columns that were kept, as a matrix in CSR format.
+
+        Parameters
+        ----------
+        X : sparse matrix of shape (n_samples, n_features)
+            Any rows.
+
+        Returns
+        -------
+        X : sparse matrix of shape (n_samples, n_columns)
+            The columns ``columns_``.
+        """
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        places = np.searchsorted(self.columns_, X.indices)
+        places[places == len(self.columns_)] = 0
+        kept = self.columns_[places] == X.indices
+        pointers = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
+        parts = X.data[kept], places[kept].astype(np.int32), pointers.astype(np.int32)
+        return type(X)(parts, shape=(X.shape[0], len(self.columns_)))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray[Any, Any]:
+        """Names of the columns, as scikit-learn makes them up: ``x`` and the place at input.
+
+        Parameters
+        ----------
+        input_features : ignored
+            For the interface.
+
+        Returns
+        -------
+        names : ndarray of str
+            One name for each column that is kept.
+        """
+        return np.array([f"x{column}" for column in self.columns_], dtype=object)
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        return validate_data(
+            self, X, accept_sparse="csr", ensure_all_finite=False, dtype=np.float64, reset=reset
+        )
+
+
 def as_text(column: pd.Series) -> np.ndarray[Any, Any]:
     """Values as text that is the same however a file's reader typed them; NaN for a gap.
 
@@ -244,7 +334,7 @@ def _as_floats(column: pd.Series, name: Any, kind: str) -> np.ndarray[Any, Any]:
         cell = column.iloc[row]
         shown = repr(cell) if isinstance(cell, str) else str(cell)
         raise ValueError(
-            f"column {name!r} is a column of {kind}s, and row {row + 1} holds {shown}: correct "
-            "the cell or leave it empty"
+            f"column {name!r} is a column of {kind}s, and data row {row + 1} holds {shown}: "
+            "correct the cell or leave it empty"
         )
     return floats

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import looms
-from looms.assessment import compare
+from looms.assessment import AssessmentInterrupted, compare
 from looms.assessment._splits import plan
 
 MACHINE = make_pipeline(StandardScaler(), looms.LSSVMClassifierCV("linear", threshold="ber"))
@@ -60,8 +60,9 @@ def test_figures_by_hand(two_classes):
     result = looms.assess(LogisticRegression(), *two_classes, 10, random_state=0)
     scores = result.table["auc"].to_numpy()
     assert result.mean["auc"] == scores.mean()
-    assert result.standard_error["auc"] == pytest.approx(scores.std(ddof=1) / np.sqrt(10))
+    assert result.error_over_splits["auc"] == pytest.approx(scores.std(ddof=1) / np.sqrt(10))
     error = np.sqrt((1 / 10 + 6 / 54) * scores.var(ddof=1))
+    assert result.standard_error["auc"] == pytest.approx(error)
     low, high = stats.t.interval(0.9, 9, scores.mean(), error)
     assert high > 1  # which no area is
     assert result.interval(0.9).loc["auc"].tolist() == pytest.approx([low, 1.0])
@@ -116,14 +117,71 @@ def test_loo_scores_of_a_regression(a_line):
     assert result.optimism["rmse"] == pytest.approx(difference.mean())
 
 
-def test_optimism_is_said(two_classes):
+def test_optimism_is_said_with_its_corrected_error(two_classes):
     _, y = two_classes
     wide = np.random.default_rng(0).normal(size=(60, 40))  # nothing to learn, much to choose
     result = looms.assess(
-        looms.LSSVMClassifierCV("ard", threshold="ber"), wide, y, 5, random_state=0
+        looms.LSSVMClassifierCV("ard", threshold="ber"), wide, y, 8, 0.3, random_state=0
     )
-    assert result.optimism["ber"] < -0.05
-    assert "Leave-one-out flatters by" in repr(result)
+    figures, table = result.figures("ber"), result.table
+    error = np.sqrt((1 / 8 + 18 / 42) * (table["loo_ber"] - table["ber"]).var(ddof=1))
+    assert figures.optimism_error == pytest.approx(error)
+    assert figures.flattered_by > stats.t.ppf(0.975, 7) * error
+    assert f"Leave-one-out flatters by {figures.flattered_by:.2g} ± {error:.2g} (ber)." in repr(
+        result
+    )
+
+
+def test_an_optimism_within_two_errors_has_no_direction(two_classes):
+    result = looms.assess(looms.LSSVMClassifier(), *two_classes, 6, random_state=0)
+    assert "No optimism of leave-one-out is discernible in 6 random splits (ber: " in repr(result)
+    assert "flatters" not in repr(result)
+    assert "harder" not in repr(result)
+
+
+def test_no_difference_at_all_is_printed_without_zeros():
+    X = np.repeat([[0.0], [1.0]], 20, axis=0) + np.linspace(0, 0.1, 40)[:, None]
+    y = np.repeat([0, 1], 20)
+    result = looms.assess(looms.LSSVMClassifier("linear"), X, y, 5, scoring="error", random_state=0)
+    assert result.figures("error").optimism == 0
+    assert "is discernible in 5 random splits (error)." in repr(result)
+    assert "0.0000 ±" not in repr(result)
+
+
+@pytest.mark.parametrize("method", ["shuffle", "bootstrap"])
+def test_an_interrupted_assessment_has_what_was_done(two_classes, tmp_path, method):
+    def interrupt(done, total, result):
+        if done == 4:
+            raise KeyboardInterrupt
+
+    options = {"random_state": 0, "method": method, "n_splits": 9}
+    with pytest.raises(AssessmentInterrupted, match=r"4 of \d+ splits are done and were not"):
+        looms.assess(LogisticRegression(), *two_classes, progress=interrupt, **options)
+    options["store"] = tmp_path / "kept"
+    with pytest.raises(AssessmentInterrupted) as stopped:
+        looms.assess(LogisticRegression(), *two_classes, progress=interrupt, **options)
+    assert f"4 of {9 + (method == 'bootstrap')} splits are done and stored in" in str(stopped.value)
+    assert str(tmp_path / "kept") in str(stopped.value)
+    so_far = stopped.value.result
+    n = len(so_far.splits)
+    assert n == 4 - (method == "bootstrap")
+    rest = looms.assess(LogisticRegression(), *two_classes, **options)
+    assert so_far.table.equals(rest.table.iloc[:n])
+    again = looms.assessment.stored(
+        LogisticRegression(), *two_classes, **{**options, "n_splits": n}
+    )
+    assert repr(again) == repr(so_far)
+
+
+def test_an_interrupted_assessment_may_have_no_figures(two_classes):
+    def interrupt(done, total, result):
+        if done == 1:
+            raise KeyboardInterrupt
+
+    for model, method in ((LogisticRegression(), "bootstrap"), (LogisticRegression(C=-1), "kfold")):
+        with pytest.raises(AssessmentInterrupted, match=r"1 of 1[01] splits") as stopped:
+            looms.assess(model, *two_classes, 10, method=method, progress=interrupt)
+        assert stopped.value.result is None
 
 
 def test_loo_score_that_outputs_cannot_give(two_classes):
@@ -224,6 +282,7 @@ def test_splits_that_raise_are_recorded(numbered):
     assert "RuntimeWarning: divide by zero" in repr(result)
 
 
+@pytest.mark.filterwarnings("ignore:Fussy cannot be given sample_weight")
 def test_all_splits_raise(numbered):
     with pytest.raises(ValueError, match="All 3 splits raised; the first: RuntimeError: no zeros"):
         looms.assess(Fussy(True), *numbered, 3, scoring="ber")

@@ -1,14 +1,28 @@
 """The .632+ bootstrap by hand."""
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.linear_model import Ridge
-from sklearn.metrics import accuracy_score, r2_score, root_mean_squared_error
+from sklearn.ensemble import BaggingClassifier, VotingClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import (
+    accuracy_score,
+    make_scorer,
+    r2_score,
+    root_mean_squared_error,
+    zero_one_loss,
+)
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from looms import assess
+from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, assess
 from looms.assessment._bootstrap import NO_INFORMATION, no_information, plus_632
 from looms.assessment._scoring import balanced_error_rate
+from looms.assessment._splits import plan
+
+ERRORS = ["error", "accuracy", "ber", "balanced_accuracy"]
 
 
 def test_by_hand():
@@ -45,6 +59,109 @@ def test_no_information_is_the_score_over_all_pairs():
     assert found["r2"] == pytest.approx(r2_score(*pairs))
 
 
+def resamples(y, n, stratified=True):
+    options = {"n_splits": n, "test_size": 0.1, "random_state": 0, "stratified": stratified}
+    return [split.rows(y) for split in plan(y, method="bootstrap", **options)][1:]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("task", ["classes", "values"])
+def test_out_of_bag_error_is_a_mean_over_rows(two_classes, a_line, task, weighted):
+    """Row by row, as it is defined, of machines fitted by hand to the copies."""
+    if task == "classes":
+        (X, y), names = two_classes, ERRORS
+        # Calibration sees copies where it sees no weights: the decisions are those of outputs.
+        model = LSSVMClassifier("linear", mu=0.1, threshold=0.0)
+        loss = lambda y, f: float(y != f)  # noqa: E731
+    else:
+        (X, y), model, names = a_line, LSSVMRegressor("linear", mu=0.1), ["rmse", "r2"]
+        loss = lambda y, f: (y - f) ** 2  # noqa: E731
+    w = np.random.default_rng(3).uniform(0.5, 2.0, len(y)) if weighted else np.ones(len(y))
+    parts = resamples(y, 12, task == "classes")
+    losses = [[] for _ in y]
+    for train, test in parts:
+        model.fit(X[train], y[train], sample_weight=w[train])
+        for i, f in zip(test, model.predict(X[test]), strict=True):
+            losses[i].append(loss(y[i], f))
+    kept = [i for i in range(len(y)) if losses[i]]
+    own, w_kept, y_kept = np.array([np.mean(losses[i]) for i in kept]), w[kept], y[kept]
+    if task == "classes":
+        error = np.sum(w_kept * own) / np.sum(w_kept)
+        by_class = [
+            np.sum((w_kept * own)[y_kept == c]) / np.sum(w_kept[y_kept == c]) for c in set(y)
+        ]
+        expected = dict(
+            zip(ERRORS, (error, 1 - error, np.mean(by_class), 1 - np.mean(by_class)), strict=True)
+        )
+    else:
+        square, mean = np.sum(w_kept * own) / np.sum(w_kept), np.sum(w_kept * y_kept) / w_kept.sum()
+        variance = np.sum(w_kept * (y_kept - mean) ** 2) / np.sum(w_kept)
+        expected = {"rmse": np.sqrt(square), "r2": 1 - square / variance}
+    options = {"method": "bootstrap", "random_state": 0, "scoring": names}
+    result = assess(model, X, y, 12, sample_weight=w if weighted else None, **options)
+    assert result.out_of_bag == pytest.approx(expected)
+    for name in names:
+        whole = (result.whole.scores[name], result.out_of_bag[name])
+        estimate = plus_632(name, *whole, result.whole.no_information[name])
+        assert result.mean[name] == pytest.approx(estimate)
+        assert result.out_of_bag[name] != result.table[name].mean()
+
+
+def test_the_area_is_a_mean_over_resamples(two_classes):
+    options = {"method": "bootstrap", "random_state": 0, "scoring": "auc"}
+    result = assess(LogisticRegression(), *two_classes, 5, **options)
+    assert result.out_of_bag["auc"] == result.table["auc"].mean()
+
+
+@pytest.mark.parametrize("own", [None, np.random.default_rng(5).uniform(0.5, 2.0, 60)])
+@pytest.mark.parametrize("model", [
+    make_pipeline(StandardScaler(), LSSVMClassifierCV("linear")),
+    GridSearchCV(make_pipeline(LogisticRegression()), {"logisticregression__C": [0.1, 1.0]}),
+], ids=["machine", "search"])  # fmt: skip
+def test_copies_of_a_row_are_one_row_of_their_weight(two_classes, model, own):
+    X, y = two_classes
+    names = ["error", "accuracy"]
+    options = {"method": "bootstrap", "random_state": 0, "scoring": names}
+    result = assess(model, X, y, 3, sample_weight=own, **options)
+    argument = {Pipeline: "lssvmclassifiercv__sample_weight"}.get(
+        type(model), "logisticregression__sample_weight"
+    )
+    for (train, test), split in zip(resamples(y, 3), result.splits, strict=True):
+        times = np.bincount(train, minlength=60)
+        rows = np.flatnonzero(times)
+        weight = times * (np.ones(60) if own is None else own)
+        model.fit(X[rows], y[rows], **{argument: weight[rows]})
+        w = None if own is None else own[test]
+        right = accuracy_score(y[test], model.predict(X[test]), sample_weight=w)
+        assert split.scores == pytest.approx({"error": 1 - right, "accuracy": right})
+        assert split.n_train == len(rows) == 60 - split.n_test
+
+
+@pytest.mark.parametrize("model", [
+    KNeighborsClassifier(1),
+    VotingClassifier([("a", LogisticRegression()), ("b", KNeighborsClassifier(1))]),
+    BaggingClassifier(KNeighborsClassifier(1), 2),
+], ids=["plain", "voting", "bagging"])  # fmt: skip
+def test_estimators_without_weights_get_the_copies_and_a_warning(two_classes, model):
+    X, y = two_classes
+    with pytest.warns(UserWarning, match=f"{type(model).__name__} cannot be given sample_weight"):
+        result = assess(model, X, y, 3, scoring="ber", method="bootstrap", random_state=0)
+    assert [split.n_train for split in result.splits] == [60, 60, 60]
+    assert "held copies of rows" in repr(result)
+
+
+def test_selection_by_leave_one_out_is_not_misled(data_folder):
+    """Ripley's split of the Pima data: random splits and the test set give 0.25 to 0.28."""
+    table = pd.read_csv(data_folder / "pima_tr.csv")
+    X, y = table.drop(columns="target").to_numpy(), table["target"].to_numpy()
+    model = make_pipeline(StandardScaler(), LSSVMClassifierCV("rbf"))
+    result = assess(model, X, y, 8, scoring="ber", method="bootstrap", random_state=0)
+    assert result.mean["ber"] < 0.32
+    assert result.table["eta"].median() < 0.1  # with copies 1, the nearest neighbour
+    assert "copies" not in repr(result)
+
+
+@pytest.mark.filterwarnings("ignore:KNeighborsClassifier cannot be given sample_weight")
 def test_assessment_puts_them_together(two_classes):
     X, y = two_classes
     nearest = KNeighborsClassifier(1)
@@ -52,7 +169,7 @@ def test_assessment_puts_them_together(two_classes):
         nearest, X, y, 20, scoring=["error", "accuracy"], method="bootstrap", random_state=0
     )
     assert result.whole.scores["error"] == 0.0
-    out_of_bag = result.table["error"].mean()
+    out_of_bag = result.out_of_bag["error"]
     expected = plus_632("error", 0.0, out_of_bag, result.whole.no_information["error"])
     assert 0.632 * out_of_bag < result.mean["error"] <= out_of_bag
     assert result.mean["error"] == pytest.approx(expected)
@@ -70,6 +187,12 @@ def test_scores_without_a_definition(two_classes):
             scoring=["error", "f1_macro", "neg_log_loss"],
             method="bootstrap",
         )
+
+
+def test_another_score_by_a_known_name(two_classes):
+    count = make_scorer(zero_one_loss, normalize=False)
+    with pytest.raises(ValueError, match="under these names, not for error"):
+        assess(LogisticRegression(), *two_classes, scoring={"error": count}, method="bootstrap")
 
 
 def test_several_targets_are_refused():

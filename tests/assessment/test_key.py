@@ -1,9 +1,12 @@
 """Keys: equal for equal content, in every process; different for any difference."""
 
 import functools
+import logging
 import os
 import subprocess
 import sys
+import threading
+import types
 
 import numpy as np
 import pandas as pd
@@ -15,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from looms import LSSVMClassifierCV
-from looms.assessment._key import content_key
+from looms.assessment._key import content_key, package_versions
 from looms.kernels import RBF
 from looms.leave_one_out import LeaveOneOut
 
@@ -67,6 +70,10 @@ THINGS = {
     "frame, other dtype": lambda: frame(a=pd.array([1, 2, None], dtype="Int64")),
     "frame, other name": lambda: frame().rename(columns={"a": "A"}),
     "frame, dates": lambda: frame(a=pd.to_datetime(["2020-01-01", None, "2020-01-03"])),
+    "frame, other order of categories": lambda: frame(
+        c=pd.Categorical(["u", "v", "u"], categories=["v", "u"])
+    ),
+    "frame, ordered categories": lambda: frame(c=pd.Categorical(["u", "v", "u"], ordered=True)),
     "series": lambda: pd.Series([1.0, 2.0]),
     "machine": lambda: LSSVMClassifierCV(["linear", "rbf"]),
     "other machine": lambda: LSSVMClassifierCV(["linear", "cubic"]),
@@ -154,3 +161,136 @@ def test_no_key():
     circle.append(circle)
     with pytest.raises(TypeError, match="contains itself"):
         key(circle)
+
+
+USERS = """
+import functools
+import helpers
+from sklearn.base import BaseEstimator
+from sklearn.metrics import make_scorer
+
+POWER = 2
+
+def shrunk(value):
+    return value * 0.5
+
+def counted(function):
+    @functools.wraps(function)
+    def inner(*args):
+        return function(*args) + 0.0
+    return inner
+
+class Base(BaseEstimator):
+    offset = 1.0
+
+    def predict(self, X):
+        return X + self.offset
+
+class Mine(Base):
+    def fit(self, X, y=None):
+        return self
+
+    @property
+    def twice(self):
+        return [x * 2 for x in range(3)]
+
+    @staticmethod
+    def start():
+        return 7
+
+    @functools.cached_property
+    def slow(self):
+        return 11
+
+@counted
+def score(y, f):
+    return helpers.error(y, shrunk(f)) ** POWER if y is not None else score(y, f)
+
+estimator, scorer = Mine(), make_scorer(score)
+"""
+HELPERS = "def error(y, f):\n    return abs(y - f)\n"
+
+
+def users(monkeypatch, old="", new=""):
+    """Keys of an estimator and a scorer whose code was changed in one place."""
+    assert old in USERS + HELPERS
+    modules = {}
+    for name, code in {"helpers": HELPERS, "users": USERS}.items():
+        modules[name] = types.ModuleType(name)
+        monkeypatch.setitem(sys.modules, name, modules[name])
+        exec(code.replace(old, new), vars(modules[name]))
+    return key(modules["users"].estimator), key(modules["users"].scorer)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("X + self.offset", "X - self.offset"),
+        ("offset = 1.0", "offset = 2.0"),
+        ("x * 2", "x * 3"),
+        ("return 7", "return 8"),
+        ("return 11", "return 12"),
+        ("class Mine(Base):", "class Mine(Base):\n    extra = 1\n"),
+    ],
+)
+def test_the_code_of_an_estimator_counts(monkeypatch, old, new):
+    estimator, scorer = users(monkeypatch)
+    changed = users(monkeypatch, old, new)
+    assert changed[0] != estimator
+    assert changed[1] == scorer
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("POWER = 2", "POWER = 3"),
+        ("value * 0.5", "value * 0.25"),
+        ("abs(y - f)", "abs(y + f)"),
+        ("+ 0.0", "+ 1.0"),
+        ("** POWER", "* POWER"),
+    ],
+)
+def test_what_a_scorer_names_counts(monkeypatch, old, new):
+    estimator, scorer = users(monkeypatch)
+    changed = users(monkeypatch, old, new)
+    assert changed[0] == estimator
+    assert changed[1] != scorer
+
+
+def test_comments_and_other_functions_do_not_count(monkeypatch):
+    before = users(monkeypatch)
+    assert users(monkeypatch) == before
+    assert users(monkeypatch, "POWER = 2", "# The error is squared.\n\nPOWER = 2") == before
+    assert users(monkeypatch, "\nimport helpers", "\nimport json\nimport helpers") == before
+
+
+def test_a_method_put_in_place_of_another_counts(monkeypatch):
+    class Mine(StandardScaler):
+        def transform(self, X):
+            return X
+
+    before = key(Mine())
+    monkeypatch.setattr(Mine, "transform", lambda self, X: X + 1)
+    assert key(Mine()) != before
+
+
+def test_names_of_things_without_content_do_no_harm():
+    assert key(reading_the_environment) == key(reading_the_environment)
+
+
+LOCK, STREAM = threading.Lock(), (k for k in range(3))
+
+
+def reading_the_environment(estimator, X, y):
+    with LOCK:
+        return next(STREAM) + logging.getLogger("x").level + len(os.environ)
+
+
+def test_packages_that_things_are_made_of():
+    assert package_versions(make_pipeline(StandardScaler(), LSSVMClassifierCV())) == {}
+    versions = package_versions({"scorer": make_scorer(score_of_pandas)})
+    assert versions == {"pandas": pd.__version__}
+
+
+def score_of_pandas(y, f):
+    return pd.Series(y).corr(pd.Series(f))

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -11,12 +12,14 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
 import looms
-from looms.assessment import StoreError, _store
+from looms._files import remove_parts, write_whole
+from looms.assessment import StoreError, _assess, _store
 from looms.assessment._run import SplitResult
 
 
@@ -141,7 +144,7 @@ def test_splits_that_raised_are_tried_again(counted, two_classes, monkeypatch):
     assert result.failures == {}
 
 
-@pytest.mark.parametrize("package", ["looms", "scikit-learn"])
+@pytest.mark.parametrize("package", ["looms", "scikit-learn", "numpy", "scipy"])
 def test_another_version(counted, tmp_path, monkeypatch, package):
     counted()
     before = [path.read_bytes() for path in split_files(tmp_path)]
@@ -151,6 +154,76 @@ def test_another_version(counted, tmp_path, monkeypatch, package):
         counted()
     assert [path.read_bytes() for path in split_files(tmp_path)] == before
     assert counted(model=DummyClassifier())[1] == 6  # nothing of that was there
+
+
+def test_another_version_of_a_package_of_a_scorer(counted, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(_assess, "package_versions", lambda *things: {"pandas": "1"})
+        counted()
+    assert _assess.package_versions(corr_of_pandas) == {"pandas": pd.__version__}
+    monkeypatch.setattr(_assess, "package_versions", lambda *things: {"pandas": "2"})
+    with pytest.raises(StoreError, match="stored by pandas 1, and this is pandas 2"):
+        counted()
+
+
+def corr_of_pandas(estimator, X, y):
+    return pd.Series(estimator.decision_function(X)).std()
+
+
+FACTOR = 1.0
+
+
+def scaled(estimator, X, y):
+    return FACTOR * np.mean(estimator.predict(X) == y)
+
+
+def test_a_global_of_a_scorer_that_changes_is_another_key(counted, monkeypatch):
+    first, ran = counted(scoring=scaled)
+    assert (ran, counted(scoring=scaled)[1]) == (6, 0)
+    monkeypatch.setitem(globals(), "FACTOR", 2.0)
+    second, ran = counted(scoring=scaled)
+    assert ran == 6
+    assert second.mean.item() == 2 * first.mean.item()
+
+
+def test_what_killed_processes_began_to_write_is_removed(counted, tmp_path):
+    counted()
+    (about,) = tmp_path.glob("store/*/about.json")
+    parts = [folder / ".x.json.1.ab.part" for folder in (about.parent, tmp_path / "store")]
+    for part in parts:
+        part.write_text("{")
+    assert counted()[1] == 0
+    assert not any(part.exists() for part in parts)
+
+
+def test_a_file_that_another_process_removes_halfway_is_written_again(tmp_path, monkeypatch):
+    n_removed = 0
+
+    def replace(source, target):
+        nonlocal n_removed
+        if n_removed < 3:
+            n_removed += 1
+            remove_parts(tmp_path)
+        real(source, target)
+
+    real = os.replace
+    monkeypatch.setattr(os, "replace", replace)
+    write_whole(tmp_path / "a", b"data")
+    assert n_removed == 3
+    assert (tmp_path / "a").read_bytes() == b"data"
+    assert os.listdir(tmp_path) == ["a"]
+    with pytest.raises(FileNotFoundError):
+        write_whole(tmp_path / "gone" / "a", b"data")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders of POSIX")
+def test_the_name_is_on_the_disk_too(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(
+        os, "fsync", lambda file: synced.append(stat.S_ISDIR(os.fstat(file).st_mode))
+    )
+    write_whole(tmp_path / "a", b"data")
+    assert synced == [False, True]
 
 
 def test_damaged_versions(counted, tmp_path):

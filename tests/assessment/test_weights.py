@@ -48,7 +48,7 @@ def weighted(model, X, y, weight, n=4, **options):
     LogisticRegression(tol=1e-10, max_iter=1000),
     make_pipeline(sklearn.preprocessing.FunctionTransformer(), LogisticRegression(tol=1e-10)),
     GridSearchCV(LogisticRegression(tol=1e-10), {"C": [1.0]}, cv=2),
-    looms.LSSVMClassifier("linear", mu=0.1),
+    looms.LSSVMClassifier("linear", mu=0.1, threshold=0),
 ], ids=["plain", "pipeline", "search", "machine"])  # fmt: skip
 def test_integer_weights_are_copies(two_classes, model):
     X, y = two_classes

@@ -2,15 +2,20 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
+from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from threadpoolctl import threadpool_info
 
 import looms
+from looms.assessment import _execute
 from looms.assessment._execute import run_splits
 from looms.assessment._scoring import scorers_of
 from looms.assessment._splits import plan
@@ -64,6 +69,61 @@ def test_a_split_that_kills_its_worker_is_recorded(numbered):
     assert all(reason.startswith("TerminatedWorkerError") for reason in result.failures.values())
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_a_pool_of_multiprocessing_does_not_wait_for_ever(numbered):
+    model = Deadly(os.getpid())
+    with joblib.parallel_config("multiprocessing", n_jobs=2):
+        result = looms.assess(model, *numbered, 6, scoring="ber", random_state=16)
+    assert set(result.failures) == {0}
+
+
+ORPHANS = """
+import os, sys, time
+from sklearn.dummy import DummyClassifier
+import looms
+
+class Slow(DummyClassifier):
+    def fit(self, X, y):
+        with open(os.path.join(sys.argv[1], str(os.getpid())), "w"):
+            time.sleep(600)
+
+if __name__ == "__main__":
+    looms.assess(Slow(), [[k] for k in range(20)], [0, 1] * 10, n_jobs=2)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="processes as Linux has them")
+def test_workers_end_with_a_parent_that_is_killed(tmp_path):
+    (tmp_path / "script.py").write_text(ORPHANS.replace("sys.argv[1]", repr(str(tmp_path))))
+    environment = {**os.environ, "PYTHONPATH": str(Path(looms.__file__).parents[1])}
+    with subprocess.Popen([sys.executable, tmp_path / "script.py"], env=environment) as parent:
+        workers = _eventually(lambda: [int(p.name) for p in tmp_path.glob("[0-9]*")], 2)
+        assert os.getpid() not in workers
+        parent.kill()
+    try:
+        _eventually(lambda: [pid for pid in workers if not _lives(pid)], 2)
+    finally:
+        for pid in filter(_lives, workers):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _eventually(values, n, seconds=180):
+    """Values, as soon as there are so many."""
+    end = time.monotonic() + seconds
+    while len(values()) < n and time.monotonic() < end:
+        time.sleep(0.1)
+    assert len(values()) == n
+    return values()
+
+
+def _lives(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 def test_who_stops_early_gets_no_warning(numbered):
     X, y = numbered
     splits = plan(y, method="shuffle", n_splits=30, test_size=0.1, random_state=0, stratified=True)
@@ -103,12 +163,26 @@ def test_blas_keeps_to_one_thread_beside_other_work(numbered):
     assert _n_threads() == before
 
 
+TWO_PROCESSES = {
+    **{"n_workers": 2, "threads_per_worker": 1, "processes": True},
+    **{"silence_logs": 50, "dashboard_address": None},
+}
+
+
+def quiet_clusters(test):
+    """A cluster warns of ports in use and of sockets and files that its workers left open."""
+    for warning in (
+        "ignore::ResourceWarning",
+        "ignore::pytest.PytestUnraisableExceptionWarning",
+        "ignore:Port .* is already in use:UserWarning",
+    ):
+        test = pytest.mark.filterwarnings(warning)(test)
+    return test
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("n_killed", [1, 2])
-# The cluster warns of ports in use and of sockets and files that its dead workers left open.
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.filterwarnings("ignore:Port .* is already in use:UserWarning")
+@quiet_clusters
 def test_workers_of_dask_die_halfway(numbered, tmp_path, n_killed):
     """With both workers the scattered data go too."""
     distributed = pytest.importorskip("distributed")
@@ -116,9 +190,8 @@ def test_workers_of_dask_die_halfway(numbered, tmp_path, n_killed):
     X = np.hstack([X, np.zeros((60, 50))])
     model = Deadly(os.getpid(), until=os.devnull, seconds=0.05)
     alone = looms.assess(model, X, y, 30, scoring="ber", random_state=0)
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "silence_logs": 50}
     with (
-        distributed.LocalCluster(**options, dashboard_address=None) as cluster,
+        distributed.LocalCluster(**TWO_PROCESSES) as cluster,
         distributed.Client(cluster) as client,
     ):
         pids = list(client.run(os.getpid).values())
@@ -143,3 +216,59 @@ def test_workers_of_dask_die_halfway(numbered, tmp_path, n_killed):
     assert result.failures == {}
     assert result.table.to_csv() == alone.table.to_csv()
     assert len(list(tmp_path.glob("store/*/seed*.json"))) == 30
+
+
+class Configured(Deadly):
+    """Its score says how scikit-learn is configured where it is fitted, and by whom."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.routed_ = get_config()["enable_metadata_routing"] and os.getpid() != self.parent
+        return self
+
+
+def _routed(estimator, X, y):
+    return float(estimator.routed_)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@quiet_clusters
+def test_splits_that_kill_workers_of_dask_are_recorded(numbered, tmp_path):
+    """Without waiting for ever, without losing others, and never run by the caller."""
+    distributed = pytest.importorskip("distributed")
+    dask = pytest.importorskip("dask")
+    model = Configured(os.getpid())
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(**TWO_PROCESSES) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config("dask"),
+        config_context(enable_metadata_routing=True),
+    ):
+        result = looms.assess(
+            model, *numbered, 6, scoring=_routed, random_state=16, store=tmp_path / "store"
+        )
+    assert set(result.failures) == {0}
+    assert all(reason.startswith("KilledWorker") for reason in result.failures.values())
+    assert result.mean.item() == 1
+    assert len(list(tmp_path.glob("store/*/seed*.json"))) == 6
+
+
+@quiet_clusters
+def test_a_cluster_that_loses_all_workers_for_good_is_an_error(numbered, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(_execute, "_PATIENCE", 2)
+    options = {"n_workers": 1, "threads_per_worker": 1, "silence_logs": 50}
+    with (
+        distributed.LocalCluster(**options, processes=False, dashboard_address=None) as cluster,
+        distributed.Client(cluster.scheduler_address),
+        joblib.parallel_config("dask", wait_for_workers_timeout=2),
+        pytest.raises(TimeoutError, match=r"has had no worker for 2 s, and \d+ splits are missing"),
+    ):
+        looms.assess(
+            Deadly(os.getpid(), seconds=0.2),
+            *(*numbered, 100),
+            scoring="ber",
+            random_state=0,
+            progress=lambda done, total, split: cluster.scale(0) if done == 2 else None,
+        )

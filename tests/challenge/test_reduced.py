@@ -26,6 +26,7 @@ WEIGHTS_ARE_NO_COPIES = (
 
 # Some checks fit random labels and constant features: the search then ends at a bound.
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+@pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
 @parametrize_with_checks(
     [ReducedLSSVMClassifierCV("linear", calibration=None)],
     expected_failed_checks=lambda estimator: {
@@ -150,6 +151,7 @@ def test_every_rule_counts_the_settled_rows(rule):
     assert (model.predict(X[settled]) == -1).all()
 
 
+@pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
 @pytest.mark.parametrize("threshold", [-100.0, "ber", 100.0])
 def test_settled_rows_are_just_below_all_others(threshold):
     X, y, settled = made()

@@ -113,11 +113,14 @@ def test_entries_beside_the_paper():
 
 
 def test_game_beside_the_paper():
-    game = [challenge.Entry(0, s, s, PART[0], 0.1, 0.2, -0.1, 0.3) for s in challenge.STRATEGIES]
+    rules = ("validation7", "validation_set", "loo_ber")
+    game = [challenge.Entry(0, s, s, PART[0], 0.1, 0.2, -0.1, 0.3) for s in rules]
     table = challenge.entries_table(game, "hiva")
+    assert table["choice_by"][:3].tolist() == list(rules)
     paper = table[table["held_out"] == "paper"].set_index("choice_by")
     assert paper.loc["validation_set", "experiment"] == "press-cubic"
     assert paper.loc["loo_ber", "guess"] == 0.2358
+    assert paper.loc["validation100", "guess"] == 0.2444
     assert np.isnan(paper.loc["validation_set", "guess"])
     assert "s.e." not in set(table["held_out"])
 

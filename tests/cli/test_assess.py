@@ -29,7 +29,7 @@ def test_summary_and_table(looms, pets):
     assert "(5 of 5)" in result.stderr
     assert "table → LSSVMClassifierCV(kernel='linear')" in result.stdout
     assert f"ber         {expected.mean['ber']:>10.4f}" in result.stdout
-    assert "Leave-one-out" in result.stdout
+    assert expected.optimism_text("ber") in result.stdout
     assert "a row for each split is in table.csv" in result.stderr
 
 
@@ -50,6 +50,29 @@ def test_resumes(looms, pets):
     looms("assess", pets, "-t", "kind", "-n", 5, "-o", "c.csv")
     with open("b.csv", "rb") as resumed, open("c.csv", "rb") as whole:
         assert resumed.read() == whole.read()
+
+
+@pytest.mark.parametrize("given", [(), ("--store", "kept")])
+def test_interrupted_it_prints_the_table_so_far(looms, pets, monkeypatch, given):
+    class Stopping(_progress.SplitLines):
+        def __call__(self, done, total, result):
+            super().__call__(done, total, result)
+            if done == 3:
+                raise KeyboardInterrupt
+
+    arguments = ("assess", pets, "-t", "kind", "-n", 5, *given)
+    with monkeypatch.context() as patched:
+        patched.setattr(_progress, "SplitLines", Stopping)
+        stopped = looms(*arguments, "-o", "t.csv")
+    assert stopped.exit_code == 130
+    assert "3 random splits, seed 0" in stopped.stdout
+    assert re.search(r"^ber +[\d.]+ +[\d.]+ +[\d.]+ to [\d.]+", stopped.stdout, re.M)
+    last = stopped.stderr.splitlines()[-1]
+    assert last.startswith("Interrupted. 3 of 5 splits are done and ")
+    assert "the same again runs the rest" in last if given else "--store" in last
+    assert not os.path.exists("t.csv")
+    resumed = looms(*arguments)
+    assert ("3 of 5 splits were in the store" in resumed.stderr) == bool(given)
 
 
 @pytest.mark.parametrize("method", ["kfold", "bootstrap"])

@@ -38,6 +38,11 @@ def test_a_word_among_numbers(said):
     assert "and so are 'width'" in said(size=cells, width=cells)
 
 
+def test_a_word_among_numbers_with_commas(said):
+    cells = [str(value / 2).replace(".", ",") for value in ROWS]
+    assert "first 'twelve' in data row 7" in said(size=[*cells[:6], "twelve", *cells[7:]])
+
+
 def test_constant_and_empty_columns(said):
     found = said(a=ROWS / 7, same=ROWS * 0, empty=[None] * 30)
     assert "left out, for they have the same value in every row: 'same', 'empty'" in found

@@ -69,11 +69,12 @@ def test_fit_and_score_regression(looms, data_folder, figures):
 
 def test_predict_to_standard_output_can_be_piped(looms, pets):
     looms("fit", pets, "-t", "kind")
-    result = looms("predict", "pets.looms.skops", pets)
+    result = looms("predict", "pets.looms.skops", pets, "--digits", 17)
     assert result.exit_code == 0, result.stderr
     assert result.stderr == ""
     predictions = pd.read_csv(io.StringIO(result.stdout))
     assert list(predictions) == [
+        "row",
         "prediction",
         "decision_dog",
         "probability_cat",
@@ -91,7 +92,7 @@ def test_predict_to_standard_output_can_be_piped(looms, pets):
 
 def test_predict_several_classes(looms, data_folder):
     looms("fit", data_folder / "liver.csv", "-t", "target")
-    result = looms("predict", "liver.looms.skops", data_folder / "liver.csv")
+    result = looms("predict", "liver.looms.skops", data_folder / "liver.csv", "--digits", 17)
     predictions = pd.read_csv(io.StringIO(result.stdout))
     decisions = predictions.filter(like="decision_")
     winners = decisions.columns[decisions.to_numpy().argmax(axis=1)].str.removeprefix("decision_")
@@ -107,7 +108,7 @@ def test_predict_several_classes(looms, data_folder):
 def test_predict_regression_has_one_column(looms, data_folder):
     looms("fit", data_folder / "mcycle.csv", "-t", "target")
     result = looms("predict", "mcycle.looms.skops", data_folder / "mcycle.csv")
-    assert result.stdout.splitlines()[0] == "prediction"
+    assert result.stdout.splitlines()[0] == "row,prediction"
 
 
 def test_predict_to_a_file(looms, pets, one_line):
@@ -127,7 +128,7 @@ def test_score_counts_by_hand(looms, pets, figures):
     wrong = (machine_says["prediction"] != pd.read_csv(pets)["kind"]).mean()
     result = looms("score", "pets.looms.skops", pets)
     assert figures(result.stdout.partition("Confusion")[0])[0] == pytest.approx(wrong, abs=1e-4)
-    assert re.search(r"cat +20 +0 *\n", result.stdout)
+    assert re.search(r"cat +20 +0 +50.0% *\n", result.stdout)
 
 
 def test_score_with_labels_that_are_new(looms, pets, figures):
@@ -235,7 +236,7 @@ def test_drop(looms, pets, one_line):
     assert looms("fit", pets, "-t", "kind", "--drop", "weight", "--drop", "colour").exit_code == 0
     assert list(load_model("pets.looms.skops").metadata["columns"]) == ["indoors"]
     one_line(
-        looms("fit", pets, "-t", "kind", "--drop", "size", "-o", "m"),
+        looms("fit", pets, "-t", "kind", "--drop", "size", "-o", "m.skops"),
         2,
         "there is no column 'size' to leave out",
     )
@@ -258,13 +259,13 @@ def test_force_replaces_the_model(looms, pets, one_line):
     assert load_model("pets.looms.skops").metadata["asked"]["kernels"] == ["rbf"]
 
 
-def test_warnings_of_the_estimator_are_notes(looms, data_folder):
+def test_warnings_of_the_estimator_are_told(looms, data_folder):
     result = looms(
         *("fit", data_folder / "haberman.csv", "-t", "target", "-c", "wmw"),
         *("--optimizer", "scg", "--max-iter", 1),
     )
     assert result.exit_code == 0, result.stderr
-    assert "Note: Search for hyper-parameters: stopped at max_iter" in result.stderr
+    assert "Warning: Stopped at max_iter" in result.stderr
 
 
 def test_one_candidate_is_marked_of_equal_ones(looms, pets):
@@ -273,3 +274,72 @@ def test_one_candidate_is_marked_of_equal_ones(looms, pets):
     assert result.exit_code == 0, result.stderr
     rows = re.findall(r"^ *(→?) +linear +press", result.stdout, re.MULTILINE)
     assert rows == ["→", ""]
+
+
+def predictions_of(result):
+    assert result.exit_code == 0, result.stderr
+    return pd.read_csv(io.StringIO(result.stdout), dtype=str)
+
+
+def test_predictions_can_be_joined_to_their_rows(looms, pets, one_line):
+    looms("fit", pets, "-t", "kind")
+    frame = pd.read_csv(pets)
+    frame["chip"] = [123456789.0 + i for i in range(39)] + [None]
+    frame.to_csv("new.csv", index=False)
+    numbered = predictions_of(looms("predict", "pets.looms.skops", "new.csv"))
+    assert numbered["row"].tolist() == [str(i + 1) for i in range(40)]
+    options = ("--id", "chip", "--keep", "kind", "--keep", "weight")
+    result = looms("predict", "pets.looms.skops", "new.csv", *options)
+    named = predictions_of(result)
+    assert result.stderr == ""
+    assert list(named)[:4] == ["chip", "kind", "weight", "prediction"]
+    assert named["chip"].tolist()[:2] == ["123456789", "123456790"]
+    assert named["kind"].tolist() == frame["kind"].tolist()
+    result = looms("predict", "pets.looms.skops", "new.csv", "--keep", "size")
+    one_line(result, 2, "there is no column 'size'")
+    frame.rename(columns={"chip": "prediction"}).to_csv("new.csv", index=False)
+    result = looms("predict", "pets.looms.skops", "new.csv", "--keep", "prediction")
+    one_line(result, 2, "writes a column 'prediction' of its own")
+
+
+def test_digits_of_predictions(looms, pets):
+    looms("fit", pets, "-t", "kind")
+    six, three, all_of_them = (
+        predictions_of(looms("predict", "pets.looms.skops", pets, *options))["decision_dog"]
+        for options in ((), ("--digits", 3), ("--digits", 17))
+    )
+    exact = all_of_them.astype(float)
+    assert six.tolist() == [f"{value:.6g}" for value in exact]
+    assert three.tolist() == [f"{value:.3g}" for value in exact]
+    model = load_model("pets.looms.skops").model
+    frame = pd.read_csv(pets).drop(columns="kind")
+    assert (exact == model.decision_function(frame)).all()
+
+
+def test_out_is_output(looms, pets):
+    assert looms("fit", pets, "-t", "kind", "--out", "m.skops").exit_code == 0
+    assert looms("predict", "m.skops", pets, "--out", "p.csv").exit_code == 0
+    assert len(pd.read_csv("p.csv")) == 40
+
+
+def test_the_area_of_several_classes_is_called_a_mean(looms, pets):
+    frame = pd.read_csv(pets)
+    frame["kind"] = np.where(frame["weight"] > 28, "bear", frame["kind"])
+    frame.to_csv("three.csv", index=False)
+    result = looms("fit", "three.csv", "-t", "kind")
+    assert "mean AUC" in result.stdout
+    assert "mean AUC" in looms("score", "three.looms.skops", "three.csv").stdout
+    assert "mean AUC" not in looms("fit", pets, "-t", "kind").stdout
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "diagnose"])
+def test_help_has_no_brackets_for_what_takes_no_value(looms, command):
+    text = looms(command, "--help").stdout
+    assert "<bool>" not in text
+    assert "{" not in text
+    assert re.search(r"--force +-f +Overwrite", text)
+
+
+def test_m_is_the_machine_in_every_command(looms):
+    assert re.search(r"--machine +-m ", looms("fit", "--help").stdout)
+    assert "-m " not in looms("diagnose", "--help").stdout

@@ -29,8 +29,10 @@ def heights(tmp_path):
 def test_intervals(looms, heights, method):
     looms("fit", heights, "-t", "height", "-o", "m.skops")
     options = () if method is None else ("--method", method)
-    found = predictions(looms("predict", "m.skops", heights, "--coverage", 0.8, *options))
-    assert list(found) == ["prediction", "lower", "upper"]
+    found = predictions(
+        looms("predict", "m.skops", heights, "--coverage", 0.8, *options, "--digits", 17)
+    )
+    assert list(found) == ["row", "prediction", "lower", "upper"]
     model = load_model("m.skops").model
     matrix = model[:-1].transform(pd.read_csv(heights))
     expected = model[-1].predict_interval(matrix, 0.8, method or "plus")
@@ -44,7 +46,7 @@ def test_intervals(looms, heights, method):
 def test_wider_for_more(looms, heights):
     looms("fit", heights, "-t", "height", "-o", "m.skops")
     narrow, wide = (
-        predictions(looms("predict", "m.skops", heights, "--coverage", share))
+        predictions(looms("predict", "m.skops", heights, "--coverage", share, "--digits", 17))
         for share in (0.5, 0.95)
     )
     assert ((wide["upper"] - wide["lower"]) > (narrow["upper"] - narrow["lower"])).all()
@@ -55,7 +57,9 @@ def test_sets(looms, data_folder, conditional):
     file = data_folder / "haberman.csv"
     looms("fit", file, "-t", "target", "-k", "linear", "-o", "m.skops")
     options = ("--class-conditional",) if conditional else ()
-    found = predictions(looms("predict", "m.skops", file, "--coverage", 0.9, *options))
+    found = predictions(
+        looms("predict", "m.skops", file, "--coverage", 0.9, *options, "--digits", 17)
+    )
     assert list(found)[-1] == "set"
     model = load_model("m.skops").model
     matrix = model[:-1].transform(pd.read_csv(file))
@@ -96,4 +100,4 @@ def test_refusals(looms, pets, one_line, model, options, text):
     target = {"class": ("kind",), "number": ("weight", "--task", "regression")}.get(model)
     machine = ("--target", *target) if target else ("--target", "kind", "--machine", "svm")
     assert looms("fit", "pets.csv", *machine, "-o", model).exit_code == 0
-    one_line(looms("predict", model, "pets.csv", *options), 2, text)
+    one_line(looms("predict", model, "pets.csv", *options, "--digits", 17), 2, text)

@@ -64,8 +64,8 @@ def test_figures(looms, catches):
     fit = goodness_of_fit(*sample, 39, alpha=0.1, random_state=3)
     critical = row(result.stdout, "critical at 0.1")[0]
     assert critical == pytest.approx(fit.critical_value, abs=0.01)
-    assert f"p = {fit.p_value:.3g};" in result.stdout
-    assert "39 bootstrap samples of pairs" in result.stdout
+    assert f"Goodness of fit: {fit.verdict}, p = {fit.p_value:.3g};" in result.stdout
+    assert "39 bootstrap samples of labels" in result.stdout
     assert "Bootstrap: 39 of 39" in result.stderr
     assert influence(*sample, alpha=0.1).flagged[0] == 3
     assert re.search(r"^ +4 +no +\d+\.\d+ +[\de.-]+ *$", result.stdout, re.M)
@@ -139,9 +139,9 @@ def test_kernels(looms, catches, options, machine):
 
 def test_resampling_and_drop(looms, catches):
     options = ("diagnose", catches, "-t", "found", "--bootstrap", 39, *GIVEN)
-    pairs = looms(*options)
-    labels = looms(*options, "--resampling", "labels")
-    assert "samples of labels" in labels.stdout
+    labels = looms(*options)
+    pairs = looms(*options, "--resampling", "pairs")
+    assert "samples of pairs" in pairs.stdout
     assert row(pairs.stdout, "critical at 0.05") != row(labels.stdout, "critical at 0.05")
     dropped = looms(*options, "--drop", "gear")
     assert row(pairs.stdout, "deviance") != row(dropped.stdout, "deviance")
@@ -176,7 +176,7 @@ def test_nothing_is_overwritten(looms, catches, one_line):
 
 def test_a_model_of_looms_fit(looms, catches):
     assert looms("fit", catches, "-t", "found", "-o", "m.skops").exit_code == 0
-    result = looms("diagnose", catches, "-m", "m.skops", "--bootstrap", 19)
+    result = looms("diagnose", catches, "--model", "m.skops", "--bootstrap", 19)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("Least-squares machine of m.skops")
     assert "its hyper-parameters held" in result.stderr
@@ -201,9 +201,11 @@ def test_bounds_of_the_search_are_told_in_options(looms, pets):
     assert "values as param_grid of looms.SVCCV in Python" in result.stderr
 
 
-def test_a_support_vector_machine_of_looms_fit(looms, catches):
-    assert looms("fit", catches, "-t", "found", "-m", "svm", "-o", "s.skops").exit_code == 0
-    result = looms("diagnose", catches, "-m", "s.skops", "--bootstrap", 0)
+@pytest.mark.parametrize("threshold", [(), ("--threshold", "recall=0.95")])
+def test_a_support_vector_machine_of_looms_fit(looms, catches, threshold):
+    fit = ("fit", catches, "-t", "found", "-m", "svm", "-o", "s.skops", *threshold)
+    assert looms(*fit).exit_code == 0
+    result = looms("diagnose", catches, "--model", "s.skops", "--bootstrap", 0)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("Support vector machine of s.skops")
     error = re.search(r"leave-one-out +([\d.]+)", looms("show", "s.skops").stdout)[1]
@@ -218,7 +220,6 @@ def test_a_support_vector_machine_of_looms_fit(looms, catches):
         (("catches.csv", "-t", "found", "--gamma", "nan"), "--gamma must be a positive number"),
         (("catches.csv", "-t", "found", "-k", "linear", "--gamma", "1"), "other kernels than lin"),
         (("catches.csv", "-t", "found", "-k", "cubic", "--C", "1"), "goes with --gamma"),
-        (("catches.csv", "-m", "s.skops"), "its threshold at"),
         (("catches.csv", "-t", "found", "--alpha", "1"), "--alpha must be between 0 and 1"),
         (("catches.csv", "-t", "found", "--bootstrap", "9"), "0.05, which takes 19 samples at le"),
         (("catches.csv", "-t", "depth", "-b", "9"), "diagnostics are of classes"),
@@ -231,11 +232,11 @@ def test_a_support_vector_machine_of_looms_fit(looms, catches):
         (("one.csv", "-t", "y"), "one class only, 'a'"),
         (("alone.csv", "-t", "y"), "Class 'b' has one member"),
         (("flat.csv", "-t", "y"), "no column of the table has two different values"),
-        (("catches.csv", "-m", "m.skops", "--C", "1"), "--C is for a support vector machine"),
-        (("catches.csv", "-m", "m.skops", "--drop", "gear"), "--drop is for an SVM"),
-        (("catches.csv", "-m", "m.skops", "-t", "gear"), "it predicts 'found', not 'gear'"),
-        (("catches.csv", "-m", "r.skops"), "it is a regression"),
-        (("catches.csv", "-m", "no.skops"), "there is no such file"),
+        (("catches.csv", "--model", "m.skops", "--C", "1"), "--C is for a support vector machine"),
+        (("catches.csv", "--model", "m.skops", "--drop", "gear"), "--drop is for an SVM"),
+        (("catches.csv", "--model", "m.skops", "-t", "gear"), "it predicts 'found', not 'gear'"),
+        (("catches.csv", "--model", "r.skops"), "it is a regression"),
+        (("catches.csv", "--model", "no.skops"), "there is no such file"),
     ],
 )
 def test_refusals(looms, catches, arguments, text, one_line):
@@ -251,9 +252,6 @@ def test_refusals(looms, catches, arguments, text, one_line):
         looms("fit", catches, "-t", "found", "-o", "m.skops")
     if "r.skops" in arguments:
         looms("fit", catches, "-t", "depth", "-o", "r.skops")
-    if "s.skops" in arguments:
-        svm = ("--machine", "svm", "-k", "linear", "--threshold", "recall=0.95")
-        looms("fit", catches, "-t", "found", "-o", "s.skops", *svm)
     before = set(os.listdir())
     result = looms("diagnose", *arguments)
     assert result.stdout == ""
@@ -267,7 +265,7 @@ def test_three_classes(looms):
     y = np.array(["a", "b", "c"])[np.digitize(x + random.normal(scale=0.3, size=60), [-0.5, 0.5])]
     pd.DataFrame({"x": x, "y": y}).to_csv("three.csv", index=False)
     looms("fit", "three.csv", "-t", "y", "-o", "three.skops")
-    result = looms("diagnose", "three.csv", "-m", "three.skops", "--bootstrap", 19)
+    result = looms("diagnose", "three.csv", "--model", "three.skops", "--bootstrap", 19)
     assert result.exit_code == 0, result.stderr
     result = looms("diagnose", "three.csv", "-t", "y", "--bootstrap", 19)
     assert result.exit_code == 0, result.stderr

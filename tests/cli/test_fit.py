@@ -1,6 +1,7 @@
 """What `looms fit` says of a table, and what it leaves alone."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -32,9 +33,17 @@ def test_predictions_overwrite_neither_model_nor_table(looms, replicates, one_li
     load_model("m.skops")
 
 
-def test_replicates_are_pointed_out(looms, replicates):
+def test_copies_are_pointed_out_where_they_are_no_accident(looms, replicates):
     result = looms("fit", replicates, "--target", "c", "-o", "m.skops")
-    assert "40 rows have the same features as another row" in result.stderr
+    assert "copies" not in result.stderr  # of few discrete values
+    rows = [f"{i * i / 7},{i * 7 % 20 / 11},{'x' if i % 3 else 'y'}" for i in range(20)]
+    Path("fine.csv").write_text("\n".join(["a,b,c", *rows, *rows[:9]]) + "\n")
+    result = looms("fit", "fine.csv", "--target", "c", "-o", "fine.skops")
+    assert result.stderr.count("9 of 29") == 1
+    assert "--copies together" in result.stderr
+    result = looms("fit", "fine.csv", "-t", "c", "--copies", "together", "-o", "together.skops")
+    assert "of 29" not in result.stderr
+    assert load_model("together.skops").model[-1].groups_ is not None
 
 
 def test_prior_reaches_the_estimator(looms, replicates):

@@ -1,6 +1,8 @@
 """The script as a process: what it imports, how it ends."""
 
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -95,11 +97,42 @@ def test_interrupt(tmp_path):
     assert os.listdir(tmp_path) == ["t.csv"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_interrupt_of_an_assessment(tmp_path, jobs):
+    """Ctrl-C after a few splits, which reaches the workers too: what is done is kept and shown."""
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.normal(size=(60, 3)), rng.integers(2, size=60)])
+    np.savetxt(tmp_path / "t.csv", table, delimiter=",", header="a,b,c,y", comments="")
+    arguments = ("assess", "t.csv", "-t", "y", "-n", 2000, "--store", "kept", "--jobs", jobs)
+    with subprocess.Popen(
+        command(*arguments),
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        for line in process.stderr:
+            if "(5 of 2000" in line:
+                os.killpg(process.pid, signal.SIGINT)
+                break
+        last = process.stderr.read().splitlines()[-1]
+        assert process.wait(timeout=120) == 130
+        shown = process.stdout.read()
+    done = int(re.fullmatch(r"Interrupted\. (\d+) of 2000 .* stored in kept: .*", last)[1])
+    assert done >= 5
+    n_files = len(list((tmp_path / "kept").glob("*/seed*.json")))
+    assert n_files - done in (0, 1)  # the signal may come between a file and its count
+    assert f"{done} random splits, seed 0" in shown
+
+
 @pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
 def test_a_reader_that_had_enough(tmp_path):
     table = "x,y\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(300))
     (tmp_path / "t.csv").write_text(table)
-    (tmp_path / "long.csv").write_text("x\n" + "".join(f"{i / 7}\n" for i in range(50_000)))
+    (tmp_path / "long.csv").write_text("x\n" + "".join(f"{i % 300 / 7}\n" for i in range(50_000)))
     assert run("fit", "t.csv", "-t", "y", cwd=tmp_path).returncode == 0
     with subprocess.Popen(
         command("predict", "t.looms.skops", "long.csv"),
@@ -109,7 +142,40 @@ def test_a_reader_that_had_enough(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        assert process.stdout.readline() == "prediction,decision_1,probability_0,probability_1\n"
+        assert (
+            process.stdout.readline() == "row,prediction,decision_1,probability_0,probability_1\n"
+        )
         process.stdout.close()
         assert process.stderr.read() == ""
         assert process.wait(timeout=120) == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+def test_output_that_cannot_be_written(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(30)))
+    assert run("fit", "t.csv", "-t", "y", cwd=tmp_path).returncode == 0
+    for arguments in (("predict", "t.looms.skops", "t.csv"), ("show", "t.looms.skops")):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                command(*arguments),
+                cwd=tmp_path,
+                env=ENVIRONMENT,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        assert done.returncode == 1
+        assert done.stderr.splitlines()[-1] == (
+            "Error: the output cannot be written: No space left on device"
+        )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file descriptors of POSIX")
+def test_closed_output(tmp_path):
+    words = shlex.join(command("show", "m.skops"))
+    done = subprocess.run(
+        f"{words} >&-", shell=True, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: standard output is closed; ")
+    assert done.stderr.count("\n") == 1

@@ -1,6 +1,7 @@
 """What the commands refuse, and how they end."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,10 @@ from looms.model_files import save_model
     [
         (("fit", "nowhere.csv", "-t", "kind"), "there is no such file"),
         (("fit", ".", "-t", "kind"), ".: this is a folder. Name one file in it."),
-        (("fit", "pets.csv"), "name the column to predict with --target (weight, colour, indoors"),
+        (
+            ("fit", "pets.csv"),
+            "name the column to predict with --target ('weight', 'colour'",
+        ),
         (("fit", "pets.csv", "-t", "Kind"), "Did you mean 'kind'?"),
         (("fit", "pets.csv", "-t", "kind", "-k", "rfb"), "there is no kernel 'rfb'; known are lin"),
         (("fit", "pets.csv", "-t", "kind", "-k", "precomputed"), "there is no kernel"),
@@ -73,8 +77,10 @@ def test_columns_that_are_ignored_are_noted(looms, pets):
     pd.read_csv(pets).assign(**extra).to_csv("more.csv", index=False)
     result = looms("predict", "pets.looms.skops", "more.csv")
     assert result.exit_code == 0
-    assert result.stderr.startswith("Note: 12 columns that the model does not know are ignored: ex")
-    assert result.stderr.rstrip().endswith("extra9, ...")
+    assert result.stderr.startswith(
+        "Note: 12 columns that the model does not know are ignored: 'ex"
+    )
+    assert result.stderr.rstrip().endswith("'extra9' and 2 more")
 
 
 def test_interrupted_fit_is_130_and_writes_nothing(looms, pets, monkeypatch):
@@ -141,3 +147,13 @@ def test_the_cause_of_bad_input_can_be_seen(looms, pets, monkeypatch, one_line):
     monkeypatch.setenv("LOOMS_TRACEBACK", "1")
     error = looms("fit", pets, "-t", "kind").exception
     assert isinstance(error.__cause__, ValueError)
+
+
+def test_limits_of_a_file(looms, monkeypatch, one_line):
+    Path("t.csv").write_text("a,y\n" + "1,2\n3,4\n" * 100)
+    one_line(
+        looms("fit", "t.csv", "-t", "y", "--max-bytes", "803"), 2, "more than 803 bytes, unpacked"
+    )
+    monkeypatch.setattr(os, "sysconf", lambda name: 4096 if name == "SC_PAGE_SIZE" else 78)
+    options = ("-t", "y", "--max-bytes", "804")
+    one_line(looms("fit", "t.csv", *options), 2, "kernel matrix of 200 rows takes 0 GB")

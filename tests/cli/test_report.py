@@ -18,13 +18,15 @@ def test_report_beside_the_model(looms, pets):
 
 
 def test_nothing_is_overwritten_without_force(looms, pets, one_line):
-    pets.with_name("r.html").write_text("mine")
+    mine = "<!DOCTYPE html>mine"
+    pets.with_name("r.html").write_text(mine)
     arguments = ("fit", pets, "-t", "kind", "-o", "m.skops", "--report", "r.html")
     one_line(looms(*arguments), 2, "or --report for another")
-    assert pets.with_name("r.html").read_text() == "mine"
+    assert pets.with_name("r.html").read_text() == mine
     assert not pets.with_name("m.skops").exists()
-    assert looms(*arguments, "--force").exit_code == 0
-    assert pets.with_name("r.html").read_text(encoding="utf-8") != "mine"
+    for _ in range(2):
+        assert looms(*arguments, "--force").exit_code == 0
+    assert pets.with_name("r.html").read_text(encoding="utf-8") != mine
 
 
 @pytest.mark.parametrize(
@@ -59,4 +61,4 @@ def test_sparse_rows_without_names(looms, tmp_path):
     assert result.exit_code == 0, result.stderr
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<title>rows.svm</title>" in page
-    assert "feature 3" in page
+    assert "column 3" in page

@@ -1,6 +1,10 @@
 """Commands on svmlight files and the challenge's pairs of files."""
 
+import resource
+from pathlib import Path
+
 import numpy as np
+import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
@@ -23,7 +27,7 @@ def test_svmlight_end_to_end(looms, figures, one_line):
     dump_svmlight_file(sparse.csr_array((1, 40)) + np.eye(1, 40, 39), [1], "wide.svm")
     result = looms("predict", "t.looms.skops", "wide.svm")
     one_line(result, 2, "a row has feature 40, and the model was fitted to 30")
-    one_line(looms("fit", "t.svm", "-t", "y", "-o", "m"), 2, "the target cannot be chosen")
+    one_line(looms("fit", "t.svm", "-t", "y", "-o", "m.skops"), 2, "the target cannot be chosen")
 
 
 def test_challenge_end_to_end(looms, tmp_path, one_line):
@@ -35,7 +39,7 @@ def test_challenge_end_to_end(looms, tmp_path, one_line):
     assert looms("fit", "toy_train.data").exit_code == 0
     np.savetxt("toy_valid.data", X[:4])
     result = looms("predict", "toy_train.looms.skops", "toy_valid.data")
-    assert result.stdout.splitlines()[0] == "prediction,decision_1,probability_-1,probability_1"
+    assert result.stdout.splitlines()[0] == "row,prediction,decision_1,probability_-1,probability_1"
     one_line(
         looms("score", "toy_train.looms.skops", "toy_valid.data"), 2, "no labels are beside it"
     )
@@ -43,3 +47,26 @@ def test_challenge_end_to_end(looms, tmp_path, one_line):
     one_line(
         looms("predict", "toy_train.looms.skops", "t.svm"), 2, "fitted to tables with named columns"
     )
+
+
+@pytest.mark.parametrize("name", ["t.svm", "t_train.data"])
+def test_a_large_index_costs_no_memory(looms, name):
+    """Columns up to 300 million, of which three are used, in one GB more than before."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(30, 2))
+    rows = [f"{np.sign(a):.0f} 1:{a} 7:{b} {3 * 10**8}:1" for a, b in values]
+    if name == "t_train.data":
+        Path("t_train.labels").write_text("\n".join(row.split()[0] for row in rows))
+        rows = [row.partition(" ")[2] for row in rows]
+    Path(name).write_text("\n".join(rows) + "\n")
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + 2**30, hard))
+    try:
+        result = looms("fit", name, "-k", "linear", "-o", "m")
+        assert result.exit_code == 0, result.stderr
+        result = looms("predict", "m", name)
+        assert result.exit_code == 0, result.stderr
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    assert len(result.stdout.splitlines()) == 31

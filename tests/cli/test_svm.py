@@ -18,11 +18,12 @@ def test_fit_show_predict_score(looms, pets, figures):
     assert machine.criterion == "log_likelihood"
     shown = looms("show", "m.skops").stdout
     assert f"Best of {len(machine.cv_results_['params'])} settings" in shown
-    assert f"C = {machine.C_:.4g}, gamma = {machine.kernel_.eta:.4g}, threshold = 0" in shown
+    chosen = f"C = {machine.C_:.4g}, gamma = {machine.kernel_.eta:.4g}"
+    assert f"{chosen}, threshold = {machine.threshold_:.4g}" in shown
     assert "machine=svm" in shown
     assert "optimizer" not in shown
     assert looms("predict", "m.skops", pets).stdout.startswith(
-        "prediction,decision_dog,probability_"
+        "row,prediction,decision_dog,probability_"
     )
     assert figures(looms("score", "m.skops", pets).stdout)[:3] == [0.0, 0.0, 1.0]
 
@@ -44,7 +45,7 @@ def test_several_classes(looms, tmp_path):
     result = looms("fit", "three.csv", *SVM, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     predicted = looms("predict", "m.skops", "three.csv").stdout
-    assert predicted.startswith("prediction,decision_x,decision_y,decision_z,probability_")
+    assert predicted.startswith("row,prediction,decision_x,decision_y,decision_z,probability_")
 
 
 def test_assess(looms, pets):

@@ -28,6 +28,50 @@ def test_auto(y, task, reason):
     assert f"the target has {reason}; choose with --task" in why
 
 
+def test_the_target_of_single_rows():
+    assert "; 1 of them in one row only" in choose_task(pd.Series([1, 2, 2]), Task.AUTO)[1]
+    assert "only" not in choose_task(pd.Series([1, 1, 2, 2]), Task.AUTO)[1]
+    assert "only" not in choose_task(pd.Series([0.5, 1.0]), Task.AUTO)[1]
+
+
+@pytest.mark.parametrize(
+    ("y", "problem"),
+    [
+        (["1,5", "2,5", "2,5"], "3 of its 3 values look like numbers, for its decimal mark is not"),
+        (["1,234", "2.5"] * 3, "'1,234' in data row 1; choose the mark by --decimal, or use --ta"),
+        (["1.5", "2", "n.b."] * 9, "9 are not: 'n.b.' in data row 3, 'n.b.' in data row 6, 'n.b"),
+        ([*map(str, range(30)), "x "], "1 is not: 'x' in data row 31; correct them or take"),
+        (
+            [str(k) for k in range(30)],
+            "is stored as text: '0' in data row 1; store it as numbers",
+        ),
+        ([f"N{k % 6}" for k in range(10)], "6 different labels in 10 rows, 2 of them in one row"),
+        (["a", "b", "c", *"d" * 30, *"e" * 9], "5 different labels in 42 rows, 3 of them in one"),
+    ],
+)
+def test_text_that_is_hardly_classes(y, problem):
+    y = pd.Series(y)
+    with pytest.raises(InputError) as caught:
+        choose_task(y, Task.AUTO)
+    assert problem in str(caught.value)
+    assert "use --task classification to make a class of each" in str(caught.value)
+    assert choose_task(y, Task.CLASSIFICATION)[0] is Task.CLASSIFICATION
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        ["1", "2", "1"],
+        ["0", "1", "2"] * 9,
+        ["<5", "5-9", ">9"] * 3,
+        ["x", "x", "1.5", "y"] * 2,
+        ["1", "2", "3+"] * 9,
+    ],
+)
+def test_text_that_is_classes(y):
+    assert choose_task(pd.Series(y), Task.AUTO)[0] is Task.CLASSIFICATION
+
+
 @pytest.mark.parametrize(
     ("y", "task"),
     [("a", Task.CLASSIFICATION), (1, Task.CLASSIFICATION), (0.5, Task.REGRESSION)],
@@ -54,5 +98,7 @@ def test_numbers():
     assert numbers(pd.Series([1, 2])).dtype == np.float64
     with pytest.raises(InputError, match=r"must be numbers, and this one holds 'a'; use --task cl"):
         numbers(pd.Series(["a", "b"]))
+    with pytest.raises(InputError, match=r"holds 'a'; .* correct data row 2 .* by --decimal"):
+        numbers(pd.Series(["1,5", "a"]))
     with pytest.raises(InputError, match="must be numbers"):
         numbers(pd.Series([True, False]))

@@ -12,7 +12,7 @@ from looms.threshold import Cost, RequiredPrecision, RequiredRecall
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        (None, 0.0),
+        (None, None),
         ("0", 0.0),
         ("ber", "ber"),
         ("f1", "f1"),

@@ -8,6 +8,8 @@ from looms.datasets import TableError, read_table
 
 HEADER = "@relation r\n@attribute a numeric\n@attribute b {x,y}\n@data\n"
 
+QUOTE = "has a quotation mark that is out of place or not closed"
+
 RICH = r"""% a comment
 @RELATION 'two words'
 
@@ -64,15 +66,42 @@ def test_dates(tmp_path):
     assert pd.isna(X["a"][1])
 
 
+def test_whole_numbers_are_exact(tmp_path):
+    text = HEADER + "9007199254740993,x\n-9223372036854775808,y\n"
+    assert read(tmp_path, text).X["a"].tolist() == [9007199254740993, -(2**63)]
+
+
+def test_large_floats_that_are_exact_are_read(tmp_path):
+    text = HEADER + "100000000000000000000,x\n?,y\n-1.5e300,x\n.5,x\ninf,y\n"
+    values = read(tmp_path, text).X["a"].tolist()
+    assert values[:1] + values[2:] == [1e20, -1.5e300, 0.5, float("inf")]
+
+
+def test_text_between_quotation_marks_is_kept(tmp_path):
+    text = "@attribute a string\n@data\n'a\u2028b\x1cc'\n 'it\\'s \\n\\u0041\\\\' \n"
+    assert read(tmp_path, text).X["a"].tolist() == ["a\u2028b\x1cc", "it's \nA\\"]
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         (HEADER + "1,x\n2\n", "line 6: there are 1 values for 2 attributes"),
         (HEADER + "1,x,3\n", "line 5: there are 3 values for 2 attributes"),
-        (HEADER + "1,z\n", "line 5: 'z' is not a declared value of 'b'"),
-        (HEADER + "one,x\n", "line 5: 'one' of 'a' is not a number"),
-        (HEADER + ",x\n", "line 5: '' of 'a' is not a number"),
-        (HEADER + "1,'x\n", "line 5: a quotation mark is out of place or not closed"),
+        (HEADER + "1,z\n", "line 5, column 3: 'z' is not a declared value of 'b'"),
+        (HEADER + "one,x\n", "line 5, column 1: 'one' of 'a' is not a number"),
+        (HEADER + ",x\n", "line 5, column 1: '' of 'a' is not a number"),
+        (HEADER + "1,'x\n", f'line 5, column 3: "\'x" {QUOTE}'),
+        (HEADER + "1, 'x\n", f'line 5, column 4: "\'x" {QUOTE}'),
+        (HEADER + "1, 'x' y'\n", f"line 5, column 4: .* {QUOTE}"),
+        (HEADER + "1 , 'x' y\n", f"line 5, column 5: .* {QUOTE}"),
+        (HEADER + "1,'\\q'\n", r"line 5, column 3: .* has the unknown escape '\\\\q'"),
+        (HEADER + " 1_000,x\n", "line 5, column 2: '1_000' of 'a' is not a number"),
+        (HEADER + "0x10,x\n", "'0x10' of 'a' is not a number"),
+        (HEADER + "\u0661,x\n", "'\u0661' of 'a' is not a number"),
+        (HEADER + "1e400,x\n", "'1e400' of 'a' is too large a number"),
+        (HEADER + "9" * 5000 + ",x\n", "of 'a' is too large a number"),
+        (HEADER + "1.5,x\n9007199254740993,y\n", "line 6, column 1: .* more digits than a float"),
+        (HEADER + "9223372036854775809,x\n", "more digits than a float holds"),
         (HEADER + "{0 1}\n", "line 5 is a sparse row"),
         (HEADER, "no rows of data"),
         (HEADER.replace("@data\n", ""), "no line @data"),
@@ -80,8 +109,11 @@ def test_dates(tmp_path):
         ("a,b\n1,2\n", "line 1: 'a,b' is no declaration"),
         ("@attribute a\n@data\n1\n", "line 1: the declaration has no name and type"),
         ("@attribute a relational\n@data\n1\n", "line 1: attribute 'a' has the type 'relational'"),
-        ("@attribute a {x,'y}\n@data\nx\n", "line 1: attribute 'a' has the type"),
-        ("@attribute a date\n@data\n16/07/2006\n", "a date that is not ISO 8601"),
+        ("@attribute a {x,'y}\n@data\nx\n", f"line 1, column 17: .* {QUOTE}"),
+        (
+            "@attribute a date\n@data\n16/07/2006\n",
+            "line 3, column 1: '16/07/2006' of 'a' is no date",
+        ),
     ],
 )
 def test_refuses(tmp_path, text, problem):

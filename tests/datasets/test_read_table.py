@@ -133,14 +133,19 @@ REFUSED = {
     "no rows": ("a,y\n", "no rows of data"),
     "short row": ("a,y\n1,2\n3\n", "Row #3: Expected 2 columns, got 1"),
     "long row": ("a,y\n1,2\n3,4,5\n", "Row #3: Expected 2 columns, got 3"),
-    "open quotation": ('a,y\n1,2\n3,"4\n5,6\n', "quotation mark before '4.* is not closed"),
+    "open quotation": ('a,y\n1,2\n3,"4\n5,6\n', "3: the quotation mark before '4.* is not closed"),
+    "cut inside a number": ('a,y\n1,"10"\n2,"20', "line 3, character 3: .*'20' is not closed"),
+    "open, and an inner mark": ('a,y\n1,"x\n2,y""\n3,z\n', "line 2, character 3: .* not closed"),
+    "open, and closed rows later": ('y,a\n"3","4\n"5","6"\n', "line 2, character 5: .*before '5'"),
+    "text after a quotation": ('a,y\n1,"x" y\n', "line 2, character 3: .* is closed before ' '"),
     "same name": ("a,b,a,y\n1,2,3,4\n", "more than one column is called 'a'"),
     "no name": (",a,y\n0,1,2\n", "column 1 has no name"),
     "only the target": ("y\n1\n", "no column beside the target 'y'"),
-    "semicolons": ("a;y\n1;2\n", "';' seems to separate the cells"),
     "gap in the target": ("a,y\n1,2\n3,\n4,\n", "missing in 2 of 3 rows, first in data row 2"),
-    "not UTF-8": ("a,y\n1,é\n".encode("latin-1"), "byte 7 is not UTF-8 text"),
-    "UTF-16": ("a,y\n1,2\n".encode("utf-16"), "is not UTF-8 text"),
+    "damaged UTF-8": ("a,y\né,1\n".encode() + b"\xff,2\n", "byte 10 is not UTF-8 text, and other"),
+    "UTF-16 without a mark": ("a,y\n1,2\n".encode("utf-16-le"), "line 1 holds the character NUL"),
+    "half of UTF-16": ("a,y\n1,2\n".encode("utf-16")[:-1], "byte 17 is not text in utf-16"),
+    "a blank for a name": ("a, ,y\n1,2,3\n", "column 2 has no name"),
 }
 
 
@@ -204,13 +209,35 @@ def test_folder_and_missing_file(tmp_path):
         read_table(tmp_path / "nowhere.csv", "y")
 
 
+@pytest.mark.parametrize(
+    ("metadata", "problem"),
+    [
+        (b"{", "pandas noted about them, are damaged"),
+        (b'{"index_columns": 3}', "are damaged"),
+        (b"{}", "are damaged"),
+    ],
+)
+def test_damaged_notes_of_pandas_in_parquet(tmp_path, metadata, problem):
+    table = pa.table({"a": [1, 2]}).replace_schema_metadata({b"pandas": metadata})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(TableError, match=problem):
+        read_table(tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize("cells", [[{"b": 1}, {"b": 2}], [[1], [2, 3]]])
+def test_columns_of_structures_in_parquet(tmp_path, cells):
+    parquet.write_table(pa.table({"a": cells}), tmp_path / "t.parquet")
+    with pytest.raises(TableError, match=r"column .a. holds values of the type (struct|list)"):
+        read_table(tmp_path / "t.parquet")
+
+
 def test_file_that_may_not_be_read(tmp_path, monkeypatch):
     path = write(tmp_path, "t.csv", "a\n1\n")
 
-    def refuse(self):
+    def refuse(self, mode):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(type(path), "read_bytes", refuse)
+    monkeypatch.setattr(type(path), "open", refuse)
     with pytest.raises(TableError, match=r"cannot be read \(Permission denied\)"):
         read_table(path)
 
@@ -218,7 +245,7 @@ def test_file_that_may_not_be_read(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("t.xlsx", "suffix '.xlsx' is of no known format"),
+        ("t.docx", "suffix '.docx' is of no known format"),
         ("t.txt.gz", "suffix '.txt' is of no known format"),
         ("table", "no suffix"),
         ("t_train.labels", "labels without data"),

@@ -39,10 +39,18 @@ def test_svmlight_targets_that_are_not_whole_stay_as_they_are(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("1 1:0.5 2\n", "not an svmlight file"),
-        ("1:0.5 2:1\n", "not an svmlight file"),
-        ("1 2:0.5 1:1\n", "not an svmlight file"),
-        ("1 -2:0.5\n", "not an svmlight file"),
+        ("1 1:0.5 2\n", "line 1, column 9: '2' is not a pair index:value"),
+        ("1 1:1\n1:0.5 2:1\n", "line 2, column 1: '1:0.5' is not a number"),
+        ("1 2:0.5 1:1\n", "line 1, column 9: '1:1' does not have a greater index"),
+        ("1 -2:0.5\n", "line 1, column 3: '-2:0.5' is not an index"),
+        ("1 1:1\n-1 2:1_000\n", "line 2, column 4: '2:1_000' is not a number"),
+        ("1 1_0:1\n", "'1_0:1' is not an index"),
+        ("1_0 1:1\n", "'1_0' is not a number"),
+        ("1 1:0x10\n", "'1:0x10' is not a number"),
+        ("1 1:1e400\n", "'1:1e400' is too large a number"),
+        ("1 2147483647:1\n", "'2147483647:1' is not an index below 2147483647"),
+        ("1 4294967297:1\n", "'4294967297:1' is not an index below 2147483647"),
+        ("9007199254740993 1:1\n", "'9007199254740993' has more digits than a float holds"),
         ("# nothing\n", "no rows of data"),
         ("1\n-1\n", "no row has a feature"),
         ("1 1:1\nnan 1:2\n", "target is missing in 1 of 2 rows"),
@@ -52,6 +60,11 @@ def test_refused_svmlight(tmp_path, text, problem):
     (tmp_path / "t.svm").write_text(text)
     with pytest.raises(TableError, match=problem):
         read_table(tmp_path / "t.svm")
+
+
+def test_underscores_in_svmlight_comments_are_no_numbers(tmp_path):
+    (tmp_path / "t.svm").write_text("# made_by me\n1 1:1 # row_1\n-1 2:1e300\n")
+    assert read_table(tmp_path / "t.svm").y.tolist() == [1, -1]
 
 
 @pytest.mark.parametrize("name", ["t.svm", "t_train.data"])
@@ -123,13 +136,64 @@ def test_sparse_binary_challenge(tmp_path):
         ("1 2.5\n1\n", None, "row 1 is neither as long as the other rows nor"),
         ("1 2 3\n1 5000000000\n", None, "row 2 is neither as long as the other rows nor"),
         ("2:1 2:3\n", None, "row 1 is neither as long as the other rows nor"),
-        ("1,2\n3,4\n", None, "row 1 holds '1,2', which is not a number"),
-        ("1:1 2\n", None, "row 1 holds '', which is not a number"),
+        ("1,2\n3,4\n", None, "line 1, column 1: '1,2' is not a number"),
+        ("1:1 2\n", None, "line 1, column 5: '2' is not a pair index:value"),
+        ("1:1 :2\n", None, "line 1, column 5: ':2' is not an index"),
+        ("1 2\n3 4\n\n", None, "line 3 is blank, and all others have as many numbers"),
+        ("1 2\n3 4_0\n", None, "line 2, column 3: '4_0' is not a number"),
+        ("1 2\n3 0x10\n", None, "line 2, column 3: '0x10' is not a number"),
+        ("1 2\r3 4\r", None, r"line 1, column 3: '2\\r3' is not a number"),
+        ("1\u00a02\n3 4\n", None, "is not a number"),
+        ("1 2\n3 1e400\n", None, "line 2, column 3: '1e400' is too large a number"),
+        ("1 2\n3 9007199254740993\n", None, "has more digits than a float holds"),
+        ("1.0 2.0\n1.0\n", None, "row 1 is neither as long as the other rows nor"),
         ("1 2\n3 4\n", "1\n", "there are 1 labels for 2 rows"),
         ("1 2\n3 4\n", "1\n0\n", "label 2 is '0'"),
+        ("1 2\n3 4\n", "1\n1_0\n", "line 2, column 1: '1_0' is not a number"),
         ("", None, "the file is empty"),
     ],
 )
 def test_refused_challenge(tmp_path, text, labels, problem):
     with pytest.raises(TableError, match=problem):
         read_table(challenge(tmp_path, text, labels))
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_npz_of_scipy(tmp_path, compressed):
+    sparse.save_npz(tmp_path / "t.npz", sparse.csc_matrix(DENSE), compressed=compressed)
+    table = read_table(tmp_path / "t.npz")
+    assert isinstance(table.X, sparse.csr_array)
+    np.testing.assert_array_equal(table.X.toarray(), DENSE)
+    assert_indices_that_scikit_learn_takes(table.X)
+    assert table.y is None
+    (tmp_path / "t.labels").write_text("1\n-1\n1\n-1\n")
+    assert read_table(tmp_path / "t.npz").y.tolist() == [1, -1, 1, -1]
+    (tmp_path / "t.labels").write_text("a b\nc\na b\nc")
+    assert read_table(tmp_path / "t.npz").y.tolist() == ["a b", "c", "a b", "c"]
+    (tmp_path / "t.labels").write_text("1\n\n1\n-1\n")
+    with pytest.raises(TableError, match="3 labels for 4 rows"):
+        read_table(tmp_path / "t.npz")
+    with pytest.raises(TableError, match="target cannot be chosen"):
+        read_table(tmp_path / "t.npz", "y")
+
+
+def save_objects(path):
+    np.savez(path, format=np.array([{}], dtype=object))
+
+
+def save_wrong_indices(path):
+    np.savez(path, format="csr", shape=(2, 2), data=[1.0], indices=[7], indptr=[0, 1, 1])
+
+
+def save_gaps(path):
+    sparse.save_npz(path, sparse.csr_array([[np.nan, 1.0]]))
+
+
+@pytest.mark.parametrize(
+    "save",
+    [save_objects, save_wrong_indices, save_gaps, lambda path: path.write_bytes(b"PK\3\4")],
+)
+def test_refused_npz(tmp_path, save):
+    save(tmp_path / "t.npz")
+    with pytest.raises(TableError, match=r"no sparse matrix|missing or infinite"):
+        read_table(tmp_path / "t.npz")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -48,7 +49,9 @@ MACHINES = {
 def test_replicates_equal_fits_to_repeated_rows(name):
     X, y = sample()
     machine = MACHINES[name]
-    found = goodness_of_fit(machine, X, y, 20, random_state=3, preprocessing="refitted")
+    found = goodness_of_fit(
+        machine, X, y, 20, random_state=3, preprocessing="refitted", resampling="pairs"
+    )
     expected = []
     for rows in drawn(len(y), 20, 3):
         fitted = clone(machine).fit(X[rows], y[rows])
@@ -64,14 +67,18 @@ def test_a_held_scaler_is_that_of_the_sample():
     held = goodness_of_fit(pipeline, X, y, 20, random_state=0)
     scaled = goodness_of_fit(pipeline[-1], StandardScaler().fit_transform(X), y, 20, random_state=0)
     assert held.bootstrapped.tolist() == scaled.bootstrapped.tolist()
-    refitted = goodness_of_fit(pipeline, X, y, 20, random_state=0, preprocessing="refitted")
+    refitted = goodness_of_fit(
+        *(pipeline, X, y, 20), random_state=0, preprocessing="refitted", resampling="pairs"
+    )
+    held = goodness_of_fit(pipeline, X, y, 20, random_state=0, resampling="pairs")
     assert np.abs(refitted.bootstrapped - held.bootstrapped).max() > 0.1
 
 
 def test_labels_are_drawn_from_the_probabilities():
     X, y = sample(n=80)
     machine = LogisticRegression(C=1e6)
-    found = goodness_of_fit(machine, X, y, 300, random_state=0, resampling="labels")
+    found = goodness_of_fit(machine, X, y, 300, random_state=0)
+    assert found.resampling == "labels"
     fitted = clone(machine).fit(X, y)
     random = np.random.default_rng(1)
     p = fitted.predict_proba(X)[:, 1]
@@ -81,7 +88,7 @@ def test_labels_are_drawn_from_the_probabilities():
         independent.append(platt_deviance(clone(machine).fit(X, labels), X, labels))
     error = np.hypot(np.std(independent), found.bootstrapped.std()) / np.sqrt(300)
     assert abs(np.mean(independent) - found.bootstrapped.mean()) < 4 * error
-    pairs = goodness_of_fit(machine, X, y, 300, random_state=0)
+    pairs = goodness_of_fit(machine, X, y, 300, random_state=0, resampling="pairs")
     assert abs(pairs.bootstrapped.mean() - found.bootstrapped.mean()) > 0.1
 
 
@@ -112,7 +119,7 @@ def test_seeds():
 def test_samples_without_a_class_are_drawn_again():
     X, y = sample(n=12)
     y[:10], y[10:] = "yes", "no"
-    found = goodness_of_fit(SVC(), X, y, 60, random_state=0)
+    found = goodness_of_fit(SVC(), X, y, 60, random_state=0, resampling="pairs")
     lacking = sum(len(set(y[rows])) == 1 for rows in drawn(12, 60, 0))
     assert lacking > 0
     assert np.isfinite(found.bootstrapped).all()
@@ -129,6 +136,31 @@ def test_order_statistic_and_p_value_agree(n, alpha, rank):
 
 
 @pytest.mark.parametrize(
+    ("n", "reached", "verdict"),
+    [
+        (400, 19, "undecided by 400 replicates, about 29197 would decide"),
+        (400, 20, "undecided by 400 replicates, more than 100000 would decide"),
+        (200, 11, "undecided by 200 replicates, about 7300 would decide"),
+        (19, 0, "undecided by 19 replicates, about 73 would decide"),
+        (99, 0, "fits poorly"),
+        (400, 8, "fits poorly"),
+        (400, 40, "no evidence of a poor fit"),
+        (19, 10, "no evidence of a poor fit"),
+    ],
+)
+def test_a_verdict_within_the_monte_carlo_error_is_none(n, reached, verdict):
+    replicates = np.arange(n, dtype=float)
+    found = GoodnessOfFit(n - reached - 0.5, replicates, 0.05, "labels", "none")
+    low, high = found.p_interval
+    assert low <= reached / n <= high
+    assert binom.sf(reached - 1, n, low) == pytest.approx(0.025 if reached else 1.0)
+    assert binom.cdf(reached, n, high) == pytest.approx(0.025)
+    assert found.verdict == verdict
+    assert found.decided == ("undecided" not in verdict)
+    assert verdict in str(found)
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"n_bootstrap": 0}, "n_bootstrap must be a positive whole number"),
@@ -139,7 +171,7 @@ def test_order_statistic_and_p_value_agree(n, alpha, rank):
         ({"n_bootstrap": 8, "alpha": 0.1}, "take n_bootstrap=9 or more"),
         ({"n_bootstrap": 5, "alpha": 0.15}, "take n_bootstrap=6 or more"),
         ({"alpha": 1.5}, "alpha must be a number between 0 and 1"),
-        ({"resampling": "rows"}, "resampling must be 'pairs' or 'labels', got 'rows'"),
+        ({"resampling": "rows"}, "resampling must be 'labels' or 'pairs', got 'rows'"),
     ],
 )
 def test_bad_options(options, message):
@@ -157,7 +189,9 @@ def test_balanced_weights_are_those_of_the_sample():
     y[:15] = "no"
     share = {label: len(y) / (2 * np.sum(y == label)) for label in ("no", "yes")}
     held, explicit, plain = (
-        goodness_of_fit(SVC(gamma=0.5, class_weight=weight), X, y, 20, random_state=0)
+        goodness_of_fit(
+            SVC(gamma=0.5, class_weight=weight), X, y, 20, random_state=0, resampling="pairs"
+        )
         for weight in ("balanced", share, None)
     )
     assert held.bootstrapped.tolist() == explicit.bootstrapped.tolist()

@@ -62,7 +62,7 @@ def test_errors_are_those_of_its_leave_one_out_outputs():
     chosen = svccv().fit(X, y)
     found = excess_error(chosen, X, y)
     np.testing.assert_array_equal(found.predicted, chosen.predict(X))
-    without = chosen.classes_[(chosen.loo_.outputs > 0).astype(int)]
+    without = chosen.classes_[(chosen.loo_.outputs > chosen.threshold_).astype(int)]
     np.testing.assert_array_equal(found.predicted_without, without)
     assert (without != chosen.predict(X)).any()
 
@@ -73,7 +73,7 @@ def test_other_kernels(kernel):
     chosen = svccv(kernel).fit(X, y)
     found = excess_error(chosen, X, y)
     np.testing.assert_array_equal(found.predicted, chosen.predict(X))
-    without = chosen.classes_[(chosen.loo_.outputs > 0).astype(int)]
+    without = chosen.classes_[(chosen.loo_.outputs > chosen.threshold_).astype(int)]
     np.testing.assert_array_equal(found.predicted_without, without)
 
 
@@ -95,7 +95,22 @@ def test_every_statistic_takes_it():
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_a_threshold_is_refused():
+@pytest.mark.parametrize("threshold", [None, 0.3, "ber"])
+def test_a_threshold_counts_in_the_errors_and_in_nothing_else(threshold):
     X, y = sample()
-    with pytest.raises(ValueError, match=r"its threshold at .*: fit it with threshold=0"):
-        deviance(svccv(threshold=0.3).fit(X, y), X, y)
+    chosen, at_zero = (svccv(threshold=t).fit(X, y) for t in (threshold, 0.0))
+    assert chosen.threshold_ != 0
+    same(deviance(chosen, X, y), deviance(at_zero, X, y))
+    found = excess_error(chosen, X, y)
+    np.testing.assert_array_equal(found.predicted, chosen.predict(X))
+    without = chosen.classes_[(chosen.loo_.outputs > chosen.threshold_).astype(int)]
+    np.testing.assert_array_equal(found.predicted_without, without)
+    assert found.leave_one_out != excess_error(at_zero, X, y).leave_one_out
+
+
+def test_a_threshold_counts_where_the_machine_is_refitted():
+    X, y = sample()
+    chosen = make_pipeline(StandardScaler(), svccv(threshold=0.3)).fit(X, y)
+    found = excess_error(chosen, X, y, preprocessing="refitted")
+    np.testing.assert_array_equal(found.predicted, chosen.predict(X))
+    assert (found.predicted != chosen.set_params(svccv__threshold=0.0).fit(X, y).predict(X)).any()

@@ -71,7 +71,7 @@ def test_goodness_of_fit(hauls):
     assert found.table["deviance"].tolist() == found.bootstrapped.tolist()
     assert found.table.index.name == "replicate"
     assert f"critical value {found.critical_value:.2f} at level 0.05" in str(found)
-    assert ("fits poorly" in str(found)) == found.fits_poorly
+    assert found.verdict in str(found)
     display = found.plot()
     assert display.observed_.get_xdata()[0] == found.deviance
     assert display.critical_.get_xdata()[0] == found.critical_value

@@ -90,6 +90,7 @@ class TestLabels:
 
     @pytest.mark.parametrize("options", [{}, {"threshold": "ber"}, {"class_weight": "balanced"}])
     @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+    @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
     def test_a_class_of_one_works(self, Estimator, options):
         model = Estimator(**options).fit(X, np.arange(N) == 3)
         assert model.predict(X).shape == (N,)
@@ -102,7 +103,7 @@ class TestLabels:
         with pytest.raises(ValueError, match="1d array"):
             Estimator().fit(X, np.column_stack([LABELS, LABELS]))
 
-    @pytest.mark.parametrize("threshold", ["best", None, np.nan, [0.0]])
+    @pytest.mark.parametrize("threshold", ["best", True, np.nan, [0.0]])
     def test_threshold(self, Estimator, threshold):
         with pytest.raises(ValueError, match="threshold must be a number, 'ber', 'f1', an object"):
             Estimator(threshold=threshold).fit(X, LABELS)
@@ -214,6 +215,7 @@ class TestKernels:
             Estimator("precomputed").fit(sp.csr_array(indefinite), target(Estimator))
 
     @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+    @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
     @pytest.mark.parametrize("scale", [0.0, 1e-12, 1.0, 1e12])
     def test_a_singular_matrix_works(self, Estimator, scale):
         options = {"mu": max(scale, 1.0)} if Estimator in GIVEN else {}

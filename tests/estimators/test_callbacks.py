@@ -184,3 +184,22 @@ def test_scoring_monitor():
     model = LSSVMClassifierCV().set_callbacks(monitor).fit(X, labels)
     (record,) = monitor.get_logs().data
     assert record["accuracy"] == pytest.approx(model.score(X, labels))
+
+
+def test_evaluations_are_heard_of_by_who_wants_them(monkeypatch):
+    monkeypatch.setattr("looms.selection._tune._SCAN_SAMPLES", 5)
+
+    class Counter(Recorder):
+        evaluations = ()
+
+        def on_evaluation(self, estimator, n_samples, value):
+            self.evaluations += ((n_samples, value),)
+
+    counter = Counter()
+    model = fitted(counter, LSSVMRegressorCV("rbf"))
+    tuning = model.selection_
+    assert len(counter.evaluations) == tuning.n_evaluations + tuning.n_measured
+    assert [n for n, _ in counter.evaluations] == sorted(n for n, _ in counter.evaluations)
+    assert {n for n, _ in counter.evaluations} == {15, 60}
+    last = [value for n, value in counter.evaluations if n == 60]
+    assert min(last) == pytest.approx(model.selection_.value)

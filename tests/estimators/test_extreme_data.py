@@ -1,6 +1,7 @@
 """Data at the edge of what can be learnt from: tiny, constant, repeated, badly scaled.
 
-Warnings are errors here as everywhere, but for the one about bounds, which such data provoke.
+Warnings are errors here as everywhere, but for those about bounds, copies and machines of one
+class, which such data provoke.
 """
 
 import numpy as np
@@ -10,7 +11,10 @@ from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegre
 from looms.criteria import DIFFERENTIABLE
 from looms.kernels import KERNEL_NAMES, Boolean
 
-pytestmark = pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::looms.{name}")
+    for name in ("BoundWarning", "CopiesWarning", "OneClassWarning")
+]
 
 NAMES = [name for name in KERNEL_NAMES if name != "precomputed"]
 each_kernel = pytest.mark.parametrize("kernel", NAMES)

@@ -70,7 +70,7 @@ class TestMachine:
 
     def test_classifier_regresses_on_plus_and_minus_one(self):
         labels = LABELS["two classes"]
-        classifier = LSSVMClassifier("linear", mu=0.02).fit(X, labels)
+        classifier = LSSVMClassifier("linear", mu=0.02, threshold=0).fit(X, labels)
         regressor = LSSVMRegressor("linear", mu=0.02).fit(X, np.where(labels == "yes", 1.0, -1.0))
         assert_allclose(classifier.decision_function(X_NEW), regressor.predict(X_NEW), rtol=1e-12)
         assert_array_equal(classifier.classes_, ["no", "yes"])
@@ -80,7 +80,7 @@ class TestMachine:
         model = LSSVMClassifier(RBF(eta=0.3), mu=0.02).fit(X, labels)
         decision = model.decision_function(X_NEW)
         for k, label in enumerate(model.classes_):
-            single = LSSVMClassifier(RBF(eta=0.3), mu=0.02).fit(X, labels == label)
+            single = LSSVMClassifier(RBF(eta=0.3), mu=0.02, threshold=0).fit(X, labels == label)
             assert_allclose(decision[:, k], single.decision_function(X_NEW), rtol=1e-10)
         assert_array_equal(model.predict(X_NEW), model.classes_[decision.argmax(axis=1)])
 
@@ -144,7 +144,7 @@ class TestLeaveOneOut:
             first = labels[0]
             class_weight = {first: class_weight}
             zeta = weight * np.where(labels == first, class_weight[first], 1.0)
-        model = LSSVMClassifier("cubic", mu=1.0, class_weight=class_weight)
+        model = LSSVMClassifier("cubic", mu=1.0, class_weight=class_weight, threshold=0)
         model.fit(X, labels, sample_weight=weight)
         assert_allclose(
             model.loo_.outputs, self.refitted(model, X, labels, weight, zeta), rtol=1e-8
@@ -174,7 +174,9 @@ class TestWeights:
         spoilt = X.copy()
         spoilt[~seen] *= 50
         model = LSSVMClassifier(mu=0.01).fit(spoilt, labels, sample_weight=weight)
-        without = LSSVMClassifier(mu=0.01).fit(X[seen], labels[seen], sample_weight=weight[seen])
+        without = LSSVMClassifier(mu=0.01, threshold=0).fit(
+            X[seen], labels[seen], sample_weight=weight[seen]
+        )
         assert model.kernel_.eta == without.kernel_.eta
         assert_allclose(model.dual_coef_[seen], without.dual_coef_, rtol=1e-12)
         assert not model.dual_coef_[~seen].any()
@@ -227,7 +229,7 @@ class TestThreshold:
     labels = NOISY > 0.9
 
     def test_it_is_folded_into_the_decisions(self):
-        plain = LSSVMClassifier().fit(X, self.labels)
+        plain = LSSVMClassifier(threshold=0).fit(X, self.labels)
         moved = LSSVMClassifier(threshold=-0.4).fit(X, self.labels)
         outputs = plain.decision_function(X_NEW)
         assert (plain.threshold_, moved.threshold_) == (0.0, -0.4)

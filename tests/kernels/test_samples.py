@@ -6,7 +6,9 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import euclidean_distances
 
-from looms.kernels import ARD, Pairs, Samples, as_matrix
+from looms import LSSVMRegressor, LSSVMRegressorCV
+from looms.kernels import ARD, RBF, Boolean, Linear, Pairs, Samples, as_matrix
+from looms.kernels._samples import centre_of, samples_of
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.standard_normal((7, 3)), RNG.standard_normal((4, 3))
@@ -72,3 +74,49 @@ def test_as_matrix_merges_duplicate_entries_of_a_copy():
 def test_as_matrix_needs_two_dimensions(A):
     with pytest.raises(ValueError, match="rows of a matrix"):
         as_matrix(A)
+
+
+def clusters():
+    """Samples of two clusters far apart, and a column that half of the samples have."""
+    near = np.random.default_rng(1).standard_normal((12, 3))
+    near[6:] += 1e6
+    near[::2, 1] = 0.0
+    return near
+
+
+FAR = {
+    "far from zero": X + 1e6,
+    "far from zero and wide": np.column_stack([X + 1e6, 1e-3 * X - 1e5]),
+    "clusters far apart": clusters(),
+    "one row far away": np.vstack([X, 1e8 + X[:1]]),
+}
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array, sp.csr_matrix])
+@pytest.mark.parametrize("samples", FAR.values(), ids=FAR)
+def test_distances_far_from_zero_keep_their_digits(samples, convert):
+    exact = np.square(samples[:, None] - samples[None]).sum(axis=-1)
+    X = convert(samples)
+    for rows, cols in (samples_of(X, None), samples_of(X, X.copy())):
+        assert_allclose(Pairs(rows, cols).squared_distances, exact, rtol=1e-8)
+    for kernel in (RBF(0.3), ARD(0.3)):
+        assert_allclose(kernel(X), np.exp(-0.3 * exact), atol=1e-9)
+
+
+def test_centring_keeps_sparse_samples_sparse():
+    S = sp.random_array((200, 50), density=0.05, rng=np.random.default_rng(0), format="csr")
+    assert Samples(S, centre=centre_of(S)).centred is S
+    full = sp.csr_array(sp.hstack([S, np.full((200, 1), 1e6)]))
+    assert Samples(full, centre=centre_of(full)).centred.nnz <= full.nnz
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("kernel", [RBF(0.3), ARD(0.3), Linear(), Boolean(0.5)])
+def test_features_whose_squares_overflow_are_refused(kernel, convert):
+    for samples in (1e151 * X, -1e300 * X):
+        with pytest.raises(ValueError, match=r"features go up to .* squares overflow: scale"):
+            kernel(convert(samples))
+        with pytest.raises(ValueError, match="squares overflow: scale the features"):
+            LSSVMRegressor(kernel).fit(convert(samples), X[:, 0])
+        with pytest.raises(ValueError, match="squares overflow: scale the features"):
+            LSSVMRegressorCV(kernel).fit(convert(samples), X[:, 0])

@@ -231,3 +231,19 @@ def test_what_lies_above_the_diagonal_is_not_computed_with():
     found, found_mu = solve_in_place(K, LABELS, MU, np.ones(N)).contract(LABELS)
     assert_allclose(np.tril(found), np.tril(expected), rtol=1e-10, atol=1e-12)
     assert found_mu == pytest.approx(expected_mu, rel=1e-10)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-220, 1e220])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("mu", [1e90, 9e106, 1e147])
+def test_the_limit_of_a_large_mu(mu, fit_intercept, unit):
+    y = unit * np.random.default_rng(0).normal(size=(12, 2))
+    solution = solve(np.eye(12), y, mu, fit_intercept=fit_intercept)
+    others = (y.sum(axis=0) - y) / 11 if fit_intercept else np.zeros_like(y)
+    np.testing.assert_allclose(solution.loo.outputs / unit, others / unit, atol=1e-14)
+
+
+@pytest.mark.parametrize("mu", [1e150, 1e250, 1e308])
+def test_a_mu_out_of_range_is_refused_by_name(mu):
+    with pytest.raises(NotPositiveDefiniteError, match=r"squares .* overflow.*smaller mu"):
+        solve(np.eye(12), np.arange(12.0), mu)

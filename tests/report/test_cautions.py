@@ -3,14 +3,24 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressorCV, assess
+from looms import (
+    SVCCV,
+    LSSVMClassifier,
+    LSSVMClassifierCV,
+    LSSVMRegressor,
+    LSSVMRegressorCV,
+    assess,
+)
 from looms.kernels import RBF
-from looms.report import summary
+from looms.report import cautions, summary
 from looms.report._cautions import _essence
+from looms.tables import table_preprocessor
 
 
 def titles(estimator, **options):
@@ -47,12 +57,15 @@ def test_outer_estimate(points):
     X, y = points
     model = quietly(LSSVMClassifierCV(["linear", "rbf"], threshold="ber"), X, y)
     assert "and a threshold" in titles(model)["No outer estimate"][1]
-    found = titles(model, assessment=assess(model, X, y, n_splits=3, random_state=0))
+    result = assess(model, X, y, n_splits=3, random_state=0)
+    found = titles(model, assessment=result)
     assert "No outer estimate" not in found
-    assert (
-        "chose among 2 candidates and 1 hyper-parameter and a"
-        in found["Leave-one-out is optimistic"][1]
-    )
+    text = found["Optimism of leave-one-out"][1]
+    assert "chose among 2 candidates and 1 hyper-parameter and a" in text
+    assert result.optimism_text("ber") in text
+    (score, _) = summary(model, assessment=result)["assessment"]["scores"]
+    assert score["standard_error"] == result.standard_error["ber"]
+    assert score["optimism_error"] == result.figures("ber").optimism_error
 
 
 def test_given_hyperparameters_were_not_chosen(points):
@@ -101,10 +114,12 @@ def test_bounds_and_early_stop(points):
 def test_replicates(points):
     X, y = points
     X, y = np.vstack([X, X[:20]]), np.append(y, y[:20])
-    level, text = titles(LSSVMClassifier().fit(X, y))["Replicates"]
+    level, text = titles(LSSVMClassifier().fit(X, y))["Copies of samples"]
     assert level == "serious"
-    assert text.startswith("40 of 180 samples")
-    assert titles(LSSVMClassifier().fit(X[:162], y[:162]))["Replicates"][0] == "note"
+    assert text.startswith("20 of 180 samples are copies")
+    assert "Copies of samples" not in titles(LSSVMClassifier().fit(X[:162], y[:162]))
+    together = LSSVMClassifierCV(copies="together").fit(X, y)
+    assert "Copies of samples" not in titles(together)
 
 
 def test_few_samples_and_a_rare_class(points):
@@ -121,14 +136,17 @@ def test_few_samples_and_a_rare_class(points):
 def test_no_better_than_a_guess(points):
     X, _ = points
     noise = np.random.default_rng(1).normal(size=len(X))
-    assert "No better than a guess" in titles(LSSVMClassifier(mu=1.0).fit(X, noise > 0))
+    assert "No better than a guess" in titles(
+        LSSVMClassifier(mu=1.0, threshold=0.0).fit(X, noise > 0)
+    )
     found = titles(quietly(LSSVMRegressorCV("linear"), X, noise))
     assert "the mean of the targets predicts as well" in found["No better than a guess"][1]
 
 
 def test_too_good(points):
-    X, y = points
-    assert "Too good" in titles(LSSVMClassifier().fit(X + 9 * y[:, None], y))
+    X, y = points  # no feature alone parts the classes, which their sum does
+    X = np.column_stack([9 * X[:, 0] + 2 * y, 2 * y - 9 * X[:, 0]])
+    assert "Too good" in titles(LSSVMClassifier("linear", mu=1e-3).fit(X, y))
 
 
 def test_close_candidates(points):
@@ -183,6 +201,137 @@ def test_no_sign_where_nobody_says_which_way_is_better(points):
         return float(np.mean(model.predict(X)))
 
     result = assess(model, X, y, n_splits=3, scoring=share, random_state=0)
-    assert "Leave-one-out is optimistic" not in titles(model, assessment=result)
+    assert "Optimism of leave-one-out" not in titles(model, assessment=result)
     (score,) = summary(model, assessment=result)["assessment"]["scores"]
     assert score["optimism"] is score["smaller_is_better"] is None
+
+
+def rare(n_positive=36, n=600):
+    """Classes of very unequal size that the outputs rank well."""
+    rng = np.random.default_rng(3)
+    y = np.arange(n) < n_positive
+    return rng.normal(size=(n, 3)) + 2.0 * y[:, None], y
+
+
+def test_one_class_for_all_names_the_remedy():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), rng.random(200) < 0.1
+    level, text = titles(LSSVMClassifier().fit(X, y))["One class for all"]
+    assert level == "serious"
+    assert "takes every sample for \u2068False\u2069" in text
+    X, y = rare()
+    text = titles(LSSVMClassifier("linear", mu=1.0, threshold=0.0).fit(X, y))["One class for all"][
+        1
+    ]
+    assert "(--threshold ber)" in text
+    assert "(--weight balanced)" in text
+
+
+def test_a_class_that_is_seldom_predicted_is_counted():
+    X, y = rare()
+    machine = LSSVMClassifier("linear", mu=1e-3, threshold=0.0).fit(X, y)
+    level, text = titles(machine)["A class is seldom predicted"]
+    predicted = int((machine.loo_.outputs > 0).sum())
+    assert predicted < 0.6 * 36
+    assert level == "serious"
+    assert text.startswith(
+        f"Of 600 samples {predicted} are predicted to be \u2068True\u2069, where 36 are. Consider "
+        "threshold='ber'"
+    )
+    for remedy in ({"threshold": -0.7}, {"class_weight": "balanced", "threshold": 0.0}):
+        given = LSSVMClassifier("linear", mu=1e-3, **remedy).fit(X, y)
+        assert "A class is seldom predicted" not in titles(given)
+
+
+def test_outputs_that_do_not_rank_the_classes():
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(300, 3)), rng.random(300) < 0.5
+    found = titles(LSSVMClassifier("linear", threshold=0.0).fit(X, y))
+    assert found["No better than a guess"][0] == "serious"
+
+
+def test_an_explained_variance_within_noise_is_no_better_than_the_mean():
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(60, 1))
+    y = X[:, 0] * 0.4 + rng.standard_t(2, size=60)
+    model = LSSVMRegressor("linear", mu=1e-3).fit(X, y)
+    scores = summary(model)["loo"]["figures"]
+    assert 0 < next(each["value"] for each in scores if each["key"] == "r2") < 0.1
+    assert "within noise" in titles(model)["No better than a guess"][1]
+
+
+def codes_of(y):
+    """A category with several values a class, and one that is noise."""
+    rng = np.random.default_rng(2)
+    return pd.DataFrame(
+        {
+            "code": [f"{'ab'[int(k)]}{rng.integers(3)}" for k in y],
+            "ward": rng.choice(["north", "south", "east"], len(y)),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "kind", ["copy", "monotone", "identifier", "several", "category", "number"]
+)
+def test_a_feature_that_alone_gives_the_target_is_named(points, kind):
+    X, y = points
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    name, y = "leak", y.astype(int)
+    if kind == "copy":
+        frame["leak"] = y
+    elif kind == "monotone":
+        frame["leak"] = -np.exp(3.0 * y)
+    elif kind == "identifier":
+        frame["leak"] = np.argsort(np.argsort(y, kind="stable"))
+    elif kind == "several":
+        y = np.digitize(X[:, 1] + X[:, 2], [-0.5, 0.5])
+        frame["leak"] = np.array([5.0, 1.0, 9.0])[y]
+    elif kind == "category":
+        frame, name = frame.join(codes_of(y)), "code"
+    else:
+        y = np.exp(X[:, 0] + X[:, 1] ** 2)
+        frame["leak"] = np.log(y)
+    estimator = (LSSVMRegressor if kind == "number" else LSSVMClassifier)("linear")
+    model = make_pipeline(table_preprocessor(frame), estimator).fit(frame, y)
+    level, text = titles(model, X=frame)["A feature gives the target"]
+    assert level == "serious"
+    assert text.startswith(f"\u2068{name}\u2069 (")
+    assert "alone predicts the target. Is it known before the target is?" in text
+    frame = frame.drop(columns=name)
+    model = make_pipeline(table_preprocessor(frame), estimator).fit(frame, y)
+    assert "A feature gives the target" not in titles(model, X=frame)
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer, load_diabetes])
+def test_strong_features_are_no_leak(load):
+    X, y = load(return_X_y=True)
+    regression = load is load_diabetes
+    model = (LSSVMRegressor if regression else LSSVMClassifier)("linear")
+    assert "A feature gives the target" not in titles(
+        make_pipeline(StandardScaler(), model).fit(X, y)
+    )
+
+
+def test_the_only_column_may_be_all_that_is_known():
+    x = np.linspace(0, 1, 50)[:, None]
+    assert "A feature gives the target" not in titles(LSSVMRegressor().fit(x, np.exp(x[:, 0])))
+
+
+def test_cautions_of_a_fit_are_those_of_its_report(points):
+    X, y = points
+    model = quietly(LSSVMClassifierCV("linear"), np.column_stack([X, y]), y)
+    of_fit = cautions(model)
+    assert [each["title"] for each in of_fit] == ["A feature gives the target"]
+    assert all(each in summary(model)["cautions"] for each in of_fit)
+    with pytest.raises(TypeError, match="StandardScaler is no machine of looms"):
+        cautions(StandardScaler())
+
+
+def test_cautions_of_a_support_vector_machine(points):
+    X, y = points
+    X = np.column_stack([X, y])
+    model = make_pipeline(StandardScaler(), SVCCV("linear", "error", resolution=4.0))
+    model = quietly(model, X, y)
+    assert "A feature gives the target" in {each["title"] for each in cautions(model, X)}
+    assert "A feature gives the target" not in {each["title"] for each in cautions(model)}

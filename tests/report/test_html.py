@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from looms import LSSVMClassifier, LSSVMRegressor, report
+from looms import LSSVMClassifier, LSSVMRegressor, LSSVMRegressorCV, report
 from looms.report._format import count, error, figure, number, thousands
 from looms.report._html import _hash, _text, render
 
@@ -146,6 +146,19 @@ def test_tables_that_are_cut_say_so():
     assert "the 30 largest of 40" in text
     assert "The first 60 of 90 columns" in text
     assert "without feature names: fit it to a data frame" in text
+
+
+def test_one_number_of_evaluations_in_a_page(monkeypatch, tmp_path):
+    monkeypatch.setattr("looms.selection._tune._SCAN_SAMPLES", 20)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(320, 2))
+    model = LSSVMRegressorCV().fit(X, np.sin(3 * X[:, 0]) + 0.3 * rng.normal(size=320))
+    tuning = model.selection_
+    assert (len(tuning.stages), tuning.n_measured) == (2, 2)
+    report.html(model, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert set(re.findall(r"(\d+) evaluations", page)) == {str(tuning.n_evaluations)}
+    assert "and 2 between the stages for the curvature" in page
 
 
 def test_several_targets(regression):

@@ -76,7 +76,7 @@ def test_most_columns_are_those_of_the_largest_variance():
 
 def test_sparse_samples():
     rng = np.random.default_rng(0)
-    X = sparse.random_array((60, 5), density=0.4, rng=rng, format="csr")
+    X = sparse.csr_array(rng.random((60, 5)) * (rng.random((60, 5)) < 0.4))
     y = np.where(X.toarray()[:, 2] > 0, "yes", "no")
     model = LSSVMClassifier().fit(X, y)
     found = feature_importance(model)

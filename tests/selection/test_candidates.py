@@ -23,6 +23,9 @@ class Watcher:
     def candidate_begins(self, kernel, criterion):
         self.heard.append(("begins", kernel, criterion))
 
+    def evaluation_done(self, objective, point):
+        pass
+
     def iteration_done(self, objective, iteration, point):
         return False
 

@@ -1,5 +1,8 @@
 """Leave-one-out of scikit-learn's SVC, whatever its options."""
 
+import warnings
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +13,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC
 
 from looms import kernels
-from looms.svm import IndefiniteKernelError, _svc, dual_problem, leave_one_out
+from looms.svm import (
+    IndefiniteKernelError,
+    RoundingWarning,
+    _svc,
+    dual_problem,
+    leave_one_out,
+    solve,
+)
 
 rng = np.random.default_rng(2)
 X = rng.standard_normal((50, 4))
@@ -95,6 +105,101 @@ def test_weight_zero_is_absence():
     np.testing.assert_allclose(loo.outputs[part], expected.outputs, atol=1e-8)
     machine = SVC(gamma=0.2, tol=1e-9).fit(X[part], Y[part])
     np.testing.assert_allclose(loo.outputs[~part], machine.decision_function(X[~part]), atol=1e-5)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_a_fitted_svc_has_weights_of_zero_too(form):
+    weight = (np.arange(50) % 5 > 0) * W
+    svc = SVC(gamma=0.2)
+    expected = leave_one_out(svc, X, Y, weight).outputs
+    fitted = clone(svc).set_params(tol=1e-9).fit(form(X), Y, sample_weight=weight)
+    found = leave_one_out(fitted, form(X), Y, weight).outputs
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    absent = weight == 0
+    np.testing.assert_allclose(found[absent], fitted.decision_function(form(X))[absent], atol=1e-5)
+    with pytest.raises(ValueError, match="fitted to other samples"):
+        leave_one_out(fitted, form(X), Y, W)
+
+
+def exact_output(K, y, C, i):
+    """Output of the machine without sample i in rational numbers, from the set of its margin."""
+    rest = np.delete(np.arange(len(y)), i)
+    machine = solve(K[np.ix_(rest, rest)], y[rest], C[rest])
+    S, alpha = rest[machine.margin], dict(zip(rest, machine.alpha, strict=True))
+    beta = {j: Fraction(y[j]) * Fraction(alpha[j]) for j in rest if j not in S}
+    K = [[Fraction(value) for value in row] for row in K]
+    rows = [
+        [
+            *(K[a][b] for b in S),
+            Fraction(1),
+            Fraction(y[a]) - sum(K[a][j] * v for j, v in beta.items()),
+        ]
+        for a in S
+    ]
+    rows.append([*(Fraction(1) for _ in S), Fraction(0), -sum(beta.values())])
+    for k in range(len(rows)):  # Gauss-Jordan
+        pivot = next(r for r in range(k, len(rows)) if rows[r][k] != 0)
+        rows[k], rows[pivot] = rows[pivot], [value / rows[pivot][k] for value in rows[pivot]]
+        for r in range(len(rows)):
+            if r != k:
+                rows[r] = [a - rows[r][k] * b for a, b in zip(rows[r], rows[k], strict=True)]
+    beta |= {a: row[-1] for a, row in zip(S, rows, strict=False)}
+    b = rows[-1][-1]
+    F = [sum(K[a][j] * v for j, v in beta.items()) + b for a in range(len(y))]
+    for j in rest:  # it is the solution
+        assert 0 <= y[j] * beta[j] <= C[j]
+        margin = Fraction(y[j]) * F[j] - 1
+        assert beta[j] != 0 or margin >= 0
+        assert y[j] * beta[j] != C[j] or margin <= 0
+    return float(F[i])
+
+
+@pytest.mark.parametrize(
+    ("svc", "offset", "warned"),
+    [
+        (SVC(kernel="linear", C=10.0), 0.0, False),
+        (SVC(kernel="poly", degree=2, gamma=0.3, coef0=1.0, C=3.0), 0.0, False),
+        (SVC(C=1e3, gamma=0.1), 300.0, False),
+        (SVC(kernel="linear", C=1e6), 0.0, True),
+        (SVC(kernel="poly", degree=2, gamma=3.0, coef0=1.0, C=100.0), 30.0, True),
+    ],
+    ids=str,
+)
+def test_outputs_are_as_exact_as_is_claimed(svc, offset, warned):
+    random = np.random.default_rng(0)
+    samples = random.normal(size=(14, 2)) + offset
+    labels = samples[:, 0] + random.normal(size=14) > offset
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        outputs = leave_one_out(svc, samples, labels).outputs
+    problem = dual_problem(svc, samples, labels)
+    exact = np.array([exact_output(problem.K, problem.y, problem.C, i) for i in range(14)])
+    error = float((np.abs(outputs - exact) / (1 + np.abs(exact))).max())
+    assert [warning.category for warning in caught] == [RoundingWarning] * warned
+    if warned:
+        claim = caught[0].message
+        assert error <= claim.exactness
+        assert f"for {claim.n_samples} of 14 only to {claim.exactness:.2g}" in str(claim)
+    else:
+        assert error <= 1e-9
+
+
+def test_libsvm_is_left_before_it_takes_minutes(monkeypatch):
+    random = np.random.default_rng(0)
+    samples = random.normal(size=(200, 2))
+    labels = samples[:, 0] + random.normal(size=200) > 0
+    svc = SVC(kernel="linear", C=1e3, tol=1e-10)
+    iterations = []
+    fit = SVC.fit
+
+    def counted(self, *arguments, **options):
+        fitted = fit(self, *arguments, **options)
+        iterations.append(int(fitted.n_iter_[0]))
+        return fitted
+
+    monkeypatch.setattr(SVC, "fit", counted)
+    assert np.isfinite(leave_one_out(svc, samples, labels).outputs).all()
+    assert iterations == [100 * 200]
 
 
 def test_scikit_learn_leaves_one_out_alike():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from numbers import Integral
 from pathlib import Path
@@ -15,9 +16,9 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import _num_samples
 
 from looms._typing import Array
-from looms.assessment._bootstrap import check_defined
+from looms.assessment._bootstrap import check_defined, out_of_bag
 from looms.assessment._execute import run_splits
-from looms.assessment._key import content_key
+from looms.assessment._key import content_key, package_versions
 from looms.assessment._kinds import kind_of
 from looms.assessment._result import Assessment
 from looms.assessment._run import SplitResult
@@ -25,7 +26,7 @@ from looms.assessment._scoring import scorers_of, with_weights
 from looms.assessment._splits import WHOLE, Split, plan
 from looms.assessment._store import FORMAT, Store, StoreError
 from looms.assessment._text import estimator_text
-from looms.assessment._weights import checked_weights, route
+from looms.assessment._weights import checked_weights, route, takes_weights_in_fit
 
 #: Told of every finished split: how many are done, of how many, and which; None once for those
 #: that were in the store.
@@ -48,6 +49,20 @@ class AllSplitsRaisedError(ValueError):
     def __str__(self) -> str:
         first = next(iter(self.result.failures.values()))
         return f"All {len(self.result.splits)} splits raised; the first: {first}"
+
+
+class AssessmentInterrupted(KeyboardInterrupt):
+    """Ctrl-C during an assessment: how far it came, and how to go on.
+
+    Attributes
+    ----------
+    result : Assessment or None
+        Of the splits that are done; None if these give no figures yet.
+    """
+
+    def __init__(self, message: str, result: Assessment | None) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 def assess(
@@ -113,7 +128,7 @@ def assess(
         trains on as many rows drawn with replacement, tests on those not drawn, and
         corrects the score for both by the apparent one of a fit to all rows [1]_. It is
         defined for "ber", "error", "auc", "rmse", "r2", "accuracy", "balanced_accuracy" and
-        "roc_auc". Copies of a row make its leave-one-out outputs flatter more.
+        "roc_auc". See Notes.
     sample_weight : array-like of shape (n_samples,), default=None
         Nonnegative weights of the samples, wherever they count: in the fit of every split,
         in the scores of its test part and in those of the leave-one-out outputs, by all
@@ -138,11 +153,20 @@ def assess(
     StoreError
         If the store is something else, of another version, or cannot be written. What is
         stored stays.
+    TimeoutError
+        If a dask cluster has no worker for some time.
     AllSplitsRaisedError
         If all splits raised; a ValueError too.
     ValueError
         If an argument is out of range, a class has too few members for a split, or the
         estimator takes no ``sample_weight``.
+    AssessmentInterrupted
+        At Ctrl-C, a KeyboardInterrupt too: its ``result`` has the splits that were done.
+
+    Warns
+    -----
+    UserWarning
+        If the bootstrap has to give copies of rows to an estimator that takes no weights.
 
     See Also
     --------
@@ -150,12 +174,43 @@ def assess(
 
     Notes
     -----
+    The bootstrap gives a row that was drawn k times to the estimator once, with k times its
+    weight: with copies, leaving a row out would leave its copies in, and what is chosen by
+    leaving rows out, as by leave-one-out or cross-validation, would drift to what reproduces
+    single rows, such as a nearest neighbour. These weights go where ``sample_weight`` goes: of a
+    pipeline to the last step, while the steps before it are fitted to the distinct rows, as
+    in any other split (with metadata routing, to whatever asks for them). An estimator that
+    takes no weights gets the copies, with a warning.
+
+    The out-of-bag error of .632+ is the mean over the rows of each one's mean loss in the
+    resamples that left it out [1]_; for "ber" and "balanced_accuracy" such a mean over each
+    class, averaged over the classes; for "rmse" and "r2" made of the mean squared error. Areas
+    under the curve are no means over rows: theirs is the mean over the resamples. Other than
+    in [1]_, resamples of classifiers are drawn within each class, so that none lacks one.
+
     On a cluster: ``with joblib.parallel_config("dask"): assess(...)`` after making a
-    ``distributed.Client`` (``pip install "looms[dask]"``). Data are scattered once, only
-    the calling process writes to the store, and splits of workers that die are run again.
-    A split that kills every worker it meets, as by its memory, is recorded with joblib's
-    own backends; with dask joblib does not hear of it and waits (`distributed` gives up
-    after its ``allowed-failures``): interrupt it, all other splits are in the store.
+    ``distributed.Client`` (``pip install "looms[dask]"``). Only the calling process writes
+    to the store. Workers get the caller's configuration of scikit-learn.
+
+    Splits of workers that die are run again, with dask and with processes of one machine
+    ("loky"; also in place of "multiprocessing", whose pool never tells that a process
+    died). A split that kills its workers again and again, as by its memory, at last with no
+    other split at work, is recorded in ``failures``, and all others are run. With dask it
+    has as many tries as ``distributed.scheduler.allowed-failures`` gives it, twice. It
+    never runs in the calling process, unless all splits do: with ``n_jobs=1`` or threads.
+
+    A dask cluster made in the calling process is asked to start workers again that it gave
+    up (``distributed.deploy.lost-worker-timeout``). Without any worker for a minute, or for
+    joblib's ``wait_for_workers_timeout`` if longer, a TimeoutError is raised. Workers of
+    loky end soon after a calling process that was killed.
+
+    A store knows an estimator by its class and parameters and a scorer by its function. Of
+    code that is not of an installed package it knows what Python has loaded too: classes
+    with their bases, functions, and the globals that these name. An edit of them runs the
+    splits again, as another minor version of Python does. Versions of looms, NumPy, SciPy,
+    scikit-learn and the packages that estimator and scorers come from must be those of the
+    store. Not noticed is a change in compiled code, in what is imported within a function,
+    in what is named only at run time, or in an installed package whose version stays.
 
     References
     ----------
@@ -182,8 +237,19 @@ def assess(
     kept = None
     if store is not None:
         kept = _opened(Path(store), estimator, X, y, weight, scorers, splits[0])
-    results = _finished(kept, estimator, X, y, weight, scorers, splits, n_jobs, progress)
-    result = _assessment(results, splits, scorers, estimator)
+    if method == "bootstrap" and not takes_weights_in_fit(estimator):
+        warnings.warn(
+            f"{type(estimator).__name__} cannot be given sample_weight in fit, so resamples hold "
+            "copies of rows. What it chooses by leaving rows out, as by cross-validation, is "
+            'misled by them, and so is the estimate; method="shuffle" has no copies.',
+            stacklevel=2,
+        )
+    results: dict[int, SplitResult] = {}
+    try:
+        _run_into(results, kept, estimator, X, y, weight, scorers, splits, n_jobs, progress)
+    except KeyboardInterrupt:
+        raise _interrupted(results, store, estimator, y, weight, scorers, splits) from None
+    result = _assessment(results, splits, scorers, estimator, y, weight)
     _check_success(result)
     return result
 
@@ -212,7 +278,8 @@ def stored(
     -------
     result : Assessment or None
         Of those of the first ``n_splits`` splits that are there, with the reasons of those
-        that raised in ``failures``; None if there are none.
+        that raised in ``failures``; None if there are none, or the bootstrap lacks its fit to
+        all rows.
 
     Raises
     ------
@@ -222,14 +289,11 @@ def stored(
     X, y, weight, scorers, splits = _planned(
         estimator, X, y, n_splits, test_size, scoring, store, random_state, method, sample_weight
     )
-    key = _key(Path(store), estimator, X, y, weight, scorers, _plan_of(splits[0]))
+    key = _key(Path(store), estimator, X, y, weight, scorers, _plan_of(splits[0], estimator))
     if not (Path(store) / key).is_dir():
         return None
     results = _opened(Path(store), estimator, X, y, weight, scorers, splits[0]).load(splits)
-    there = [split for split in splits if split.index in results]
-    if not any(split.index != WHOLE for split in there):
-        return None
-    return _assessment(results, there, scorers, estimator)
+    return _so_far(results, splits, scorers, estimator, y, weight)
 
 
 def _planned(
@@ -249,10 +313,10 @@ def _planned(
     weight = checked_weights(sample_weight, estimator, len(y))
     seed = _checked_seed(random_state, store)
     scorers = scorers_of(scoring, estimator, y)
-    if weight is not None:
-        scorers = with_weights(scorers)
     if method == "bootstrap":
         check_defined(scorers, y)
+    if weight is not None or method == "bootstrap":  # which weighs leave-one-out outputs
+        scorers = with_weights(scorers)
     splits = plan(
         y,
         method=method,
@@ -265,18 +329,71 @@ def _planned(
 
 
 def _assessment(
-    results: dict[int, SplitResult], splits: list[Split], scorers: dict[str, Any], estimator: Any
+    results: dict[int, SplitResult],
+    splits: list[Split],
+    scorers: dict[str, Any],
+    estimator: Any,
+    y: Any,
+    weight: Array | None,
 ) -> Assessment:
-    done = tuple(results[split.index] for split in splits if split.index != WHOLE)
+    pairs = [(split, results[split.index]) for split in splits if split.index != WHOLE]
     method, seed = splits[0].method, splits[0].random_state
+    resamples = [
+        (split.rows(y)[1], result.predictions, result.scores)
+        for split, result in pairs
+        if split.resamples and result.error is None
+    ]
     return Assessment(
-        *(done, results.get(WHOLE), tuple(scorers), method, seed, estimator_text(estimator)),
+        tuple(result for _, result in pairs),
+        *(results.get(WHOLE), tuple(scorers), method, seed, estimator_text(estimator)),
         kinds={name: kind_of(scorer) for name, scorer in scorers.items()},
         classification=bool(is_classifier(estimator)),
+        out_of_bag=out_of_bag(scorers, y, weight, resamples) if resamples else None,
     )
 
 
-def _finished(
+def _interrupted(
+    results: dict[int, SplitResult],
+    store: Any,
+    estimator: Any,
+    y: Any,
+    weight: Array | None,
+    scorers: dict[str, Any],
+    splits: list[Split],
+) -> AssessmentInterrupted:
+    """What to say of an assessment that ends early, with its figures where there are any."""
+    done = [split for split in splits if split.index in results]
+    message = f"{len(done)} of {len(splits)} splits are done"
+    message += (
+        " and were not stored: with a store (--store of looms assess) they would have been kept."
+        if store is None
+        else f" and stored in {store}: the same again runs the rest."
+    )
+    result = _so_far(results, splits, scorers, estimator, y, weight)
+    if result is not None and len(result.failures) == len(result.splits):
+        result = None
+    return AssessmentInterrupted(message, result)
+
+
+def _so_far(
+    results: dict[int, SplitResult],
+    splits: list[Split],
+    scorers: dict[str, Any],
+    estimator: Any,
+    y: Any,
+    weight: Array | None,
+) -> Assessment | None:
+    """An assessment of those splits that there are; None where that takes more."""
+    done = [split for split in splits if split.index in results]
+    whole = results.get(WHOLE)
+    lacks_whole = splits[0].index == WHOLE and (whole is None or whole.error is not None)
+    if lacks_whole or all(split.index == WHOLE for split in done):
+        return None
+    return _assessment(results, done, scorers, estimator, y, weight)
+
+
+def _run_into(
+    results: dict[int, SplitResult],
     kept: Store | None,
     estimator: Any,
     X: Any,
@@ -286,10 +403,10 @@ def _finished(
     splits: list[Split],
     n_jobs: int | None,
     progress: Progress | None,
-) -> dict[int, SplitResult]:
-    """Results of all splits by index: those in the store, and the missing ones run now."""
+) -> None:
+    """Put in results of all splits by index: those in the store, and the missing ones run now."""
     stored = {} if kept is None else kept.load(splits)
-    results = {index: result for index, result in stored.items() if result.error is None}
+    results |= {index: result for index, result in stored.items() if result.error is None}
     by_index = {split.index: split for split in splits}
     if progress is not None:
         progress(len(results), len(splits), None)
@@ -300,7 +417,6 @@ def _finished(
         results[result.index] = result
         if progress is not None:
             progress(len(results), len(splits), result)
-    return results
 
 
 def _opened(
@@ -313,7 +429,7 @@ def _opened(
     split: Split,
 ) -> Store:
     """The part of a store that belongs to these data, this estimator and such splits."""
-    plan_of = _plan_of(split)
+    plan_of = _plan_of(split, estimator)
     key = _key(folder, estimator, X, y, weight, scorers, plan_of)
     about = {
         "estimator": estimator_text(estimator),
@@ -322,17 +438,17 @@ def _opened(
         "weighted": weight is not None,
         **plan_of,
     }
-    return Store(folder, key, about)
+    return Store(folder, key, about, package_versions(estimator, scorers))
 
 
-def _plan_of(split: Split) -> dict[str, Any]:
+def _plan_of(split: Split, estimator: Any) -> dict[str, Any]:
     """What splits of one store have in common."""
-    return {
-        "method": split.method,
-        "test_size": None if split.method == "bootstrap" else float(split.test_size),
-        "test_rows": isinstance(split.test_size, Integral),
-        "stratified": split.stratified,
-    }
+    in_common = {"method": split.method, "stratified": split.stratified}
+    if split.method == "bootstrap":
+        as_weights = takes_weights_in_fit(estimator)
+        return in_common | {"copies": (route(estimator) or "weights") if as_weights else "rows"}
+    rows = isinstance(split.test_size, Integral)
+    return in_common | {"test_size": float(split.test_size), "test_rows": rows}
 
 
 def _key(

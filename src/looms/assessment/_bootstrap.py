@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import get_scorer
 
-from looms.assessment._scoring import takes_weights
+from looms._typing import Array
+from looms.assessment._scoring import OWN, takes_weights
 
 #: Scores that are one minus an error, and the error.
 COMPLEMENTS = frozenset({"auc", "roc_auc", "accuracy", "balanced_accuracy", "r2"})
@@ -58,13 +60,22 @@ def check_defined(names: Mapping[str, Any], y: Any) -> None:
     """ValueError unless .632+ is defined for all these scores of these targets."""
     if np.ndim(y) != 1:
         raise ValueError("The .632+ bootstrap takes one target; assess each by itself.")
-    unknown = [name for name in names if name not in NO_INFORMATION]
+    unknown = [name for name, scorer in names.items() if not _is_known(name, scorer)]
     if unknown:
         raise ValueError(
             f"The .632+ bootstrap needs the score of predictions without information, which is "
-            f"known for {', '.join(NO_INFORMATION)}, not for {', '.join(unknown)}; give those as "
-            'scoring, or use method="shuffle".'
+            f"known for {', '.join(NO_INFORMATION)} under these names, not for "
+            f'{", ".join(unknown)}; give those as scoring, or use method="shuffle".'
         )
+
+
+def _is_known(name: str, scorer: Any) -> bool:
+    """Whether a scorer is what its name says, and .632+ is defined for that."""
+    if name not in NO_INFORMATION:
+        return False
+    known = OWN.get(name) or get_scorer(name)
+    parts = ("_score_func", "_sign", "_kwargs")
+    return all(getattr(scorer, part, None) == getattr(known, part) for part in parts)
 
 
 def no_information(
@@ -77,6 +88,78 @@ def no_information(
     }
     rates = {name: NO_INFORMATION[name](y, predicted, weights[name]) for name in scorers}
     return {name: 1.0 - r if name in COMPLEMENTS else r for name, r in rates.items()}
+
+
+def _mean_over_classes(y: Any, loss: Array, weight: Array) -> float:
+    members = [y == label for label in np.unique(y[weight > 0])]
+    return float(np.mean([np.average(loss[m], weights=weight[m]) for m in members]))
+
+
+def _mean(y: Any, loss: Array, weight: Array) -> float:
+    return float(np.average(loss, weights=weight))
+
+
+#: Error that losses of samples make up, by the score's name: of wrong classes, then of squares.
+_OF_WRONG = {
+    "ber": _mean_over_classes,
+    "balanced_accuracy": _mean_over_classes,
+    "error": _mean,
+    "accuracy": _mean,
+}
+_OF_SQUARES: dict[str, Callable[[Any, Array, Array], float]] = {
+    "rmse": lambda y, loss, weight: float(np.sqrt(_mean(y, loss, weight))),
+    "r2": lambda y, loss, weight: _mean(y, loss, weight) / _variance(y, weight),
+}
+
+
+def out_of_bag(
+    scorers: Mapping[str, Any],
+    y: Any,
+    weight: Array | None,
+    resamples: Iterable[tuple[Any, Any, Mapping[str, float]]],
+) -> dict[str, float]:
+    r"""Leave-one-out bootstrap score by name: the samples have one vote each.
+
+    .. math:: e_1 = \frac{1}{n} \sum_i
+        \frac{\sum_b I_i^b \, L(y_i, f_b(x_i))}{\sum_b I_i^b},
+
+    :math:`I_i^b` is 1 where resample b left sample i out, else 0; L is 1 for a wrong class
+    and 0 for a right one, or the squared error. Of a balanced rate the outer mean is taken
+    over each class, and then over the classes; of "rmse" its root; of "r2" it is divided by
+    the variance of y. An area under a curve is no mean over samples: it is the mean over the
+    resamples.
+
+    Source: Efron & Tibshirani (1997), section 3; samples that no resample left out do not
+    count.
+
+    Parameters
+    ----------
+    scorers : by name; those that take weights are weighted.
+    y : (n_samples,) targets.
+    weight : (n_samples,) weights of the outer mean, or None.
+    resamples : of each, the rows that it left out, their predictions, and their scores.
+
+    Returns
+    -------
+    scores : by name, in units of the score.
+    """
+    y, resamples = np.asarray(y), list(resamples)
+    scores: dict[str, float] = {}
+    for name, scorer in scorers.items():
+        error = _OF_WRONG.get(name) or _OF_SQUARES.get(name)
+        if error is None:
+            scores[name] = float(np.mean([each[name] for _, _, each in resamples]))
+            continue
+        total, times = np.zeros(len(y)), np.zeros(len(y))
+        for rows, predicted, _ in resamples:
+            f = np.asarray(predicted)
+            total[rows] += y[rows] != f if name in _OF_WRONG else (y[rows] - f) ** 2
+            times[rows] += 1.0
+        left = times > 0
+        w = np.ones(len(y)) if weight is None or not takes_weights(scorer) else weight
+        e1 = error(y[left], total[left] / times[left], w[left])
+        scores[name] = 1.0 - e1 if name in COMPLEMENTS else e1
+    return scores
 
 
 def plus_632(name: str, apparent: float, out_of_bag: Any, none: float) -> Any:

@@ -79,13 +79,13 @@ class Comparison:
     def summary(self) -> str:
         """Every estimator's figures, then every difference."""
         parts = [f"{name}: {result.summary()}" for name, result in self.results.items()]
-        lines = [f"{'difference':<36}{'mean':>10}{'95 % interval':>22}{'p':>9}"]
+        lines = [f"{'difference':<36}{'mean':>10}{'s.e.':>9}{'95 % interval':>22}{'p':>9}"]
         for key, row in self.differences().iterrows():
             first, second, name = key
             interval = f"{row['low']:.4f} to {row['high']:.4f}"
             lines.append(
-                f"{f'{name}, {first} − {second}':<36}{row['difference']:>10.4f}{interval:>22}"
-                f"{row['p_value']:>9.3f}"
+                f"{f'{name}, {first} − {second}':<36}{row['difference']:>10.4f}"
+                f"{row['standard_error']:>9.4f}{interval:>22}{row['p_value']:>9.3f}"
             )
         return "\n\n".join([*parts, "\n".join(lines)])
 

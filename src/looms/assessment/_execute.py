@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import closing, nullcontext
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, nullcontext, suppress
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
-from joblib import effective_n_jobs
-from sklearn.utils.parallel import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import BACKENDS, get_active_backend
+from sklearn import config_context, get_config
 
 from looms._threads import one_blas_thread
 from looms._typing import Array
 from looms.assessment._run import PROCESS, SplitResult, run_split
 from looms.assessment._splits import Split
+
+#: Seconds after which a cluster without workers is given up, unless joblib is told to wait longer.
+_PATIENCE = 60.0
+#: Seconds between two looks at what may have changed.
+_POLL = 1.0
+
+
+@dataclass(frozen=True)
+class _Lost:
+    """A split whose worker died, which may be its doing or that of a split beside it."""
+
+    index: int
+    reason: str
+
+
+Send = Callable[[Callable[..., SplitResult], tuple[Any, ...], list[Split]], Iterator[Any]]
 
 
 def run_splits(
@@ -29,48 +52,162 @@ def run_splits(
 
     No backend is named: ``joblib.parallel_config`` around the call decides. Data,
     estimator and scorers are the same objects in every task, so that a backend sends
-    them once: loky maps arrays from 1 MB on into memory, dask scatters them.
+    them once: loky maps arrays from 1 MB on into memory, dask keeps them on its workers.
 
-    When a worker dies, the splits that did not come back are sent again, as often as
-    that brings any back; then the first of them is tried alone, and if that kills its
-    worker too, this is the result of that split.
+    A split that is lost with its worker is sent again: first with all others, then, when
+    nothing else is left, alone. If its worker dies again and again while it is the only
+    one at work, that is its result. It is always run by a worker, never here.
     """
-    waiting = {split.index: split for split in splits}
-    capped = PROCESS if effective_n_jobs(n_jobs) > 1 else None
+    backend, _ = get_active_backend()
+    n_workers = effective_n_jobs(n_jobs)
+    # In company a split is sent as long as it was lost fewer times than this; then alone.
+    send: Send = partial(_by_joblib, backend, n_workers)
+    in_company, alone = 2, 2
+    if isinstance(backend, BACKENDS.get("dask", ())):
+        send, in_company, alone = partial(_by_dask, backend), 1, 1  # its scheduler tries too
+    capped = PROCESS if n_workers > 1 else None
+    run = partial(_run, capped=capped, caller=os.getpid(), config=get_config())
     arguments = (estimator, X, y, weight, scorers)
-    while waiting:
-        before = len(waiting)
-        try:
-            for result in _sent(arguments, list(waiting.values()), n_jobs, capped):
-                del waiting[result.index]
-                yield result
-        except Exception:  # tasks record theirs: this one is of the workers, by any backend
-            if len(waiting) == before:
-                yield _alone(arguments, waiting.pop(next(iter(waiting))), n_jobs, capped)
+    waiting = {split.index: split for split in splits}
+    n_losses: Counter[int] = Counter()
+    with nullcontext() if capped is None else one_blas_thread():
+        while waiting:
+            group = [split for split in waiting.values() if n_losses[split.index] < in_company]
+            group.sort(key=lambda split: n_losses[split.index])
+            for result in send(run, arguments, group or [next(iter(waiting.values()))]):
+                if isinstance(result, SplitResult):
+                    del waiting[result.index]
+                    yield result
+                    continue
+                n_losses[result.index] += 1
+                if n_losses[result.index] == in_company + alone:
+                    train, test = waiting.pop(result.index).rows(y)
+                    yield SplitResult(result.index, len(train), len(test), error=result.reason)
 
 
-def _sent(
-    arguments: tuple[Any, ...], splits: Sequence[Split], n_jobs: int | None, capped: str | None
-) -> Iterator[SplitResult]:
-    # scikit-learn's Parallel is joblib's, and takes its configuration along: metadata routing.
-    # Batches would keep finished splits from being stored at once.
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    tasks = (delayed(run_split)(*arguments, split, capped) for split in splits)
-    with nullcontext() if capped is None else one_blas_thread(), warnings.catch_warnings():
-        # What the loss of a worker makes joblib say; who stops early knows that.
-        warnings.filterwarnings("ignore", ".*tasks.*(cancelled|not used)", UserWarning)
-        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
-        with closing(parallel(tasks)) as results:
-            yield from results
-
-
-def _alone(
-    arguments: tuple[Any, ...], split: Split, n_jobs: int | None, capped: str | None
+def _run(
+    arguments: tuple[Any, ...],
+    split: Split,
+    *,
+    capped: str | None,
+    caller: int,
+    config: dict[str, Any],
 ) -> SplitResult:
+    """A split as a task, wherever it runs: with the caller's configuration of scikit-learn."""
+    if os.getppid() == caller:
+        _end_with(caller)
+    with config_context(**config):
+        estimator, X, y, weight, scorers = arguments
+        return run_split(estimator, X, y, weight, scorers, split, capped)
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """End this worker soon after its parent, whose death, if killed, no one tells it."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_POLL)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _by_joblib(
+    backend: Any,
+    n_workers: int,
+    run: Callable[..., SplitResult],
+    arguments: tuple[Any, ...],
+    splits: list[Split],
+) -> Iterator[SplitResult | _Lost]:
+    """Results of splits until a worker dies; then those that were at work are lost."""
+    at_work: set[int] = set()
+    n_results = 0
+
+    def tasks() -> Iterator[Any]:
+        for split in splits:
+            at_work.add(split.index)
+            yield delayed(run)(arguments, split)
+
+    # A pool of multiprocessing never tells that a worker died; loky's processes do.
+    pool = isinstance(backend, BACKENDS.get("multiprocessing", ()))
+    parallel = Parallel(
+        n_jobs=n_workers,
+        backend="loky" if pool else None,
+        return_as="generator_unordered",
+        batch_size=1,  # larger ones would keep finished splits from being stored at once
+    )
     try:
-        (result,) = _sent(arguments, [split], n_jobs, capped)
-        return result
-    except Exception as error:  # as above
-        train, test = split.rows(arguments[2])
-        reason = f"{type(error).__name__}: {error}".strip()
-        return SplitResult(split.index, len(train), len(test), error=reason)
+        with warnings.catch_warnings():
+            # What the loss of a worker makes joblib say; who stops early knows that.
+            warnings.filterwarnings("ignore", ".*tasks.*(cancelled|not used)", UserWarning)
+            warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+            with closing(parallel(tasks())) as results:
+                for result in results:
+                    at_work.remove(result.index)
+                    n_results += 1
+                    yield result
+    except Exception as error:  # tasks record theirs: this one is of the workers, by any backend
+        if not at_work and not n_results:
+            raise
+        yield from [_Lost(index, _reason(error)) for index in at_work]
+
+
+def _by_dask(
+    backend: Any, run: Callable[..., SplitResult], arguments: tuple[Any, ...], splits: list[Split]
+) -> Iterator[SplitResult | _Lost]:
+    """Results and losses of splits sent through the client of joblib's backend.
+
+    joblib itself waits for ever for a task that killed its workers. The data are the
+    result of a task, which is run again when all workers that held it are gone.
+    """
+    import distributed
+
+    client, options = backend.client, {"pure": False, **backend.submit_kwargs}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        data = client.submit(_same, arguments, **options)
+        at_work = {client.submit(run, data, split, **options): split.index for split in splits}
+    patience = max(_PATIENCE, backend.wait_for_workers_timeout or 0)
+    served = time.monotonic()
+    try:
+        with backend.retrieval_context():  # in a task of dask, its place is free meanwhile
+            while at_work:
+                with suppress(TimeoutError, distributed.CancelledError):
+                    distributed.wait(  # type: ignore[no-untyped-call]
+                        list(at_work), timeout=_POLL, return_when="FIRST_COMPLETED"
+                    )
+                ended = [future for future in at_work if future.done()]
+                if ended or client.ncores():
+                    served = time.monotonic()
+                elif time.monotonic() - served > patience:
+                    raise TimeoutError(
+                        f"The dask cluster has had no worker for {patience:g} s, and "
+                        f"{len(at_work)} splits are missing. Start workers and run the same again; "
+                        "with a store only the missing splits are run."
+                    )
+                if not ended and hasattr(client.cluster, "worker_spec"):
+                    # A cluster of this process gives up a worker that is away for a while
+                    # (distributed.deploy.lost-worker-timeout); it starts again what it should have.
+                    client.cluster.scale(len(client.cluster.worker_spec))
+                for future in ended:
+                    result: SplitResult | _Lost
+                    try:
+                        result = future.result(timeout=_POLL)
+                    except TimeoutError:
+                        continue  # it went with its worker, before it came here, and is made again
+                    except Exception as error:
+                        result = _Lost(at_work[future], _reason(error))
+                    del at_work[future]
+                    yield result
+    finally:
+        for future in at_work:
+            future.release()
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".strip()

@@ -26,11 +26,13 @@ class ScoreFigures:
     Attributes
     ----------
     value : the estimate, as in `Assessment.mean`.
-    standard_error : of the mean over these splits.
+    standard_error : of the estimate, as in `Assessment.standard_error`.
     low, high : ends of the interval.
     loo : mean of the leave-one-out scores of the splits; NaN without them.
-    optimism, optimism_error : mean of leave-one-out score less test score, and its standard
-        error; NaN without leave-one-out scores.
+    optimism, optimism_error : mean of leave-one-out score less test score, and its corrected
+        standard error; NaN without leave-one-out scores.
+    discernible : whether the optimism has a sign: its 95 % interval, of Student's t, is on one
+        side of 0.
     smaller_is_better : None where nobody says.
     """
 
@@ -41,6 +43,7 @@ class ScoreFigures:
     loo: float
     optimism: float
     optimism_error: float
+    discernible: bool
     smaller_is_better: bool | None
 
     @property
@@ -79,6 +82,9 @@ class Assessment:
         Of every score, which way is better and where it can lie.
     classification : bool or None
         Whether the estimator is a classifier; None if that is not known.
+    out_of_bag : mapping of str to float, or None
+        Of the bootstrap, every score of the rows that resamples left out, a mean over the
+        rows of each one's mean loss; see `assess`.
     """
 
     splits: tuple[SplitResult, ...]
@@ -89,6 +95,7 @@ class Assessment:
     estimator: str
     kinds: Mapping[str, ScoreKind] | None = None
     classification: bool | None = None
+    out_of_bag: Mapping[str, float] | None = None
 
     @property
     def table(self) -> pd.DataFrame:
@@ -123,13 +130,33 @@ class Assessment:
 
     @property
     def standard_error(self) -> pd.Series:
+        r"""Standard error of every score, by which the ends of `interval` are made.
+
+        For "shuffle" and "kfold" the square root of the corrected resampled variance
+
+        .. math:: \left(\tfrac{1}{J} + \tfrac{n_{test}}{n_{train}}\right) S^2,
+
+        J splits with sample variance S², which allows for the rows that training parts
+        share [1]_. For "bootstrap" the standard deviation over the resamples of the .632+
+        estimate of each, which tends to be large. NaN for fewer than two splits.
+
+        References
+        ----------
+        .. [1] Nadeau & Bengio (2003), Inference for the generalization error, Machine
+           Learning 52.
+        """
+        return self._series([self._standard_error(name) for name in self.scores], "error")
+
+    @property
+    def error_over_splits(self) -> pd.Series:
         """Standard deviation over the splits / √(number of splits), of every score.
 
         How far the mean over these splits is from that over all splits of these data, as
         published tables print it. Splits share rows, so it understates how far the mean
-        is from the performance on new data: for that see `interval`.
+        is from the performance on new data: for that see `standard_error`.
         """
-        return self._series([_standard_error(self._values(n)) for n in self.scores], "error")
+        errors = [corrected_error(self._values(name), 0.0) for name in self.scores]
+        return self._series(errors, "error over splits")
 
     @property
     def optimism(self) -> pd.Series:
@@ -147,16 +174,13 @@ class Assessment:
         return {split.index: split.error for split in self.splits if split.error is not None}
 
     def interval(self, level: float = 0.95) -> pd.DataFrame:
-        r"""Confidence interval of every score.
+        """Confidence interval of every score.
 
-        For "shuffle" and "kfold" Student's t with the corrected resampled variance
-
-        .. math:: \left(\tfrac{1}{J} + \tfrac{n_{test}}{n_{train}}\right) S^2,
-
-        J splits with sample variance S², which allows for the rows that training parts
-        share [1]_. For "bootstrap" the quantiles over the resamples of the .632+ estimate
-        of each, which tends to be wide. Where a score has a range, as an area from 0 to 1,
-        the interval ends with it.
+        For "shuffle" and "kfold" `mean` ± t `standard_error`, with the quantile t of
+        Student's distribution with one degree of freedom less than there are splits. For
+        "bootstrap" the quantiles over the resamples of the .632+ estimate of each, which
+        tends to be wide. Where a score has a range, as an area from 0 to 1, the interval
+        ends with it.
 
         Parameters
         ----------
@@ -167,11 +191,6 @@ class Assessment:
         -------
         interval : DataFrame
             A row a score, columns "low" and "high".
-
-        References
-        ----------
-        .. [1] Nadeau & Bengio (2003), Inference for the generalization error, Machine
-           Learning 52.
         """
         if not 0 < level < 1:
             raise ValueError(f"level must be between 0 and 1, got {level!r}.")
@@ -196,26 +215,27 @@ class Assessment:
         optimism, error = self._optimism(score)
         return ScoreFigures(
             value=self._estimate(score),
-            standard_error=_standard_error(self._values(score)),
+            standard_error=self._standard_error(score),
             low=low,
             high=high,
             loo=float(np.mean(loo)) if len(loo) else float("nan"),
             optimism=optimism,
             optimism_error=error,
+            discernible=bool(abs(optimism) > stats.t.ppf(0.975, len(loo) - 1) * error),
             smaller_is_better=self._kind(score).smaller_is_better,
         )
 
     def summary(self) -> str:
         """Every score with standard error, interval and optimism, and what went wrong."""
-        n = len(self.splits) - len(self.failures)
-        of = {"shuffle": "random splits", "kfold": "folds", "bootstrap": "bootstrap resamples"}
-        lines = [f"{self.estimator}", f"{n} {of[self.method]}, seed {self.random_state}"]
+        error = (
+            "their spread" if self.method == "bootstrap" else "corrected for the rows they share"
+        )
+        lines = [f"{self.estimator}", f"{self._count()}, seed {self.random_state}; s.e.: {error}"]
         header = f"{'':<12}{'mean':>10}{'s.e.':>9}{'95 % interval':>20}{'LOO':>10}"
         lines.append(header.rstrip())
         for name in self.scores:
             low, high = self._limits(name, 0.95)
-            error = _standard_error(self._values(name))
-            line = f"{name:<12}{self._estimate(name):>10.4f}{error:>9.4f}"
+            line = f"{name:<12}{self._estimate(name):>10.4f}{self._standard_error(name):>9.4f}"
             line += f"{f'{low:.4f} to {high:.4f}':>20}"
             loo = self._loo(name)
             lines.append(line + (f"{np.mean(loo):>10.4f}" if len(loo) else ""))
@@ -224,21 +244,44 @@ class Assessment:
     def __repr__(self) -> str:
         return self.summary()
 
+    def optimism_text(self, score: str) -> str:
+        """What the splits show of the optimism of leave-one-out, as a sentence.
+
+        It has a direction only where that is discernible (see `figures`). Empty without
+        leave-one-out scores.
+
+        Parameters
+        ----------
+        score : str
+            One of ``scores``.
+        """
+        figures = self.figures(score)
+        difference, flattered = figures.optimism, figures.flattered_by
+        if np.isnan(difference):
+            return ""
+        if figures.discernible:
+            if flattered is None:
+                word = "is higher" if difference > 0 else "is lower"
+            else:
+                word = "flatters" if flattered > 0 else "is harder on it"
+            by = f"{abs(difference):.2g} ± {figures.optimism_error:.2g}"
+            return f"Leave-one-out {word} by {by} ({score})."
+        what, size = ("difference", difference) if flattered is None else ("optimism", flattered)
+        by = f": {size:.2g} ± {figures.optimism_error:.2g}" if size else ""
+        return f"No {what} of leave-one-out is discernible in {self._count()} ({score}{by})."
+
+    def _count(self) -> str:
+        n = len(self._done())
+        of = {"shuffle": "random split", "kfold": "fold", "bootstrap": "bootstrap resample"}
+        return f"{n} {of[self.method]}{'s' * (n != 1)}"
+
     def _remarks(self) -> list[str]:
-        remarks = []
-        if self.method == "bootstrap" and any(len(self._loo(name)) for name in self.scores):
-            remarks.append("Resamples hold copies of rows, which flatter leave-one-out.")
-        for name in self.scores:
-            found = self.figures(name)
-            if np.isfinite(found.optimism):
-                flattered = found.flattered_by
-                word = (
-                    ("is higher" if found.optimism >= 0 else "is lower")
-                    if flattered is None
-                    else ("flatters" if flattered >= 0 else "is harder on it")
-                )
-                by = f"{abs(found.optimism):.4f} ± {found.optimism_error:.4f}"
-                remarks.append(f"Leave-one-out {word} by {by} ({name}).")
+        remarks = [text for text in map(self.optimism_text, self.scores) if text]
+        n = 0 if self.whole is None else self.whole.n_train
+        if any(split.n_train + split.n_test > n for split in self._done() if n):
+            remarks.append(
+                "Resamples held copies of rows, which mislead whatever leaves rows out to choose."
+            )
         if self.failures:
             first = next(iter(self.failures.items()))
             remarks.append(
@@ -269,30 +312,37 @@ class Assessment:
         return plus_632(name, self.whole.scores[name], values, self.whole.no_information[name])
 
     def _estimate(self, name: str) -> float:
-        if self.whole is None:
+        if self.whole is None or self.out_of_bag is None:
             return float(np.mean(self._values(name)))
-        out_of_bag = float(np.mean([split.scores[name] for split in self._done()]))
         none = self.whole.no_information[name]
-        return float(plus_632(name, self.whole.scores[name], out_of_bag, none))
+        return float(plus_632(name, self.whole.scores[name], self.out_of_bag[name], none))
+
+    def _standard_error(self, name: str) -> float:
+        values = self._values(name)
+        if len(values) < 2:
+            return float("nan")
+        if self.whole is not None:
+            return float(np.std(values, ddof=1))
+        return corrected_error(values, test_over_train(self._done()))
 
     def _loo(self, name: str) -> Any:
         return np.array([s.loo_scores[name] for s in self._done() if name in s.loo_scores])
 
     def _optimism(self, name: str) -> tuple[float, float]:
-        """Mean and standard error of leave-one-out score less test score."""
-        loo = self._loo(name)
-        if not len(loo):
+        """Mean and corrected standard error of leave-one-out score less test score."""
+        both = [split for split in self._done() if name in split.loo_scores]
+        if not both:
             return float("nan"), float("nan")
-        test = np.array([s.scores[name] for s in self._done() if name in s.loo_scores])
-        return float(np.mean(loo - test)), _standard_error(loo - test)
+        loo, test = np.array([(s.loo_scores[name], s.scores[name]) for s in both]).T
+        difference = np.where(np.isclose(loo, test, rtol=1e-12, atol=0.0), 0.0, loo - test)
+        return float(np.mean(difference)), corrected_error(difference, test_over_train(both))
 
     def _limits(self, name: str, level: float) -> tuple[float, float]:
         values = self._values(name)
         if self.whole is not None:
             low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
             return self._within(name, float(low), float(high))
-        error = corrected_error(values, test_over_train(self._done()))
-        half = float(stats.t.ppf((1 + level) / 2, len(values) - 1)) * error
+        half = float(stats.t.ppf((1 + level) / 2, len(values) - 1)) * self._standard_error(name)
         return self._within(name, self._estimate(name) - half, self._estimate(name) + half)
 
     def _within(self, name: str, low: float, high: float) -> tuple[float, float]:
@@ -319,10 +369,6 @@ def corrected_error(values: Any, ratio: float) -> float:
 def test_over_train(splits: list[SplitResult]) -> float:
     """Mean ratio of the sizes of the two parts."""
     return float(np.mean([split.n_test / split.n_train for split in splits]))
-
-
-def _standard_error(values: Any) -> float:
-    return corrected_error(values, 0.0)
 
 
 def _series(values: Any, index: Any, name: str, index_name: str | None = None) -> pd.Series:

@@ -19,8 +19,8 @@ from looms._threads import one_blas_thread
 from looms._typing import Array
 from looms.assessment._bootstrap import no_information
 from looms.assessment._scoring import all_scores
-from looms.assessment._splits import WHOLE, Split
-from looms.assessment._weights import fit_arguments
+from looms.assessment._splits import WHOLE, Rows, Split
+from looms.assessment._weights import fit_arguments, takes_weights_in_fit
 from looms.estimators import SVCCV, machine_of
 from looms.estimators._machine import one_or_many
 from looms.leave_one_out import LeaveOneOut
@@ -39,12 +39,14 @@ class SplitResult:
     Attributes
     ----------
     index : of the split in its plan.
-    n_train, n_test : rows of each part.
+    n_train, n_test : rows of each part. A row that the bootstrap drew several times counts
+        once where `fit` takes weights, which tell how often, else as often as it was drawn.
     scores : of the test part, by name.
     loo_scores : of the leave-one-out outputs of the machine fitted, where it has them.
     chosen : kernel, hyper-parameters and threshold chosen.
     no_information : scores expected of these predictions if targets had nothing to do
         with them; for the fit to all rows only.
+    predictions : of the test part in its order, for a resample of the bootstrap only.
     warnings : of the fit and the scorers, each once.
     seconds : that fit and scores took.
     error : type and message of what the split raised; None if it went well.
@@ -57,6 +59,7 @@ class SplitResult:
     loo_scores: dict[str, float] = field(default_factory=dict)
     chosen: dict[str, Value] = field(default_factory=dict)
     no_information: dict[str, float] = field(default_factory=dict)
+    predictions: tuple[Value, ...] = ()
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
     error: str | None = None
@@ -68,7 +71,8 @@ class SplitResult:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """Back from `as_dict`; TypeError or KeyError for anything else."""
-        return cls(**{**values, "warnings": tuple(values["warnings"])})
+        sequences = {name: tuple(values[name]) for name in ("predictions", "warnings")}
+        return cls(**{**values, **sequences})
 
 
 def run_split(
@@ -99,6 +103,11 @@ def run_split(
     """
     began = time.perf_counter()
     train, test = split.rows(y)
+    w_train, w_test = (None, None) if weight is None else (weight[train], weight[test])
+    if split.resamples and takes_weights_in_fit(estimator):
+        # Who leaves a row out then leaves all its copies out.
+        train, first, copies = np.unique(train, return_index=True, return_counts=True)
+        w_train = copies.astype(np.float64) if w_train is None else copies * w_train[first]
     found: dict[str, Any] = {}
     with (
         one_blas_thread() if capped not in (None, PROCESS) else nullcontext(),
@@ -106,7 +115,7 @@ def run_split(
     ):
         warnings.simplefilter("always")
         try:
-            found = _measured(estimator, X, y, weight, scorers, split, train, test)
+            found = _measured(estimator, X, y, scorers, split, (train, w_train), (test, w_test))
         except Exception as error:  # of any estimator, whatever it is; the other splits go on
             found = {"error": f"{type(error).__name__}: {error}"}
     said = tuple(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))
@@ -118,16 +127,15 @@ def _measured(
     estimator: Any,
     X: Any,
     y: Any,
-    weight: Array | None,
     scorers: dict[str, Any],
     split: Split,
-    train: Any,
-    test: Any,
+    training: tuple[Rows, Array | None],
+    testing: tuple[Rows, Array | None],
 ) -> dict[str, Any]:
+    (train, w_train), (test, w_test) = training, testing
     model = seeded(clone(estimator), split.seed(1))
     X_train, y_train = _safe_split(model, X, y, train)
     X_test, y_test = _safe_split(model, X, y, test, train)
-    w_train, w_test = (None, None) if weight is None else (weight[train], weight[test])
     if w_test is not None and not w_test.any():
         raise ValueError("No row of the test part has a positive weight.")
     model.fit(X_train, y_train, **({} if w_train is None else fit_arguments(model, w_train)))
@@ -141,6 +149,7 @@ def _measured(
             if split.index == WHOLE
             else {}
         ),
+        "predictions": tuple(np.asarray(model.predict(X_test)).tolist()) if split.resamples else (),
     }
 
 

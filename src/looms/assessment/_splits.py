@@ -44,6 +44,11 @@ class Split:
         index = "whole" if self.index == WHOLE else f"{self.index:06d}"
         return f"seed{self.random_state}-{index}"
 
+    @property
+    def resamples(self) -> bool:
+        """Whether rows that train may come several times."""
+        return self.method == "bootstrap" and self.index != WHOLE
+
     def seed(self, purpose: int = 0) -> int:
         """A seed of its own, below 2³², for each split and purpose."""
         entropy = (self.random_state, self.index + 1, purpose)

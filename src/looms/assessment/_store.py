@@ -15,7 +15,7 @@ import scipy
 import sklearn
 
 import looms
-from looms._files import write_whole
+from looms._files import remove_parts, write_whole
 from looms.assessment._run import SplitResult
 from looms.assessment._splits import Split
 
@@ -24,8 +24,6 @@ FORMAT = 1
 
 _MARK = "looms-assessments.json"
 _ABOUT = "about.json"
-#: Versions that decide the results; the others are kept for information.
-_DECISIVE = ("looms", "scikit-learn")
 
 
 class StoreError(ValueError):
@@ -55,7 +53,8 @@ class Store:
     """The finished splits of one assessment, ``folder/key/split.json`` each.
 
     A file is written beside and renamed, so any number of processes may share a
-    folder: whoever comes last replaces a result by the same result.
+    folder: whoever comes last replaces a result by the same result. What killed processes
+    had begun to write is removed when the store is opened.
 
     Parameters
     ----------
@@ -66,25 +65,32 @@ class Store:
         Of what the results depend on, other than the split.
     about : dict
         What a reader of the folder may want to know.
+    packages : dict
+        Versions of the packages, other than looms and those it needs, that the results
+        depend on.
 
     Raises
     ------
     StoreError
         If the folder holds something else or was written in another format, by another
-        version of looms or scikit-learn, or cannot be written.
+        version of a package that the results depend on, or cannot be written.
     """
 
-    def __init__(self, folder: Path, key: str, about: dict[str, Any]) -> None:
+    def __init__(
+        self, folder: Path, key: str, about: dict[str, Any], packages: dict[str, str]
+    ) -> None:
         self._folder = folder / key
         self._n_stored = 0
         try:
             _claim(folder)
             self._folder.mkdir(exist_ok=True)
+            remove_parts(folder)
+            remove_parts(self._folder)
             used = any(self._folder.glob("seed*.json"))  # before its manifest is looked for
             manifest = self._folder / _ABOUT
             there = _json(manifest) if manifest.exists() else None
             if there is not None:
-                _check_versions(folder, there)
+                _check_versions(folder, there, packages)
             elif used:
                 raise StoreError(
                     manifest,
@@ -92,7 +98,8 @@ class Store:
                     "Nothing was changed; name another folder for the store.",
                 )
             else:
-                write_whole(manifest, _bytes({**about, "versions": versions()}))
+                content = {**about, "versions": versions(), "packages": packages}
+                write_whole(manifest, _bytes(content))
         except OSError as error:
             raise StoreError(
                 folder, f"the store cannot be used ({error.strerror})", "Name another folder."
@@ -137,7 +144,7 @@ class Store:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what results may depend on."""
+    """Versions of what all results depend on, and of Python."""
     return {
         "looms": looms.__version__,
         "scikit-learn": sklearn.__version__,
@@ -172,9 +179,11 @@ def _claim(folder: Path) -> None:
         )
 
 
-def _check_versions(folder: Path, there: dict[str, Any]) -> None:
-    now, then = versions(), there.get("versions", {})
-    changed = [name for name in _DECISIVE if then.get(name) != now[name]]
+def _check_versions(folder: Path, there: dict[str, Any], packages: dict[str, str]) -> None:
+    now = {**versions(), **packages}
+    then = {**there.get("versions", {}), **there.get("packages", {})}
+    # Another Python that changes what runs has another key.
+    changed = [name for name in now if name != "python" and then.get(name) != now[name]]
     if changed:
         before = " and ".join(f"{name} {then.get(name)}" for name in changed)
         after = " and ".join(f"{name} {now[name]}" for name in changed)

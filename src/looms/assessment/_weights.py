@@ -67,6 +67,15 @@ def fit_arguments(estimator: Any, weight: Array) -> dict[str, Array]:
     return {name: weight}
 
 
+def takes_weights_in_fit(estimator: Any) -> bool:
+    """Whether `fit` can be given weights: by name, or by metadata routing where it is enabled."""
+    try:
+        fit_arguments(estimator, np.ones(1))
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def route(estimator: Any) -> str | None:
     """Where metadata routing leads weights, which parameters do not tell; None if not enabled."""
     if not get_config()["enable_metadata_routing"]:
@@ -92,11 +101,12 @@ def _name(estimator: Any) -> str | None:
     if not hasattr(estimator, "fit"):
         return None
     parameters = inspect.signature(estimator.fit).parameters
-    if "sample_weight" in parameters:
-        return "sample_weight"
-    if all(p.kind is not inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+    named = "sample_weight" in parameters
+    if not named and all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
         return None
-    # A search or a transformed target hands all it is given on; an ensemble knows what it is.
-    there = (getattr(estimator, name, None) for name in _INNER)
-    inner = next((part for part in there if part is not None), None)
-    return "sample_weight" if inner is None else _name(inner)
+    inner = [getattr(estimator, name, None) for name in _INNER]
+    inner += [part for _, part in getattr(estimator, "estimators", None) or []]
+    names = {_name(part) for part in inner if hasattr(part, "fit")}
+    if not named and len(names) == 1:  # a search or a transformed target hands on all it is given
+        return names.pop()
+    return "sample_weight" if names <= {"sample_weight"} else None  # an ensemble, to all its parts

@@ -18,6 +18,7 @@ from looms.calibration._calibrators import (
     class_probabilities,
     fit_calibrator,
     loo_probabilities,
+    output_at_half,
 )
 from looms.calibration._coupling import couple
 from looms.calibration._isotonic import Isotonic, fit_isotonic
@@ -50,5 +51,6 @@ __all__ = [
     "fit_sigmoids",
     "log_loss",
     "loo_probabilities",
+    "output_at_half",
     "reliability_curve",
 ]

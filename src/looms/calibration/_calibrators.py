@@ -20,6 +20,7 @@ from looms.calibration._sigmoid import fit_increasing_sigmoid, fit_sigmoids, inc
 from looms.leave_one_out import LeaveOneOut
 
 _BLOCK = 1 << 20  # weights held at a time, a row for each sample left out
+_OUT_OF_REACH = 2.0**26  # times the outputs; a number less it keeps half of its digits
 _TIES = 8 * np.finfo(np.float64).eps  # a share of a probability above all rounding of it
 
 
@@ -114,6 +115,49 @@ def class_probabilities(calibrator: Calibrator, outputs: npt.ArrayLike) -> Array
     f = np.asarray(outputs, dtype=np.float64)
     f = f.reshape(len(f), -1)
     return normalised(calibrator.probability(f), f)
+
+
+def output_at_half(calibrator: Calibrator, outputs: npt.ArrayLike) -> float:
+    """The output up to which the positive class has a probability of at most ½.
+
+    The largest number t with ``probability(t) <= 0.5``: an output is above t exactly where its
+    probability is above ½, to the last digit.
+
+    Parameters
+    ----------
+    calibrator : not decreasing.
+    outputs : of any shape; they say how far outputs go.
+
+    Returns
+    -------
+    threshold : in the unit of the outputs. A calibrator that is flat, or never crosses ½, gives
+        all outputs to one class: the threshold is then 2²⁶ times farther from zero than 1 and
+        all ``outputs``, positive if that class is the negative one.
+
+    Notes
+    -----
+    Bisection: some hundred probabilities, a thousand where the threshold is zero.
+
+    Examples
+    --------
+    >>> from looms.calibration import Sigmoid
+    >>> output_at_half(Sigmoid(-4.0, 1.0), [-1.0, 1.0])
+    0.25
+    >>> output_at_half(Sigmoid(0.0, 1.0), [-1.0, 1.0]) > 1e8
+    True
+    """
+    high = _OUT_OF_REACH * (1.0 + float(np.abs(np.asarray(outputs)).max()))
+    low = -high
+    if calibrator.probability(low) > 0.5:
+        return low
+    if calibrator.probability(high) <= 0.5:
+        return high
+    while low < (middle := 0.5 * (low + high)) < high:
+        if calibrator.probability(middle) > 0.5:
+            high = middle
+        else:
+            low = middle
+    return low
 
 
 def normalised(probabilities: Array, outputs: Array) -> Array:

@@ -41,7 +41,10 @@ class Isotonic:
     def probability(self, outputs: npt.ArrayLike) -> Array:
         """Probability of the positive class for outputs of any shape."""
         f = np.asarray(outputs, dtype=np.float64)
-        return np.asarray(np.interp(f, self.outputs, self.probabilities))
+        p = np.interp(f, self.outputs, self.probabilities)
+        # By rounding a line ends above the block that it leads to.
+        end = np.searchsorted(self.outputs, f).clip(max=len(self.outputs) - 1)
+        return np.asarray(np.minimum(p, self.probabilities[end]))
 
 
 def fit_isotonic(

@@ -13,9 +13,10 @@ from looms.challenge._plans import Experiment
 from looms.challenge._run import Nested, Results, with_figures
 from looms.challenge._scores import ber_standard_error, challenge_score
 
-Strategy = Literal["validation100", "validation_set", "loo_ber"]
-#: The good, the bad and the ugly of [G06].
-STRATEGIES: tuple[Strategy, ...] = ("validation100", "validation_set", "loo_ber")
+Strategy = Literal["validation", "validation_set", "loo_ber"]
+#: The good, the bad and the ugly of [G06]. The first is named with the number of its splits in an
+#: entry, "validation100" in the paper.
+STRATEGIES: tuple[Strategy, ...] = ("validation", "validation_set", "loo_ber")
 
 
 @dataclass(frozen=True)
@@ -129,8 +130,10 @@ def game_entries(nested: Nested) -> list[Entry]:
             figures = _figures(strategy, nested, inner, k)
             chosen = min(figures, key=lambda e: figures[e])
             split = _by_index(nested.outer[chosen])[k]
-            guess = figures[chosen]
-            entries.append(_entry(k, strategy, strategy, chosen, guess, split, nested.tests[k]))
+            guess, name = figures[chosen], str(strategy)
+            if strategy == "validation":
+                name += str(max(len(_by_index(result)) for result in inner.values()))
+            entries.append(_entry(k, name, name, chosen, guess, split, nested.tests[k]))
     return entries
 
 
@@ -141,7 +144,7 @@ def _figures(
     if strategy == "loo_ber":
         outer = with_figures(nested.outer)
         return {e: _by_index(result)[k].loo_scores["ber"] for e, result in outer.items()}
-    if strategy == "validation100":
+    if strategy == "validation":
         return {e: float(result.mean["ber"]) for e, result in inner.items()}
     return {e: _by_index(result)[0].scores["ber"] for e, result in inner.items()}
 

@@ -176,12 +176,7 @@ def load_file(
 
 
 def _read_npz(path: Path, target: str | None) -> tuple[Any, Any]:
-    try:
-        X = sparse.csr_array(sparse.load_npz(path))
-    except (OSError, ValueError, KeyError) as error:
-        raise TableError(
-            path, f"it is no sparse matrix of SciPy ({error})", "Write it by scipy.sparse.save_npz."
-        ) from error
+    X = read_table(path).X
     beside = path.with_name(f"{path.stem.removesuffix('_X')}_y.csv")
     if not beside.exists():
         raise ChallengeDataError(

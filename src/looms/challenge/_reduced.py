@@ -96,13 +96,13 @@ calibration, prior, max_iter, n_restarts, tol, random_state
             sets[_has(X, self.settling_)] = True, False
         return sets
 
-    def _judged(self, loo: LeaveOneOut) -> LeaveOneOut:
+    def _judged(self, loo: LeaveOneOut, threshold: Any) -> LeaveOneOut:
         """The settled rows too, as right: the rate of false alarms is over all negative rows."""
         _, settled, weight = self._settling
         weight = weight[settled]
         if not len(weight):
             return loo
-        given = [float(self.threshold)] if isinstance(self.threshold, Real) else []
+        given = [float(threshold)] if isinstance(threshold, Real) else []
         floor = _below(loo.outputs, *given)
         return LeaveOneOut(
             np.append(loo.y, np.full(len(weight), -1.0)),

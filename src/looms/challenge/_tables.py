@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -144,7 +145,8 @@ def entries_table(entries: Sequence[Entry], paper_name: str | None = None) -> pd
             error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
             rows.append(_row("s.e.", kind, "", error))
     if paper_name is not None:
-        rows += _paper_entries(paper_name, {e.choice_by for e in entries}, {*_kinds(entries)})
+        choices = {_papers_name(e.choice_by) for e in entries}
+        rows += _paper_entries(paper_name, choices, {_papers_name(e.guess_by) for e in entries})
     return pandas.DataFrame(
         rows, columns=["held_out", "choice_by", "guess_by", "experiment", *_FIGURES]
     )
@@ -165,7 +167,7 @@ _RATES = (
 
 def _rates(result: Assessment, figure: float) -> dict[str, float]:
     """Rates of an experiment, beside the paper's figure."""
-    mean, error = result.mean, result.standard_error
+    mean, error = result.mean, result.error_over_splits  # as the papers print it
     return {
         "ber": mean["ber"],
         "standard_error": error["ber"],
@@ -235,8 +237,9 @@ def _over(difference: float, error: float) -> float:
     return float(difference / error) if error > 0 else float("nan")
 
 
-def _kinds(entries: Sequence[Entry]) -> list[str]:
-    return ["loo" if e.guess_by == "loo" else "validation100" for e in entries]
+def _papers_name(rule: str) -> str:
+    """What the papers, with their hundred splits, call a rule of choice or guess."""
+    return "validation100" if re.fullmatch(r"validation\d+", rule) else rule
 
 
 def _row(

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
 def main() -> None:
     """Run the command line; the entry point of the script ``looms``."""
+    if sys.stderr is None:  # closed by whoever started us
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stdout is None:
+        message = "standard output is closed; send it to a file or to /dev/null"
+        print(f"Error: {message}", file=sys.stderr)  # noqa: T201
+        sys.exit(1)
     try:
         from looms.cli._app import app
     except ModuleNotFoundError as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from looms._typing import AnyArray
+from looms.cli._columns import listed
 from looms.cli._errors import InputError
 from looms.cli._figures import (
     classification_figures,
@@ -19,17 +21,18 @@ from looms.cli._figures import (
     probability_figures,
     regression_figures,
 )
-from looms.cli._options import FileFormat
+from looms.cli._options import Reading
 from looms.cli._say import note, warnings_as_notes
 from looms.cli._task import numbers, text
 from looms.datasets import Format, Table, read_table
-from looms.model_files import SavedModel, load_model
+from looms.model_files import SavedModel, is_model_file, load_model
 
 #: What looms fit says about a model.
 METADATA = {
     "task",
     "target",
     "columns",
+    "ranges",
     "n_rows",
     "n_features",
     "asked",
@@ -49,26 +52,51 @@ class Scored:
     confusion: tuple[list[Any], list[list[int]]] | None
 
 
-def read(path: Path, target: str | None, format: FileFormat | None) -> Table:
-    """The table of a file, in the format of an option."""
-    return read_table(path, target, format=cast("Format | None", format))
+def read(path: Path, target: str | None, reading: Reading) -> Table:
+    """The table of a file, read as options say, with what was detected as notes."""
+    sep = "\t" if reading.sep in ("tab", r"\t") else reading.sep
+    if sep is not None and (len(sep) != 1 or sep in '"\r\n'):
+        raise InputError(f'--sep {sep!r} is not one character; give one, or "tab"')
+    table = read_table(
+        path,
+        target,
+        format=cast("Format | None", reading.format),
+        sep=sep,
+        decimal=reading.decimal,
+        encoding=reading.encoding,
+        sheet=reading.sheet,
+        max_bytes=reading.max_bytes,
+    )
+    for remark in table.notes:
+        note(f"{path.name}: {remark}")
+    return table
 
 
-def load(path: Path) -> SavedModel:
+def load(path: Path, max_bytes: int) -> SavedModel:
     """The model of a file of looms fit, with warnings about versions as notes."""
     with warnings_as_notes():
-        saved = load_model(path)
-    if not saved.metadata.keys() >= METADATA:
+        saved = load_model(path, max_bytes=max_bytes)
+    metadata = saved.metadata
+    complete = metadata.keys() >= METADATA and isinstance(metadata["asked"], dict)
+    if not complete or not isinstance(metadata["columns"], dict | None):
         raise InputError(f"{path}: the model was not saved by looms fit; fit it again")
     return saved
 
 
 def rows_for(
-    saved: SavedModel, path: Path, format: FileFormat | None, *, with_target: bool
+    saved: SavedModel,
+    path: Path,
+    reading: Reading,
+    *,
+    with_target: bool,
+    kept: Sequence[str] = (),
 ) -> Table:
-    """The rows of a file in the form that the model takes, with the target if it is asked for."""
+    """The rows of a file in the form that the model takes, with the target if it is asked for.
+
+    Columns that the model does not know are said to be ignored, but for those ``kept``.
+    """
     columns, target = saved.metadata["columns"], saved.metadata["target"]
-    table = read(path, target if with_target else None, format)
+    table = read(path, target if with_target else None, reading)
     if (columns is None) != sparse.issparse(table.X):
         made_for = "sparse files" if columns is None else "tables with named columns"
         raise InputError(f"{path}: the model was fitted to {made_for}, and this is no such file")
@@ -76,10 +104,12 @@ def rows_for(
         raise InputError(f"{path}: no labels are beside it; put them there, or use looms predict")
     if columns is None:
         return Table(_widened(table.X, saved.metadata["n_features"], path), table.y, table.name)
-    ignored = [str(name) for name in table.X.columns if name not in {*columns, target}]
+    ignored = [str(name) for name in table.X.columns if name not in {*columns, *kept, target}]
     if ignored:
-        shown = ", ".join(ignored[:10]) + (", ..." if len(ignored) > 10 else "")
-        note(f"{len(ignored)} columns that the model does not know are ignored: {shown}")
+        note(
+            f"{len(ignored)} columns that the model does not know are ignored: "
+            f"{listed(ignored, 10)}"
+        )
     return table
 
 
@@ -135,20 +165,52 @@ def scored(saved: SavedModel, table: Table) -> Scored:
     )
 
 
-def check_can_write(path: Path, force: bool, *inputs: Path, option: str = "--output") -> None:
+def check_can_write(
+    path: Path, force: bool, *inputs: Path, option: str = "--output", holds: str = ""
+) -> None:
     """Refuse, before any work, to overwrite unless told to, or to write where no folder is.
 
-    An input is never overwritten, whatever was told. ``option`` is what the path is given by.
+    Whatever was told, no input is overwritten, and nothing that this command does not write.
+
+    Parameters
+    ----------
+    path : where to.
+    force : whether it may be overwritten.
+    inputs : what the command reads.
+    option : what the path is given by.
+    holds : what the first line of a file that the command wrote has, or "model".
     """
-    for source in inputs:
-        if path.exists() and source.exists() and path.samefile(source):
-            raise InputError(f"{path} is an input and would be lost; name another {option}")
+    try:
+        exists = path.exists()
+        lost = exists and any(source.exists() and path.samefile(source) for source in inputs)
+    except OSError as error:
+        raise InputError(
+            f"no file can be called so ({error.strerror}): {error.filename}; check the name"
+        ) from None
+    if lost:
+        raise InputError(f"{path} is an input and would be lost; name another {option}")
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file")
-    if path.exists() and not force:
+    if exists and not force:
         raise InputError(f"{path} exists; use --force to overwrite it, or {option} for another")
+    if path.exists() and not _is_ours(path, holds):
+        raise InputError(
+            f"{path} is not a file that this command writes, and --force is for those; remove it, "
+            f"or name another {option}"
+        )
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; make it, or name another")
+
+
+def _is_ours(path: Path, holds: str) -> bool:
+    """Whether a file is what this command writes, or empty."""
+    if holds == "model":
+        return path.stat().st_size == 0 or is_model_file(path)
+    with path.open("rb") as file:
+        first = file.readline(100_000).decode(errors="replace").strip().lower()
+    if holds.endswith(","):
+        return not first or f",{holds}" in f",{first},"
+    return first.startswith(holds) or not first
 
 
 def without(table: Table, columns: list[str], path: Path) -> Table:
@@ -162,15 +224,23 @@ def without(table: Table, columns: list[str], path: Path) -> Table:
 
 
 def check_target(table: Table, path: Path) -> None:
-    """Refuse a table without a target."""
+    """Refuse a table without a target, or with more rows than a kernel matrix can have here."""
     if table.y is None:
-        names = list(map(str, table.X.columns)) if hasattr(table.X, "columns") else []
-        columns = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+        columns = listed(getattr(table.X, "columns", []), 20)
         raise InputError(
             f"{path}: there is no target; name the column to predict with --target"
-            f"{f' ({columns})' if columns else ''}; for challenge data put their .labels file "
-            "beside them"
+            f"{f' ({columns})' if columns else ''}; for challenge and npz data put their "
+            ".labels file beside them"
         )
+    n_rows = table.X.shape[0]
+    if hasattr(os, "sysconf"):  # not on Windows
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if 8 * n_rows**2 > memory:
+            raise InputError(
+                f"{path}: the kernel matrix of {n_rows:,} rows takes "
+                f"{8e-9 * n_rows**2:,.0f} GB, and this machine has {1e-9 * memory:,.0f}; give a "
+                "sample of the rows"
+            )
 
 
 def _widened(X: Any, n_features: int, path: Path) -> Any:

@@ -9,18 +9,27 @@ import typer
 
 from looms.cli._errors import InputError, reported
 from looms.cli._options import (
+    MAX_BYTES,
     CalibrationOption,
+    Copies,
+    CopiesOption,
     CriterionOption,
+    DecimalOption,
     DropOption,
+    EncodingOption,
     ForceOption,
     FormatOption,
     KernelOption,
     Machine,
     MachineOption,
+    MaxBytesOption,
     MaxIterOption,
     Method,
     OptimizerOption,
     PriorOption,
+    Reading,
+    SepOption,
+    SheetOption,
     TargetOption,
     Task,
     TaskOption,
@@ -68,36 +77,44 @@ def assess(
         int, typer.Option("--random-state", min=0, help="Seed of splits and subsamples.")
     ] = 0,
     prior: PriorOption = False,
+    copies: CopiesOption = Copies.APART,
     drop: DropOption = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="CSV file for a row a split.")
+        Path | None, typer.Option("--output", "--out", "-o", help="CSV file for a row a split.")
     ] = None,
     report: Annotated[
         Path | None,
         typer.Option("--report", help="HTML page on the machine of all rows and how good it is."),
     ] = None,
     format: FormatOption = None,
+    sep: SepOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
+    max_bytes: MaxBytesOption = MAX_BYTES,
     force: ForceOption = False,
 ) -> None:
     """Assess the whole selection on outer splits, whose test rows it never sees."""
     with reported():
+        from looms.assessment import AssessmentInterrupted
         from looms.cli._apply import check_can_write, check_target, read, without
         from looms.cli._columns import note_columns
         from looms.cli._report import check_report, write_report
-        from looms.cli._say import note, to_stdout, write_output
+        from looms.cli._say import csv_text, note, to_stdout, write_output
         from looms.cli._task import choose_task
         from looms.cli._training import request_of, train
 
         request = request_of(
             *(machine, kernel, criterion, optimizer, threshold, weight, max_iter, random_state),
-            *(prior, calibration),
+            *(prior, calibration, copies),
         )
+        reading = Reading(format, sep, decimal, encoding, sheet, max_bytes)
         if jobs == 0:
             raise InputError("--jobs 0 would run nothing; use 1, or -1 for one a core")
         if output is not None:
-            check_can_write(output, force, file)
+            check_can_write(output, force, file, holds="split,")
         check_report(report, machine, force, file, output, "the row a split")
-        table = without(read(file, target, format), drop or [], file)
+        table = without(read(file, target, reading), drop or [], file)
         check_target(table, file)
         options = {
             "n_splits": splits,
@@ -110,10 +127,15 @@ def assess(
         chosen, reason = choose_task(table.y, task)
         note(f"{chosen}: {reason}")
         note_columns(table.X)
-        result = _assessed(table, chosen, request, options)
+        try:
+            result = _assessed(table, chosen, request, options)
+        except AssessmentInterrupted as interrupt:
+            if interrupt.result is not None:
+                to_stdout(f"{interrupt.result.summary()}\n")
+            raise
         to_stdout(f"{result.summary()}\n")
         if output is not None:
-            write_output(output, result.table.to_csv(lineterminator="\n").encode())
+            write_output(output, csv_text(result.table).encode())
             note(f"a row for each split is in {output}")
         if report is not None:
             fitted = train(table, target, chosen, request)
@@ -132,7 +154,7 @@ def _assessed(table: Table, task: Task, request: Request, options: dict[str, Any
     from looms.tables import table_preprocessor
 
     y = targets(table, task, request)
-    if threshold_of(request.threshold) != 0:
+    if threshold_of(request.threshold) not in (None, 0.0):
         note(f"--threshold {request.threshold}: positive is {max(y)}")
     try:
         steps = [("table", table_preprocessor(table.X)), ("machine", request.estimator(task))]

@@ -172,7 +172,7 @@ def table(
     with _refused():
         from looms.challenge import Runs, markdown
         from looms.cli._apply import check_can_write
-        from looms.cli._say import note, to_stdout, write_output
+        from looms.cli._say import csv_text, note, to_stdout, write_output
 
         for path in (output, plot):
             if path is not None:
@@ -183,8 +183,8 @@ def table(
         loaded = _loaded(data, folder, target, positive, preparation)
         made = _table(asked, Runs(loaded, store, random_state=random_state), run=False)
         named = made.index.name is not None
-        csv = made.to_csv(index=named, lineterminator="\n", float_format="%.6g")
-        text = csv if form is Form.CSV else markdown(made)
+        as_csv = form is Form.CSV
+        text = csv_text(made, index=named, float_format="%.6g") if as_csv else markdown(made)
         if plot is not None:
             write_output(plot, _drawn(made, f"{loaded.name}, {plan}", plot))
             note(f"the plot is {plot}")

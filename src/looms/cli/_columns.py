@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy import sparse
 
 from looms._optional import require
 from looms.cli._say import note
+from looms.cli._task import number_like
 from looms.tables import as_text
 
 #: So many columns are named in a note.
@@ -31,7 +32,7 @@ def note_columns(X: Any) -> None:
     broken = list(_broken_numbers(X))
     if broken:
         name, n_wrong, row, cell = broken[0]
-        others = f", and so are {_listed([each[0] for each in broken[1:]])}" if broken[1:] else ""
+        others = f", and so are {listed([each[0] for each in broken[1:]])}" if broken[1:] else ""
         note(
             f"column {name!r} is taken for text, a feature for each value, for {n_wrong} of its "
             f"cells {'is' if n_wrong == 1 else 'are'} no number, first {cell!r} in data row "
@@ -39,12 +40,12 @@ def note_columns(X: Any) -> None:
         )
     dropped = [str(name) for name in X.columns if X[name].nunique(dropna=False) < 2]
     if dropped:
-        note(f"left out, for they have the same value in every row: {_listed(dropped)}")
+        note(f"left out, for they have the same value in every row: {listed(dropped)}")
     named = {each[0] for each in broken}
     alike = [str(name) for name in X.columns if name not in named and _is_identifier(X[name])]
     if alike:
         note(
-            f"a different value in every row: {_listed(alike)}; if this is an identifier, which "
+            f"a different value in every row: {listed(alike)}; if this is an identifier, which "
             "says nothing of new rows, leave it out by --drop"
         )
 
@@ -57,7 +58,7 @@ def _broken_numbers(X: Any) -> Iterator[tuple[Any, int, int, str]]:
             continue
         text = as_text(X[name])
         there = ~X[name].isna().to_numpy()
-        numbers = pandas.to_numeric(pandas.Series(text), errors="coerce").notna().to_numpy()
+        numbers = number_like(text)
         wrong = there & ~numbers
         if wrong.any() and numbers.sum() > wrong.sum():
             first = int(wrong.argmax())
@@ -75,6 +76,8 @@ def _is_identifier(column: Any) -> bool:
     return kind in ("integer", "string", "mixed-integer", "categorical")
 
 
-def _listed(names: list[Any]) -> str:
-    shown = ", ".join(repr(str(name)) for name in names[:MOST_NAMES])
-    return shown if len(names) <= MOST_NAMES else f"{shown} and {len(names) - MOST_NAMES} more"
+def listed(names: Iterable[Any], most: int = MOST_NAMES) -> str:
+    """Names in quotation marks, those beyond the most counted."""
+    shown = [repr(str(name)) for name in names]
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return ", ".join(shown[:most]) + more

@@ -29,8 +29,9 @@ def demo(
 
         out = console()
         out.print(
-            "Breast cancer Wisconsin (diagnostic), 569 tumours, 30 features, from scikit-learn.\n"
-            "Half of them train; the other half is not seen until the end."
+            "Breast cancer Wisconsin (diagnostic), 569 tumours, 30 features, from scikit-learn.",
+            "Half of them train; the other half is not seen until the end.",
+            sep="\n",
         )
         X, y = load_breast_cancer(as_frame=True, return_X_y=True)
         y = y.map({0: "malignant", 1: "benign"})
@@ -52,7 +53,8 @@ def demo(
             }
         )
         out.print(
-            "Leave-one-out chose the machine, so its figures flatter; only rows that the choice\n"
-            "never saw give honest ones. Your own table: looms fit FILE --target COL, and for\n"
-            "honest figures looms assess FILE --target COL"
+            "Leave-one-out chose the machine, so its figures flatter; only rows that the choice",
+            "never saw give honest ones. Your own table: looms fit FILE --target COL, and for",
+            "honest figures looms assess FILE --target COL",
+            sep="\n",
         )

@@ -10,10 +10,16 @@ import typer
 
 from looms.cli._errors import InputError, reported
 from looms.cli._options import (
+    MAX_BYTES,
+    DecimalOption,
     DropOption,
-    FileFormat,
+    EncodingOption,
     ForceOption,
     FormatOption,
+    MaxBytesOption,
+    Reading,
+    SepOption,
+    SheetOption,
     TargetOption,
 )
 from looms.cli._svm import SVMKernel, SVMRequest
@@ -32,8 +38,8 @@ _BY_OPTION = {
 class Resampling(StrEnum):
     """What the bootstrap draws."""
 
-    PAIRS = "pairs"
     LABELS = "labels"
+    PAIRS = "pairs"
 
 
 def diagnose(
@@ -41,7 +47,7 @@ def diagnose(
     target: TargetOption = None,
     model: Annotated[
         Path | None,
-        typer.Option("--model", "-m", help="Model file of looms fit; without it, a tuned SVM."),
+        typer.Option("--model", help="Model file of looms fit; without it, a tuned SVM."),
     ] = None,
     kernel: Annotated[
         SVMKernel | None, typer.Option("--kernel", "-k", help="Kernel of the SVM, default rbf.")
@@ -58,8 +64,9 @@ def diagnose(
         int, typer.Option("--bootstrap", "-b", min=0, help="Bootstrap samples; 0 for none.")
     ] = 400,
     resampling: Annotated[
-        Resampling, typer.Option("--resampling", help="Draw rows (pairs), or labels only.")
-    ] = Resampling.PAIRS,
+        Resampling,
+        typer.Option("--resampling", help="Draw labels by their probabilities, or rows (pairs)."),
+    ] = Resampling.LABELS,
     alpha: Annotated[float, typer.Option("--alpha", help="Level of the tests.")] = 0.05,
     random_state: Annotated[
         int, typer.Option("--random-state", min=0, help="Seed of the bootstrap.")
@@ -72,9 +79,14 @@ def diagnose(
         Path | None, typer.Option("--plot", help="Folder for the figures, as PNG files.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="CSV file for a row a sample.")
+        Path | None, typer.Option("--output", "--out", "-o", help="CSV file for a row a sample.")
     ] = None,
     format: FormatOption = None,
+    sep: SepOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
+    max_bytes: MaxBytesOption = MAX_BYTES,
     force: ForceOption = False,
 ) -> None:
     """Diagnose a classifier: excess error, deviance, goodness of fit, influential rows.
@@ -94,12 +106,13 @@ def diagnose(
                 "own machine; leave out one of them"
             )
         plan = Plan(bootstrap, str(resampling), alpha, random_state, jobs)
+        reading = Reading(format, sep, decimal, encoding, sheet, max_bytes)
         outputs = Outputs(output, plot, bootstrap > 0)
         outputs.check(force, file, *([] if model is None else [model]))
         if model is None:
-            subject = _svm(file, target, request, drop or [], format, plan)
+            subject = _svm(file, target, request, drop or [], reading, plan)
         else:
-            subject = _model(file, target, model, drop or [], format, plan)
+            subject = _model(file, target, model, drop or [], reading, plan)
         diagnosis = diagnosed(subject, plan)
         show(diagnosis)
         outputs.write(diagnosis)
@@ -110,7 +123,7 @@ def _svm(
     target: str | None,
     request: SVMRequest,
     drop: list[str],
-    format: FileFormat | None,
+    reading: Reading,
     plan: Plan,
 ) -> Subject:
     import numpy as np
@@ -121,7 +134,7 @@ def _svm(
     from looms.cli._say import note, warnings_as_notes
     from looms.tables import table_preprocessor
 
-    table = without(read(file, target, format), drop, file)
+    table = without(read(file, target, reading), drop, file)
     check_target(table, file)
     y = classes_of(table, file)
     plan.check()
@@ -149,7 +162,7 @@ def _model(
     target: str | None,
     model: Path,
     drop: list[str],
-    format: FileFormat | None,
+    reading: Reading,
     plan: Plan,
 ) -> Subject:
     from looms import SVCCV
@@ -159,13 +172,13 @@ def _model(
 
     if drop:
         raise InputError("--drop is for an SVM; the model knows its columns")
-    saved = load(model)
+    saved = load(model, reading.max_bytes)
     if saved.metadata["task"] != "classification":
         raise InputError(f"{model}: it is a regression, and diagnostics are of classes")
     if target not in (None, saved.metadata["target"]):
         raise InputError(f"{model}: it predicts {saved.metadata['target']!r}, not {target!r}")
     plan.check()
-    table = rows_for(saved, file, format, with_target=True)
+    table = rows_for(saved, file, reading, with_target=True)
     note(f"the machine of {model} is refitted to these rows, its hyper-parameters held")
     machine = saved.model[-1]
     kind = "Support vector" if isinstance(machine, SVCCV) else "Least-squares"

@@ -18,7 +18,7 @@ from looms.cli._errors import InputError
 from looms.cli._options import Task
 from looms.cli._progress import refit_progress
 from looms.cli._render import _figure, _table, console
-from looms.cli._say import note, warnings_as_notes, write_output
+from looms.cli._say import csv_text, note, warnings_as_notes, write_output
 from looms.cli._task import choose_task, labels
 from looms.datasets import Table
 from looms.diagnostics import (
@@ -67,7 +67,11 @@ class Subject:
 
 def classes_of(table: Table, file: Path) -> AnyArray:
     """The labels; refuses a target that is not of classes, or of too few rows of one."""
-    task, reason = choose_task(table.y, Task.AUTO)
+    try:
+        task, reason = choose_task(table.y, Task.AUTO)
+    except InputError as error:
+        problem = str(error).partition(";")[0]
+        raise InputError(f"{file}: diagnostics are of classes, and {problem}") from None
     if task is not Task.CLASSIFICATION:
         said = reason.partition(";")[0]
         raise InputError(f"{file}: diagnostics are of classes, and {said}")
@@ -183,7 +187,7 @@ class Outputs:
     def check(self, force: bool, *inputs: Path) -> None:
         """Refuse, before any work, what could not be written at the end."""
         if self.table is not None:
-            check_can_write(self.table, force, *inputs)
+            check_can_write(self.table, force, *inputs, holds="row,")
         if self.folder is None:
             return
         require("matplotlib.figure", "--plot", extra="plot")
@@ -203,8 +207,7 @@ class Outputs:
         """Everything is made before anything is written."""
         drawn = {} if self.folder is None else _drawn(diagnosis)
         if self.table is not None:
-            text = rows_of(diagnosis).to_csv(lineterminator="\n")
-            write_output(self.table, text.encode())
+            write_output(self.table, csv_text(rows_of(diagnosis)).encode())
             note(f"a row for each sample is in {self.table}")
         if self.folder is not None:
             self.folder.mkdir(exist_ok=True)
@@ -262,7 +265,7 @@ def _show_deviance(found: Deviance, fit: GoodnessOfFit | None) -> None:
     console().print(table)
     if fit is not None:
         console().print(
-            f"Goodness of fit: {'poor' if fit.fits_poorly else 'no evidence against it'}, "
+            f"Goodness of fit: {fit.verdict}, "
             f"p = {fit.p_value:.3g}; the deviance is at percentile {fit.percentile:.1f} of "
             f"{len(fit.bootstrapped)} bootstrap samples of {fit.resampling}"
         )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import typer
+
+from looms.cli._text import visible
 
 BAD_INPUT = 2
 OTHER = 1
@@ -27,13 +30,14 @@ def reported() -> Iterator[None]:
     """
     try:
         yield
+        sys.stdout.flush()
     except typer.Exit:
         raise
     except BrokenPipeError:  # whoever read our output had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         raise typer.Exit(OTHER) from None
-    except KeyboardInterrupt:
-        _say("Interrupted.")
+    except KeyboardInterrupt as interrupt:
+        _say(f"Interrupted. {interrupt}".strip())
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
         from looms.assessment import StoreError
@@ -45,6 +49,10 @@ def reported() -> Iterator[None]:
         if isinstance(error, InputError | TableError | ModelFileError | StoreError):
             _say(f"Error: {error}")
             raise typer.Exit(BAD_INPUT) from None
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            _drop_output()
+            _say(f"Error: the output cannot be written: {error.strerror}")
+            raise typer.Exit(OTHER) from None
         if isinstance(error, ModuleNotFoundError):
             _say(f'Error: {error.name} is not installed: pip install "looms[cli]"')
             raise typer.Exit(OTHER) from None
@@ -58,5 +66,10 @@ def reported() -> Iterator[None]:
         raise typer.Exit(OTHER) from None
 
 
+def _drop_output() -> None:
+    """Send what is left of the output nowhere, so that its end does not fail once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _say(message: str) -> None:
-    typer.echo(" ".join(message.split()), err=True)
+    typer.echo(visible(" ".join(message.split())), err=True)

@@ -14,6 +14,9 @@ from looms.cli._threshold import threshold_of
 from looms.leave_one_out import LeaveOneOut
 from looms.threshold import Cost
 
+#: Name of the mean over the classes of the area of each against the rest.
+MEAN_AREA = "mean AUC, each class against the rest"
+
 
 def loo_figures(loo: LeaveOneOut, task: str, threshold: float) -> dict[str, float]:
     """Figures of leave-one-out outputs; every sample counts as one."""
@@ -38,20 +41,22 @@ def classification_figures(
     Returns
     -------
     figures : "error", "BER" and "AUC". BER is the mean over the classes in ``y`` of the error
-        rate in the class. For several classes AUC is the mean of one-against-rest areas. NaN for
-        an AUC without both kinds of samples.
+        rate in the class. For several classes `MEAN_AREA` is in place of AUC, the mean of the
+        areas of each class against the rest. NaN for an AUC without both kinds of samples.
     """
     wrong = y != predicted
     rates = [wrong[y == label].mean() for label in np.unique(y)]
+    name = "AUC"
     if decision.ndim == 1:
         areas = [_auc(y == classes[1], decision)]
     else:
+        name = MEAN_AREA
         both = [_auc(y == label, decision[:, k]) for k, label in enumerate(classes)]
         areas = [area for area in both if not np.isnan(area)] or [float("nan")]
     return {
         "error": float(wrong.mean()),
         "BER": float(np.mean(rates)),
-        "AUC": float(np.mean(areas)),
+        name: float(np.mean(areas)),
     }
 
 

@@ -7,19 +7,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from looms.cli._errors import reported
+from looms.cli._errors import InputError, reported
 from looms.cli._options import (
+    MAX_BYTES,
     CalibrationOption,
+    Copies,
+    CopiesOption,
     CriterionOption,
+    DecimalOption,
     DropOption,
+    EncodingOption,
     ForceOption,
     FormatOption,
     KernelOption,
     Machine,
     MachineOption,
+    MaxBytesOption,
     MaxIterOption,
     OptimizerOption,
     PriorOption,
+    Reading,
+    SepOption,
+    SheetOption,
     TargetOption,
     Task,
     TaskOption,
@@ -48,16 +57,24 @@ def fit(
         int, typer.Option("--random-state", min=0, help="Seed of the subsamples.")
     ] = 0,
     prior: PriorOption = False,
+    copies: CopiesOption = Copies.APART,
     drop: DropOption = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Model file, default the name of FILE + .looms.skops."),
+        typer.Option(
+            "--output", "--out", "-o", help="Model file, default the name of FILE + .looms.skops."
+        ),
     ] = None,
     report: Annotated[
         Path | None,
         typer.Option("--report", help="HTML page on the choice, how good it is, what to distrust."),
     ] = None,
     format: FormatOption = None,
+    sep: SepOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
+    max_bytes: MaxBytesOption = MAX_BYTES,
     force: ForceOption = False,
 ) -> None:
     """Fit a kernel machine to a table, chosen by exact leave-one-out, and store it."""
@@ -69,12 +86,17 @@ def fit(
 
         request = request_of(
             *(machine, kernel, criterion, optimizer, threshold, weight, max_iter, random_state),
-            *(prior, calibration),
+            *(prior, calibration, copies),
         )
+        reading = Reading(format, sep, decimal, encoding, sheet, max_bytes)
         output = output or Path(f"{table_name(file)}.looms.skops")
-        check_can_write(output, force, file)
+        check_can_write(output, force, file, holds="model")
+        if output.suffix not in (".skops", ""):
+            raise InputError(
+                f"{output}: the name of a model file ends in .skops, not in {output.suffix}"
+            )
         check_report(report, machine, force, file, output, "the model")
-        table = without(read(file, target, format), drop or [], file)
+        table = without(read(file, target, reading), drop or [], file)
         check_target(table, file)
         _run(table, target, task, request, file, output, report)
 
@@ -91,27 +113,23 @@ def _run(
     from looms.cli._columns import note_columns
     from looms.cli._render import show_choice
     from looms.cli._report import write_report
-    from looms.cli._say import note
+    from looms.cli._say import note, say_cautions
     from looms.cli._task import choose_task
     from looms.cli._training import train
     from looms.model_files import save_model
+    from looms.report import cautions
 
     chosen, reason = choose_task(table.y, task)
     note(f"{chosen}: {reason}")
     note_columns(table.X)
-    n_twins = int(table.X.duplicated(keep=False).sum()) if hasattr(table.X, "duplicated") else 0
-    if n_twins:
-        note(
-            f"{n_twins} rows have the same features as another row; leaving one out leaves its "
-            "twin in, so replicates make leave-one-out look better than new samples will be"
-        )
     fitted = train(table, target, chosen, request)
     metadata = {**fitted.metadata, "file": file.name}
     save_model(output, fitted.model, metadata)
     show_choice(fitted.model, metadata)
+    say_cautions(cautions(fitted.model, table.X))
     note(
-        "leave-one-out chose this machine, so its figures flatter it, the more the more kernels, "
-        "criteria and hyper-parameters there were to choose from; looms assess gives honest ones"
+        "leave-one-out chose this machine, so its figures flatter it; looms assess gives honest "
+        "ones"
     )
     note(f"the model is in {output}")
     if report is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
@@ -72,6 +73,34 @@ class FileFormat(StrEnum):
     ARFF = "arff"
     SVMLIGHT = "svmlight"
     CHALLENGE = "challenge"
+    SPREADSHEET = "spreadsheet"
+    NPZ = "npz"
+
+
+class Copies(StrEnum):
+    """How copies of rows are held out."""
+
+    APART = "apart"
+    TOGETHER = "together"
+
+
+class DecimalMark(StrEnum):
+    """What stands before the decimals of a number."""
+
+    POINT = "."
+    COMMA = ","
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is to be read; None leaves it to the file."""
+
+    format: FileFormat | None
+    sep: str | None
+    decimal: DecimalMark | None
+    encoding: str | None
+    sheet: str | None
+    max_bytes: int
 
 
 FormatOption = Annotated[
@@ -79,13 +108,48 @@ FormatOption = Annotated[
     typer.Option("--format", help="Format of the file, where its suffix does not tell."),
 ]
 
+SepOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sep",
+        help='Character between cells of CSV files, or "tab"; else detected.',
+        metavar="CHARACTER",
+    ),
+]
+
+DecimalOption = Annotated[
+    DecimalMark | None,
+    typer.Option(
+        "--decimal", help="Decimal mark of CSV files and of text in spreadsheets, else detected."
+    ),
+]
+
+EncodingOption = Annotated[
+    str | None,
+    typer.Option("--encoding", help="Encoding of CSV files, such as cp1252; else detected."),
+]
+
+SheetOption = Annotated[
+    str | None,
+    typer.Option("--sheet", help="Sheet of a spreadsheet: its name, or its number from 1."),
+]
+
+MaxBytesOption = Annotated[
+    int,
+    typer.Option(
+        "--max-bytes", min=1, metavar="BYTES", help="Largest file that is read, unpacked."
+    ),
+]
+#: 1 GiB, as `looms.datasets.read_table` has it.
+MAX_BYTES = 2**30
+
 ForceOption = Annotated[
     bool, typer.Option("--force", "-f", help="Overwrite the output if it is there.")
 ]
 
 TargetOption = Annotated[
     str | None,
-    typer.Option("--target", "-t", help="Column to predict; not for svmlight, challenge."),
+    typer.Option("--target", "-t", help="Column to predict; not for svmlight, challenge, npz."),
 ]
 
 TaskOption = Annotated[Task, typer.Option("--task", help="What to learn.")]
@@ -134,9 +198,9 @@ ThresholdOption = Annotated[
     typer.Option(
         "--threshold",
         help=(
-            "Of two classes: 0, ber (least balanced error), f1, recall=0.9, precision=0.8, or "
-            "cost=1:5, of a false positive to a false negative; positive is the later class in "
-            "order."
+            "Of two classes, default where the probability is a half: 0, ber (least balanced "
+            "error), f1, recall=0.9, precision=0.8, or cost=1:5, of a false positive to a false "
+            "negative; positive is the later class in order."
         ),
         metavar="RULE",
     ),
@@ -164,6 +228,11 @@ PriorOption = Annotated[
         "--prior",
         help="Hold many hyper-parameters near their start; for ard, above all on few rows.",
     ),
+]
+
+CopiesOption = Annotated[
+    Copies,
+    typer.Option("--copies", help="How rows equal in every feature are left out."),
 ]
 
 DropOption = Annotated[

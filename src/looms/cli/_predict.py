@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from looms.cli._errors import reported
-from looms.cli._options import ForceOption, FormatOption, IntervalMethod
+from looms.cli._options import (
+    MAX_BYTES,
+    DecimalOption,
+    EncodingOption,
+    ForceOption,
+    FormatOption,
+    IntervalMethod,
+    MaxBytesOption,
+    Reading,
+    SepOption,
+    SheetOption,
+)
 
 if TYPE_CHECKING:
     from looms.cli._coverage import CoverageRequest
@@ -21,7 +32,9 @@ def predict(
     file: Annotated[Path, typer.Argument(help="The rows to predict.", metavar="FILE")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="CSV file to write; without it, standard output."),
+        typer.Option(
+            "--output", "--out", "-o", help="CSV file to write; without it, standard output."
+        ),
     ] = None,
     coverage: Annotated[
         float | None,
@@ -37,10 +50,30 @@ def predict(
     class_conditional: Annotated[
         bool, typer.Option("--class-conditional", help="Sets that cover the share in every class.")
     ] = False,
+    id: Annotated[
+        str | None,
+        typer.Option(
+            "--id", help="Column of FILE that names the rows; without it they are numbered from 1."
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option("--keep", help="Column of FILE to write, too; may be given again."),
+    ] = None,
+    digits: Annotated[
+        int, typer.Option("--digits", min=1, max=17, help="Significant digits; 17 for all.")
+    ] = 6,
     format: FormatOption = None,
+    sep: SepOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
+    max_bytes: MaxBytesOption = MAX_BYTES,
     force: ForceOption = False,
 ) -> None:
     """Predict rows: a CSV with the prediction, decision values and probabilities of each.
+
+    Each row begins with its number in FILE, or what --id says, by which it can be joined to FILE.
 
     The larger decision_CLASS, the more speaks for that class; of two classes the second has one.
     The prediction goes by them; it need not be the class of the greatest probability_CLASS.
@@ -52,16 +85,21 @@ def predict(
     with reported():
         from looms.cli._apply import check_can_write, load, rows_for
         from looms.cli._coverage import CoverageRequest
+        from looms.cli._new_rows import note_unlike
         from looms.cli._say import note, to_stdout, write_output
 
         request = CoverageRequest(coverage, method, class_conditional)
         request.check()
         if output is not None:
-            check_can_write(output, force, file, model)
-        saved = load(model)
+            check_can_write(output, force, file, model, holds="prediction,")
+        saved = load(model, max_bytes)
         request.check_model(saved, model)
-        table = rows_for(saved, file, format, with_target=False)
-        text = _csv(saved, table, request)
+        reading = Reading(format, sep, decimal, encoding, sheet, max_bytes)
+        kept = [*([] if id is None else [id]), *(keep or [])]
+        table = rows_for(saved, file, reading, with_target=False, kept=kept)
+        rows = _rows(table, file, id, kept)
+        text = _csv(rows, _predictions(saved, table, request), digits)
+        note_unlike(saved, table.X)
         if output is None:
             to_stdout(text)
         else:
@@ -69,10 +107,21 @@ def predict(
             note(f"{table.X.shape[0]} predictions are in {output}")
 
 
-def _csv(saved: SavedModel, table: Table, request: CoverageRequest) -> str:
-    """One row a prediction, with what each model has: decision values, probabilities, bounds."""
-    import pandas as pd
+def _rows(table: Table, file: Path, id: str | None, kept: list[str]) -> dict[str, Any]:
+    """What tells the rows: their number unless a column names them, and the columns kept."""
+    from looms.cli._errors import InputError
+    from looms.tables import as_text
 
+    names = list(getattr(table.X, "columns", []))
+    absent = [name for name in kept if name not in names]
+    if absent:
+        raise InputError(f"{file}: there is no column {absent[0]!r} to write beside predictions")
+    numbered = {"row": range(1, table.X.shape[0] + 1)} if id is None else {}
+    return numbered | {name: as_text(table.X[name]) for name in kept}
+
+
+def _predictions(saved: SavedModel, table: Table, request: CoverageRequest) -> dict[str, Any]:
+    """What each model has: the prediction, decision values, probabilities, bounds."""
     from looms.cli._apply import outputs, probabilities
 
     predicted, decision = outputs(saved, table.X)
@@ -85,5 +134,17 @@ def _csv(saved: SavedModel, table: Table, request: CoverageRequest) -> str:
         likely = probabilities(saved, table.X)
         if likely is not None:
             columns |= {f"probability_{c}": likely[:, k] for k, c in enumerate(classes)}
-    columns |= request.columns(saved, table.X)
-    return str(pd.DataFrame(columns).to_csv(index=False, lineterminator="\n"))
+    return columns | request.columns(saved, table.X)
+
+
+def _csv(rows: dict[str, Any], predictions: dict[str, Any], digits: int) -> str:
+    """One row a prediction; refuses a column kept that has the name of another."""
+    import pandas as pd
+
+    from looms.cli._errors import InputError
+    from looms.cli._say import csv_text
+
+    for name in rows.keys() & predictions.keys():
+        raise InputError(f"predict writes a column {name!r} of its own; keep it by another name")
+    frame = pd.DataFrame(rows | predictions)
+    return csv_text(frame, index=False, float_format=f"%.{digits}g")

@@ -8,28 +8,37 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
 
+from looms.cli._text import visible
+
+#: Rows from which the time of an evaluation grows with their third power.
+CUBIC_FROM = 800
+#: Evaluations that a search takes on all rows, after those on fewer.
+USUAL_EVALUATIONS = 3
+
 
 @contextmanager
-def progress_of(machine: Any, names: list[str]) -> Iterator[None]:
-    """Show the progress of ``machine.fit`` through candidates with these names.
+def progress_of(machine: Any, names: list[str], n_rows: int) -> Iterator[None]:
+    """Show the progress of ``machine.fit`` to so many rows through candidates with these names.
 
     Nothing is shown where scikit-learn has no callbacks (before 1.9).
     """
     if not hasattr(machine, "set_callbacks"):
         yield
         return
-    machine.set_callbacks(Bar(names) if _is_terminal() else Lines(names))
+    machine.set_callbacks(Bar(names, n_rows) if _is_terminal() else Lines(names))
     try:
         yield
     finally:
@@ -60,13 +69,20 @@ class Lines:
 
 
 class Bar:
-    """A bar that counts candidates and names the one at work; a callback of scikit-learn."""
+    """A bar that counts candidates and shows the search of the one at work.
 
-    def __init__(self, names: list[str]) -> None:
-        self._names = names
+    A callback of scikit-learn. The time left is what the candidates before took, on average; for
+    the first it is that of the usual evaluations on all rows, each n³ in the number of rows, once
+    a stage has rows enough for this to hold, and nothing before.
+    """
+
+    def __init__(self, names: list[str], n_rows: int) -> None:
+        self._names, self._n_rows = names, n_rows
+        self._seconds: list[float] = []
         self._progress = Progress(
+            SpinnerColumn(),
             TextColumn("{task.description}"),
-            BarColumn(),
+            BarColumn(bar_width=10),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             console=Console(stderr=True),
@@ -81,15 +97,47 @@ class Bar:
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
         """Say what is at work."""
         if _depth(context) == 1:
-            self._progress.update(self._task, description=self._names[context.task_id])
-        elif _depth(context) == 2:
-            name = self._names[context.parent.task_id]
-            self._progress.update(self._task, description=f"{name}: {context.task_name}")
+            self._name = self._names[context.task_id]
+            self._began = self._last = time.monotonic()
+            self._n, self._total, self._values = 0, 0, [np.inf]
+            self._progress.update(self._task, description=self._name)
+
+    def on_evaluation(self, estimator: Any, n: int, value: float) -> None:
+        """Show the stage, the evaluations of the candidate, the best value and the time left."""
+        now = time.monotonic()
+        if n != self._n:
+            self._n, self._values, self._pace = n, [], np.inf
+        self._total += 1
+        self._values.append(value)
+        # The shortest: the time to the first on fewer rows, and to some later, holds other work.
+        if n == self._n_rows or len(self._values) > 1:
+            self._pace = min(self._pace, now - self._last)
+        self._last = now
+        kernel, criterion = self._name.split(", ")
+        self._progress.update(
+            self._task,
+            description=f"{kernel}: {n} of {self._n_rows} rows, evaluation {self._total}, "
+            f"{criterion} {min(self._values):.4g}{self._left(now)}",
+        )
 
     def on_fit_task_end(self, estimator: Any, context: Any) -> None:
         """Count a candidate that is done."""
         if _depth(context) == 1:
+            self._seconds.append(time.monotonic() - self._began)
             self._progress.advance(self._task)
+
+    def _left(self, now: float) -> str:
+        """The time left, as text; nothing where it is not known."""
+        after, elapsed = len(self._names) - len(self._seconds) - 1, now - self._began
+        if self._seconds:
+            seconds = (after + 1) * sum(self._seconds) / len(self._seconds) - elapsed
+        elif self._n >= CUBIC_FROM and self._pace < np.inf:
+            done = len(self._values) if self._n == self._n_rows else 0
+            to_go = (USUAL_EVALUATIONS - done) * self._pace * (self._n_rows / self._n) ** 3
+            seconds = to_go + after * (elapsed + to_go)
+        else:
+            return ""
+        return f", about {_duration(seconds)} left" if seconds > 0 else ""
 
     def teardown(self, estimator: Any, context: Any) -> None:
         """Take the bar away."""
@@ -192,7 +240,7 @@ def _is_terminal() -> bool:
 
 def _figures(result: Any) -> str:
     if result.error is not None:
-        return " ".join(f"raised {result.error}".split())
+        return visible(" ".join(f"raised {result.error}".split()))
     loo = {name: f", LOO {score:.4f}" for name, score in result.loo_scores.items()}
     return "; ".join(
         f"{name} {score:.4f}{loo.get(name, '')}" for name, score in result.scores.items()

@@ -12,20 +12,35 @@ import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from looms.cli._figures import loo_figures, threshold_figures
+from looms._classes import class_indices
+from looms.cli._figures import confusion, loo_figures, threshold_figures
+from looms.cli._text import visible
 from looms.cli._threshold import loss_name
 
 #: Of a kernel with a scale for every feature, so many are shown, the largest.
 MOST_SCALES = 8
 #: Of the settings of a support vector machine so many are shown, the best.
 MOST_POINTS = 8
+#: Width of a terminal below which a table says less.
+NARROW = 80
+#: Classes up to which their confusion is shown.
+MOST_CONFUSED = 10
+
+
+class _Visible(Console):
+    """A console that shows names as they are: what a terminal would obey comes as escapes."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """A text, such as a cell of a table, on one line."""
+        return super().render_str(visible(text), **options)
 
 
 def console() -> Console:
     """Standard output; wide enough for all columns where it is no terminal."""
     terminal = sys.stdout.isatty()
-    return Console(
+    return _Visible(
         width=None if terminal else 120,
         soft_wrap=not terminal,
         highlight=False,
@@ -59,23 +74,30 @@ def show_candidates(machine: Any, metadata: Mapping[str, Any]) -> None:
     for name in ("", "kernel", "criterion"):
         table.add_column(name)
     score = "LOO RMSE" if regression else f"LOO {loss_name(asked['threshold'])}"
-    for name in ("value ± s.e.", score, "evals", "s"):
+    for name in ("value ± s.e.", score):
         table.add_column(name, justify="right")
-    table.add_column("stopped")
+    wide = console().width >= NARROW
+    if wide:
+        table.add_column("evals", justify="right")
+        table.add_column("s", justify="right")
+        table.add_column("stopped")
     names = product(asked["kernels"], asked["criteria"])
     candidates = machine.candidates_
     # Of equally good candidates the first was chosen.
     chosen = min(range(len(candidates)), key=lambda k: candidates[k].score)
     for k, ((kernel, criterion), candidate) in enumerate(zip(names, candidates, strict=True)):
+        search = (
+            str(candidate.n_evaluations),
+            f"{candidate.seconds:.2f}",
+            candidate.outcome.name.lower().replace("_", " "),
+        )
         table.add_row(
             "→" if k == chosen else "",
             kernel,
             criterion,
             f"{candidate.value:.4g} ± {candidate.standard_error:.2g}",
             f"{np.sqrt(candidate.score) if regression else candidate.score:.4g}",
-            str(candidate.n_evaluations),
-            f"{candidate.seconds:.2f}",
-            candidate.outcome.name.lower().replace("_", " "),
+            *(search if wide else ()),
         )
     console().print(table)
 
@@ -94,12 +116,16 @@ def show_choice(model: Any, metadata: Mapping[str, Any]) -> None:
     shown = [f"{h.name} = {h.value:.4g}" for h in values if h not in scales]
     shown.append(f"mu = {machine.mu_:.4g}")
     if metadata["task"] == "classification" and machine.loo_.y.ndim == 1:
-        shown.append(f"threshold = {machine.threshold_:.4g}")
+        one_side = abs(machine.threshold_) > 2**20 * max(1.0, np.abs(machine.loo_.outputs).max())
+        shown.append(
+            "no output has probability 1/2" if one_side else f"threshold = {machine.threshold_:.4g}"
+        )
     out.print(f"Chosen: {', '.join(shown)}")
     if scales:
         out.print(_largest_scales(scales, model))
     threshold = getattr(machine, "threshold_", 0.0)
     show_figures({"leave-one-out": loo_figures(machine.loo_, metadata["task"], threshold)})
+    _show_decisions(machine, metadata)
     _show_threshold(machine, metadata)
 
 
@@ -140,6 +166,17 @@ def _show_points(machine: Any) -> None:
     console().print(f"Chosen: {', '.join(chosen)}")
     figures = loo_figures(machine.loo_, "classification", machine.threshold_)
     show_figures({"leave-one-out": figures})
+    _show_decisions(machine, {"task": "classification"})
+
+
+def _show_decisions(machine: Any, metadata: Mapping[str, Any]) -> None:
+    """Confusion of the leave-one-out decisions, of not too many classes."""
+    if metadata["task"] == "regression" or len(machine.classes_) > MOST_CONFUSED:
+        return
+    truth = class_indices(machine.loo_.y)
+    predicted = class_indices(machine.loo_.outputs, machine.threshold_)
+    counts = confusion(truth, predicted, list(range(len(machine.classes_))))[1]
+    show_confusion(machine.classes_.tolist(), counts, "Confusion, leave-one-out")
 
 
 def show_figures(figures: Mapping[str, Mapping[str, float]]) -> None:
@@ -161,20 +198,31 @@ def _figure(value: float) -> str:
     return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.4g}"
 
 
-def show_confusion(labels: Sequence[Any], counts: Sequence[Sequence[int]]) -> None:
-    """How often each label (row) was predicted as each (column)."""
-    table = _table("Confusion")
+def show_confusion(
+    labels: Sequence[Any], counts: Sequence[Sequence[int]], title: str = "Confusion"
+) -> None:
+    """How often each label (row) was predicted as each (column), and the share of either."""
+    table = _table(title)
     table.add_column("true \\ predicted")
     for label in labels:
         table.add_column(str(label), justify="right")
+    table.add_column("share", justify="right")
+    total = np.sum(counts)
     for label, row in zip(labels, counts, strict=True):
-        table.add_row(str(label), *map(str, row))
+        table.add_row(str(label), *map(str, row), f"{sum(row) / total:.1%}")
+    predicted = (f"{sum(column) / total:.1%}" for column in zip(*counts, strict=True))
+    table.add_row("share", *predicted, "")
     console().print(table)
 
 
 def _table(title: str | None = None) -> Table:
     return Table(
-        box=SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False
+        box=SIMPLE_HEAD,
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        pad_edge=False,
+        collapse_padding=console().width < NARROW,
     )
 
 

@@ -35,7 +35,7 @@ def check_report(
         return
     if machine is Machine.SVM:
         raise InputError("--report is for --machine lssvm")
-    check_can_write(report, force, file, option="--report")
+    check_can_write(report, force, file, option="--report", holds="<!doctype html")
     if other is not None and report.absolute() == other.absolute():
         raise InputError(f"{report} is to hold {holds}; name another --report")
     for package in ("jinja2", "matplotlib"):
@@ -53,6 +53,7 @@ def write_report(
     """Write the page of a fitted model; an assessment is its headline."""
     from pandas import DataFrame, RangeIndex, Series
 
+    from looms._files import advice_on
     from looms.cli._say import note
     from looms.report import html
 
@@ -63,7 +64,6 @@ def write_report(
     try:
         html(model, path, X=DataFrame(index=rows), y=y, assessment=assessment, title=title)
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be written ({error.strerror}); name another --report"
-        ) from None
+        advice = advice_on(error, "name another --report")
+        raise InputError(f"{path} cannot be written ({error.strerror}); {advice}") from None
     note(f"the report is in {path}")

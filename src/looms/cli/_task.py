@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,11 @@ from looms.tables import as_text
 
 #: Whole numbers with no more different values than this are taken for classes.
 MOST_CLASSES = 20
+
+#: A number in some country's writing, with or without thousands.
+_NUMBER = re.compile(
+    r"[+-]?(\d+|\d{1,3}([.,'\s]\d{3})+|(?=[.,]\d))([.,]\d*)?(e[+-]?\d+)?", re.IGNORECASE
+)
 
 
 def choose_task(y: Any, task: Task) -> tuple[Task, str]:
@@ -32,20 +38,70 @@ def choose_task(y: Any, task: Task) -> tuple[Task, str]:
         Classification or regression.
     reason : str
         Why.
+
+    Raises
+    ------
+    InputError
+        If the target is text, and most of it looks like numbers, or most labels are in a single
+        row: classes are then to be asked for.
     """
     if task is not Task.AUTO:
         return task, "as asked"
-    n_values = len(np.unique(labels(y)))
+    counts = np.unique(labels(y), return_counts=True)[1]
+    n_values, n_alone = len(counts), int((counts == 1).sum())
     if n_values == 1:
         how = "the target has one value"
         return Task.REGRESSION if is_number(y) and not _whole(y) else Task.CLASSIFICATION, how
     how = "the target has {} different {}; choose with --task"
+    if n_alone:
+        how += f"; {n_alone} of them in one row only, which no machine without that row can know"
     if not is_number(y):
+        _check_text(y, n_values, n_alone)
         return Task.CLASSIFICATION, how.format(n_values, "labels")
     if not _whole(y):
+        how = how.partition("; ")[0] + "; choose with --task"
         return Task.REGRESSION, how.format(n_values, "numbers, not all whole")
     few = n_values <= MOST_CLASSES
     return Task.CLASSIFICATION if few else Task.REGRESSION, how.format(n_values, "whole numbers")
+
+
+def _check_text(y: Any, n_values: int, n_alone: int) -> None:
+    """Refuse to take text for classes that is more likely to be something else."""
+    if isinstance(y.dtype, require("pandas", "Reading tables").CategoricalDtype):
+        return
+    values = text(y)
+    like = number_like(values)
+    codes = n_values <= MOST_CLASSES and all(value.isdecimal() for value in values[like])
+    if like.sum() > len(values) / 2 and not codes:
+        others = np.flatnonzero(~like)
+        if len(others):
+            shown = ", ".join(f"{values[row]!r} in data row {row + 1}" for row in others[:3])
+            are = "is" if len(others) == 1 else "are"
+            why = f"{len(others)} {are} not: {shown}{', ...' if len(others) > 3 else ''}"
+            cure = "correct them or take their rows away"
+        elif all(value.isdecimal() for value in values):
+            why, cure = f"it is stored as text: {values[0]!r} in data row 1", "store it as numbers"
+        else:
+            why = f"its decimal mark is not clear: {values[0]!r} in data row 1"
+            cure = "choose the mark by --decimal"
+        raise InputError(
+            f"the target is text, though {like.sum()} of its {len(values)} values look like "
+            f"numbers, for {why}; {cure}, or use --task classification to make a class of each "
+            "value"
+        )
+    if n_values > 2 and max(n_values / len(values), n_alone / n_values) > 0.5:
+        raise InputError(
+            f"the target has {n_values} different labels in {len(values)} rows, {n_alone} of them "
+            "in one row only; name another column with --target, or use --task classification to "
+            "make a class of each label"
+        )
+
+
+def number_like(values: Any) -> AnyArray:
+    """Whether texts look like numbers, with a decimal point or comma; gaps do not."""
+    return np.array(
+        [isinstance(value, str) and _NUMBER.fullmatch(value) is not None for value in values]
+    )
 
 
 def is_number(y: Any) -> bool:
@@ -69,9 +125,12 @@ def text(values: Any) -> AnyArray:
 def numbers(y: Any) -> AnyArray:
     """Targets of a regression."""
     if not is_number(y):
+        values = text(y)
+        row = int(number_like(values).argmin())  # the first of all if all look like numbers
         raise InputError(
-            "the target of a regression must be numbers, and this one holds "
-            f"{labels(y)[0]!r}; use --task classification"
+            f"the target of a regression must be numbers, and this one holds {values[row]!r}; use "
+            f"--task classification, or correct data row {row + 1} and others like it, or choose "
+            "the decimal mark of the file by --decimal"
         )
     return np.asarray(y, dtype=float)
 

@@ -13,8 +13,10 @@ _NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 
 
 def threshold_of(text: str | None) -> Any:
-    """The number, name or rule of `looms.threshold` that an option stands for; 0 for None."""
-    if text is None or text == "0":
+    """The number, name or rule of `looms.threshold` that an option stands for, or None."""
+    if text is None:
+        return None
+    if text == "0":
         return 0.0
     if text in RULES:
         return text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import product
@@ -12,17 +13,20 @@ import numpy as np
 from scipy import sparse
 from sklearn import __version__ as sklearn_version
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV, __version__
 from looms.cli._errors import InputError
-from looms.cli._options import Calibration, Machine, Optimizer, Task
+from looms.cli._new_rows import ranges
+from looms.cli._options import Calibration, Copies, Machine, Optimizer, Task
 from looms.cli._progress import progress_of
 from looms.cli._say import warnings_as_notes
 from looms.cli._task import labels, numbers
 from looms.cli._threshold import threshold_of
 from looms.criteria import DIFFERENTIABLE
 from looms.datasets import Table
+from looms.estimators import BoundWarning, CopiesWarning, OneClassWarning
 from looms.kernels import KERNEL_NAMES
 from looms.tables import table_preprocessor
 
@@ -47,6 +51,7 @@ class Request:
     prior: bool = False
     machine: str = "lssvm"
     calibration: str | None = None
+    copies: str = "apart"
 
     def check(self) -> None:
         """Refuse unknown names, and options that the machine does not have, before any work."""
@@ -63,6 +68,10 @@ class Request:
         ard = [name for name in self.kernels if name.endswith("ard")]
         if ard:
             raise InputError(f"--kernel {ard[0]} needs a gradient, which --machine svm has not")
+        if self.copies == Copies.TOGETHER:
+            raise InputError(
+                "--copies together is for --machine lssvm: the path of svm leaves one out"
+            )
         for name in ("optimizer", "max_iter", "prior"):
             if getattr(self, name):
                 option = f"--{name.replace('_', '-')}"
@@ -103,6 +112,7 @@ class Request:
             "optimizer": str(self.optimizer),
             "random_state": self.random_state,
             "prior": self.prior,
+            "copies": str(self.copies),
         }
         if self.max_iter is not None:
             options["max_iter"] = self.max_iter
@@ -124,6 +134,7 @@ def request_of(
     random_state: int,
     prior: bool,
     calibration: Calibration | None,
+    copies: Copies,
 ) -> Request:
     """The checked request of the options that several commands share."""
     svm = machine is Machine.SVM
@@ -138,6 +149,7 @@ def request_of(
         prior=prior,
         machine=machine,
         calibration=calibration,
+        copies=copies,
     )
     request.check()
     return request
@@ -171,7 +183,12 @@ def train(table: Table, target: str | None, task: Task, request: Request) -> Fit
     try:
         preprocessor = table_preprocessor(table.X)
         X = preprocessor.fit_transform(table.X)
-        with warnings_as_notes(_IN_PYTHON), progress_of(machine, request.names()):
+        with warnings_as_notes(_IN_PYTHON), progress_of(machine, request.names(), len(y)):
+            for category in (CopiesWarning, OneClassWarning):  # the cautions of the fit say these
+                warnings.simplefilter("ignore", category)
+            if request.machine != Machine.SVM:
+                warnings.simplefilter("ignore", BoundWarning)
+                warnings.simplefilter("ignore", ConvergenceWarning)
             machine.fit(X, y)
     except np.linalg.LinAlgError:  # a ValueError too, and not the fault of the table
         raise
@@ -183,6 +200,7 @@ def train(table: Table, target: str | None, task: Task, request: Request) -> Fit
         "task": str(task),
         "target": target,
         "columns": {str(n): str(t) for n, t in table.X.dtypes.items()} if dense else None,
+        "ranges": ranges(preprocessor, table.X) if dense else None,
         "n_rows": table.X.shape[0],
         "n_features": table.X.shape[1],
         "asked": asdict(request),
@@ -204,7 +222,7 @@ def targets(table: Table, task: Task, request: Request) -> Any:
             f"the target has one value only, {y[0]!r}: name another column with --target, or give "
             "rows of other values too"
         )
-    if n_values > 2 and threshold_of(request.threshold) != 0:
+    if n_values > 2 and threshold_of(request.threshold) not in (None, 0.0):
         raise InputError(
             f"--threshold {request.threshold} is for two classes, and the target has {n_values}; "
             "against classes of unequal size use --weight balanced"

@@ -1,28 +1,34 @@
 """ARFF files: dense rows of numbers, nominal values, text and ISO dates.
 
-SciPy's reader refuses text, letters beyond ASCII, names in double quotes and tabs, and cuts rows
-that are too long without a word; scikit-learn's is private. Hence this one, which is strict.
+SciPy's reader has no text and no names in double quotes, cuts rows that are too long, takes a
+missing nominal value for the value ``?``, rounds whole numbers, and makes 400 digits infinite, all
+without a word; scikit-learn's is private. Hence this one, which is strict.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from looms._optional import require
-from looms.datasets._bytes import read_text
+from looms.datasets._bytes import MAX_BYTES, read_text
+from looms.datasets._numbers import bad_token, number, whole_numbers
 from looms.datasets._table import TableError, check_columns
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
-_ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s'\"]\S*)\s+(.+)", re.IGNORECASE)
-_CELL = re.compile(rf"\s*({_QUOTED}|[^,'\"][^,]*|)\s*(,|$)")
+_ATTRIBUTE = re.compile(rf"\s*@attribute\s+({_QUOTED}|[^\s'\"]\S*)\s+(.+)", re.IGNORECASE)
+# A blank is never given back by \s*+, so what begins with a quotation mark must end with it.
+_CELL = re.compile(rf"\s*+({_QUOTED}|[^,'\"][^,]*|)\s*(,|$)")
 _NUMERIC = ("numeric", "real", "integer")
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", **{mark: mark for mark in "\\'\"%"}}
 
 
 @dataclass(frozen=True)
@@ -32,134 +38,155 @@ class _Attribute:
     values: frozenset[str | None] = frozenset()
 
 
-def read_arff(path: Path) -> pd.DataFrame:
-    """Read an ARFF file; ``?`` is missing, nominal values and text become strings."""
+def read_arff(path: Path, max_bytes: int = MAX_BYTES) -> pd.DataFrame:
+    """Read an ARFF file; ``?`` is missing, nominal values and text become strings.
+
+    A column of whole numbers without gaps becomes integers of 64 bits, and other numbers floats.
+    """
     pandas = require("pandas", "Reading tables")
-    lines = _lines(read_text(path))
+    lines = _lines(read_text(path, max_bytes))
     attributes = list(_header(lines, path))
     check_columns([attribute.name for attribute in attributes], path)
-    rows: list[list[str | None]] = []
-    numbers: list[int] = []
-    for number, line in lines:
-        rows.append(_row(line, len(attributes), number, path))
-        numbers.append(number)
+    data = list(lines)
+    rows = [_row(line, len(attributes), where, path) for where, line in data]
     columns = zip(*rows, strict=True) if rows else [()] * len(attributes)
+
+    def bad_cell(i: int, j: int, reason: str) -> TableError:
+        where, line = data[i]
+        column = list(_cells(line, where, path))[j][1]
+        return bad_token(path, where, column, str(rows[i][j]), reason)
+
     return pandas.DataFrame(
         {
-            attribute.name: _column(attribute, list(cells), numbers, path)
-            for attribute, cells in zip(attributes, columns, strict=True)
+            attribute.name: _column(attribute, list(cells), partial(bad_cell, j=j))
+            for j, (attribute, cells) in enumerate(zip(attributes, columns, strict=True))
         }
     )
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
     """Number and content of the lines that are not empty and no comments."""
-    for number, line in enumerate(text.splitlines(), start=1):
-        line = line.strip()
-        if line and not line.startswith("%"):
-            yield number, line
+    # Text between quotation marks may hold what splitlines() takes for the end of a line.
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    for where, line in enumerate(lines, start=1):
+        stripped = line.strip()
+        if stripped and not stripped.startswith("%"):
+            yield where, line
 
 
 def _header(lines: Iterator[tuple[int, str]], path: Path) -> Iterator[_Attribute]:
     """Consume the lines up to ``@data``."""
-    for number, line in lines:
+    for where, line in lines:
         keyword = line.split(maxsplit=1)[0].lower()
         if keyword == "@data":
             return
         if keyword == "@attribute":
-            yield _attribute(line, number, path)
+            yield _attribute(line, where, path)
         elif keyword != "@relation":
-            raise _bad_line(path, number, f"{line[:40]!r} is no declaration")
+            raise _bad_line(path, where, f"{line.strip()[:40]!r} is no declaration")
     raise TableError(path, "there is no line @data", "Get the whole file, or check its format.")
 
 
-def _attribute(line: str, number: int, path: Path) -> _Attribute:
+def _attribute(line: str, where: int, path: Path) -> _Attribute:
     match = _ATTRIBUTE.fullmatch(line)
     if match is None:
-        raise _bad_line(path, number, "the declaration has no name and type")
-    name, kind = _unquoted(match[1]), match[2].strip()
+        raise _bad_line(path, where, "the declaration has no name and type")
+    name = _unquoted(match[1], where, match.start(1) + 1, path)
+    kind = match[2].strip()
     if kind.startswith("{") and kind.endswith("}"):
-        values = _cells(kind[1:-1])
-        if values is not None:
-            return _Attribute(name, "nominal", frozenset(values))
+        start = match.start(2) + 1
+        values = _cells(line[: start + len(kind) - 2], where, path, start)
+        return _Attribute(name, "nominal", frozenset(value for value, _ in values))
     if kind.lower() in _NUMERIC:
         return _Attribute(name, "number")
     if kind.lower() == "string":
         return _Attribute(name, "text")
     if kind.lower().startswith("date"):
         return _Attribute(name, "date")
-    raise _bad_line(path, number, f"attribute {name!r} has the type {kind[:40]!r}")
+    raise _bad_line(path, where, f"attribute {name!r} has the type {kind[:40]!r}")
 
 
-def _row(line: str, n_cells: int, number: int, path: Path) -> list[str | None]:
-    if line.startswith("{"):
+def _row(line: str, n_cells: int, where: int, path: Path) -> list[str | None]:
+    if line.lstrip().startswith("{"):
         raise TableError(
             path,
-            f"line {number} is a sparse row",
+            f"line {where} is a sparse row",
             "Convert the file to svmlight or CSV; sparse ARFF files are not read.",
         )
-    cells = _cells(line)
-    if cells is None:
-        raise _bad_line(path, number, "a quotation mark is out of place or not closed")
+    cells = [value for value, _ in _cells(line, where, path)]
     if len(cells) != n_cells:
-        raise _bad_line(path, number, f"there are {len(cells)} values for {n_cells} attributes")
+        raise _bad_line(path, where, f"there are {len(cells)} values for {n_cells} attributes")
     return cells
 
 
-def _cells(text: str) -> list[str | None] | None:
-    """Values between commas, None for ``?``; None if the quotation marks are not in order."""
-    cells: list[str | None] = []
-    position = 0
+def _cells(
+    line: str, where: int, path: Path, position: int = 0
+) -> Iterator[tuple[str | None, int]]:
+    """Values between commas from a position on, None for ``?``, and where each begins."""
     while True:
-        match = _CELL.match(text, position)
+        match = _CELL.match(line, position)
         if match is None:
-            return None
-        cells.append(None if match[1].strip() == "?" else _unquoted(match[1].strip()))
+            column = len(line) - len(line[position:].lstrip()) + 1
+            raise bad_token(
+                path,
+                *(where, column, line[column - 1 :]),
+                "has a quotation mark that is out of place or not closed",
+            )
+        text, column = match[1].strip(), match.start(1) + 1
+        yield None if text == "?" else _unquoted(text, where, column, path), column
         if not match[2]:
-            return cells
+            return
         position = match.end()
 
 
-def _unquoted(text: str) -> str:
-    if text[:1] in ("'", '"'):
-        return re.sub(r"\\(.)", r"\1", text[1:-1])
-    return text
+def _unquoted(text: str, where: int, column: int, path: Path) -> str:
+    if text[:1] not in ("'", '"'):
+        return text
+
+    def character(match: re.Match[str]) -> str:
+        if len(match[1]) > 1:
+            return chr(int(match[1][1:], 16))
+        if match[1] not in _ESCAPED:
+            raise bad_token(path, where, column, text, f"has the unknown escape {match[0]!r}")
+        return _ESCAPED[match[1]]
+
+    return _ESCAPE.sub(character, text[1:-1])
 
 
-def _column(attribute: _Attribute, cells: list[str | None], numbers: list[int], path: Path) -> Any:
+def _column(
+    attribute: _Attribute, cells: list[str | None], bad_cell: Callable[..., TableError]
+) -> Any:
+    """Values of an attribute; ``bad_cell(i, reason=...)`` is the error about that of row i."""
     pandas = require("pandas", "Reading tables")
+    name = attribute.name
     if attribute.kind == "number":
-        return _numbers(attribute.name, cells, numbers, path)
+        return whole_numbers(cells) or _floats(name, cells, bad_cell)
     if attribute.kind == "date":
-        try:
-            return pandas.to_datetime(pandas.Series(cells), format="ISO8601")
-        except ValueError:
-            raise TableError(
-                path,
-                f"attribute {attribute.name!r} has a date that is not ISO 8601",
-                "Write dates as 2006-07-16 or 2006-07-16T12:30:00.",
-            ) from None
+        dates = pandas.Series(cells, dtype=object)
+        times = pandas.to_datetime(dates, format="ISO8601", errors="coerce")
+        wrong = (times.isna() & dates.notna()).to_numpy()
+        if wrong.any():
+            raise bad_cell(
+                int(wrong.argmax()),
+                reason=f"of {name!r} is no date as 2006-07-16 or 2006-07-16T12:30",
+            )
+        return times
     if attribute.kind == "nominal":
-        for number, cell in zip(numbers, cells, strict=True):
+        for i, cell in enumerate(cells):
             if cell is not None and cell not in attribute.values:
-                raise _bad_line(
-                    path, number, f"{cell[:40]!r} is not a declared value of {attribute.name!r}"
-                )
+                raise bad_cell(i, reason=f"is not a declared value of {name!r}")
     return pandas.Series(cells, dtype=object)
 
 
-def _numbers(name: str, cells: list[str | None], numbers: list[int], path: Path) -> Any:
-    """Whole numbers if all are and none is missing, else floats."""
-    values: list[float] = []
-    for number, cell in zip(numbers, cells, strict=True):
+def _floats(name: str, cells: list[str | None], bad_cell: Callable[..., TableError]) -> list[float]:
+    values = []
+    for i, cell in enumerate(cells):
         try:
-            values.append(float("nan") if cell is None else float(cell))
-        except ValueError:
-            raise _bad_line(path, number, f"{cell!r} of {name!r} is not a number") from None
-    if all(cell is not None and cell.lstrip("+-").isdecimal() for cell in cells):
-        return [int(value) for value in values]
+            values.append(float("nan") if cell is None else number(cell))
+        except ValueError as error:
+            raise bad_cell(i, reason=f"of {name!r} {error}") from None
     return values
 
 
-def _bad_line(path: Path, number: int, problem: str) -> TableError:
-    return TableError(path, f"line {number}: {problem}", "Correct the line, or get the file again.")
+def _bad_line(path: Path, where: int, problem: str) -> TableError:
+    return TableError(path, f"line {where}: {problem}", "Correct the line, or get the file again.")

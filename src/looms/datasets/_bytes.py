@@ -3,49 +3,40 @@
 from __future__ import annotations
 
 import gzip
+import zipfile
 import zlib
+from io import BytesIO
 from pathlib import Path
 
 from looms.datasets._table import TableError
 
+#: Bytes of one file, unpacked, that are read unless the caller allows more. A table takes up to
+#: fourteen times as much memory while it is read; the kernel matrix of its rows takes far more.
+MAX_BYTES = 2**30
 
-def read_bytes(path: Path) -> bytes:
+_CHUNK = 2**20
+
+
+def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     """Content of a file; a name in ``.gz`` is unpacked.
 
-    The whole file is read: a kernel machine is far larger than its data.
+    The content is counted while it is unpacked, so a small file that unpacks to a large one is
+    refused after ``max_bytes`` of it. Of a zip archive, which spreadsheets and NumPy's files are
+    too, the sizes that it declares count; it stays packed.
     """
+    content = BytesIO()
     try:
-        content = path.read_bytes()
+        if path.stat().st_size > max_bytes:
+            raise too_large(path, max_bytes)
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                if content.tell() + len(chunk) > max_bytes:
+                    raise too_large(path, max_bytes)
+                content.write(chunk)
     except FileNotFoundError:
         raise TableError(path, "there is no such file", "Check the name and the folder.") from None
     except IsADirectoryError:
         raise TableError(path, "this is a folder", "Name one file in it.") from None
-    except OSError as error:
-        raise TableError(
-            path, f"it cannot be read ({error.strerror})", "Check its permissions."
-        ) from error
-    if path.suffix == ".gz":
-        content = _unpack(content, path)
-    if not content.strip():
-        raise TableError(path, "the file is empty", "Give a file with data.")
-    return content
-
-
-def read_text(path: Path) -> str:
-    """Content of a file as text, which is UTF-8 with or without a byte order mark."""
-    try:
-        return read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise TableError(
-            path,
-            f"byte {error.start + 1} is not UTF-8 text",
-            "Save the file in UTF-8, or check that it has the format that its name says.",
-        ) from None
-
-
-def _unpack(content: bytes, path: Path) -> bytes:
-    try:
-        return gzip.decompress(content)
     except EOFError:
         raise TableError(
             path, "the compressed data end too early", "Get the whole file again."
@@ -56,3 +47,48 @@ def _unpack(content: bytes, path: Path) -> bytes:
             f"it cannot be unpacked ({error})",
             "Get the file again, or take .gz off its name if it is not compressed.",
         ) from None
+    except TableError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a name with the character NUL
+        reason = getattr(error, "strerror", None) or error
+        raise TableError(
+            path, f"it cannot be read ({reason})", "Check its name and its permissions."
+        ) from None
+    unpacked = content.getvalue()
+    if not unpacked or unpacked.isspace():
+        raise TableError(path, "the file is empty", "Give a file with data.")
+    if unpacked.startswith(b"PK\3\4") and _zip_size(content) > max_bytes:
+        raise too_large(path, max_bytes)
+    return unpacked
+
+
+def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
+    """Content of a file as text, which is UTF-8 with or without a byte order mark."""
+    content = read_bytes(path, max_bytes)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TableError(
+            path,
+            f"byte {error.start + 1} is not UTF-8 text",
+            "Save the file in UTF-8, or check that it has the format that its name says.",
+        ) from None
+
+
+def _zip_size(content: BytesIO) -> int:
+    """Bytes of a zip archive, unpacked; 0 of a damaged one, which its reader refuses."""
+    try:
+        with zipfile.ZipFile(content) as archive:
+            return sum(member.file_size for member in archive.infolist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        return 0
+
+
+def too_large(path: Path, max_bytes: int) -> TableError:
+    """Refusal of a file for its size."""
+    return TableError(
+        path,
+        f"it has more than {max_bytes:,} bytes, unpacked",
+        "If that is right and there is memory for it, allow more by --max-bytes "
+        "(max_bytes in Python).",
+    )

@@ -7,6 +7,9 @@ Indices count from one. The labels, -1 or 1 a line, lie beside the data in ``NAM
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,31 +18,64 @@ import numpy as np
 from scipy import sparse
 
 from looms._optional import require
-from looms.datasets._bytes import read_text
+from looms._typing import AnyArray, Array
+from looms.datasets._bytes import MAX_BYTES, read_text
+from looms.datasets._numbers import bad_token, must_be_checked, number, pair
 from looms.datasets._table import Table, TableError, table_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def read_challenge(path: Path) -> Table:
+#: What no number and no pair has. Blanks of other kinds than space and tab are no separators.
+_FOREIGN = re.compile(r"[^0-9+\-.:einfatyEINFATY \t]")
+_TOKEN = re.compile(r"[^ \t]+")
+
+
+def read_challenge(path: Path, max_bytes: int = MAX_BYTES) -> Table:
     """Read the data of a challenge, with the labels where they are there.
 
     Rows of as many numbers are read as dense. Rows of different lengths must be indices that
     increase, else the file is cut short or damaged.
     """
-    lines = read_text(path).removesuffix("\n").split("\n")
+    lines = _lines(path, max_bytes)
     rows = [line.split() for line in lines]
+    lengths = {len(row) for row in rows}
     X: pd.DataFrame | sparse.csr_array
     if any(":" in line for line in lines):
-        X = _sparse(rows, path)
-    elif len({len(row) for row in rows}) == 1:
-        X = _dense(rows, path)
+        X = _sparse(rows, lines, path)
+    elif len(lengths) == 1:
+        X = _dense(rows, lines, path)
+    elif len(lengths - {0}) == 1:
+        raise TableError(
+            path,
+            f"line {rows.index([]) + 1} is blank, and all others have as many numbers",
+            "Remove blank lines if the rows are dense; if they are the indices of ones, write "
+            "them as index:1.",
+        )
     else:
-        X = _sparse_binary(rows, path)
+        X = _sparse_binary(rows, lines, path)
     labels = _beside(path)
-    y = None if labels is None else _labels(labels, len(rows))
+    y = None if labels is None else _labels(labels, len(rows), max_bytes)
     return Table(X, y, table_name(path))
+
+
+def _lines(path: Path, max_bytes: int) -> list[str]:
+    """Lines of a file of numbers or pairs, without characters that these do not have."""
+    lines = read_text(path, max_bytes).replace("\r\n", "\n").removesuffix("\n").split("\n")
+    if any(map(_FOREIGN.search, lines)):
+        _check_tokens(lines, pair if any(":" in line for line in lines) else number, path)
+    return lines
+
+
+def _check_tokens(lines: list[str], check: Callable[[str], object], path: Path) -> None:
+    """Refuse the first token that ``check`` refuses."""
+    for where, line in enumerate(lines, start=1):
+        for token in _TOKEN.finditer(line):
+            try:
+                check(token[0])
+            except ValueError as error:
+                raise bad_token(path, where, token.start() + 1, token[0], str(error)) from None
 
 
 def _beside(path: Path) -> Path | None:
@@ -47,37 +83,45 @@ def _beside(path: Path) -> Path | None:
     stem = path.with_suffix("") if path.suffix == ".gz" else path
     for suffix in (".labels", ".labels.gz"):
         labels = stem.with_suffix(suffix)
-        if labels != path and labels.exists():
+        if labels != path and os.path.exists(labels):
             return labels
     return None
 
 
-def _dense(rows: list[list[str]], path: Path) -> Any:
+def _dense(rows: list[list[str]], lines: list[str], path: Path) -> Any:
     pandas = require("pandas", "Reading tables")
-    values = _numbers(rows, path).reshape(len(rows), -1)
+    tokens = list(chain.from_iterable(rows))
+    values = _floats(tokens, number, lines, path).reshape(len(rows), -1)
     return pandas.DataFrame(values, columns=[f"x{j + 1}" for j in range(values.shape[1])])
 
 
-def _sparse(rows: list[list[str]], path: Path) -> sparse.csr_array:
-    pairs = [[token.partition(":") for token in row] for row in rows]
-    indices = _numbers([[index for index, _, _ in row] for row in pairs], path)
-    values = _numbers([[value for _, _, value in row] for row in pairs], path)
-    return _csr(values, indices, rows, path)
+def _sparse(rows: list[list[str]], lines: list[str], path: Path) -> sparse.csr_array:
+    pairs = [token.partition(":") for token in chain.from_iterable(rows)]
+    values = _floats([value for _, _, value in pairs], pair, lines, path)
+    return _csr(values, [index for index, _, _ in pairs], pair, rows, lines, path)
 
 
-def _sparse_binary(rows: list[list[str]], path: Path) -> sparse.csr_array:
-    indices = _numbers(rows, path)
-    return _csr(np.ones(len(indices)), indices, rows, path)
+def _sparse_binary(rows: list[list[str]], lines: list[str], path: Path) -> sparse.csr_array:
+    tokens = list(chain.from_iterable(rows))
+    return _csr(np.ones(len(tokens)), tokens, number, rows, lines, path)
 
 
 def _csr(
-    values: np.ndarray[Any, Any], indices: np.ndarray[Any, Any], rows: list[list[str]], path: Path
+    values: Array,
+    tokens: list[str],
+    check: Callable[[str], object],
+    rows: list[list[str]],
+    lines: list[str],
+    path: Path,
 ) -> sparse.csr_array:
+    """The rows of some values and the tokens of their indices."""
+    indices = _floats(tokens, check, lines, path)
     lengths = np.array([len(row) for row in rows])
     steps = np.diff(indices, prepend=0)
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])[lengths > 0]
     steps[starts] = indices[starts]
-    wrong = (steps < 1) | (indices != np.round(indices)) | (indices > 2**31 - 1)
+    whole = np.fromiter(map(str.isdecimal, tokens), bool, len(tokens))
+    wrong = ~whole | ~(steps >= 1) | (indices > 2**31 - 1)
     if wrong.any():
         row = int(np.repeat(np.arange(len(rows)), lengths)[wrong.argmax()]) + 1
         raise TableError(
@@ -90,13 +134,14 @@ def _csr(
     return sparse.csr_array((values, columns, pointers), shape=(len(rows), int(columns.max()) + 1))
 
 
-def _labels(path: Path, n_rows: int) -> np.ndarray[Any, Any]:
-    rows = [[token] for token in read_text(path).split()]
-    labels = _numbers(rows, path)
+def _labels(path: Path, n_rows: int, max_bytes: int) -> AnyArray:
+    lines = _lines(path, max_bytes)
+    tokens = list(chain.from_iterable(line.split() for line in lines))
+    labels = _floats(tokens, number, lines, path)
     if not np.isin(labels, (-1, 1)).all():
         row = int((~np.isin(labels, (-1, 1))).argmax()) + 1
         raise TableError(
-            path, f"label {row} is {rows[row - 1][0]!r}", "Labels must be -1 or 1, one a line."
+            path, f"label {row} is {tokens[row - 1]!r}", "Labels must be -1 or 1, one a line."
         )
     if len(labels) != n_rows:
         raise TableError(
@@ -107,20 +152,15 @@ def _labels(path: Path, n_rows: int) -> np.ndarray[Any, Any]:
     return labels.astype(np.int64)
 
 
-def _numbers(rows: list[list[str]], path: Path) -> np.ndarray[Any, Any]:
+def _floats(
+    tokens: list[str], check: Callable[[str], object], lines: list[str], path: Path
+) -> Array:
+    """Values of tokens; where they may be wrong, the whole tokens of the lines are checked."""
     try:
-        return np.array(list(chain.from_iterable(rows)), dtype=float)
+        values = np.array(tokens, dtype=float)
+        if must_be_checked(values):
+            _check_tokens(lines, check, path)
     except ValueError:
-        pass
-    for number, row in enumerate(rows, start=1):
-        for token in row:
-            try:
-                float(token)
-            except ValueError:
-                raise TableError(
-                    path,
-                    f"row {number} holds {token[:40]!r}, which is not a number",
-                    "Numbers must have spaces between them; use format='csv' for cells between "
-                    "commas.",
-                ) from None
-    raise AssertionError("NumPy and Python disagree on what a number is")
+        _check_tokens(lines, check, path)
+        raise
+    return values

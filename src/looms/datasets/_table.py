@@ -29,7 +29,8 @@ class TableError(ValueError):
     """
 
     def __init__(self, path: Path, problem: str, advice: str) -> None:
-        super().__init__(f"{path}: {problem}. {advice}")
+        name = str(path) if str(path).isprintable() else repr(str(path))
+        super().__init__(f"{name}: {problem}. {advice}")
         self.path = path
         self.problem = problem
         self.advice = advice
@@ -49,11 +50,15 @@ class Table:
         labels is not there.
     name : str
         The file's name without folder and suffixes.
+    notes : tuple of str
+        What a reader should know of the reading: the separator, decimal mark and encoding that
+        were detected, if not the plain ones, and columns of numbers that were left as text.
     """
 
     X: pd.DataFrame | sparse.csr_array
     y: pd.Series | np.ndarray[Any, Any] | None
     name: str
+    notes: tuple[str, ...] = ()
 
 
 def check_columns(columns: Sequence[str], path: Path) -> None:
@@ -65,21 +70,24 @@ def check_columns(columns: Sequence[str], path: Path) -> None:
             f"more than one column is called {listed(twice)}",
             "Give every column a name of its own.",
         )
-    if "" in columns:
+    nameless = [place for place, name in enumerate(columns, start=1) if not name.strip()]
+    if nameless:
         raise TableError(
             path,
-            f"column {columns.index('') + 1} has no name",
+            f"column {nameless[0]} has no name",
             "Name it, or remove it if it only numbers the rows "
             "(pandas writes such a column unless told index=False).",
         )
 
 
-def split_target(frame: pd.DataFrame, target: str | None, path: Path) -> Table:
+def split_target(
+    frame: pd.DataFrame, target: str | None, path: Path, notes: tuple[str, ...] = ()
+) -> Table:
     """Divide the columns of a data frame into features and target."""
     if not len(frame):
         raise TableError(path, "there are no rows of data", "Give a file with rows of data.")
     if target is None:
-        return Table(frame, None, table_name(path))
+        return Table(frame, None, table_name(path), notes)
     if target not in frame.columns:
         raise _target_missing(list(frame.columns), target, path)
     y = frame[target]
@@ -98,7 +106,7 @@ def split_target(frame: pd.DataFrame, target: str | None, path: Path) -> Table:
             f"there is no column beside the target {target!r}",
             "Give a file with at least one column of features.",
         )
-    return Table(X, y, table_name(path))
+    return Table(X, y, table_name(path), notes)
 
 
 def refuse_target(target: str | None, path: Path, why: str) -> None:

@@ -105,12 +105,10 @@ def _(fitted: LSSVMClassifierCV, X: Any) -> Any:
 
 @held.register
 def _(fitted: SVCCV, X: Any) -> Any:
-    """The SVC that it chose; of several classes its votes decide, not coupled probabilities."""
-    if fitted.threshold_ != 0:
-        raise ValueError(
-            f"The support vector machine has its threshold at {fitted.threshold_:.4g}, and what is "
-            "diagnosed decides at 0: fit it with threshold=0."
-        )
+    """The SVC that it chose, without its threshold, which `threshold_of` gives.
+
+    Of several classes the votes of the SVC decide, not coupled probabilities.
+    """
     kernel = "precomputed" if fitted.kernel_.pairwise else clone(fitted.kernel_, safe=False)
     weights = None
     if fitted.class_weight is not None:
@@ -120,6 +118,11 @@ def _(fitted: SVCCV, X: Any) -> Any:
         _, first = np.unique(labels, return_index=True)
         weights = dict(zip(fitted.classes_.tolist(), each[first].tolist(), strict=True))
     return SVC(C=fitted.C_, kernel=kernel, class_weight=weights, tol=_TOLERANCE)
+
+
+def threshold_of(fitted: Any) -> float:
+    """The threshold of a fitted `SVCCV`, which an SVC cannot hold; zero for other machines."""
+    return float(fitted.threshold_) if isinstance(fitted, SVCCV) else 0.0
 
 
 def _labels(fitted: SVCCV) -> AnyArray:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.calibration import fit_sigmoids
 from looms.diagnostics._least_squares import (
@@ -70,7 +71,7 @@ def left_out_predictions(
     problem, n = with_kernel_matrix(problem), problem.n_samples
     machine, X = refitted(problem, np.ones(n))
     found = all_of(partial(_predicted_without, problem), range(n), n, n_jobs, progress)
-    return np.asarray(machine.predict(X)), np.array(found)
+    return _predicted(problem, machine, X), np.array(found)
 
 
 def left_out_by_refits(problem: Problem, n_jobs: int | None, progress: Progress | None) -> LeftOut:
@@ -115,4 +116,11 @@ def _predicted_without(problem: Problem, i: int) -> Any:
     weight = np.ones(problem.n_samples)
     weight[i] = 0.0
     machine, X = refitted(problem, weight)
-    return machine.predict(_safe_indexing(X, [i]))[0]
+    return _predicted(problem, machine, _safe_indexing(X, [i]))[0]
+
+
+def _predicted(problem: Problem, machine: Any, X: Any) -> AnyArray:
+    if problem.threshold == 0:
+        return np.asarray(machine.predict(X))
+    above = class_indices(machine.decision_function(X), problem.threshold)
+    return np.asarray(problem.classes[above])

@@ -13,7 +13,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 
 from looms._typing import AnyArray
-from looms.diagnostics._held import fitted_on, held
+from looms.diagnostics._held import fitted_on, held, threshold_of
 
 PREPROCESSING = ("auto", "held", "refitted")
 
@@ -32,6 +32,8 @@ class Problem:
     names : (n_samples,) names of the samples: the index of a data frame, else 0 to n − 1.
     preprocessing : "none"; "held", if what comes before the machine was fitted once to all
         samples; "refitted", if it is refitted with the machine.
+    threshold : output of a support vector machine of two classes above which a sample is of the
+        second; zero for machines that decide by themselves.
     """
 
     machine: Any
@@ -41,6 +43,7 @@ class Problem:
     classes: AnyArray
     names: AnyArray
     preprocessing: str
+    threshold: float = 0.0
 
     @property
     def n_samples(self) -> int:
@@ -84,17 +87,18 @@ def posed(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     if not (sparse.issparse(X) or hasattr(X, "iloc")):
         X = np.asarray(X)
     estimator, steps = _divided(fitted_on(estimator, X, y))
+    threshold = threshold_of(estimator)
     if not steps:
-        return Problem(held(estimator, X), X, y, labels, classes, names, "none")
+        return Problem(held(estimator, X), X, y, labels, classes, names, "none", threshold)
     before = clone(Pipeline(steps))
     Z = before.fit_transform(X, y)
     machine = held(estimator, Z)
     if preprocessing == "auto":
         preprocessing = "refitted" if learns_from_targets(before, X, Z) else "held"
     if preprocessing == "held":
-        return Problem(machine, Z, y, labels, classes, names, "held")
+        return Problem(machine, Z, y, labels, classes, names, "held", threshold)
     whole = Pipeline([*clone(before).steps, ("machine", machine)])
-    return Problem(whole, X, y, labels, classes, names, "refitted")
+    return Problem(whole, X, y, labels, classes, names, "refitted", threshold)
 
 
 def last_step(machine: Any) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from sklearn.base import clone
 from sklearn.svm import SVC
 
+from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.diagnostics._problem import Problem
 from looms.svm import (
@@ -63,7 +64,7 @@ def exact_left_out_predictions(problem: Problem) -> tuple[AnyArray, AnyArray] | 
     except NotConvergedError as error:
         _warn(error)
         return None
-    seen, unseen = (problem.classes[(values > 0).astype(int)] for values in outputs)
+    seen, unseen = (problem.classes[class_indices(values, problem.threshold)] for values in outputs)
     return seen, unseen
 
 

@@ -1,6 +1,6 @@
 """The scikit-learn face: validate, encode, delegate."""
 
-from looms.estimators._callbacks import BoundWarning, CopiesWarning
+from looms.estimators._callbacks import BoundWarning, CopiesWarning, OneClassWarning
 from looms.estimators._classifier import LSSVMClassifier
 from looms.estimators._classifier_cv import LSSVMClassifierCV
 from looms.estimators._machine_of import machine_of
@@ -20,5 +20,6 @@ __all__ = [
     "LSSVMRegressorCV",
     "MaxMarginClassifier",
     "NonconformityClassifier",
+    "OneClassWarning",
     "machine_of",
 ]

@@ -33,6 +33,7 @@ __all__ = [
     "CallbackSupportMixin",
     "CallbackWatcher",
     "CopiesWarning",
+    "OneClassWarning",
     "finish",
     "warn_of_copies",
     "with_callbacks",
@@ -52,12 +53,17 @@ class CopiesWarning(UserWarning):
     """Many rows are copies of others, which leaving out one of them leaves in."""
 
 
+class OneClassWarning(UserWarning):
+    """A machine that chose its hyper-parameters takes all of its samples for one class."""
+
+
 class CallbackWatcher:
     """Passes the course of a selection on to the callbacks of an estimator.
 
     One task a candidate, in it one task an iteration of the optimiser. A callback that
     asks to stop at the end of an iteration ends the search of that candidate; at the end
-    of a candidate, no further one is tried.
+    of a candidate, no further one is tried. A callback with a method ``on_evaluation`` hears of
+    each evaluation of the criterion, too: of the estimator, the number of samples, the value.
     """
 
     def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
@@ -78,6 +84,12 @@ class CallbackWatcher:
             name = f"{type(kernel).__name__}, {criterion}"
             self._candidate = self._root.subcontext(task_name=name, max_subtasks=None)
             self._candidate.call_on_fit_task_begin(**self._data)
+
+    def evaluation_done(self, objective: Objective, point: Point) -> None:
+        estimator = self._data["estimator"]
+        for callback in getattr(estimator, "_skl_callbacks", []):
+            if hasattr(callback, "on_evaluation"):
+                callback.on_evaluation(estimator, objective.n_samples, point.value)
 
     def iteration_done(self, objective: Objective, iteration: int, point: Point) -> bool:
         if self._root is None:

@@ -12,9 +12,15 @@ from sklearn.utils.metaestimators import available_if
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
-from looms.calibration import Calibrator, as_calibration, class_probabilities, fit_calibrator
+from looms.calibration import (
+    Calibrator,
+    as_calibration,
+    class_probabilities,
+    fit_calibrator,
+    output_at_half,
+)
 from looms.criteria import balanced_error_rate
-from looms.estimators._callbacks import level_of_user
+from looms.estimators._callbacks import OneClassWarning, level_of_user
 from looms.estimators._classes import encoded
 from looms.estimators._given import fit_given
 from looms.estimators._intervals import sets
@@ -60,7 +66,9 @@ class Classifier(ClassifierMixin, LeastSquaresMachine):  # type: ignore[misc]
         return self._outputs(self._checked_new_data(X)) - self.threshold_
 
     def predict(self, X: Any) -> Any:
-        """Class of each sample.
+        """Class of each sample, that of the decision values.
+
+        With ``threshold=None`` it is the class of the largest `predict_proba`.
 
         Parameters
         ----------
@@ -161,10 +169,11 @@ class Classifier(ClassifierMixin, LeastSquaresMachine):  # type: ignore[misc]
 
         Notes
         -----
-        Of more than two classes one calibrator serves all, and the class that `predict` gives
-        is the most probable one. Of two, `predict` goes by the output and the threshold, which
-        may serve another end than the fewest errors: the probability of the second class does
-        not decrease with `decision_function`, but where that is 0 it need not be ½.
+        With ``threshold=None`` the class that `predict` gives is the most probable one: of two
+        classes `decision_function` is positive exactly where the probability of the second is
+        above ½. A threshold that was given, or set for another end, is the only thing by which
+        they differ. Of more than two classes one calibrator serves all. With ``class_weight``
+        the probabilities are those of a population with such classes.
         """
         outputs = self._outputs(self._checked_new_data(X))
         return class_probabilities(self.calibrator_, outputs)
@@ -194,8 +203,11 @@ class Classifier(ClassifierMixin, LeastSquaresMachine):  # type: ignore[misc]
         check_threshold(self.threshold, targets)
         return X, y, weight, classes, labels, targets
 
-    def _calibrator(self, loo: LeaveOneOut) -> Calibrator | None:
-        return None if self.calibration is None else fit_calibrator(loo, self.calibration)
+    def _calibrator(self, loo: LeaveOneOut, fit_weight: Array) -> Calibrator | None:
+        """The calibrator; the weights of the fit count, else it would undo those of classes."""
+        if self.calibration is None:
+            return None
+        return fit_calibrator(LeaveOneOut(loo.y, loo.outputs, fit_weight), self.calibration)
 
 
 class LSSVMClassifier(Classifier):
@@ -219,9 +231,11 @@ class LSSVMClassifier(Classifier):
     fit_intercept : bool, default=True
         Whether there is an (unregularised) intercept.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes in the fit; they multiply ``sample_weight``.
-    threshold : float, str, looms.threshold.ThresholdRule or callable, default=0.0
-        Outputs above it belong to the second class. Two classes only. Or what it is set for, by
+        Weights of the classes in fit and calibration; they multiply ``sample_weight``.
+    threshold : None, float, str, looms.threshold.ThresholdRule or callable, default=None
+        Outputs above it belong to the second class. None: where the probability of that class
+        is ½, so that decisions agree with probabilities; 0 with ``calibration=None``. Two classes
+        only: a number, or what it is set for, by
         the leave-one-out outputs: "ber" for the least balanced error rate,
         "f1", ``looms.threshold.FBeta(beta)``, ``Cost(false_positive, false_negative)``,
         ``RequiredPrecision(precision)``, ``RequiredRecall(recall)``, or a metric of
@@ -238,7 +252,10 @@ class LSSVMClassifier(Classifier):
         Exact leave-one-out outputs, before the threshold; targets ±1, one column a class
         for more than two. A sample of weight zero has its ordinary output there.
     threshold_ : float
-        The threshold, folded into `decision_function`.
+        The threshold, folded into `decision_function`. For None it comes from the calibrator of
+        ``loo_``: errors counted on ``loo_`` at it are optimistic, by little. If no output has a
+        probability on the other side of ½, as with a flat sigmoid, it is out of their reach
+        (`looms.calibration.output_at_half`), and all samples get one class.
     calibrator_ : looms.calibration.Calibrator or None
         What makes probabilities of outputs, the same for all classes.
     kernel_ : Kernel
@@ -291,7 +308,7 @@ class LSSVMClassifier(Classifier):
         mu: float = 1e-3,
         fit_intercept: bool = True,
         class_weight: Any = None,
-        threshold: Any = 0.0,
+        threshold: Any = None,
         calibration: str | None = "sigmoid",
     ) -> None:
         self.kernel = kernel
@@ -323,27 +340,38 @@ class LSSVMClassifier(Classifier):
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
         kernel, fit = fit_given(self, X, targets, fit_weight)
         fitted = fitted_machine(X, weight, targets, kernel, float(self.mu), fit)
-        threshold, loss = threshold_and_loss(self.threshold, fitted["loo_"])
-        self._set_fitted(
-            classes_=classes,
-            threshold_=threshold,
-            calibrator_=self._calibrator(fitted["loo_"]),
-            **fitted,
-        )
+        loo = fitted["loo_"]
+        calibrator = self._calibrator(loo, fit_weight)
+        threshold, loss = threshold_and_loss(number_or_rule(self.threshold, calibrator, loo), loo)
+        self._set_fitted(classes_=classes, threshold_=threshold, calibrator_=calibrator, **fitted)
         warn_of_missed_precision(self.threshold, loss)
         return self
 
 
 def check_threshold(threshold: Any, targets: Array) -> None:
-    """ValueError unless ``threshold`` is a number or a rule, and zero for more than two classes."""
+    """ValueError unless ``threshold`` is None, a number or a rule; of several classes None or 0."""
+    if threshold is None:
+        return
     if not _is_number(threshold):
         as_rule(threshold)
     if targets.ndim == 2 and not (_is_number(threshold) and threshold == 0):
         raise ValueError(
             f"threshold={threshold!r} needs two classes, y has {targets.shape[1]}: with more the "
-            "largest output decides; use threshold=0, and class_weight='balanced' against "
+            "largest output decides; use threshold=None, and class_weight='balanced' against "
             "unequal classes."
         )
+
+
+def number_or_rule(threshold: Any, calibrator: Calibrator | None, loo: LeaveOneOut) -> Any:
+    """The threshold as given; for None the number at which the most probable class changes.
+
+    Without a calibrator, and for several classes, of which the largest output wins, that is 0.
+    """
+    if threshold is not None:
+        return threshold
+    if calibrator is None or loo.y.ndim == 2:
+        return 0.0
+    return output_at_half(calibrator, loo.outputs)
 
 
 def threshold_and_loss(threshold: Any, loo: LeaveOneOut) -> tuple[float, float]:
@@ -361,6 +389,19 @@ def warn_of_missed_precision(threshold: Any, loss: float) -> None:
             f"greatest is {threshold.precision + 1.0 - loss:.3g}, and its threshold was taken. "
             "Require less, or find features that tell more.",
             UserWarning,
+            stacklevel=level_of_user(),
+        )
+
+
+def warn_of_one_class(classes: Any, loo: LeaveOneOut, threshold: float) -> None:
+    """Warn if the machine takes all of its samples, left out, for one class; as above."""
+    taken = np.unique(class_indices(loo.outputs, threshold)[loo.sample_weight > 0])
+    if len(taken) == 1:
+        warnings.warn(
+            f"Every training sample, left out, is taken for class {classes[taken].tolist()[0]!r}: "
+            "the machine predicts no other. Try threshold='ber', class_weight='balanced' or "
+            "another kernel.",
+            OneClassWarning,
             stacklevel=level_of_user(),
         )
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any, Self
 
 from looms.estimators._callbacks import CallbackWatcher, finish, with_callbacks
-from looms.estimators._classifier import Classifier, threshold_and_loss, warn_of_missed_precision
+from looms.estimators._classifier import (
+    Classifier,
+    number_or_rule,
+    threshold_and_loss,
+    warn_of_missed_precision,
+    warn_of_one_class,
+)
 from looms.estimators._selected import SelectingMachine
 from looms.estimators._weights import class_weights
 from looms.leave_one_out import LeaveOneOut
@@ -32,12 +38,14 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     fit_intercept : bool, default=True
         Whether there is an (unregularised) intercept.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes in the fit; they multiply ``sample_weight``.
+        Weights of the classes in fit and calibration; they multiply ``sample_weight``.
     selection_weight : dict, "balanced" or None, default=None
         Weights of the classes in the criterion; they multiply ``sample_weight``.
-    threshold : float, str, looms.threshold.ThresholdRule or callable, default=0.0
-        Outputs above it belong to the second class. Two classes only. Or what it is set for, by
-        the leave-one-out outputs, for every
+    threshold : None, float, str, looms.threshold.ThresholdRule or callable, default=None
+        Outputs above it belong to the second class. None: where the probability of that class
+        is ½, by the calibrator of each candidate, so that decisions agree with probabilities; 0
+        with ``calibration=None``. Two classes only: a number, or what it is set for, by the
+        leave-one-out outputs, for every
         candidate: "ber" for the least balanced error rate,
         "f1", ``looms.threshold.FBeta(beta)``, ``Cost(false_positive, false_negative)``,
         ``RequiredPrecision(precision)``, ``RequiredRecall(recall)``, or a metric of
@@ -71,7 +79,7 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     ----------
     kernel_, mu_ : the kernel with its hyper-parameters, and the regularisation, chosen.
     threshold_ : float
-        The threshold, folded into `decision_function`.
+        As for `LSSVMClassifier`.
     calibrator_ : looms.calibration.Calibrator or None
         What makes probabilities of outputs, the same for all classes.
     loo_ : LeaveOneOut
@@ -100,6 +108,8 @@ n_features_in_, feature_names_in_
         If a twentieth of the rows or more repeat others where that is no accident.
     BoundWarning
         If a hyper-parameter chosen is at the edge of what was searched.
+    OneClassWarning
+        If the machine takes all of its samples, left out, for one class.
     ConvergenceWarning
         If the search stopped at ``max_iter`` or found no way down.
 
@@ -136,7 +146,7 @@ n_features_in_, feature_names_in_
         fit_intercept: bool = True,
         class_weight: Any = None,
         selection_weight: Any = None,
-        threshold: Any = 0.0,
+        threshold: Any = None,
         calibration: str | None = "sigmoid",
         prior: bool = False,
         max_iter: int = 100,
@@ -189,8 +199,10 @@ n_features_in_, feature_names_in_
         seen = weight > 0
 
         def judge(loo: LeaveOneOut) -> tuple[float, float]:
-            judged = self._judged(LeaveOneOut(loo.y, loo.outputs, weight[seen]))
-            threshold, loss = threshold_and_loss(self.threshold, judged)
+            loo = LeaveOneOut(loo.y, loo.outputs, weight[seen])
+            calibrator = self._calibrator(loo, fit_weight[seen])
+            asked = number_or_rule(self.threshold, calibrator, loo)
+            threshold, loss = threshold_and_loss(asked, self._judged(loo, asked))
             return loss, threshold
 
         groups = self._held_out_groups(X, weight)
@@ -206,14 +218,13 @@ n_features_in_, feature_names_in_
             groups_=groups,
             classes_=classes,
             threshold_=choice.best.threshold,
-            calibrator_=self._calibrator(
-                LeaveOneOut(targets[seen], choice.fit.outputs, weight[seen])
-            ),
+            calibrator_=self._calibrator(choice.fit.loo, fit_weight[seen]),
         )
         finish(watcher, choice.best, targets)
         warn_of_missed_precision(self.threshold, choice.best.score)
+        warn_of_one_class(classes, self.loo_, self.threshold_)
         return self
 
-    def _judged(self, loo: LeaveOneOut) -> LeaveOneOut:
-        """What candidates compete on, and the threshold is set by: here the outputs as they are."""
+    def _judged(self, loo: LeaveOneOut, threshold: Any) -> LeaveOneOut:
+        """What candidates compete on at a number or a rule: here the outputs as they are."""
         return loo

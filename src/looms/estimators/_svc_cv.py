@@ -12,14 +12,16 @@ from sklearn.utils.metaestimators import available_if
 from looms._classes import class_indices
 from looms._threads import one_blas_thread
 from looms._typing import Array, Matrix
-from looms.calibration import Sigmoid
+from looms.calibration import Sigmoid, class_probabilities
 from looms.copies import copy_groups
 from looms.estimators._callbacks import warn_of_copies
 from looms.estimators._classes import encoded
 from looms.estimators._classifier import (
     check_threshold,
+    number_or_rule,
     threshold_and_loss,
     warn_of_missed_precision,
+    warn_of_one_class,
 )
 from looms.estimators._machine import KernelMachine, check_kernel_matrix, one_or_many, outputs
 from looms.estimators._svc_fitted import (
@@ -115,14 +117,15 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         sigmoid fitted to them is too steep: leave-one-out outputs are like those of new
         samples. None: no `predict_proba`. Several classes, which the coupled probabilities
         decide between, have sigmoids all the same.
-    threshold : float, str or looms.threshold rule, default=0.0
-        Outputs above it belong to the second class. A rule, or "ber" and the like, as for
-        `LSSVMClassifier`, sets it by the leave-one-out outputs. Two classes only.
+    threshold : None, float, str or looms.threshold rule, default=None
+        Outputs above it belong to the second class. None: where the sigmoid is ½, so that
+        decisions agree with probabilities; 0 with ``probability=None``. A number, or a rule, "ber"
+        and the like, as for `LSSVMClassifier`, which sets it by the leave-one-out outputs, is for
+        two classes only.
     class_weight : dict, "balanced" or None, default=None
         Factors of C for the samples of each class; "balanced" ones, of the numbers of all
-        samples, stay while a sample is left out. For more than two classes, which the
-        sigmoids decide between, also weights in these: probabilities are then those of a
-        population with such classes.
+        samples, stay while a sample is left out. Also weights in the sigmoids, which decide:
+        probabilities are those of a population with such classes.
     selection_weight : dict, "balanced" or None, default=None
         Weights of the classes in the criterion; they multiply ``sample_weight``.
     n_jobs : int or None, default=None
@@ -150,7 +153,7 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     best_index_ : int
         The row chosen. Of equal scores it is that of the smallest C.
     threshold_ : float
-        The threshold, folded into `decision_function`.
+        The threshold, folded into `decision_function`; as for `LSSVMClassifier`.
     calibrators_ : tuple of looms.calibration.Sigmoid or None
         One for each pair of classes.
     support_ : ndarray of shape (n_support,)
@@ -169,6 +172,8 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     -----
     BoundWarning
         If a hyper-parameter chosen is at the edge of what was searched.
+    OneClassWarning
+        If the machine takes all of its samples, left out, for one class.
     ConvergenceWarning
         If the solver failed at some points, which are passed over.
     UserWarning
@@ -221,7 +226,7 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         search: str = "pattern",
         resolution: float = 0.5,
         probability: str | None = "loo",
-        threshold: Any = 0.0,
+        threshold: Any = None,
         class_weight: Any = None,
         selection_weight: Any = None,
         n_jobs: int | None = None,
@@ -280,7 +285,9 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         loo = whole_leave_one_out(
             loo, seen, targets, weight, lambda rows: _decision(machine, X[rows])
         )
-        threshold, loss = threshold_and_loss(self.threshold, loo)
+        calibrators = machine["calibrators_"]
+        calibrator = None if calibrators is None else calibrators[0]
+        threshold, loss = threshold_and_loss(number_or_rule(self.threshold, calibrator, loo), loo)
         self._set_fitted(
             classes_=classes,
             C_=C,
@@ -293,6 +300,7 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         )
         warn_of_missed_precision(self.threshold, loss)
         warn_of(alone, table, edges)
+        warn_of_one_class(classes, loo, threshold)
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -315,8 +323,9 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     def predict(self, X: Any) -> Any:
         """Class of each sample, that of the decision values.
 
-        For several classes it is the most probable one. For two the threshold decides, which
-        is not where the sigmoid crosses ½: the two may disagree on samples near it.
+        For several classes, and with ``threshold=None``, it is the most probable one. A
+        threshold that was given, or set for another end, is the only thing by which `predict`
+        and `predict_proba` differ.
 
         Parameters
         ----------
@@ -362,7 +371,10 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             In the order of ``classes_``; of more than two classes the sigmoids of the pairs
             coupled by the second method of Wu, Lin & Weng (2004).
         """
-        return np.asarray(np.exp(self.predict_log_proba(X)))
+        X, machine = self._checked_new_data(X), vars(self)
+        if len(self.classes_) == 2:
+            return class_probabilities(machine["calibrators_"][0], _pair_outputs(machine, X))
+        return np.asarray(np.exp(_log_probabilities(machine, X)))
 
     def _checked_parameters(self) -> tuple[list[Kernel], Score]:
         """Kernels and the score; ValueError for what cannot be, before any work."""
@@ -378,7 +390,7 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             raise ValueError(
                 "Precomputed kernels and kernels of features cannot be candidates for the same X."
             )
-        return kernels, score_of(self.criterion, self.threshold, sigmoids_of(self.probability))
+        return kernels, score_of(self.criterion, self.threshold, self.probability)
 
     def _sample(self, classes: Any, labels: Any, weight: Array, seen: Any) -> Sample:
         """The samples of positive weight, with what they weigh where."""
@@ -386,6 +398,5 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         selection = weight * class_weights(
             self.selection_weight, labels, classes, weight, "selection_weight"
         )
-        # Between several classes the sigmoids decide: without these weights they would undo them.
-        sigmoid = cost if len(classes) > 2 else weight
-        return Sample(labels[seen], cost[seen], sigmoid[seen], selection[seen])
+        # The sigmoids decide: without the weights of classes they would undo them.
+        return Sample(labels[seen], cost[seen], cost[seen], selection[seen])

@@ -12,9 +12,10 @@ from scipy.stats import rankdata
 from sklearn.exceptions import ConvergenceWarning
 
 from looms._typing import AnyArray, Array, Matrix
+from looms.calibration import Sigmoid
 from looms.criteria import DIFFERENTIABLE, Criterion, balanced_error_rate, error_rate
 from looms.estimators._callbacks import BoundWarning, level_of_user
-from looms.estimators._classifier import threshold_and_loss
+from looms.estimators._classifier import number_or_rule, threshold_and_loss
 from looms.estimators._svc_search import SpaceSearched
 from looms.kernels import Kernel
 from looms.leave_one_out import LeaveOneOut
@@ -28,13 +29,15 @@ _RATES = {
 
 @dataclass(frozen=True)
 class AtThreshold:
-    """An error rate by name at a threshold, which a rule finds anew each time."""
+    """An error rate by name at a threshold, which a rule or a sigmoid sets anew each time."""
 
     name: str
     threshold: Any
+    probability: str | None
 
-    def __call__(self, loo: LeaveOneOut) -> float:
-        threshold, _ = threshold_and_loss(self.threshold, loo)
+    def __call__(self, loo: LeaveOneOut, sigmoids: tuple[Sigmoid, ...]) -> float:
+        calibrator = None if self.probability is None else sigmoids[0]
+        threshold, _ = threshold_and_loss(number_or_rule(self.threshold, calibrator, loo), loo)
         return _RATES[self.name](*loo, threshold=threshold)
 
 
@@ -43,7 +46,7 @@ def sigmoids_of(probability: str | None) -> FittedTo:
     return "single" if probability == "single" else "loo"
 
 
-def score_of(criterion: Any, threshold: Any, fitted_to: FittedTo) -> Score:
+def score_of(criterion: Any, threshold: Any, probability: str | None) -> Score:
     """What a criterion judges solved machines by; an error for what is none."""
     if isinstance(criterion, Criterion):
         return MeanOverPairs(criterion)
@@ -52,7 +55,8 @@ def score_of(criterion: Any, threshold: Any, fitted_to: FittedTo) -> Score:
     if criterion == "log_likelihood":
         return loo_deviance
     if criterion in _RATES:
-        return OfClasses(AtThreshold(criterion, threshold), fitted_to)
+        rate = AtThreshold(criterion, threshold, probability)
+        return OfClasses(rate, sigmoids_of(probability))
     if criterion not in DIFFERENTIABLE:
         known = ", ".join(["log_likelihood", *_RATES, *DIFFERENTIABLE])
         raise ValueError(f"Unknown criterion {criterion!r}; known are {known}.")

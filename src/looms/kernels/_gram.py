@@ -14,7 +14,7 @@ import numpy as np
 
 from looms._typing import Array, Matrix
 from looms.kernels._base import Kernel
-from looms.kernels._samples import Pairs, Samples, centre_of
+from looms.kernels._samples import Pairs, Samples, centre_of, check_range
 
 _BLOCK = 256
 
@@ -30,6 +30,7 @@ class GramBlocks:
     """
 
     def __init__(self, X: Matrix, uses: frozenset[str], weight: Array | None = None) -> None:
+        check_range(X)
         self.samples = Samples(X, centre=centre_of(X), weight=weight)
         n = self.samples.n_samples
         self._parts = [self.samples.rows(i, min(i + _BLOCK, n)) for i in range(0, n, _BLOCK)]

@@ -15,6 +15,12 @@ import scipy.sparse as sp
 
 from looms._typing import Array, Matrix
 
+#: A squared distance below this part of the squared norms is taken from the difference itself.
+_CLOSE = 1e-4
+_NUMBERS = 1 << 20  # of differences at a time
+#: Features whose squares, summed over the columns, are still numbers.
+_LARGEST = 1e150
+
 
 class Samples:
     """Rows of a design matrix and their place in it.
@@ -25,8 +31,8 @@ class Samples:
         For a precomputed kernel: rows of the kernel matrix.
     start : position of the first row in the set these rows belong to.
     centre : (n_features,) point that squared distances are computed around.
-        Distances do not depend on it, rounding does. Ignored for sparse ``X``,
-        which it would fill.
+        Distances do not depend on it, rounding does. For sparse ``X`` it is zero in
+        columns that it would fill.
     weight : (n_samples,) how often each sample counts where a kernel takes a value from
         the data; once unless given.
     """
@@ -63,10 +69,15 @@ class Samples:
 
     @cached_property
     def centred(self) -> Matrix:
-        """``X`` around the centre; ``X`` itself where that is sparse or unset."""
-        if self.centre is None or sp.issparse(self.X):
+        """``X`` around the centre; ``X`` itself where that is unset or zero."""
+        if self.centre is None or not self.centre.any():
             return self.X
-        return self.X - self.centre
+        if not sp.issparse(self.X):
+            return self.X - self.centre
+        moved = np.flatnonzero(self.centre)
+        filled = (np.tile(self.centre[moved], self.n_samples), np.tile(moved, self.n_samples))
+        rows = np.arange(self.n_samples + 1) * len(moved)
+        return self.X - sp.csr_array((filled[0], filled[1], rows), shape=self.X.shape)
 
     @cached_property
     def centred_square_norms(self) -> Array:
@@ -138,12 +149,26 @@ def inner_products(A: Matrix, B: Matrix) -> Array:
 def squared_distances(
     A: Matrix, B: Matrix, norms_a: Array, norms_b: Array, *, diagonal: bool
 ) -> Array:
-    """‖a_i − b_j‖² from inner products and norms; a new array."""
+    """‖a_i − b_j‖² from inner products and norms; a new array.
+
+    Of samples that are close beside their norms, whose digits would cancel, from the differences.
+    """
     D = inner_products(A, B)
     D *= -2.0
     D += norms_a[:, None]
     D += norms_b
     np.maximum(D, 0.0, out=D)
+    if diagonal:
+        np.fill_diagonal(D, np.inf)
+    bound = _CLOSE * (norms_a.max(initial=0.0) + norms_b.max(initial=0.0))
+    if D.min(initial=np.inf) < bound:
+        j, i = np.divmod(np.flatnonzero(bound > D.T), len(D))  # in the order of memory
+        close = D[i, j] < _CLOSE * (norms_a[i] + norms_b[j])
+        i, j = i[close], j[close]
+        step = max(1, _NUMBERS // A.shape[1])
+        for first in range(0, len(i), step):
+            p, q = i[first : first + step], j[first : first + step]
+            D[p, q] = square_norms(A[p] - B[q])
     if diagonal:
         np.fill_diagonal(D, 0.0)
     return D
@@ -152,17 +177,33 @@ def squared_distances(
 def samples_of(X: Matrix, Y: Matrix | None) -> tuple[Samples, Samples]:
     """Row and column samples of matrices as a user gives them; one object if ``Y`` is None."""
     X = as_matrix(X)
+    check_range(X)
     if Y is None:
         samples = Samples(X, centre=centre_of(X))
         return samples, samples
     Y = as_matrix(Y)
+    check_range(Y)
     centre = centre_of(Y)
     return Samples(X, centre=centre), Samples(Y, centre=centre)
 
 
-def centre_of(X: Matrix) -> Array | None:
-    """Mean of the rows, or None where ``X`` is sparse."""
-    return np.asarray(X.mean(axis=0)) if isinstance(X, np.ndarray) else None
+def centre_of(X: Matrix) -> Array:
+    """Mean of the rows; zero in columns of a sparse matrix that have zeros."""
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    if not sp.issparse(X):
+        return mean
+    return np.where(np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0], mean, 0.0)
+
+
+def check_range(X: Matrix) -> None:
+    """ValueError for values whose squares are beyond the range of numbers."""
+    values = X.data if sp.issparse(X) else X
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    if _LARGEST < largest < np.inf:
+        raise ValueError(
+            f"The features go up to {largest:.3g} in absolute value, beyond {_LARGEST:g}, and "
+            "their squares overflow: scale the features."
+        )
 
 
 def as_matrix(X: Matrix) -> Matrix:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from looms._typing import Array, Matrix
 from looms.kernels._base import Kernel, ScalarKernel
 from looms.kernels._hyperparameters import Bounds, Hyperparameter, checked_bounds, is_fixed
-from looms.kernels._samples import Pairs, Samples, inner_products, square_norms
+from looms.kernels._samples import Pairs, Samples, square_norms, squared_distances
 
 
 class RBF(ScalarKernel):
@@ -116,14 +116,12 @@ class ARD(Kernel):
         return self if is_fixed(self.etas_bounds) else self._replaced(np.array(values))
 
     def values(self, pairs: Pairs) -> Array:
-        rows, cols = pairs.rows.centred, pairs.cols.centred
-        etas = np.asarray(self.etas)
-        K = inner_products(_scaled(rows, 2.0 * etas), cols)
-        K -= square_norms(rows, etas)[:, None]
-        K -= square_norms(cols, etas)
-        np.minimum(K, 0.0, out=K)
-        if pairs.diagonal:
-            np.fill_diagonal(K, 0.0)
+        scale = np.sqrt(np.asarray(self.etas))
+        rows = _scaled(pairs.rows.centred, scale)
+        cols = rows if pairs.diagonal else _scaled(pairs.cols.centred, scale)
+        norms = square_norms(rows), square_norms(cols)
+        K = squared_distances(rows, cols, *norms, diagonal=pairs.diagonal)
+        np.negative(K, out=K)
         return np.exp(K, out=K)
 
     def self_values(self, samples: Samples) -> Array:

@@ -47,6 +47,18 @@ class NotPositiveDefiniteError(np.linalg.LinAlgError):
         self.mu = mu
 
 
+class TooLargeError(NotPositiveDefiniteError):
+    """The diagonal of K + diag(λ) is beyond the range in which it can be factorised."""
+
+    def __init__(self, mu: float, largest: float) -> None:
+        np.linalg.LinAlgError.__init__(
+            self,
+            f"The kernel matrix plus ridge reaches {largest:.3g} at mu = {mu:.3g}, and the squares "
+            "of such values overflow. Scale the features, or use a smaller mu.",
+        )
+        self.mu = mu
+
+
 class LeverageError(NotPositiveDefiniteError):
     """K + diag(λ) is definite, but not what is left of the machine without one of its samples."""
 
@@ -90,10 +102,12 @@ def checked_system(
 
 
 def checked_square(K: npt.ArrayLike) -> Array:
-    """A square matrix of float64."""
+    """A square matrix of float64, not of one sample only, which leaves nothing to learn from."""
     K = np.asarray(K, dtype=np.float64)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"K must be a square matrix, but has shape {K.shape}.")
+    if len(K) == 1:
+        raise ValueError("Leave-one-out needs two samples or more, but there is one.")
     return K
 
 
@@ -105,8 +119,6 @@ def checked_targets(y: npt.ArrayLike, n: int) -> Array:
             "y must have shape (n_samples,) or (n_samples, n_targets), one row per row of K, "
             f"but y has shape {y.shape} and K has shape {(n, n)}."
         )
-    if n < 2:
-        raise ValueError("Leave-one-out needs two samples or more, but there is one.")
     check_finite("y", y)
     return y
 

@@ -25,6 +25,7 @@ from looms.lssvm._system import (
     Fit,
     LeverageError,
     NotPositiveDefiniteError,
+    TooLargeError,
     checked_system,
     ridge,
     targets_as_columns,
@@ -54,6 +55,7 @@ class Solution:
         eta: Array,
         nu: Array,
         sets: Sequence[AnyArray],
+        unit: Array,
     ) -> None:
         self._buffer: Array | None = S
         self._zeta = zeta
@@ -62,14 +64,15 @@ class Solution:
         self._eta_sum = float(eta.sum()) or 1.0
         Y = targets_as_columns(y)
         b = nu.sum(axis=0) / self._eta_sum if eta.any() else np.zeros(Y.shape[1])
-        self._alpha = np.asfortranarray(nu - np.outer(eta, b))
+        alpha = nu - np.outer(eta, b)
         diagonal = _column_square_sums(S)
         self.p = diagonal - eta**2 / self._eta_sum
         safe = self.p > len(y) * np.finfo(np.float64).eps * diagonal
         if not safe.all():  # the difference has cancelled: its digits are rounding
             raise LeverageError(mu, int(np.argmin(safe)))
         self._held_out = HeldOutBlocks(self.p, sets, self._block, mu)
-        self._residuals = self._held_out.solve(self._alpha)
+        self._residuals = self._held_out.solve(alpha) * unit
+        self._alpha, b = np.asfortranarray(alpha * unit), b * unit
         self.fit = Fit(
             np.ascontiguousarray(self._alpha).reshape(y.shape),
             float(b[0]) if y.ndim == 1 else b,
@@ -222,17 +225,19 @@ def solve_in_place(
     n = len(K)
     K[np.diag_indices(n)] += ridge(mu, zeta)
     if not (np.abs(K.diagonal()) < _HUGE).all():  # LAPACK itself would stop at nan only
-        raise NotPositiveDefiniteError(mu)
+        raise TooLargeError(mu, float(np.abs(K.diagonal()).max()))
     R, info = lapack.dpotrf(K, lower=1, clean=0, overwrite_a=1)
     if info:
         raise NotPositiveDefiniteError(mu)
     Y = targets_as_columns(y)
     right_hand_sides = np.empty((n, 1 + Y.shape[1]), order="F")
     right_hand_sides[:, 0] = 1.0 if fit_intercept else 0.0
-    right_hand_sides[:, 1:] = Y
+    # A power of two for each target: α of small targets and a large ridge would vanish.
+    unit = np.ldexp(1.0, np.clip(np.frexp(np.abs(Y).max(axis=0))[1], -1000, 1000))
+    right_hand_sides[:, 1:] = Y / unit
     solutions, _ = lapack.dpotrs(R, right_hand_sides, lower=1, overwrite_b=1)
     S, _ = lapack.dtrtri(R, lower=1, overwrite_c=1)
-    return Solution(S, y, mu, zeta, solutions[:, 0], solutions[:, 1:], sets)
+    return Solution(S, y, mu, zeta, solutions[:, 0], solutions[:, 1:], sets, unit)
 
 
 def _blocks(n: int) -> Iterator[slice]:

@@ -109,8 +109,8 @@ def decompose(K: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None) -
     Raises
     ------
     ValueError
-        For shapes that do not agree, weights that are not positive, values that are
-        not finite.
+        For shapes that do not agree, one sample only, weights that are not positive, values
+        that are not finite.
 
     Examples
     --------

@@ -25,6 +25,7 @@ from looms.optimise._search import (
     Recorder,
     Search,
     SearchStopped,
+    free_gradient,
 )
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
 ]
 
 
+_FLAT = 1e-6  # gradient in standard errors of the function: what is left to gain is its square
 _NO_LIMIT = 10**9  # of SciPy's own counts: the recorder counts
 
 
@@ -130,7 +132,11 @@ def _run_lbfgs(function: Coordinates, recorder: Recorder) -> Outcome:
         jac=True,
         options={"ftol": 0.0, "gtol": 1e-8, "maxiter": _NO_LIMIT, "maxfun": _NO_LIMIT},
     )
-    return Outcome.CONVERGED if result.status == 0 else Outcome.NO_PROGRESS
+    # A line search fails at a minimum, too, where values differ by rounding alone.
+    z, slope = last_good.theta, last_good.gradient
+    assert slope is not None
+    flat = np.abs(free_gradient(z, slope, function.low, function.high)).max(initial=0.0) < _FLAT
+    return Outcome.CONVERGED if result.status == 0 or flat else Outcome.NO_PROGRESS
 
 
 def _run_nelder_mead(function: Coordinates, recorder: Recorder) -> Outcome:

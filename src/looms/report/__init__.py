@@ -3,6 +3,7 @@
 from looms.report._candidates import CandidatesDisplay
 from looms.report._case_deletion import CaseDeletionDisplay
 from looms.report._curves import PrecisionRecallDisplay, RocDisplay
+from looms.report._fit_cautions import cautions
 from looms.report._history import CriterionHistoryDisplay
 from looms.report._html import html
 from looms.report._importance import Importance, ImportanceDisplay, feature_importance
@@ -28,6 +29,7 @@ __all__ = [
     "ResidualsDisplay",
     "RocDisplay",
     "SearchPathDisplay",
+    "cautions",
     "feature_importance",
     "html",
     "summary",

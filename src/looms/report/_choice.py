@@ -49,6 +49,7 @@ def chosen(model: Model) -> dict[str, Any]:
         "criterion_value": _tuning(machine, "value"),
         "criterion_error": _tuning(machine, "standard_error"),
         "n_evaluations": _tuning(machine, "n_evaluations"),
+        "n_measured": _tuning(machine, "n_measured"),
         "outcome": None,
         "outcome_text": None,
         "n_stages": None,

@@ -18,7 +18,7 @@ from looms._typing import AnyArray, Array
 from looms.estimators import machine_of
 from looms.estimators._machine import LeastSquaresMachine, one_or_many
 from looms.leave_one_out import LeaveOneOut
-from looms.tables import TableColumns
+from looms.tables import SparseColumns, TableColumns
 from looms.threshold import BalancedError
 
 
@@ -100,7 +100,16 @@ def model_of(estimator: Any) -> Model:
             f"pipelines that end in one; got {type(estimator).__name__}."
         )
     check_is_fitted(machine, "dual_coef_")
+    return named(estimator, machine)
+
+
+def named(estimator: Any, machine: Any) -> Model:
+    """A fitted machine of looms with the names that the estimator around it has for features."""
     estimator = getattr(estimator, "best_estimator_", estimator)
+    steps = list(_flattened(estimator[:-1])) if isinstance(estimator, Pipeline) else []
+    if steps and isinstance(steps[0], SparseColumns):
+        columns = [f"column {column}" for column in steps[0].columns_]
+        return Model(machine, columns, columns, False)
     names, sources = _names(estimator, machine)
     if names is None:
         names = [f"feature {k + 1}" for k in range(machine.n_features_in_)]
@@ -119,7 +128,7 @@ def score_name(machine: Any) -> tuple[str, str]:
     if not is_classifier(machine):
         return "root mean square error", "rmse"
     threshold = machine.threshold
-    if isinstance(threshold, Real) or threshold == "ber" or isinstance(threshold, BalancedError):
+    if threshold in (None, "ber") or isinstance(threshold, Real | BalancedError):
         return "balanced error rate", "ber"
     return f"loss of {_name(threshold)}", ""
 

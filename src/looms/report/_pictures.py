@@ -284,17 +284,11 @@ def _of_samples(facts: Facts, found: dict[str, Any]) -> Iterator[Picture]:
 def _of_optimism(assessment: Assessment, found: dict[str, Any]) -> Picture:
     key = found["headline"]["key"]
     display = OptimismDisplay.compute(assessment, score=key)
-    flattered = display.optimism
-    said = "" if flattered is None else f": leave-one-out {_flatters(flattered)}"
     return Picture(
         "optimism",
         as_svg("op", display),
         "A dot for each outer split: what leave-one-out said, and what the test part gave. On "
         "the line both agree.",
         f"Scatter plot of {len(display.loo)} splits; mean {key} {display.loo.mean():.4g} by "
-        f"leave-one-out, {display.outer.mean():.4g} on test parts{said}.",
+        f"leave-one-out, {display.outer.mean():.4g} on test parts. {assessment.optimism_text(key)}",
     )
-
-
-def _flatters(optimism: float) -> str:
-    return "flatters" if optimism > 0 else "does not flatter"

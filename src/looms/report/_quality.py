@@ -61,6 +61,7 @@ def outer(assessment: Assessment) -> dict[str, Any]:
                 "high": found.high,
                 "loo": found.loo,
                 "optimism": found.flattered_by,
+                "optimism_error": found.optimism_error,
                 "smaller_is_better": found.smaller_is_better,
             }
         )

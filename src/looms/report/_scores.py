@@ -130,6 +130,22 @@ def _of_regression(y: Array, outputs: Array, weight: Array) -> dict[str, tuple[f
     }
 
 
+def gain_over_mean(model: Model) -> tuple[float, float]:
+    """Mean by which squared leave-one-out residuals are below those of the mean, and its error.
+
+    In units of the variance of the targets, over which it is a mean; the mean of the targets
+    leaves out the sample, too.
+    """
+    loo, weight = model.loo, model.loo.sample_weight
+    y, outputs = (v.reshape(len(weight), -1)[weight > 0] for v in (loo.y, loo.outputs))
+    weight = weight[weight > 0]
+    share = (weight / weight.sum())[:, None]
+    of_mean = (y - (share * y).sum(axis=0)) / (1 - share)
+    spread = variances(y, weight)
+    gain = (of_mean**2 - (y - outputs) ** 2)[:, spread > 0] / spread[spread > 0]
+    return _mean(gain.mean(axis=1), weight) if gain.size else (0.0, 0.0)
+
+
 def variances(y: Array, weight: Array) -> Array:
     """Weighted variance of every target, (n_targets,)."""
     y, share = y.reshape(len(y), -1), weight / weight.sum()

@@ -12,9 +12,10 @@ from looms import __version__
 from looms.assessment import Assessment
 from looms.report._axes import clean
 from looms.report._cases import features, samples
-from looms.report._cautions import cautions, n_replicates
+from looms.report._cautions import all_cautions
 from looms.report._choice import asked, candidates, chosen
 from looms.report._facts import Facts, facts_of
+from looms.report._fit_cautions import n_replicates
 from looms.report._model import Model, score_name
 from looms.report._quality import headline, leave_one_out, outer
 from looms.report._scores import error_by_class
@@ -70,9 +71,9 @@ def summary(
             ``kernel``, ``criterion``, ``reason``, ``parameters``: a list of ``name``,
             ``value``, ``bound`` (what it means if it is at one, else None), and
             ``n_parameters``; ``mu``, ``mu_bound``, ``threshold`` (None unless there are two
-            classes), ``criterion_value``, ``criterion_error``, ``n_evaluations``, ``outcome``,
-            ``outcome_text``, ``n_stages``. What concerns a search is None for a machine that
-            was given its hyper-parameters.
+            classes), ``criterion_value``, ``criterion_error``, ``n_evaluations`` of the searches,
+            ``n_measured`` between them, ``outcome``, ``outcome_text``, ``n_stages``. What concerns
+            a search is None for a machine that was given its hyper-parameters.
         candidates
             List of ``kernel``, ``criterion``, ``value``, ``standard_error``, ``score``,
             ``n_evaluations``, ``seconds``, ``outcome``, ``chosen``, the best score first.
@@ -88,8 +89,9 @@ def summary(
         assessment
             None, or ``method``, ``n_splits``, ``n_failed``, ``estimator``, and ``scores``: list
             of ``key``, ``name``, ``value``, ``standard_error``, ``low``, ``high``, ``loo``,
-            ``optimism`` (positive: leave-one-out flatters) and ``smaller_is_better``, both
-            None where nobody says which way is better.
+            ``optimism`` (positive: leave-one-out flatters), ``optimism_error`` and
+            ``smaller_is_better``; the first and last are None where nobody says which way is
+            better.
         headline
             ``key``, ``name``, ``value``, ``low``, ``high`` (of 95 % intervals), ``honest``
             (whether it comes from outer splits), ``loo``, ``guess`` (of a machine that knows
@@ -152,7 +154,7 @@ def summarised(facts: Facts, title: str | None) -> dict[str, Any]:
         "headline": headline(model, assessment),
         "features": None if importance is None else features(model, importance),
         "samples": samples(facts),
-        "cautions": cautions(facts.estimator, model, assessment, steps=steps),
+        "cautions": all_cautions(facts.estimator, model, assessment, steps=steps),
     }
     plain: dict[str, Any] = _plain(found)
     return plain
@@ -182,7 +184,7 @@ def _data(model: Model, steps: list[str], target: str | None) -> dict[str, Any]:
         "n_features": model.machine.n_features_in_,
         "n_columns": len(dict.fromkeys(model.sources)),
         "named": model.named,
-        "n_replicates": n_replicates(model),
+        "n_replicates": n_replicates(model, model.machine.X_fit_),
         "n_weight_zero": (model.loo.sample_weight == 0).sum(),
         "steps": steps,
         "target": target,

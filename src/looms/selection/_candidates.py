@@ -73,6 +73,8 @@ class Watcher(Protocol):
 
     def candidate_begins(self, kernel: Kernel, criterion: Any) -> None: ...
 
+    def evaluation_done(self, objective: Objective, point: Point) -> None: ...
+
     def iteration_done(self, objective: Objective, iteration: int, point: Point) -> bool: ...
 
     def candidate_ends(self, candidate: Candidate) -> bool: ...
@@ -117,6 +119,7 @@ def choose(
             objective,
             random_state=np.random.RandomState(random_state),
             progress=watcher.iteration_done,
+            evaluated=watcher.evaluation_done,
             **tune_options,
         )
         seconds = time.perf_counter() - began

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from looms._typing import Array
+from looms.calibration import Sigmoid
 from looms.criteria import Criterion
 from looms.leave_one_out import LeaveOneOut
 from looms.selection._one_against_one import (
@@ -61,15 +62,16 @@ class MeanOverPairs:
 class OfClasses:
     """A function of the leave-one-out decision values of the classes, such as an error rate.
 
-    Between several classes the sigmoids decide that are fitted to `fitted_to`.
+    It is given the sigmoids of the pairs too, fitted to `fitted_to`, which decide.
     """
 
-    rate: Callable[[LeaveOneOut], float]
+    rate: Callable[[LeaveOneOut, tuple[Sigmoid, ...]], float]
     fitted_to: FittedTo
 
     def __call__(self, machines: Machines, labels: Labels, weight: Array) -> float:
         loo = class_leave_one_out(machines, labels, self.fitted_to)
-        return float(self.rate(LeaveOneOut(loo.y, loo.outputs, weight)))
+        reweighted = LeaveOneOut(loo.y, loo.outputs, weight)
+        return float(self.rate(reweighted, machines.sigmoids(self.fitted_to)))
 
 
 @dataclass(frozen=True, eq=False)

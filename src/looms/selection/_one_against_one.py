@@ -24,6 +24,7 @@ from looms.calibration import Sigmoid, couple, fit_increasing_sigmoid, fit_sigmo
 from looms.leave_one_out import LeaveOneOut
 from looms.svm import DualSolution, solve
 
+_FIRST = 1.0 + 8 * np.finfo(float).eps
 Labels = npt.NDArray[np.intp]
 #: What sigmoids are fitted to: leave-one-out outputs, or those for the training samples.
 FittedTo: TypeAlias = Literal["loo", "single"]
@@ -234,7 +235,9 @@ def class_log_probabilities(log_odds: Array) -> Array:
     for q, (a, b) in enumerate(combinations(range(n_classes), 2)):
         pairwise[:, b, a] = positive[:, q]
         pairwise[:, a, b] = 1.0 - positive[:, q]
-    return np.log(np.maximum(couple(pairwise), np.finfo(float).tiny))
+    p = np.maximum(couple(pairwise), np.finfo(float).tiny)
+    p[np.arange(len(p)), p.argmax(axis=1)] *= _FIRST  # so that no rounding makes others equal
+    return np.log(p)
 
 
 def class_targets(labels: Labels, n_classes: int) -> Array:

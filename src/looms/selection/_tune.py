@@ -17,6 +17,7 @@ import numpy as np
 from looms._typing import Array
 from looms.lssvm import Fit
 from looms.optimise import (
+    Evaluate,
     Outcome,
     Point,
     Search,
@@ -78,7 +79,7 @@ class Tuning:
     value, standard_error : of the criterion there, on all samples, without the prior.
     outcome : why the search stopped; the value of the enum says what to do about it.
     stages : number of samples and record of every search; the last are on all samples.
-    n_measured : evaluations for the curvature between stages.
+    n_measured : evaluations between the stages, for the curvature; no search has them.
     at_bounds : hyper-parameters that ended at a bound that matters.
     """
 
@@ -103,8 +104,8 @@ class Tuning:
 
     @property
     def n_evaluations(self) -> int:
-        """Evaluations of all stages and between them."""
-        return self.n_measured + sum(search.n_evaluations for _, search in self.stages)
+        """Evaluations of the searches of all stages."""
+        return sum(search.n_evaluations for _, search in self.stages)
 
     @property
     def n_failures(self) -> int:
@@ -121,6 +122,7 @@ def tune(
     tolerance: float = 0.1,
     random_state: np.random.RandomState | None = None,
     progress: Progress | None = None,
+    evaluated: Callable[[Objective, Point], None] | None = None,
 ) -> tuple[Tuning, Fit | None]:
     """Hyper-parameters that minimise a leave-one-out criterion, and the machine there.
 
@@ -133,6 +135,8 @@ def tune(
     tolerance : see `looms.optimise.minimise`.
     random_state : chooses the subsamples; a fixed seed unless given.
     progress : called after every iteration of every search.
+    evaluated : called after every evaluation, of searches and between them, with the objective
+        of the stage and the point.
 
     Returns
     -------
@@ -155,9 +159,11 @@ def tune(
     stopped, curvature, n_measured = False, None, 0
     # The smallest subsample was for the scan alone, unless it is all there is.
     for stage in objectives[1:] or objectives:
+        evaluate = partial(_evaluated, stage, evaluated)
         searches = [
             _searched(
                 stage,
+                evaluate,
                 _moved(theta, objective, stage),
                 optimizer=optimizer,
                 max_iter=max_iter,
@@ -175,17 +181,30 @@ def tune(
         if best.outcome is not Outcome.NEVER_EVALUATED:
             thetas = [_moved(best.best.theta, stage, objective)]
         if stage is not objective and not stopped:
-            curvature, evaluated = _curvature(stage, best, tolerance)
-            n_measured += len(evaluated)
+            curvature, measured = _curvature(stage, evaluate, best, tolerance)
+            n_measured += len(measured)
     outcome = Outcome.CALLBACK if stopped else best.outcome
     return _tuning(objective, best, outcome, stages, n_measured), best.best.model
 
 
-def _searched(stage: Objective, theta: Array, **options: Any) -> Search:
+def _evaluated(
+    stage: Objective,
+    evaluated: Callable[[Objective, Point], None] | None,
+    theta: Array,
+    gradient: bool = True,
+) -> Point:
+    """A point of the stage, of which ``evaluated`` hears."""
+    point = stage.evaluate(theta, gradient=gradient)
+    if evaluated is not None:
+        evaluated(stage, point)
+    return point
+
+
+def _searched(stage: Objective, evaluate: Evaluate, theta: Array, **options: Any) -> Search:
     """A search that begins at more μ if the start cannot be evaluated; it holds all attempts."""
     failed: list[Point] = []
     for _ in range(_ATTEMPTS):
-        search = minimise(stage.evaluate, theta, stage.bounds, **options)
+        search = minimise(evaluate, theta, stage.bounds, **options)
         if search.outcome is not Outcome.NEVER_EVALUATED:
             break
         failed += search.history
@@ -196,7 +215,7 @@ def _searched(stage: Objective, theta: Array, **options: Any) -> Search:
 
 
 def _curvature(
-    stage: Objective, search: Search, tolerance: float
+    stage: Objective, evaluate: Evaluate, search: Search, tolerance: float
 ) -> tuple[Array | None, list[Point]]:
     """Inverse Hessian where a search on a subsample ended, and the points that it took.
 
@@ -208,7 +227,7 @@ def _curvature(
     if len(search.best.theta) > _FEW:
         return secant_inverse_hessian(search.accepted), []
     end = search.accepted[-1]
-    return difference_inverse_hessian(stage.evaluate, end, stage.bounds, tolerance)
+    return difference_inverse_hessian(evaluate, end, stage.bounds, tolerance)
 
 
 def _nested_subsets(objective: Objective, rng: np.random.RandomState) -> list[Any]:

@@ -25,15 +25,17 @@ def left_out_outputs(
     Returns
     -------
     outputs : (m, n) row ``k`` is F of the solution without sample ``left_out[k]``.
-    residuals : (m,) largest violation of a KKT condition, the left-out sample's aside.
+    exactness : (m,) largest violation of a KKT condition, the left-out sample's aside, or what
+        rounding may hide of it.
     gaps : (m,) duality gaps of those that did not converge, else nan.
     """
     m, n = len(left_out), len(problem.y)
-    gaps, residuals, outputs = np.full(m, np.nan), np.empty(m), np.empty((m, n))
+    gaps, exactness, outputs = np.full(m, np.nan), np.empty(m), np.empty((m, n))
     stays = start.beta[left_out] == 0
     for rows in _blocks(np.flatnonzero(stays), n):
         beta = np.tile(start.beta, (len(rows), 1))
-        outputs[rows], residuals[rows] = described(problem, start, beta, left_out[rows])
+        outputs[rows], residuals = described(problem, start, beta, left_out[rows])
+        exactness[rows] = problem.exactness(residuals, beta)
     open_ = np.flatnonzero(~stays)
     reached: dict[int, Array] = {}
     for near in _watched(problem, start):
@@ -42,19 +44,20 @@ def left_out_outputs(
         table, failed = tableau(problem, start.margin, near, left_out[open_]), []
         for rows in _blocks(open_, n):
             ends = follow(problem, start, left_out[rows], table)
-            outputs[rows], found = described(problem, start, ends.beta, left_out[rows])
-            residuals[rows] = np.where(ends.finished, found, np.inf)
-            short = ~(residuals[rows] <= problem.residual_limit(ends.beta))
+            outputs[rows], residuals = described(problem, start, ends.beta, left_out[rows])
+            exactness[rows] = problem.exactness(residuals, ends.beta)
+            short = ~(ends.finished & (residuals <= problem.residual_limit(ends.beta)))
             failed.append(rows[short])
             reached.update(zip(rows[short].tolist(), ends.beta[short], strict=True))
         open_ = np.concatenate(failed)
     for k in open_.tolist():
         without = problem.without(left_out[k])
         machine = solution_near(without, reached[k])
-        outputs[k], residuals[k] = machine.outputs, machine.residual
+        outputs[k] = machine.outputs
+        exactness[k] = without.exactness(machine.residual, machine.beta)
         if not machine.residual <= without.residual_limit(machine.beta):
             gaps[k] = without.duality_gap(machine.beta, machine.outputs)
-    return outputs, residuals, gaps
+    return outputs, exactness, gaps
 
 
 def _blocks(rows: Indices, n: int) -> list[Indices]:

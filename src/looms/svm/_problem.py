@@ -79,6 +79,30 @@ class NotConvergedError(ArithmeticError):
         )
 
 
+class RoundingWarning(UserWarning):
+    """Leave-one-out outputs of a support vector machine are less exact than 1e-9.
+
+    Attributes
+    ----------
+    n_samples : number of those whose output is.
+    exactness : largest violation of a KKT condition of a machine without one of them, or what
+        rounding may hide of it, in units of the outputs.
+    """
+
+    def __init__(self, n_samples: int, of: int, exactness: float) -> None:
+        super().__init__(n_samples, of, exactness)
+        self.n_samples = n_samples
+        self.of = of
+        self.exactness = exactness
+
+    def __str__(self) -> str:
+        return (
+            f"The KKT conditions of the machines without one sample hold to {KKT_TOLERANCE:g}, but "
+            f"for {self.n_samples} of {self.of} only to {self.exactness:.2g}: kernel values times "
+            "C are so large that rounding leaves no more. Scale the features or lower C."
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Kernel, labels and bounds, the kernel scaled to one.
@@ -124,6 +148,10 @@ class Problem:
         """
         rounding = 4 * EPS * np.abs(beta).sum(axis=-1)
         return np.asarray(np.clip(rounding, KKT_TOLERANCE, _LARGEST_RESIDUAL))
+
+    def exactness(self, residual: Array | float, beta: Array) -> Array:
+        """KKT residuals of rows of coefficients, or what rounding may hide of them."""
+        return np.asarray(np.maximum(residual, EPS * np.abs(beta).sum(axis=-1)))
 
     def duality_gap(self, beta: Array, outputs: Array) -> float:
         """Primal less dual objective, Σ C [1 − yF]₊ − α (1 − yF), not scaled."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +14,11 @@ from sklearn.base import clone
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.leave_one_out import LeaveOneOut
-from looms.svm._problem import problem_of
+from looms.svm._problem import KKT_TOLERANCE, RoundingWarning, problem_of
 from looms.svm.dual import DualSolution, checked, solve, solve_convex
+
+#: Iterations of LIBSVM for each sample: beyond these the exact solver is faster.
+_ITERATIONS = 100
 
 
 def leave_one_out(
@@ -23,12 +27,13 @@ def leave_one_out(
     """Exact leave-one-out decision values of a two-class ``sklearn.svm.SVC``.
 
     Entry ``i`` is the decision value for sample ``i`` of the machine trained on the others,
-    positive for ``classes_[1]``, to about 1e-9 where ``cross_val_predict`` with
-    ``LeaveOneOut`` has the tolerance of LIBSVM.
+    positive for ``classes_[1]``. The KKT conditions of every one of these machines hold to 1e-9,
+    where those of ``cross_val_predict`` with ``LeaveOneOut`` hold to the tolerance of LIBSVM.
 
     Parameters
     ----------
-    svc : SVC. An unfitted one is cloned and fitted; a fitted one must be fitted to these very
+    svc : SVC. An unfitted one is cloned and fitted, by at most 100 iterations for each sample,
+        since the solver goes on from there; a fitted one must be fitted to these very
         arguments. Its samples, labels and bounds are compared with them where it keeps these; its
         coefficients are only where the solver starts, so that the answer is always the one for
         the arguments. Any kernel that is positive semi-definite on ``X``; looms kernels are
@@ -55,8 +60,20 @@ def leave_one_out(
     NotConvergedError
         If the KKT conditions cannot be met in double precision.
 
+    Warns
+    -----
+    RoundingWarning
+        If for some samples the KKT conditions hold to less than 1e-9, or may, because that is
+        below what rounding leaves of the outputs, 2.2e-16 Σ_j α_j times the largest value of the
+        kernel (less a constant). It says for how many, and to what.
+
     Notes
     -----
+    The output of the sample left out is as exact as the KKT conditions times the condition of the
+    equations on the margin. Beside solutions of the same kernel matrices in extended precision
+    the error was below 1e-9 (1 + |f|) wherever no warning was given, mostly near 1e-15, and else
+    below twice what the warning said.
+
     ``gamma="scale"`` and ``class_weight="balanced"`` keep their value for all samples while one is
     left out.
 
@@ -69,8 +86,15 @@ def leave_one_out(
     array([-2.      , -0.333333,  0.      ,  3.      ])
     """
     problem = dual_problem(svc, X, y, sample_weight)
-    loo = problem.solve().leave_one_out()
-    return LeaveOneOut(loo.y, loo.outputs, problem.sample_weight)
+    solution = problem.solve()
+    seen, rows, exactness = solution.left_out()
+    outputs, to = solution.outputs.copy(), np.full(len(solution.y), solution.exactness)
+    outputs[seen], to[seen] = rows[np.arange(len(seen)), seen], exactness
+    if to.max() > KKT_TOLERANCE:
+        warnings.warn(
+            RoundingWarning(int((to > KKT_TOLERANCE).sum()), len(to), to.max()), stacklevel=2
+        )
+    return LeaveOneOut(solution.y, outputs, problem.sample_weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +147,7 @@ def dual_problem(
             "each pair of classes, one against one."
         )
     if not fitted:
-        svc = clone(svc).fit(X, y, sample_weight=sample_weight)
+        svc = _start(svc, X, y, sample_weight)
     n = len(labels)
     weight = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
     if fitted:
@@ -133,7 +157,7 @@ def dual_problem(
     coefficients = svc.dual_coef_
     coefficients = coefficients.toarray() if sp.issparse(coefficients) else coefficients
     beta = np.zeros(n)
-    beta[svc.support_] = coefficients[0]
+    beta[_support(svc, weight)] = coefficients[0]
     if fitted and ((beta * signs < 0).any() or (np.abs(beta) > C * (1 + 1e-6)).any()):
         raise _not_fitted_to("labels or weights")
     K, alpha = kernel_matrix(svc, X), np.abs(beta)
@@ -150,6 +174,19 @@ def kernel_matrix(svc: Any, X: Any) -> Array:
             K = svc.kernel(X, X)
             return np.asarray(K.toarray() if sp.issparse(K) else K, dtype=np.float64)
         return _named_kernel_matrix(svc, X)
+
+
+def _start(svc: Any, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Any:
+    """A clone fitted as far as LIBSVM gets quickly; nothing interrupts it."""
+    start = clone(svc).set_params(tol=1e-3, max_iter=_ITERATIONS * len(np.asarray(y)))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Solver terminated early")
+        return start.fit(X, y, sample_weight=sample_weight)
+
+
+def _support(svc: Any, weight: Array) -> AnyArray:
+    """Rows of the support vectors; LIBSVM counts those of positive weight alone."""
+    return np.asarray(np.flatnonzero(weight > 0)[svc.support_])
 
 
 def _is_svc(svc: Any) -> bool:
@@ -205,18 +242,19 @@ def _check_fitted_to(svc: Any, X: Any, labels: AnyArray, weight: Array) -> None:
     """ValueError unless the SVC may have been fitted to these arguments."""
     if len(svc.classes_) != 2 or not np.isin(labels, svc.classes_).all():
         raise _not_fitted_to("labels")
-    if svc.shape_fit_[0] != len(labels) or (svc.support_ >= len(labels)).any():
-        raise _not_fitted_to("samples")
     if len(weight) != len(labels):
         raise ValueError(
             f"sample_weight must have one entry per sample, but has {len(weight)} for "
             f"{len(labels)}."
         )
+    if svc.shape_fit_[0] != len(labels) or (svc.support_ >= (weight > 0).sum()).any():
+        raise _not_fitted_to("samples")
     if svc.kernel == "precomputed" or callable(svc.kernel):
         return
+    support = _support(svc, weight)
     own, given = (
         svc.support_vectors_,
-        X[svc.support_] if sp.issparse(X) else np.asarray(X)[svc.support_],
+        X[support] if sp.issparse(X) else np.asarray(X)[support],
     )
     if own.shape != given.shape or abs(own - given).max() != 0:
         raise _not_fitted_to("samples")

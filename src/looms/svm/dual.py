@@ -85,15 +85,7 @@ class DualSolution:
         path O(n k) for its k changes so far. Memory: (s, n) outputs for s support vectors, a
         tableau of the samples near the margin, and a dozen blocks of a million numbers.
         """
-        # With no free sample the others bound the intercept, those of α_i = 0 among them.
-        seen = np.flatnonzero(self.alpha if len(self.margin) else self.C)
-        with blas_threads(len(self.y)):
-            rows, residuals, gaps = left_out_outputs(self._problem, self._polished, seen)
-        failed = np.flatnonzero(np.isfinite(gaps))
-        if len(failed):
-            worst = failed[np.argmax(residuals[failed])]
-            which = f" without sample {seen[worst]}"
-            raise NotConvergedError(float(residuals[worst]), float(gaps[worst]), which)
+        seen, rows, _ = self.left_out()
         own = self.outputs.copy()
         own[seen] = rows[np.arange(len(seen)), seen]
         loo = LeaveOneOut(self.y, own)
@@ -102,6 +94,39 @@ class DualSolution:
         outputs = np.tile(self.outputs, (len(own), 1))
         outputs[seen] = rows
         return loo, outputs
+
+    def left_out(self) -> tuple[npt.NDArray[np.intp], Array, Array]:
+        """Outputs of the machines that differ from this one, and how exact they are.
+
+        Returns
+        -------
+        samples : (m,) indices of those left out.
+        outputs : (m, n) of each machine at all samples.
+        exactness : (m,) as `exactness`, of each machine.
+
+        Raises
+        ------
+        NotConvergedError
+            As `leave_one_out`.
+        """
+        # With no free sample the others bound the intercept, those of α_i = 0 among them.
+        seen = np.flatnonzero(self.alpha if len(self.margin) else self.C)
+        with blas_threads(len(self.y)):
+            rows, exactness, gaps = left_out_outputs(self._problem, self._polished, seen)
+        failed = np.flatnonzero(np.isfinite(gaps))
+        if len(failed):
+            worst = failed[np.argmax(exactness[failed])]
+            which = f" without sample {seen[worst]}"
+            raise NotConvergedError(float(exactness[worst]), float(gaps[worst]), which)
+        return seen, rows, exactness
+
+    @property
+    def exactness(self) -> float:
+        """The KKT residual, or what rounding may hide of it, 2.2e-16 Σ α max|K|, if that is more.
+
+        K is the kernel less a constant where that is exact.
+        """
+        return float(self._problem.exactness(self.kkt_residual, self._polished.beta))
 
 
 def solve(

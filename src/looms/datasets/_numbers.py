@@ -1,0 +1,81 @@
+"""What a number is in a file of text, the same in every format.
+
+Python's ``float`` and NumPy also read ``1_000``, digits of other alphabets and, without a word,
+``1e400`` as infinite and 9007199254740993 as the even number beside it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+from looms._typing import Array
+from looms.datasets._table import TableError
+
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:\d++\.?\d*+|\.\d++)(?:e[+-]?\d++)?|inf(?:inity)?|nan)", re.IGNORECASE | re.ASCII
+)
+_WHOLE = re.compile(r"[+-]?\d++", re.ASCII)
+_INDEX = re.compile(r"\d{1,10}", re.ASCII)
+
+#: Whole numbers up to this are floats exactly.
+EXACT = 2**53
+
+
+def number(token: str) -> float:
+    """Value of a token; ValueError with the reason if a float would not be what is written.
+
+    A whole number that floats round is more likely an identifier than a measurement, and two of
+    them might become one: hence it is refused. Exponents and decimals may round.
+    """
+    if not _NUMBER.fullmatch(token):
+        raise ValueError("is not a number")
+    value = float(token)
+    if math.isinf(value) and token.lstrip("+-")[0] in ".0123456789":
+        raise ValueError("is too large a number")
+    if abs(value) >= EXACT and _WHOLE.fullmatch(token) and int(token) != value:
+        raise ValueError(
+            "has more digits than a float holds; write an identifier as text, or leave it out"
+        )
+    return value
+
+
+def whole_numbers(tokens: list[str | None]) -> list[int] | None:
+    """Values as integers of 64 bits, or None if one is missing or no such integer."""
+    values = []
+    for token in tokens:
+        if token is None or len(token) > 20 or not _WHOLE.fullmatch(token):
+            return None
+        values.append(int(token))
+    return values if all(-(2**63) <= value < 2**63 for value in values) else None
+
+
+def index(token: str) -> int:
+    """Value of an index of a sparse row; ValueError with the reason if it is none."""
+    if not _INDEX.fullmatch(token) or int(token) >= 2**31 - 1:
+        raise ValueError("is not an index below 2147483647")
+    return int(token)
+
+
+def pair(token: str) -> tuple[int, float]:
+    """Values of ``index:value``; ValueError with the reason if it is no such pair."""
+    left, colon, right = token.partition(":")
+    if not colon:
+        raise ValueError("is not a pair index:value")
+    return index(left), number(right)
+
+
+def must_be_checked(values: Array) -> bool:
+    """Whether some values are so large that `number` may refuse their tokens."""
+    return bool((abs(values) >= EXACT).any())
+
+
+def bad_token(path: Path, line: int, column: int, token: str, reason: str) -> TableError:
+    """Error about a token, with its place counted from one."""
+    shown = token if len(token) <= 40 else f"{token[:37]}..."
+    return TableError(
+        path,
+        f"line {line}, column {column}: {shown!r} {reason}",
+        "Correct the line, or get the file again.",
+    )

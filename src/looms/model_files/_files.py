@@ -1,0 +1,339 @@
+"""Saving and loading a model file."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import warnings
+import zipfile
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import InconsistentVersionWarning
+
+from looms import __version__
+from looms._files import advice_on, write_whole
+from looms._optional import require
+from looms.model_files._archive import Allowance, TooLarge, repacked
+from looms.model_files._checks import check_fitted, type_name
+from looms.model_files._types import refused_types
+
+_FORMAT = 1
+_KEYS = {"looms_model_file", "metadata", "model"}
+#: Bytes of a file that `load_model` reads; enough for 20,000 samples of 6,000 features.
+MAX_BYTES = 2**30
+
+
+class ModelFileError(ValueError):
+    """A model file that cannot be written or read: which one, why, what to do.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    problem : str
+        What is wrong, without a full stop.
+    advice : str
+        What to do about it, as a sentence.
+    """
+
+    def __init__(self, path: Path, problem: str, advice: str) -> None:
+        super().__init__(f"{path}: {problem}. {advice}")
+        self.path = path
+        self.problem = problem
+        self.advice = advice
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """What a model file holds.
+
+    Attributes
+    ----------
+    model : estimator
+        The fitted model.
+    metadata : dict
+        What was given with it when it was saved, and ``looms_version``.
+    """
+
+    model: Any
+    metadata: dict[str, Any]
+
+
+def save_model(
+    path: str | os.PathLike[str],
+    model: BaseEstimator,
+    metadata: Mapping[str, Any],
+    *,
+    trusted: Collection[type | str] = (),
+) -> None:
+    """Write a fitted model; the file appears whole, or stays as it was.
+
+    Parameters
+    ----------
+    path : path
+        The file to write; one that is there is replaced.
+    model : estimator
+        The fitted model: estimators and kernels of looms, what
+        `looms.tables.table_preprocessor` makes, pipelines of them.
+    metadata : mapping
+        What to keep beside it; anything that JSON can hold. ``looms_version`` is added.
+    trusted : collection of types or of their names, default=()
+        Further types that the model holds, such as ``sklearn.decomposition.PCA``. `load_model`
+        needs them too.
+
+    Raises
+    ------
+    ModelFileError
+        If the model holds what `load_model` would refuse, such as a function, or the file cannot
+        be written.
+    TypeError
+        If the metadata are not what JSON can hold.
+    ImportError
+        If skops is not installed.
+    """
+    path = Path(path)
+    skops_io = require("skops.io", "Writing a model file")
+    content = {
+        "looms_model_file": _FORMAT,
+        "metadata": json.dumps({"looms_version": __version__, **metadata}, allow_nan=False),
+        "model": model,
+    }
+    data = skops_io.dumps(content, compression=zipfile.ZIP_DEFLATED)
+    refused = refused_types(_schema(data), _names(trusted))
+    if refused:
+        raise ModelFileError(
+            path,
+            f"the model holds {_listed(refused)}, which a model file may not hold",
+            "Use kernels and criteria by name or as looms' objects, not as functions; name other "
+            "types in trusted, to save_model and to load_model.",
+        )
+    _write(path, data)
+
+
+def load_model(
+    path: str | os.PathLike[str],
+    *,
+    trusted: Collection[type | str] = (),
+    max_bytes: int = MAX_BYTES,
+) -> SavedModel:
+    """Read a file of `save_model`; no code in it is run.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    trusted : collection of types or of their names, default=()
+        Types to admit beside those of looms and of `looms.tables.table_preprocessor`, at your
+        own risk: what they do with what the file sets in them is not checked. Many estimators of
+        scikit-learn can be made to read beyond an array (``SVC``, trees) or a file of the
+        sender's choice (``CountVectorizer``) when they predict.
+    max_bytes : int, default=2**30
+        Bytes that the file may have when it is unpacked, its list of types sixteenfold.
+
+    Returns
+    -------
+    saved : SavedModel
+        The model and its metadata.
+
+    Raises
+    ------
+    ModelFileError
+        If there is no such file, it is not a model file or a damaged one, it needs a newer looms,
+        it is larger than ``max_bytes``, names types that are not allowed, or the fitted state of
+        the model contradicts itself.
+    ImportError
+        If skops is not installed.
+
+    Warns
+    -----
+    UserWarning
+        If the model was saved with another version of scikit-learn, or with a newer looms.
+    """
+    path = Path(path)
+    skops_io = require("skops.io", "Reading a model file")
+    names = _names(trusted)
+    data = _unpacked(path, max_bytes)
+    try:
+        schema = _schema(data)
+        refused = refused_types(schema, names)
+        admitted = [] if refused else skops_io.get_untrusted_types(data=data)
+    except Exception as error:  # whatever skops meets in a file that others may have written
+        raise _damaged(path, f"it is not a model file ({_brief(error)})") from error
+    newer = _newer_version(schema)
+    if refused:
+        by_whom = f"The file is of looms {newer}, a newer one: upgrade. " if newer else ""
+        raise ModelFileError(
+            path,
+            f"it names {_listed(refused)}, which a model file may not hold",
+            f"Nothing was loaded. {by_whom}Types other than those that looms fit writes are "
+            "admitted by load_model(..., trusted=[...]) in Python, for files of people you trust.",
+        )
+    try:
+        content = _build(skops_io, data, admitted, path)
+        saved = _checked(content, path)
+    except ModelFileError as error:
+        if newer and newer not in error.advice:
+            advice = f"It is of looms {newer}, and this is looms {__version__}: upgrade looms."
+            raise ModelFileError(path, error.problem, advice) from error
+        raise
+    if newer:
+        warnings.warn(
+            f"{path}: saved with looms {newer}, read with {__version__}. If its predictions "
+            "matter, upgrade looms.",
+            stacklevel=2,
+        )
+    return saved
+
+
+def is_model_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is one of `save_model`, by its content; nothing of it is built.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    is_model : bool
+        False too for a file that cannot be read, or is larger than `load_model` reads.
+    """
+    try:
+        content = _schema(_unpacked(Path(path), MAX_BYTES))["content"]
+        return bool(content.keys() >= _KEYS)
+    except (ModelFileError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return False
+
+
+def _unpacked(path: Path, max_bytes: int) -> bytes:
+    """The file without compression, after a look at its size."""
+    data = _read(path)
+    try:
+        return repacked(data, Allowance(max_bytes))
+    except TooLarge:
+        raise ModelFileError(
+            path,
+            f"unpacked it is larger than {max_bytes} bytes",
+            "If you know where it is from, allow more by --max-bytes (max_bytes in Python).",
+        ) from None
+    except zipfile.BadZipFile:
+        raise _damaged(path, "it is not a model file, or not a whole one") from None
+    except Exception as error:  # such as a compressed stream that is none
+        raise _damaged(path, f"it is not a model file ({_brief(error)})") from error
+
+
+def _schema(data: bytes) -> Any:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return json.loads(archive.read("schema.json"))
+
+
+def _names(trusted: Collection[type | str]) -> set[str]:
+    return {one if isinstance(one, str) else type_name(one) for one in trusted}
+
+
+def _newer_version(schema: Any) -> str | None:
+    """The version of looms that wrote the file, if it is newer than this one."""
+    try:
+        version = json.loads(json.loads(schema["content"]["metadata"]["content"]))["looms_version"]
+        return version if _release(version) > _release(__version__) else None
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """The numbers of a version before anything else in it."""
+    numbers = re.match(r"\d{1,9}(\.\d{1,9})*", version)
+    if numbers is None:
+        raise ValueError(version)
+    return tuple(map(int, numbers[0].split(".")))
+
+
+def _build(skops_io: Any, data: bytes, trusted: list[str], path: Path) -> Any:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", InconsistentVersionWarning)
+        try:
+            content = skops_io.loads(data, trusted=trusted)
+        except Exception as error:  # as above
+            raise _damaged(path, f"its content is damaged ({_brief(error)})") from error
+    other = [w for w in caught if issubclass(w.category, InconsistentVersionWarning)]
+    if other:
+        first: Any = other[0].message
+        warnings.warn(
+            f"{path}: saved with scikit-learn {first.original_sklearn_version}, read with "
+            f"{first.current_sklearn_version}. If its predictions matter, fit it again or install "
+            "the version that it was saved with.",
+            stacklevel=3,
+        )
+    return content
+
+
+def _checked(content: Any, path: Path) -> SavedModel:
+    if not isinstance(content, dict) or not content.keys() >= _KEYS:
+        raise ModelFileError(
+            path, "it is a skops file, but not of looms", "Name a file that looms wrote."
+        )
+    if content["looms_model_file"] != _FORMAT:
+        raise ModelFileError(
+            path,
+            f"it has the format {content['looms_model_file']!r}, and looms {__version__} "
+            f"reads format {_FORMAT}",
+            "Upgrade looms.",
+        )
+    try:
+        metadata = json.loads(content["metadata"])
+    except (TypeError, ValueError):
+        metadata = None
+    if not isinstance(metadata, dict) or not isinstance(content["model"], BaseEstimator):
+        raise _damaged(path, "its content is damaged")
+    try:
+        check_fitted(content["model"])
+    except ValueError as error:
+        raise _damaged(path, f"its content is damaged ({_brief(error)})") from error
+    return SavedModel(content["model"], metadata)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise ModelFileError(
+            path, "there is no such file", "Check the name and the folder."
+        ) from None
+    except IsADirectoryError:
+        raise ModelFileError(path, "this is a folder", "Name one file in it.") from None
+    except OSError as error:
+        raise ModelFileError(
+            path, f"it cannot be read ({error.strerror})", "Check its permissions."
+        ) from error
+    if not data:
+        raise _damaged(path, "the file is empty")
+    return data
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        write_whole(path, data)
+    except OSError as error:
+        advice = advice_on(error, "name a file in a folder of yours")
+        problem = f"it cannot be written ({error.strerror})"
+        raise ModelFileError(path, problem, f"{advice[0].upper()}{advice[1:]}.") from error
+
+
+def _damaged(path: Path, problem: str) -> ModelFileError:
+    return ModelFileError(path, problem, "Get or fit it again.")
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+
+
+def _brief(error: Exception) -> str:
+    text = " ".join(str(error).split()).rstrip(".")
+    return f"{type(error).__name__}: {text[:120]}" if text else type(error).__name__

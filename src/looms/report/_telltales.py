@@ -1,0 +1,106 @@
+"""Features that alone give the target: a copy, a code, an order of it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.stats import rankdata
+
+from looms._classes import class_indices
+from looms._typing import AnyArray, Array
+from looms.report._model import Model
+
+#: A feature gives the classes away above this area under the ROC curve, a number above this rank
+#: correlation.
+_AREA, _CORRELATION = 0.995, 0.999
+#: In fewer samples, or samples of a class, chance or an ordinary feature parts the targets.
+_FEWEST, _FEWEST_IN_CLASS = 30, 5
+#: Samples for each value of a category below which its values may be names of the samples.
+_PER_CATEGORY = 5
+#: Entries of the samples above which they are not searched.
+_MOST_ENTRIES = 50_000_000
+
+
+def telltales(model: Model, X: Any) -> list[tuple[str, str]]:
+    """Columns that alone give the target, and the figure that shows it.
+
+    Of classes a feature that has them one after the other: the area under the ROC curve of any
+    two neighbours is above 0.995; or a category nearly each of whose values is of one class. Of
+    numbers one whose rank correlation with the target is beyond 0.999. Nothing is said of a
+    table of one column, which may well be all there is to learn from, of fewer than 30 samples
+    or 5 of a class, nor of several targets.
+
+    Parameters
+    ----------
+    model : of a fitted machine.
+    X : (n_samples, n_features) samples that it was fitted to; of sparse ones every column is
+        made dense in turn. O(n log n) for each.
+    """
+    seen = model.seen
+    y = model.loo.y[seen]
+    labels = class_indices(y) if model.classification else None
+    few = len(y) < _FEWEST or (labels is not None and np.bincount(labels).min() < _FEWEST_IN_CLASS)
+    if few or len(set(model.sources)) < 2 or X.shape[0] * X.shape[1] > _MOST_ENTRIES:
+        return []
+    if labels is None and y.ndim > 1:
+        return []
+    X = X.tocsc() if sparse.issparse(X) else X
+    found: dict[str, str] = {}
+    groups: dict[str, list[int]] = {}
+    for k, source in enumerate(model.sources):
+        groups.setdefault(source, []).append(k)
+    for source, members in groups.items():
+        columns = [_column(X, k)[seen] for k in members]
+        if labels is None:
+            value = max(_rank_correlation(column, y) for column in columns)
+            if value > _CORRELATION:
+                found[source] = f"rank correlation {value:.4f}"
+            continue
+        value = max(_least_area(column, labels) for column in columns)
+        if value > _AREA:
+            found[source] = f"AUC {value:.3f}"
+        elif len(columns) > 1 and _parts(columns, labels):
+            found[source] = "each of its values is of one class"
+    return list(found.items())
+
+
+def _column(X: Any, k: int) -> Array:
+    column = X[:, [k]]
+    return np.asarray(column.toarray() if sparse.issparse(column) else column).ravel()
+
+
+def _least_area(column: Array, labels: AnyArray) -> float:
+    """Least area under the ROC curve of two classes that are neighbours in the column."""
+    members = [column[labels == label] for label in np.unique(labels)]
+    members.sort(key=np.median)
+    least = 1.0
+    for low, high in pairwise(members):
+        ranks = rankdata(np.concatenate([low, high]))[len(low) :]
+        wins = ranks.sum() - len(high) * (len(high) + 1) / 2
+        least = min(least, float(wins / (len(low) * len(high))))
+        if least < _AREA:
+            break
+    return least
+
+
+def _parts(columns: list[Array], labels: AnyArray) -> bool:
+    """Whether the values of a category, a column of zeros and ones each, part the classes."""
+    codes = np.stack(columns, axis=1)
+    if not np.isin(codes, (0, 1)).all() or len(labels) < _PER_CATEGORY * len(columns):
+        return False
+    value = np.where(codes.any(axis=1), codes.argmax(axis=1), len(columns))
+    counts = np.zeros((len(columns) + 1, labels.max() + 1))
+    np.add.at(counts, (value, labels), 1)
+    right = np.zeros(labels.max() + 1)
+    np.add.at(right, counts.argmax(axis=1), counts.max(axis=1))
+    return bool((right > _AREA * np.bincount(labels)).all())
+
+
+def _rank_correlation(column: Array, y: Array) -> float:
+    ranks = rankdata(column), rankdata(y)
+    if min(np.ptp(ranks[0]), np.ptp(ranks[1])) == 0:
+        return 0.0
+    return abs(float(np.corrcoef(*ranks)[0, 1]))

@@ -1,0 +1,82 @@
+"""What is said of a machine that should not be trusted, and of rows that it does not know."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+
+@pytest.fixture
+def rare(tmp_path):
+    """36 of 600 rows are of a class that the features rank well."""
+    rng = np.random.default_rng(3)
+    positive = np.arange(600) < 36
+    frame = pd.DataFrame(rng.normal(size=(600, 3)) + 2.0 * positive[:, None], columns=list("abc"))
+    frame["ward"] = rng.choice(["north", "south"], 600)
+    frame["event"] = np.where(positive, "yes", "no")
+    frame.to_csv(tmp_path / "rare.csv", index=False)
+    return frame
+
+
+def said(result):
+    assert result.exit_code == 0, result.stderr
+    return [line for line in result.stderr.splitlines() if not line.startswith("Candidate ")]
+
+
+def test_a_rare_class_is_warned_of_with_the_remedy_and_shown(looms, rare):
+    rare.assign(a=rare.a * 0.3, b=0.0).to_csv("rare.csv", index=False)
+    result = looms("fit", "rare.csv", "-t", "event", "-k", "linear", "--threshold", 0)
+    warnings = [line for line in said(result) if line.startswith("Warning: ")]
+    assert len(warnings) == 1
+    assert "are predicted to be 'yes', where 36 are" in warnings[0]
+    assert "(--threshold ber)" in warnings[0]
+    assert "Confusion, leave-one-out" in result.stdout
+    assert " 94.0%" in result.stdout
+    assert "Confusion, leave-one-out" in looms("show", "rare.looms.skops").stdout
+    result = looms("fit", "rare.csv", "-t", "event", "-k", "linear", "--threshold", "ber", "-f")
+    assert not [line for line in said(result) if line.startswith("Warning: ")]
+
+
+@pytest.mark.parametrize("machine", ["lssvm", "svm"])
+def test_a_copy_of_the_target_is_named(looms, rare, machine):
+    rare = rare[::5]
+    rare.assign(outcome=(rare.event == "yes").astype(int)).to_csv("leak.csv", index=False)
+    result = looms("fit", "leak.csv", "-t", "event", "-k", "linear", "--machine", machine)
+    assert any(
+        line.startswith("Warning: 'outcome' (AUC 1.000) alone predicts the target. Is it known")
+        for line in said(result)
+    )
+
+
+def test_an_option_of_the_search_that_met_a_bound_is_said_once(looms, rare):
+    rare.to_csv("t.csv", index=False)
+    lines = said(looms("fit", "t.csv", "-t", "event", "-k", "rbf", "--max-iter", 1))
+    assert sum("max_iter" in line for line in lines) <= 1
+
+
+@pytest.mark.parametrize("command", ["predict", "score"])
+def test_rows_unlike_those_of_training_are_counted(looms, rare, command):
+    looms("fit", "rare.csv", "-t", "event", "-k", "linear")
+    assert said(looms(command, "rare.looms.skops", "rare.csv")) == []
+    new = rare.head(20).copy()
+    new["a"] += 100
+    new.loc[:4, "b"] = -99.5
+    new.loc[2, "ward"] = "west"
+    new.to_csv("new.csv", index=False)
+    low, high = rare.a.min(), rare.a.max()
+    assert said(looms(command, "rare.looms.skops", "new.csv")) == [
+        f"Note: 20 of 20 rows have 'a' far outside its training range, {low:.6g} to {high:.6g}, "
+        f"furthest {new.a.max():.6g}; predictions there are extrapolated",
+        f"Note: 5 of 20 rows have 'b' far outside its training range, {rare.b.min():.6g} to "
+        f"{rare.b.max():.6g}, furthest -99.5; predictions there are extrapolated",
+        "Note: 1 of 20 rows have a value of 'ward' that no training row has, first 'west': it "
+        "tells the model nothing",
+    ]
+
+
+def test_dates_out_of_range_are_shown_as_dates(looms, rare):
+    rare["day"] = pd.date_range("2020-01-01", periods=600).strftime("%Y-%m-%d")
+    rare.to_csv("t.csv", index=False)
+    looms("fit", "t.csv", "-t", "event", "-k", "linear")
+    rare.assign(day="2031-05-06").to_csv("later.csv", index=False)
+    (line,) = said(looms("predict", "t.looms.skops", "later.csv"))
+    assert "range, 2020-01-01 to 2021-08-22, furthest 2031-05-06;" in line

@@ -1,0 +1,157 @@
+"""What names, labels and options of others must not do to a terminal, a spreadsheet, a file."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import looms as looms_package
+from looms.cli._text import csv_of, visible, without_formula
+from looms.model_files import load_model
+
+#: A window title, the clipboard, a cleared screen, colours, C1, the direction of writing, lines.
+NAMES = ["\x1b[31mred\x1b]0;TITLE\x07", "\u202eback\u200f", "\x9b2Jone"]
+LABELS = ["\x1b]52;c;cHduZWQ=\x07yes", "\x1b[2Jno\nNote: forged"]
+
+
+@pytest.fixture
+def evil(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(40, 3)), columns=NAMES)
+    frame["t\x1b[2J"] = np.where(frame.iloc[:, 0] > 0, *LABELS)
+    frame.to_csv(tmp_path / "evil.csv", index=False)
+    return tmp_path / "evil.csv"
+
+
+COMMANDS = [
+    ("fit", "evil.csv", "-t", "t\x1b[2J", "-k", "ard", "--max-iter", "2", "-o", "\x1b[2Jm.skops"),
+    ("fit", "evil.csv", "-t", "\x1b]0;TITLE\x07"),
+    ("show", "\x1b[2Jm.skops"),
+    ("score", "\x1b[2Jm.skops", "evil.csv"),
+    ("predict", "\x1b[2Jm.skops", "evil.csv"),
+    ("predict", "\x1b[2Jm.skops", "other.csv"),
+    ("assess", "evil.csv", "-t", "t\x1b[2J", "-k", "linear", "-n", "2"),
+    ("diagnose", "evil.csv", "--model", "\x1b[2Jm.skops", "-b", "0"),
+]
+
+
+def on_a_terminal(commands):
+    """What commands, one after the other in one process, write to a terminal of its own."""
+    code = (
+        "import json, sys\n"
+        "from looms.cli._app import app\n"
+        "for command in json.loads(sys.argv[1]):\n"
+        "    try: app(command)\n"
+        "    except SystemExit: print('END OF COMMAND', flush=True)\n"
+    )
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "200"}
+    environment["PYTHONPATH"] = str(Path(looms_package.__file__).parents[1])
+    arguments = [sys.executable, "-c", code, json.dumps(commands)]
+    written = b""
+    with subprocess.Popen(arguments, stdout=theirs, stderr=theirs, env=environment):
+        os.close(theirs)
+        while True:
+            try:
+                written += os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                break
+    os.close(ours)
+    return written.replace(b"\r", b"").split(b"END OF COMMAND\n")[:-1]
+
+
+def test_nothing_of_a_file_reaches_a_terminal_as_a_command(evil, monkeypatch):
+    monkeypatch.chdir(evil.parent)
+    pd.read_csv(evil).drop(columns=NAMES[0]).to_csv("other.csv", index=False)
+    written = on_a_terminal(COMMANDS)
+    assert len(written) == len(COMMANDS)
+    harm = ["\x1b]", "\x1b[2J", "\x1b[31m", "\x07", "\x9b", "\u202e", "\u200f"]
+    for command, shown in zip(COMMANDS, written, strict=True):
+        assert len(shown) > 40, command
+        assert [what for what in harm if what.encode() in shown] == [], (command, shown)
+        if command[0] != "predict":  # whose cells may have several lines
+            assert b"\nNote: forged" not in shown
+    assert rb"\x1b" in written[3]
+
+
+def test_escapes_say_what_was_there():
+    assert visible("a\x1b[2Jb\x9b\u202e\n") == r"a\x1b[2Jb\x9b\u202e\n"
+    assert visible("a\nb", keep="\n") == "a\nb"
+    assert visible("é 日本 👩\u200d👩 -3.5") == "é 日本 👩\u200d👩 -3.5"
+
+
+FORMULAS = ['=HYPERLINK("http://evil","x")', "@SUM(1+1)", "+cmd|x", "-2+3", "\t=1", "\r=1", "'=1"]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_a_formula_gets_an_apostrophe_that_can_be_taken_away(text):
+    assert without_formula(text) == f"'{text}"
+    assert without_formula(f"'{text}") == f"''{text}"
+
+
+WORDS = ["-3.5", "+1e-3", "-inf", "+", "-", "it's", "a=b", "", -3.5, None]
+
+
+@pytest.mark.parametrize("value", WORDS)
+def test_numbers_signs_and_words_stay_as_they_are(value):
+    assert without_formula(value) == value
+
+
+def test_cells_names_and_rows_of_a_table_are_guarded_and_numbers_are_not():
+    table = pd.DataFrame({"=a": [-1.5, 2.0], "b": ["@x", "-3"]}, index=["+i+1", "j"])
+    text, n_changed = csv_of(table)
+    assert text == ",'=a,b\n'+i+1,-1.5,'@x\nj,2.0,-3\n"
+    assert n_changed == 3
+    assert list(table.columns) == ["=a", "b"]
+
+
+def test_predictions_hold_no_formulas_and_a_note_says_so(looms, pets):
+    frame = pd.read_csv(pets)
+    frame["kind"] = frame["kind"].map({"cat": '=HYPERLINK("x")', "dog": "@SUM(1)"})
+    frame.to_csv("f.csv", index=False)
+    looms("fit", "f.csv", "-t", "kind", "-o", "m.skops")
+    result = looms("predict", "m.skops", "f.csv", "-o", "p.csv")
+    assert "have an apostrophe in front" in result.stderr
+    found = pd.read_csv("p.csv")
+    assert set(found["prediction"]) == {'\'=HYPERLINK("x")', "'@SUM(1)"}
+    assert not [name for name in found.columns if name.startswith(("=", "@"))]
+    assert looms("predict", "m.skops", "f.csv").stdout == Path("p.csv").read_text()
+
+
+def test_force_overwrites_only_what_the_command_writes(looms, pets, one_line):
+    looms("fit", pets, "-t", "kind", "-o", "m.skops")
+    looms("predict", "m.skops", pets, "-o", "p.csv")
+    for name in ("wine.csv", "wine.skops", "wine.html"):
+        pd.read_csv(pets).to_csv(name, index=False)
+    before = Path("wine.csv").read_text()
+    refused = [
+        ("fit", pets, "-t", "kind", "-f", "-o", "wine.skops"),
+        ("fit", pets, "-t", "kind", "-f", "-o", "m.skops", "--report", "wine.html"),
+        ("predict", "m.skops", pets, "-f", "-o", "wine.csv"),
+        ("assess", pets, "-t", "kind", "-f", "-o", "wine.csv"),
+        ("diagnose", pets, "-t", "kind", "-f", "-o", "wine.csv"),
+        ("assess", pets, "-t", "kind", "-f", "-o", "p.csv"),
+    ]
+    for command in refused:
+        one_line(looms(*command), 2, "is not a file that this command writes")
+    for name in ("wine.csv", "wine.skops", "wine.html"):
+        assert Path(name).read_text() == before
+    assert looms("predict", "m.skops", pets, "-f", "-o", "p.csv").exit_code == 0
+    assert looms("fit", pets, "-t", "kind", "-f", "-o", "m.skops").exit_code == 0
+    load_model("m.skops")
+
+
+@pytest.mark.parametrize("name", ["wine.csv", "tiny.pkl", "m.npz"])
+def test_a_model_is_named_as_one(looms, pets, one_line, name):
+    one_line(looms("fit", pets, "-t", "kind", "-f", "-o", name), 2, "ends in .skops")
+
+
+def test_the_limit_of_a_model_s_size_is_an_option(looms, pets, one_line):
+    looms("fit", pets, "-t", "kind", "-o", "m.skops")
+    one_line(looms("show", "m.skops", "--max-bytes", 1000), 2, "allow more by --max-bytes")

@@ -1,0 +1,81 @@
+"""How much of a file is read, and names that no file can have."""
+
+import gzip
+import resource
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from looms.datasets import TableError, read_table
+
+CONTENT = {
+    "t.csv": b"a,b\n" + b"1,2\n" * 99,
+    "t.tsv": b"a\tb\n" + b"1\t2\n" * 99,
+    "t.arff": b"@attribute a real\n@data\n" + b"1\n" * 99,
+    "t.svm": b"1 1:1\n" * 99,
+    "t.data": b"1 2\n3 4\n" * 99,
+}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", CONTENT)
+def test_a_file_with_more_bytes_than_allowed_is_refused(tmp_path, name, packed):
+    path = tmp_path / (f"{name}.gz" if packed else name)
+    path.write_bytes(gzip.compress(CONTENT[name]) if packed else CONTENT[name])
+    size = len(CONTENT[name])
+    assert read_table(path, max_bytes=size).X.shape[0]
+    with pytest.raises(TableError, match=rf"more than {size - 1} bytes, unpacked.*max_bytes"):
+        read_table(path, max_bytes=size - 1)
+
+
+def test_labels_are_counted_too(tmp_path):
+    (tmp_path / "t.data").write_text("1 2\n3 4\n")
+    (tmp_path / "t.labels").write_text("1\n-1\n" + " " * 100)
+    with pytest.raises(TableError, match=r"t\.labels: it has more than 99 bytes"):
+        read_table(tmp_path / "t.data", max_bytes=99)
+
+
+def test_what_unpacks_to_too_much_is_refused_without_holding_it(tmp_path):
+    path = tmp_path / "bomb.csv.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(128):
+            file.write(b"1\n" * 2**19)  # 128 MiB in half a MiB
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(TableError, match="more than 1,048,576 bytes"):
+        read_table(path, max_bytes=2**20)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 2**10
+
+
+@pytest.mark.parametrize(
+    "name", ["a\0b.csv", "a\0b.csv.gz", "a" * 300 + ".csv", "a" * 300 + ".data"]
+)
+def test_names_that_no_file_can_have(tmp_path, name):
+    with pytest.raises(TableError, match="cannot be read"):
+        read_table(tmp_path / name)
+
+
+def test_a_name_that_leaves_no_room_for_the_labels(tmp_path):
+    path = tmp_path / ("a" * 250 + ".data")
+    path.write_text("1 2\n3 4\n")
+    assert read_table(path).y is None
+
+
+def test_a_parquet_file_counts_as_the_table_that_it_becomes(tmp_path):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"a": np.zeros(10**6)}).to_parquet(path)
+    assert path.stat().st_size < 10**5
+    with pytest.raises(TableError, match="more than 7,999,999 bytes, unpacked"):
+        read_table(path, max_bytes=8 * 10**6 - 1)
+    assert read_table(path, max_bytes=8 * 10**6).X.shape == (10**6, 1)
+
+
+def test_a_zip_archive_counts_unpacked(tmp_path):
+    path = tmp_path / "t.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a", b"0" * 10**6)
+    with pytest.raises(TableError, match="more than 999,999 bytes, unpacked"):
+        read_table(path, format="svmlight", max_bytes=10**6 - 1)
+    with pytest.raises(TableError, match="is not a number"):
+        read_table(path, format="svmlight", max_bytes=10**6)

@@ -1,0 +1,205 @@
+"""Decisions agree with probabilities, in all classifiers that have both."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from looms import SVCCV, LSSVMClassifier, LSSVMClassifierCV, OneClassWarning
+from looms.calibration import (
+    CALIBRATIONS,
+    Beta,
+    Isotonic,
+    Sigmoid,
+    fit_calibrator,
+    fit_sigmoid,
+    output_at_half,
+)
+from looms.criteria import balanced_error_rate, error_rate, reweighted
+from looms.threshold import find_threshold
+
+N = 90
+rng = np.random.default_rng(1)
+X = rng.normal(size=(N, 3))
+NOISY = X[:, 0] + 0.9 * rng.normal(size=N)
+TWO = np.where(NOISY > 0.6, "yes", "no")
+THREE = np.digitize(NOISY, [-0.5, 0.6])
+X_NEW = np.vstack([X, rng.normal(size=(200, 3)), 20 * rng.normal(size=(50, 3))])
+SEARCH = {"resolution": 2.0, "param_grid": {"C": [0.03, 1.0, 30.0], "gamma": [0.03, 0.3]}}
+
+MACHINES = {
+    **{f"given-{c}": LSSVMClassifier("linear", calibration=c) for c in CALIBRATIONS},
+    **{f"tuned-{c}": LSSVMClassifierCV(calibration=c) for c in CALIBRATIONS},
+    "balanced": LSSVMClassifier(class_weight="balanced"),
+    "svc": SVCCV(**SEARCH),
+    "svc-single": SVCCV(probability="single", **SEARCH),
+    "svc-error": SVCCV(criterion="error", **SEARCH),
+    "svc-balanced": SVCCV(class_weight="balanced", **SEARCH),
+}
+each_machine = pytest.mark.parametrize("name", MACHINES)
+quietly = pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+
+
+@quietly
+@each_machine
+def test_of_two_classes_the_decision_is_positive_where_the_probability_is_above_a_half(name):
+    model = MACHINES[name].fit(X, TWO)
+    decision, p = model.decision_function(X_NEW), model.predict_proba(X_NEW)
+    assert 0 < (decision > 0).mean() < 1
+    assert_array_equal(decision > 0, p[:, 1] > 0.5)
+    assert_array_equal(decision > 0, p.argmax(axis=1) == 1)
+    assert_array_equal(model.predict(X_NEW), model.classes_[p.argmax(axis=1)])
+
+
+@quietly
+@each_machine
+def test_of_several_classes_the_largest_of_all_three_agree(name):
+    model = MACHINES[name].fit(X, THREE)
+    largest = model.predict_proba(X_NEW).argmax(axis=1)
+    assert_array_equal(model.decision_function(X_NEW).argmax(axis=1), largest)
+    assert_array_equal(model.predict(X_NEW), model.classes_[largest])
+
+
+def test_a_support_vector_machine_of_one_sign_still_decides():
+    # So few positive samples that all outputs at a small C are of the other sign.
+    y = np.where(NOISY > 1.0, "yes", "no")
+    grid = {"C": 1e-3, "gamma": 0.3}
+    model = SVCCV(param_grid=grid).fit(X, y)
+    assert (model.loo_.outputs < 0).all()
+    assert set(model.predict(X)) == {"no", "yes"}
+    with pytest.warns(OneClassWarning, match="is taken for class 'no'.* Try threshold='ber'"):
+        at_zero = SVCCV(param_grid=grid, threshold=0.0).fit(X, y)
+    assert set(at_zero.predict(X)) == {"no"}
+    assert model.score(X, y) > at_zero.score(X, y)
+
+
+CALIBRATORS = {
+    "sigmoid": Sigmoid(-3.7, 1.3),
+    "steep sigmoid": Sigmoid(-1e6, 0.7),
+    "centred sigmoid": Sigmoid(-2.0, 0.0),
+    "beta": Beta(Sigmoid(-2.3, 0.4), 0.7, 1.9, 0.31),
+    "isotonic": Isotonic([-1.0, -0.3, 0.4, 0.9], [0.1, 0.2, 0.6, 0.9]),
+    "isotonic step": Isotonic([-1.0, 0.1, np.nextafter(0.1, 1)], [0.2, 0.3, 0.8]),
+    "isotonic, flat at a half": Isotonic([-1.0, -0.3, 0.4, 0.9], [0.1, 0.5, 0.5, 0.7]),
+}
+
+
+@pytest.mark.parametrize("name", CALIBRATORS)
+def test_an_output_is_above_the_half_exactly_where_its_probability_is(name):
+    calibrator = CALIBRATORS[name]
+    outputs = np.random.default_rng(0).normal(size=500)
+    half = output_at_half(calibrator, outputs)
+    ulps = np.array([half])
+    for direction in (-np.inf, np.inf):
+        f = half
+        for _ in range(50):
+            ulps = np.append(ulps, f := np.nextafter(f, direction))
+    f = np.concatenate(
+        [outputs, ulps, half + np.geomspace(1e-15, 10), half - np.geomspace(1e-15, 10)]
+    )
+    assert_array_equal(f > half, calibrator.probability(f) > 0.5)
+
+
+def test_a_block_of_probability_a_half_is_of_the_first_class():
+    half = output_at_half(CALIBRATORS["isotonic, flat at a half"], [0.0])
+    assert 0.4 <= half < 0.4 + 1e-14
+
+
+def test_the_half_of_a_sigmoid_is_where_its_log_odds_are_zero():
+    assert_allclose(output_at_half(Sigmoid(-4.0, 1.0), [0.0]), 0.25, rtol=1e-14)
+    assert_allclose(output_at_half(Sigmoid(-4.0, 1.0), [0.0, 1e6]), 0.25, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("calibrator", "sign"),
+    [
+        (Sigmoid(0.0, 1.0), 1),
+        (Sigmoid(0.0, 0.0), 1),
+        (Sigmoid(0.0, -1.0), -1),
+        (Isotonic([0.0, 1.0], [0.1, 0.3]), 1),
+        (Isotonic([0.0, 1.0], [0.6, 0.7]), -1),
+    ],
+)
+def test_without_a_half_one_class_takes_all_and_the_order_of_outputs_stays(calibrator, sign):
+    outputs = np.array([-3.0, 0.1, 0.100001, 5.0])
+    half = output_at_half(calibrator, outputs)
+    assert np.sign(half) == sign
+    decision = 1000 * outputs - half
+    assert_array_equal(decision > 0, calibrator.probability(1000 * outputs) > 0.5)
+    assert (np.diff(decision) > 0).all()
+
+
+def test_a_flat_sigmoid_decides_for_the_larger_class():
+    y = np.repeat([0, 1], [60, 30])
+    for labels, larger in ((y, 0), (1 - y, 1)):
+        model = LSSVMClassifier("linear", mu=1e6).fit(X, labels)
+        assert model.calibrator_.slope == 0
+        assert set(model.predict(X_NEW)) == {larger}
+        assert np.isfinite(model.decision_function(X_NEW)).all()
+
+
+def test_class_weights_count_in_the_calibration():
+    plain, model = (
+        LSSVMClassifier().fit(X, TWO),
+        LSSVMClassifier(class_weight="balanced").fit(X, TWO),
+    )
+    weight = np.where(TWO == "yes", 0.5 / (TWO == "yes").mean(), 0.5 / (TWO == "no").mean())
+    expected = fit_calibrator(reweighted(model.loo_, weight))
+    assert_allclose(model.calibrator_.intercept, expected.intercept)
+    rates = [balanced_error_rate(m.loo_, m.threshold_) for m in (plain, model)]
+    assert rates[1] < rates[0] - 0.01
+    machines = [SVCCV(class_weight=w, **SEARCH) for w in (None, "balanced")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        shares = [(m.fit(X, TWO).predict(X) == "yes").mean() for m in machines]
+    assert shares[1] > shares[0]
+
+
+def test_candidates_compete_by_the_decisions_that_they_make():
+    model = LSSVMClassifierCV(["linear", "rbf"]).fit(X, TWO)
+    best = model.candidates_[model.best_index_]
+    assert model.threshold_ == best.threshold != 0
+    assert best.score == balanced_error_rate(model.loo_, model.threshold_)
+    assert best.score != balanced_error_rate(model.loo_)
+
+
+@quietly
+def test_the_error_rate_of_a_support_vector_machine_is_that_of_its_decisions():
+    model = SVCCV("linear", "error", param_grid={"C": 0.03}).fit(X, TWO)
+    sigmoid = fit_sigmoid(model.loo_.outputs, model.loo_.y)
+    assert model.threshold_ == output_at_half(sigmoid, model.loo_.outputs)
+    assert model.loo_score_ == error_rate(model.loo_, model.threshold_)
+    assert model.loo_score_ != error_rate(model.loo_)
+
+
+@quietly
+@pytest.mark.parametrize(
+    "model",
+    [
+        LSSVMClassifier("linear", calibration=None),
+        LSSVMClassifierCV("linear", calibration=None),
+        SVCCV(criterion="press", probability=None, **SEARCH),
+    ],
+)
+def test_without_probabilities_the_threshold_is_zero(model):
+    assert model.fit(X, TWO).threshold_ == 0
+
+
+@quietly
+@pytest.mark.parametrize("model", [LSSVMClassifier("linear"), SVCCV(criterion="press", **SEARCH)])
+def test_a_rule_or_a_number_decides_otherwise(model):
+    for threshold in (-0.7, "ber"):
+        model.set_params(threshold=threshold).fit(X, TWO)
+        number = threshold if threshold == -0.7 else find_threshold(model.loo_)[0]
+        assert model.threshold_ == number
+        likely = model.classes_[model.predict_proba(X).argmax(axis=1)]
+        assert (likely != model.predict(X)).any()
+    model.set_params(threshold=None)
+
+
+def test_a_machine_of_one_class_is_warned_of():
+    few = np.arange(N) < 5
+    noise = np.random.default_rng(5).normal(size=(N, 2))
+    with pytest.warns(OneClassWarning, match="taken for class False"):
+        LSSVMClassifierCV("linear", calibration=None).fit(noise, few)
