@@ -92,8 +92,12 @@ def run_problem(rng: np.random.Generator) -> tuple[str, str, str]:
             outputs, used, zeta = _outputs(route, K, Y, mu, weight, intercept)
     except (ValueError, NotPositiveDefiniteError) as error:
         message = f"{type(error).__name__}: {error}"
-        few = n < 3 or (weight is not None and (weight > 0).sum() < 3)
-        if few or len(np.unique(Y)) < 2 or not _well_posed(K, mu, weight):
+        taking_part = Y if weight is None else Y[weight > 0]
+        if (
+            len(taking_part) < 3
+            or len(np.unique(taking_part)) < 2
+            or not _well_posed(K, mu, weight)
+        ):
             return route, "refused", ""
         return route, "finding", f"refused, though well-conditioned: {message[:160]} | {what}"
     except Exception as error:

@@ -47,14 +47,15 @@ class NotPositiveDefiniteError(np.linalg.LinAlgError):
         self.mu = mu
 
 
-class TooLargeError(NotPositiveDefiniteError):
+class RangeError(NotPositiveDefiniteError):
     """The diagonal of K + diag(λ) is beyond the range in which it can be factorised."""
 
-    def __init__(self, mu: float, largest: float) -> None:
+    def __init__(self, mu: float, value: float) -> None:
         np.linalg.LinAlgError.__init__(
             self,
-            f"The kernel matrix plus ridge reaches {largest:.3g} at mu = {mu:.3g}, and the squares "
-            "of such values overflow. Scale the features, or use a smaller mu.",
+            f"The kernel matrix plus ridge has {value:.3g} on its diagonal at mu = {mu:.3g}, and "
+            "squares of such a value, or of its inverse, overflow. Scale the features, or use a "
+            f"{'smaller' if value > 1 else 'larger'} mu.",
         )
         self.mu = mu
 

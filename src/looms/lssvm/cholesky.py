@@ -25,7 +25,7 @@ from looms.lssvm._system import (
     Fit,
     LeverageError,
     NotPositiveDefiniteError,
-    TooLargeError,
+    RangeError,
     checked_system,
     ridge,
     targets_as_columns,
@@ -66,7 +66,7 @@ class Solution:
         b = nu.sum(axis=0) / self._eta_sum if eta.any() else np.zeros(Y.shape[1])
         alpha = nu - np.outer(eta, b)
         diagonal = _column_square_sums(S)
-        self.p = diagonal - eta**2 / self._eta_sum
+        self.p = diagonal - eta * (eta / self._eta_sum)  # no square that overflows
         safe = self.p > len(y) * np.finfo(np.float64).eps * diagonal
         if not safe.all():  # the difference has cancelled: its digits are rounding
             raise LeverageError(mu, int(np.argmin(safe)))
@@ -220,12 +220,13 @@ def solve_in_place(
     """`solve` in the memory of ``K``, Fortran-ordered, of which it reads the lower triangle.
 
     ``sets`` are the rows of each group that has two or more. Nothing is checked beyond what the
-    factorisation finds, and that no value is so large that its square overflows.
+    factorisation finds, and that no square of a value or of its inverse overflows.
     """
     n = len(K)
     K[np.diag_indices(n)] += ridge(mu, zeta)
-    if not (np.abs(K.diagonal()) < _HUGE).all():  # LAPACK itself would stop at nan only
-        raise TooLargeError(mu, float(np.abs(K.diagonal()).max()))
+    size = np.abs(K.diagonal())
+    if not (size.max() < _HUGE and size.min() > 1 / _HUGE):  # LAPACK itself would stop at nan only
+        raise RangeError(mu, float(size.max() if not size.max() < _HUGE else size.min()))
     R, info = lapack.dpotrf(K, lower=1, clean=0, overwrite_a=1)
     if info:
         raise NotPositiveDefiniteError(mu)

@@ -88,7 +88,7 @@ class Spectrum:
             eta = V @ (V.sum(axis=0) / shrunk)
             eta_sum = float(eta.sum())
             alpha = nu - np.outer(eta, nu.sum(axis=0) / eta_sum)
-            p -= eta**2 / eta_sum
+            p -= eta * (eta / eta_sum)
 
         def block(G: AnyArray) -> Array:
             return (V[G] / shrunk) @ V[G].T - np.outer(eta[G], eta[G]) / eta_sum
