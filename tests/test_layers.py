@@ -40,22 +40,6 @@ def room_of(module):
     return parts[1] if len(parts) > 1 else None
 
 
-#: Of private modules, what other rooms read all the same: what an estimator keeps to itself.
-PRIVATE_BUT_READ = {
-    "assessment": {"looms.estimators._machine.one_or_many"},
-    "challenge": {"looms.assessment._splits.plan"},
-    "diagnostics": {
-        "looms.estimators._loo_models.machine_models",
-        "looms.estimators._weights.class_weights",
-    },
-    "report": {
-        "looms.estimators._machine.LeastSquaresMachine",
-        "looms.estimators._machine.fit_weight_of",
-        "looms.estimators._machine.one_or_many",
-        "looms.estimators._weights.class_weights",
-    },
-}
-
 MODULES = sorted(ROOT.rglob("*.py"))
 
 
@@ -110,34 +94,6 @@ def test_imports_go_down():
         if up_or_across(room_of(module), name)
     ]
     assert offenders == []
-
-
-def private_to_another(room, imported):
-    """Whether the dotted name is, or lies in, a private module of another room."""
-    parts = imported.split(".")
-    if parts[0] != "looms" or len(parts) < 3 or parts[1] == room:
-        return False
-    return any(part.startswith("_") for part in parts[2:])
-
-
-def test_no_room_reads_what_is_private_to_another():
-    offenders = [
-        f"{path_of(module)} imports {name}"
-        for module in MODULES
-        for name, _ in imports_of_module(module)
-        if private_to_another(room_of(module), name)
-        and name not in PRIVATE_BUT_READ.get(room_of(module), set())
-    ]
-    assert offenders == []
-
-
-def test_what_is_read_all_the_same_is_read():
-    read = {room: set() for room in PRIVATE_BUT_READ}
-    for module in MODULES:
-        names = {name for name, _ in imports_of_module(module)}
-        read.setdefault(room_of(module), set()).update(names)
-    for room, names in PRIVATE_BUT_READ.items():
-        assert names <= read[room]
 
 
 CORE_MODULES = [module for module in MODULES if room_of(module) in CORE]
@@ -195,12 +151,3 @@ def test_the_rules_see_what_they_forbid():
     assert not up_or_across("cli", "looms.LeaveOneOut")
     assert not up_or_across("kernels", "looms.kernels._base")
     assert not up_or_across("selection", "looms.criteria.PRESS")
-    assert private_to_another("report", "looms.assessment._run.machine_of")
-    assert private_to_another("report", "looms.assessment._run")
-    assert not private_to_another("report", "looms.report._model.Model")
-    assert not private_to_another("report", "looms._optional.require")
-
-
-def test_modules_are_found():
-    rooms = {room_of(module) for module in MODULES}
-    assert {"kernels", "lssvm", "criteria", "optimise", "selection"} <= rooms

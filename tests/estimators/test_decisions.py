@@ -16,7 +16,8 @@ from looms.calibration import (
     fit_sigmoid,
     output_at_half,
 )
-from looms.criteria import balanced_error_rate, error_rate, reweighted
+from looms.criteria import balanced_error_rate, error_rate
+from looms.leave_one_out import LeaveOneOut
 from looms.threshold import find_threshold
 
 N = 90
@@ -145,9 +146,9 @@ def test_class_weights_count_in_the_calibration():
         LSSVMClassifier(class_weight="balanced").fit(X, TWO),
     )
     weight = np.where(TWO == "yes", 0.5 / (TWO == "yes").mean(), 0.5 / (TWO == "no").mean())
-    expected = fit_calibrator(reweighted(model.loo_, weight))
+    expected = fit_calibrator(LeaveOneOut(model.loo_.y, model.loo_.outputs, weight))
     assert_allclose(model.calibrator_.intercept, expected.intercept)
-    rates = [balanced_error_rate(m.loo_, m.threshold_) for m in (plain, model)]
+    rates = [balanced_error_rate(*m.loo_, threshold=m.threshold_) for m in (plain, model)]
     assert rates[1] < rates[0] - 0.01
     machines = [SVCCV(class_weight=w, **SEARCH) for w in (None, "balanced")]
     with warnings.catch_warnings():
@@ -160,8 +161,8 @@ def test_candidates_compete_by_the_decisions_that_they_make():
     model = LSSVMClassifierCV(["linear", "rbf"]).fit(X, TWO)
     best = model.candidates_[model.best_index_]
     assert model.threshold_ == best.threshold != 0
-    assert best.score == balanced_error_rate(model.loo_, model.threshold_)
-    assert best.score != balanced_error_rate(model.loo_)
+    assert best.score == balanced_error_rate(*model.loo_, threshold=model.threshold_)
+    assert best.score != balanced_error_rate(*model.loo_)
 
 
 @quietly
@@ -169,8 +170,8 @@ def test_the_error_rate_of_a_support_vector_machine_is_that_of_its_decisions():
     model = SVCCV("linear", "error", param_grid={"C": 0.03}).fit(X, TWO)
     sigmoid = fit_sigmoid(model.loo_.outputs, model.loo_.y)
     assert model.threshold_ == output_at_half(sigmoid, model.loo_.outputs)
-    assert model.loo_score_ == error_rate(model.loo_, model.threshold_)
-    assert model.loo_score_ != error_rate(model.loo_)
+    assert model.loo_score_ == error_rate(*model.loo_, threshold=model.threshold_)
+    assert model.loo_score_ != error_rate(*model.loo_)
 
 
 @quietly

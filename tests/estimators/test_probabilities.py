@@ -216,7 +216,8 @@ class TestThresholds:
         assert model.best_index_ == np.argmin(scores)
         assert scores[model.best_index_] == find_threshold(model.loo_, Cost(1, 6))[1]
         assert scores != [
-            balanced_error_rate(model.loo_, candidate.threshold) for candidate in model.candidates_
+            balanced_error_rate(*model.loo_, threshold=candidate.threshold)
+            for candidate in model.candidates_
         ]
 
     @each_classifier

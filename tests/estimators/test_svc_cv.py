@@ -102,7 +102,8 @@ class Refitted:
         loo = LeaveOneOut(loo.y, loo.outputs, self.weight)
         if criterion in ("error", "ber"):
             rate = error_rate if criterion == "error" else balanced_error_rate
-            return rate(loo, find_threshold(loo, "ber")[0] if threshold == "ber" else threshold)
+            cut = find_threshold(loo, "ber")[0] if threshold == "ber" else threshold
+            return rate(*loo, threshold=cut)
         values, masses = [], []
         for q, (a, b) in enumerate(self.pairs):
             own = np.isin(self.labels, [a, b])

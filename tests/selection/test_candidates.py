@@ -35,7 +35,7 @@ class Watcher:
 
 
 def judged_by_ber(loo):
-    return balanced_error_rate(loo), 0.0
+    return balanced_error_rate(*loo), 0.0
 
 
 def chosen(kernels, criteria=("press",), *, judge=judged_by_ber, watcher=None, **options):
@@ -70,7 +70,7 @@ def test_the_best_is_taken_with_its_machine():
     choice = chosen(["linear", "rbf"])
     assert choice.best is min(choice.candidates, key=lambda c: c.score)
     assert type(choice.best.kernel) is RBF
-    assert balanced_error_rate(choice.fit.loo) == choice.best.score
+    assert balanced_error_rate(*choice.fit.loo) == choice.best.score
     assert choice.tuning.value == choice.best.value
     assert np.exp2(choice.tuning.theta[-1]) == choice.best.mu
 

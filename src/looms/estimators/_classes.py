@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from looms._classes import class_targets
 from looms._typing import Array
 
 
@@ -31,8 +32,4 @@ def encoded(y: Any, weight: Array) -> tuple[Any, Any, Array]:
         raise ValueError(
             f"All samples of class {missing} have weight zero; leave these samples out instead."
         )
-    if len(classes) == 2:
-        return classes, labels, np.where(labels == 1, 1.0, -1.0)
-    targets = np.full((len(labels), len(classes)), -1.0)
-    targets[np.arange(len(labels)), labels] = 1.0
-    return classes, labels, targets
+    return classes, labels, class_targets(labels, len(classes))

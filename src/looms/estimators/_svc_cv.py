@@ -38,7 +38,8 @@ from looms.estimators._svc_search import check_search, kernel_matrix, search_spa
 from looms.estimators._weights import class_weights
 from looms.kernels import Kernel, training_rows
 from looms.leave_one_out import LeaveOneOut
-from looms.selection import Sample, Score, class_leave_one_out, class_log_probabilities
+from looms.svm._one_against_one import class_leave_one_out, class_log_probabilities
+from looms.svm._scores import Sample, Score
 
 
 def _has_probabilities(model: SVCCV) -> bool:

@@ -19,7 +19,8 @@ from looms.estimators._classifier import number_or_rule, threshold_and_loss
 from looms.estimators._svc_search import SpaceSearched
 from looms.kernels import Kernel
 from looms.leave_one_out import LeaveOneOut
-from looms.selection import FittedTo, Machines, MeanOverPairs, OfClasses, Score, loo_deviance
+from looms.svm._one_against_one import FittedTo, Machines
+from looms.svm._scores import MeanOverPairs, OfClasses, Score, loo_deviance
 
 _RATES = {
     "error": error_rate,

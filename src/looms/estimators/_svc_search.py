@@ -15,7 +15,8 @@ from looms._typing import Array, Matrix
 from looms.estimators._given import check_finite_lower
 from looms.estimators._machine import outputs
 from looms.kernels import RBF, Kernel, Samples, centre_of
-from looms.selection import Sample, Score, Scored, grid_search, pattern_search, sweep
+from looms.selection import grid_search, pattern_search
+from looms.svm._scores import Sample, Score, Scored, sweep
 
 #: log₂ of the values of C, times the scale of the kernel, and of kernel parameters, times where
 #: they start.

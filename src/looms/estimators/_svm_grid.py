@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array
 from looms.conformal import class_margins, pairwise_margins
-from looms.svm import solve
+from looms.svm._one_against_one import pairs_of, solved_pairs
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class SVMGridPlan:
         for index, C in enumerate(self.Cs):
             svc = SVC(C=C, kernel="precomputed", tol=self.tol).fit(K, labels)
             coef[index:] = _dense_coefficients(svc, labels)
-            intercept[index:] = svc.intercept_
+            intercept[index:] = svc.intercept_ if self.n_classes == 2 else -svc.intercept_
             if np.abs(svc.dual_coef_).max() < C:
                 break
         return coef, intercept
@@ -78,21 +78,14 @@ class SVMGridPlan:
         """The same to machine precision, with the leave-one-out outputs of each machine."""
         with one_blas_thread():
             K = np.exp(-gamma * distances)
-            pairs = list(combinations(range(self.n_classes), 2))
+            pairs, weight, machines = pairs_of(labels), np.ones(len(labels)), None
             coef = np.zeros((len(self.Cs), len(labels), len(pairs)))
             intercept = np.zeros((len(self.Cs), len(pairs)))
             outputs = np.empty(coef.shape)
-            for pair, duel in enumerate(pairs):
-                rows = np.flatnonzero(np.isin(labels, duel))
-                # Of two classes the second is the positive one, of a pair the first.
-                y = np.where(labels[rows] == duel[self.n_classes == 2], 1.0, -1.0)
-                own, solution = K[np.ix_(rows, rows)], None
-                for index, C in enumerate(self.Cs):
-                    solution = solve(own, y, C, start=solution)
-                    coef[index, rows, pair] = y * solution.alpha
-                    intercept[index, pair] = solution.intercept
-                    outputs[index, :, pair] = K @ coef[index, :, pair] + solution.intercept
-                    outputs[index, rows, pair] = solution.leave_one_out().outputs
+            for index, C in enumerate(self.Cs):
+                machines = solved_pairs(K, pairs, C * weight, weight, machines)
+                coef[index], intercept[index] = machines.coefficients, machines.intercepts
+                outputs[index] = machines.loo_outputs
         return coef, intercept, [v[:, 0] if self.n_classes == 2 else v for v in outputs]
 
 
@@ -104,7 +97,8 @@ class SVMGrid:
     ----------
     X : (n, d) training samples.
     gammas, Cs : the grid.
-    coef : (n_gammas, n_Cs, n, n_pairs) coefficients, a column for every pair of classes.
+    coef : (n_gammas, n_Cs, n, n_pairs) coefficients, a column for every pair of classes,
+        positive for the second.
     intercept : (n_gammas, n_Cs, n_pairs).
     n_classes : number of classes.
     """
@@ -146,11 +140,16 @@ class SVMGrid:
         stacked = np.stack(outputs)
         if self.n_classes == 2:
             return class_margins(stacked[..., None])
-        return pairwise_margins(stacked, self.n_classes)
+        return pairwise_margins(-stacked, self.n_classes)  # of a pair the second is positive
 
 
 def _dense_coefficients(svc: Any, labels: AnyArray) -> Array:
-    """(n_samples, n_pairs) coefficients of the one-against-one machines inside an SVC."""
+    """(n_samples, n_pairs) coefficients of the one-against-one machines inside an SVC.
+
+    Positive for the second class of a pair, as those of two classes are in an SVC; with more
+    classes it has the first as the positive one.
+    """
+    sign = 1.0 if len(svc.classes_) == 2 else -1.0
     n_classes = len(svc.classes_)
     pairs = list(combinations(range(n_classes), 2))
     coef = np.zeros((len(labels), len(pairs)))
@@ -159,5 +158,5 @@ def _dense_coefficients(svc: Any, labels: AnyArray) -> Array:
         # Row r of dual_coef_ holds the r-th duel of the class of each support vector.
         for label, row in ((first, second - 1), (second, first)):
             ours = of_support == label
-            coef[svc.support_[ours], pair] = svc.dual_coef_[row, ours]
+            coef[svc.support_[ours], pair] = sign * svc.dual_coef_[row, ours]
     return coef

@@ -15,7 +15,7 @@ from looms._typing import Array
 from looms.calibration import Sigmoid
 from looms.criteria import Criterion
 from looms.leave_one_out import LeaveOneOut
-from looms.selection._one_against_one import (
+from looms.svm._one_against_one import (
     FittedTo,
     Labels,
     Machines,
@@ -24,7 +24,7 @@ from looms.selection._one_against_one import (
     pairs_of,
     solved_pairs,
 )
-from looms.svm import IndefiniteKernelError, NotConvergedError
+from looms.svm._problem import IndefiniteKernelError, NotConvergedError
 
 #: Solved machines, class of each sample and its weight in the score; smaller is better.
 Score = Callable[[Machines, Labels, Array], float]

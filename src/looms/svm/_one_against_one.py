@@ -1,4 +1,4 @@
-"""Support vector machines of several classes, one for each pair, and their leave-one-out.
+"""One-against-one support vector machines of several classes and their leave-one-out.
 
 Two classes are the case of one pair. Of a pair (a, b), a < b, class b is the positive one.
 Leaving out a sample changes the machines of the pairs that hold its class; the other pairs
@@ -19,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_expit
 
+from looms._classes import class_targets
 from looms._typing import Array
 from looms.calibration import Sigmoid, couple, fit_increasing_sigmoid, fit_sigmoid, fit_sigmoids
 from looms.leave_one_out import LeaveOneOut
-from looms.svm import DualSolution, solve
+from looms.svm.dual import DualSolution, solve
 
 _FIRST = 1.0 + 8 * np.finfo(float).eps
 Labels = npt.NDArray[np.intp]
@@ -238,15 +239,6 @@ def class_log_probabilities(log_odds: Array) -> Array:
     p = np.maximum(couple(pairwise), np.finfo(float).tiny)
     p[np.arange(len(p)), p.argmax(axis=1)] *= _FIRST  # so that no rounding makes others equal
     return np.log(p)
-
-
-def class_targets(labels: Labels, n_classes: int) -> Array:
-    """Targets ±1: (n,) for two classes, (n, k) for k."""
-    if n_classes == 2:
-        return np.where(labels == 1, 1.0, -1.0)
-    targets = np.full((len(labels), n_classes), -1.0)
-    targets[np.arange(len(labels)), labels] = 1.0
-    return targets
 
 
 def class_leave_one_out(machines: Machines, labels: Labels, fitted_to: FittedTo) -> LeaveOneOut:
