@@ -43,7 +43,7 @@ def test_estimator_of_an_experiment(data, weighting):
     assert type(machine) is looms.LSSVMClassifierCV
     sylva = ChallengeData("sylva", data.X, data.y, "sylva")
     reduced = challenge.estimator_of(sylva, PART[0])[-1]
-    assert type(reduced) is challenge.ReducedLSSVMClassifierCV
+    assert type(reduced) is challenge.ReducedClassifier
 
 
 def test_the_choice_is_that_of_one_estimator_with_all_candidates(data, results):

@@ -139,10 +139,14 @@ def _measured(
     if w_test is not None and not w_test.any():
         raise ValueError("No row of the test part has a positive weight.")
     model.fit(X_train, y_train, **({} if w_train is None else fit_arguments(model, w_train)))
-    machine = machine_of(model)
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    wraps = hasattr(last, "loo_") and hasattr(last, "estimator_")  # outputs of its own
+    machine = machine_of(last.estimator_ if wraps else last)
     return {
         "scores": all_scores(scorers, model, X_test, y_test, w_test),
-        "loo_scores": {} if machine is None else loo_scores(machine, scorers, w_train),
+        "loo_scores": (
+            {} if machine is None else loo_scores(last if wraps else machine, scorers, w_train)
+        ),
         "chosen": chosen_by(model, machine),
         "no_information": (
             no_information(scorers, y_test, model.predict(X_test), w_test)

@@ -19,7 +19,7 @@ from looms.challenge._papers import paper_table
 from looms.challenge._plans import PLANS, Experiment, experiments_of, only
 from looms.challenge._plot import plot_table
 from looms.challenge._preparation import PREPARATIONS, ADAColumns, ContinuousScaler, preparation
-from looms.challenge._reduced import ReducedLSSVMClassifierCV
+from looms.challenge._reduced import ReducedClassifier
 from looms.challenge._run import (
     Nested,
     Runs,
@@ -46,7 +46,7 @@ __all__ = [
     "Entry",
     "Experiment",
     "Nested",
-    "ReducedLSSVMClassifierCV",
+    "ReducedClassifier",
     "Runs",
     "ber_standard_error",
     "challenge_score",

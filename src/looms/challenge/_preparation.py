@@ -3,7 +3,7 @@
 [C06 III] takes the logarithm of features 1 and 3 of ADA, makes 4 and 5 binary at thresholds of
 which one is not printed, and standardises continuous features; divides GINA by 255; leaves HIVA
 and NOVA alone; standardises the continuous features of SYLVA and trains on fewer rows (see
-`looms.challenge.ReducedLSSVMClassifierCV`). Columns of the public sets are permuted, so those of
+`looms.challenge.ReducedClassifier`). Columns of the public sets are permuted, so those of
 ADA are found by what they hold.
 """
 

@@ -1,44 +1,46 @@
-"""Training on the rows that are in doubt: the trick for SYLVA [C06 III]."""
+"""Training on the rows that no feature settles: the trick for SYLVA [C06 III]."""
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils.validation import check_array, check_is_fitted
 
+from looms._classes import class_indices
 from looms._typing import AnyArray, Array
-from looms.estimators import LSSVMClassifierCV
 from looms.leave_one_out import LeaveOneOut
+from looms.threshold import find_threshold
 
 
-class ReducedLSSVMClassifierCV(LSSVMClassifierCV):
-    """Self-tuning LS-SVM classifier that leaves out rows which one feature settles.
+class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """Classifier of two classes that leaves out of training the rows which one feature settles.
 
     A binary feature that no positive training row has, and some negative one, settles the
-    class of the rows that have it: they are negative. They take no part in the fit nor in its
-    criterion, and count as right wherever the threshold is set and candidates compete, by
-    whatever rule [C06 III, SYLVA].
+    class of the rows that have it: they are negative. They take no part in the fit, and count as
+    right where the threshold is set [C06 III, SYLVA].
 
     Parameters
     ----------
-    kernel, criterion, optimizer, fit_intercept, class_weight, selection_weight, threshold, \
-calibration, prior, max_iter, n_restarts, tol, random_state
-        As for `LSSVMClassifierCV`.
+    estimator : LSSVMClassifierCV or LSSVMClassifier
+        The machine for the other rows. Its ``threshold`` is the rule, or the number, by which
+        the threshold of the whole is set.
 
     Attributes
     ----------
+    estimator_ : the machine, fitted to the other rows, with threshold 0.
     settling_ : ndarray of int
         The features that settle.
     floor_ : float
         Output of settled rows: below the threshold and all leave-one-out outputs of the others.
+    threshold_ : float
+        The threshold.
     loo_ : LeaveOneOut
-        Of the machine: settled rows have the weight zero, as they had in the fit, and the output
-        ``floor_``.
-    whole_loo_ : LeaveOneOut
-        The same outputs with all rows at their own weights: of the rule and the machine together.
+        Leave-one-out outputs of the rule and the machine together, settled rows at ``floor_``.
+    classes_ : ndarray of shape (2,)
+        The classes; the second is the positive one.
 
     Notes
     -----
@@ -47,8 +49,11 @@ calibration, prior, max_iter, n_restarts, tol, random_state
     than three rows, or positive rows alone, no row is left out.
     """
 
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find the features that settle, and fit the machine to the other rows.
+        """Fit the machine to the rows that no feature settles.
 
         Parameters
         ----------
@@ -61,93 +66,63 @@ calibration, prior, max_iter, n_restarts, tol, random_state
 
         Returns
         -------
-        self : ReducedLSSVMClassifierCV
-            The fitted machine.
+        self : ReducedClassifier
+            The fitted classifier.
         """
-        checked, _, weight, _, _, targets = self._checked_classes(X, y, sample_weight)
-        settling, settled = settled_rows(checked, targets, weight > 0)
-        self._settling = settling, settled, weight
-        try:
-            super().fit(X, y, np.where(settled, 0.0, weight) if len(settling) else sample_weight)
-        finally:
-            del self._settling
+        X = check_array(X, accept_sparse="csr", dtype=np.float64)
+        classes = np.unique(y)
+        if len(classes) != 2:
+            raise ValueError(f"Rows are settled for two classes; y has {len(classes)}.")
+        positive = np.asarray(y) == classes[1]
+        weight = np.ones(len(positive)) if sample_weight is None else np.asarray(sample_weight)
+        settling, settled = settled_rows(X, positive, weight > 0)
+        rule = self.estimator.threshold
+        machine = clone(self.estimator).set_params(threshold=0.0)
+        machine.fit(X, y, np.where(settled, 0.0, weight))
+        outputs = machine.loo_.outputs
+        bounds = [outputs[~settled].min(), *([rule] if isinstance(rule, int | float) else [])]
+        floor = float(min(bounds)) - 1.0
+        loo = LeaveOneOut(machine.loo_.y, np.where(settled, floor, outputs), weight)
+        threshold = 0.0 if rule is None else rule
+        if not isinstance(threshold, int | float):
+            threshold, _ = find_threshold(loo, threshold)
+        self.estimator_, self.settling_, self.floor_ = machine, settling, floor
+        self.threshold_, self.loo_, self.classes_ = float(threshold), loo, classes
+        self.n_features_in_ = X.shape[1]
         return self
 
-    def predict_set(
-        self, X: Any, coverage: float = 0.9, class_conditional: bool = False
-    ) -> AnyArray:
-        """Conformal prediction set for each sample: the classes that it may belong to.
+    def decision_function(self, X: Any) -> Array:
+        """Outputs less the threshold, positive for the second class; settled rows are negative.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             New samples.
-        coverage, class_conditional
-            As for `LSSVMClassifierCV.predict_set`.
-
-        Returns
-        -------
-        sets : ndarray of bool, of shape (n_samples, n_classes)
-            Columns as in ``classes_``. Settled samples have the negative class alone; what is
-            said of the coverage is of the others.
         """
-        sets = super().predict_set(X, coverage, class_conditional)
-        if len(self.settling_):
-            sets[_has(X, self.settling_)] = True, False
-        return sets
+        check_is_fitted(self, "estimator_")
+        outputs = self.estimator_.decision_function(X)
+        return np.where(_has(X, self.settling_), self.floor_, outputs) - self.threshold_
 
-    def _judged(self, loo: LeaveOneOut, threshold: Any) -> LeaveOneOut:
-        """The settled rows too, as right: the rate of false alarms is over all negative rows."""
-        _, settled, weight = self._settling
-        weight = weight[settled]
-        if not len(weight):
-            return loo
-        given = [float(threshold)] if isinstance(threshold, Real) else []
-        floor = _below(loo.outputs, *given)
-        return LeaveOneOut(
-            np.append(loo.y, np.full(len(weight), -1.0)),
-            np.append(loo.outputs, np.full(len(weight), floor)),
-            np.append(loo.sample_weight, weight),
-        )
+    def predict(self, X: Any) -> AnyArray:
+        """Class of each sample.
 
-    def _set_fitted(self, **attributes: Any) -> None:
-        """What the parent found, with the settled rows in it; callbacks see it whole."""
-        settling, settled, weight = self._settling
-        loo: LeaveOneOut = attributes.pop("loo_")
-        floor = _below(loo.outputs[~settled], attributes["threshold_"])
-        if len(settling):
-            outputs = np.where(settled, floor, loo.outputs)
-            loo = LeaveOneOut(loo.y, outputs, loo.sample_weight)
-        whole = LeaveOneOut(loo.y, loo.outputs, weight)
-        super()._set_fitted(
-            settling_=settling, floor_=floor, loo_=loo, whole_loo_=whole, **attributes
-        )
-
-    def _outputs(self, X: Any) -> Any:
-        """Outputs of the machine; of settled rows the floor, for decisions and probabilities."""
-        outputs = super()._outputs(X)
-        if not len(self.settling_):
-            return outputs
-        return np.where(_has(X, self.settling_), self.floor_, outputs)
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples.
+        """
+        return np.asarray(self.classes_[class_indices(self.decision_function(X))])
 
 
-def _below(outputs: Array, *others: float) -> float:
-    """A number below all of these."""
-    return float(min([outputs.min(), *others])) - 1.0
-
-
-def settled_rows(X: Any, targets: Any, seen: Any) -> tuple[Any, Any]:
-    """Columns of zeros and ones that negative rows alone have, and which rows have one.
+def settled_rows(X: Any, positive: AnyArray, used: AnyArray) -> tuple[AnyArray, AnyArray]:
+    """Columns of zeros and ones that negative rows alone have, and the rows that have one.
 
     Parameters
     ----------
     X : (n, d) validated samples.
-    targets : (n,) ±1, or a column a class, which have nothing to settle.
-    seen : (n,) rows that count.
+    positive : (n,) True for rows of the positive class.
+    used : (n,) rows that count.
     """
-    none = np.array([], dtype=int), np.zeros(len(targets), dtype=bool)
-    if targets.ndim != 1:
-        return none
     columns = sparse.csc_array(X)
     binary = np.array(
         [
@@ -155,17 +130,17 @@ def settled_rows(X: Any, targets: Any, seen: Any) -> tuple[Any, Any]:
             for low, high in zip(columns.indptr[:-1], columns.indptr[1:], strict=True)
         ]
     )
-    counts = np.asarray(columns[seen].sum(axis=0)).ravel()
-    among_positive = np.asarray(columns[seen & (targets > 0)].sum(axis=0)).ravel()
+    counts = np.asarray(columns[used].sum(axis=0)).ravel()
+    among_positive = np.asarray(columns[used & positive].sum(axis=0)).ravel()
     settling = np.flatnonzero(binary & (counts > 0) & (among_positive == 0))
     settled = _has(X, settling)
-    left = seen & ~settled
-    if left.sum() < 3 or not (left & (targets < 0)).any():
-        return none
+    left = used & ~settled
+    if left.sum() < 3 or not (left & ~positive).any():
+        return np.array([], dtype=int), np.zeros(len(positive), dtype=bool)
     return settling, settled
 
 
-def _has(X: Any, columns: Any) -> Any:
-    """Which rows have a one in any of the columns."""
+def _has(X: Any, columns: AnyArray) -> AnyArray:
+    """Rows that have a one in any of the columns."""
     part = sparse.csr_array(check_array(X, accept_sparse="csr", dtype=np.float64))[:, columns]
     return np.asarray((part > 0).sum(axis=1)).ravel() > 0

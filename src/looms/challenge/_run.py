@@ -20,7 +20,7 @@ from looms.assessment._splits import plan as plan_splits
 from looms.challenge._data import ChallengeData
 from looms.challenge._plans import Experiment
 from looms.challenge._preparation import preparation
-from looms.challenge._reduced import ReducedLSSVMClassifierCV
+from looms.challenge._reduced import ReducedClassifier
 from looms.challenge._scores import SCORING
 from looms.estimators import LSSVMClassifierCV
 
@@ -43,14 +43,15 @@ def estimator_of(data: ChallengeData, experiment: Experiment) -> Pipeline:
     experiment : Experiment
         The experiment.
     """
-    kind = ReducedLSSVMClassifierCV if data.preparation == "sylva" else LSSVMClassifierCV
-    machine = kind(
+    machine: Any = LSSVMClassifierCV(
         experiment.kernel,
         experiment.criterion,
         class_weight=None if experiment.weighting == "none" else "balanced",
         selection_weight="balanced" if experiment.weighting == "both" else None,
         threshold="ber",
     )
+    if data.preparation == "sylva":
+        machine = ReducedClassifier(machine)
     prepared = preparation(data.preparation, data.X)
     return Pipeline([("prepare", prepared), ("machine", machine)])
 

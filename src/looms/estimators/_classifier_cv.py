@@ -202,7 +202,7 @@ n_features_in_, feature_names_in_
             loo = LeaveOneOut(loo.y, loo.outputs, weight[seen])
             calibrator = self._calibrator(loo, fit_weight[seen])
             asked = number_or_rule(self.threshold, calibrator, loo)
-            threshold, loss = threshold_and_loss(asked, self._judged(loo, asked))
+            threshold, loss = threshold_and_loss(asked, loo)
             return loss, threshold
 
         groups = self._held_out_groups(X, weight)
@@ -224,7 +224,3 @@ n_features_in_, feature_names_in_
         warn_of_missed_precision(self.threshold, choice.best.score)
         warn_of_one_class(classes, self.loo_, self.threshold_)
         return self
-
-    def _judged(self, loo: LeaveOneOut, threshold: Any) -> LeaveOneOut:
-        """What candidates compete on at a number or a rule: here the outputs as they are."""
-        return loo
