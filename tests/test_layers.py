@@ -11,7 +11,7 @@ ROOT = Path(looms.__file__).parent
 
 #: From the ground up; rooms of one floor do not know each other. Rooms may be missing.
 FLOORS = [
-    {"_typing"},
+    {"_typing", "_version"},
     {"_threads", "_files", "_optional", "_classes"},
     {"kernels", "leave_one_out", "copies"},
     {"criteria", "lssvm", "calibration"},
@@ -75,8 +75,8 @@ def up_or_across(room, imported):
     other = room_of(imported)
     if other == room:
         return False
-    if other not in FLOOR_OF:  # a name of the package itself, which is made of the estimators
-        return FLOOR_OF[room] <= FLOOR_OF["estimators"]
+    if other not in FLOOR_OF:  # a name of the package itself, which is for users and the command line
+        return room != "cli"
     return FLOOR_OF[other] >= FLOOR_OF[room]
 
 

@@ -5,8 +5,10 @@ exactly. looms uses it to choose kernels, hyper-parameters and thresholds.
 """
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
+
+from looms._version import __version__
 
 if TYPE_CHECKING:
     from looms import assessment as assessment
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from looms import criteria as criteria
     from looms import datasets as datasets
     from looms import diagnostics as diagnostics
+    from looms import estimators as estimators
     from looms import kernels as kernels
     from looms import lssvm as lssvm
     from looms import model_files as model_files
@@ -41,11 +44,6 @@ if TYPE_CHECKING:
     )
     from looms.leave_one_out import LeaveOneOut
 
-try:
-    __version__ = version("looms")
-except PackageNotFoundError:  # a source tree that was not installed
-    __version__ = "0+unknown"
-
 __all__ = [
     "SVCCV",
     "BoundWarning",
@@ -66,26 +64,8 @@ __all__ = [
 #: Rooms of the names that are not in `looms.estimators`.
 _HOMES = {"LeaveOneOut": "leave_one_out", "assess": "assessment", "compare": "assessment"}
 
-#: Modules that ``import looms`` alone makes available, each imported when it is first used.
-_ROOMS = (
-    "assessment",
-    "calibration",
-    "challenge",
-    "conformal",
-    "copies",
-    "criteria",
-    "datasets",
-    "diagnostics",
-    "kernels",
-    "lssvm",
-    "model_files",
-    "optimise",
-    "report",
-    "selection",
-    "svm",
-    "tables",
-    "threshold",
-)
+#: Rooms that ``import looms`` alone makes available, each imported when it is first used.
+_ROOMS = {module.name for module in iter_modules(__path__) if not module.name.startswith("_")}
 
 
 def __getattr__(name: str) -> Any:

@@ -14,8 +14,8 @@ import numpy as np
 import scipy
 import sklearn
 
-import looms
 from looms._files import remove_parts, write_whole
+from looms._version import __version__
 from looms.assessment._run import SplitResult
 from looms.assessment._splits import Split
 
@@ -146,7 +146,7 @@ class Store:
 def versions() -> dict[str, str]:
     """Versions of what all results depend on, and of Python."""
     return {
-        "looms": looms.__version__,
+        "looms": __version__,
         "scikit-learn": sklearn.__version__,
         "numpy": np.__version__,
         "scipy": scipy.__version__,
@@ -174,7 +174,7 @@ def _claim(folder: Path) -> None:
         there = "damaged" if content is None else f"format {content.get('format')}"
         raise StoreError(
             folder,
-            f"the store is {there}, and looms {looms.__version__} writes format {FORMAT}",
+            f"the store is {there}, and looms {__version__} writes format {FORMAT}",
             "Nothing was changed; name another folder.",
         )
 

@@ -16,9 +16,9 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
-from looms import __version__
 from looms._files import advice_on, write_whole
 from looms._optional import require
+from looms._version import __version__
 from looms.model_files._archive import Allowance, TooLarge, repacked
 from looms.model_files._checks import check_fitted, type_name
 from looms.model_files._types import refused_types

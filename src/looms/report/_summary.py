@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from looms import __version__
+from looms._version import __version__
 from looms.assessment import Assessment
 from looms.report._axes import clean
 from looms.report._cases import features, samples
