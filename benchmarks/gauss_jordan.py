@@ -21,16 +21,12 @@ The table is written to ``benchmarks/results/gauss_jordan.csv``, the plot beside
 import argparse
 
 import numpy as np
+from _flops import cached_flops, plain_flops
 from _report import RESULTS, seconds, write_table
 from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
-from looms.lssvm.gauss_jordan import (
-    cached_flops,
-    gauss_jordan_loo,
-    plain_flops,
-    triangular_form,
-)
+from looms.lssvm.gauss_jordan import gauss_jordan_loo, triangular_form
 
 SIZES = (20, 40, 60, 100, 200, 300, 400)
 LARGEST_CLOCKED = 200

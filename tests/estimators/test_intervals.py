@@ -539,11 +539,3 @@ def test_parameters_set_after_the_fit_change_no_prediction(Estimator, prediction
     save_model(tmp_path / "model", changed, {})
     again = load_model(tmp_path / "model").model
     assert_array_equal(getattr(again, prediction)(X_many), expected)
-
-
-def test_a_machine_of_an_older_file_goes_by_its_parameter():
-    model = LSSVMRegressor(RBF(0.3), fit_intercept=False).fit(X, NOISY)
-    expected = model.predict_interval(X_NEW)
-    older = copy.deepcopy(model)
-    del older.fit_intercept_
-    assert_array_equal(older.predict_interval(X_NEW), expected)

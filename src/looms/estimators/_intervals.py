@@ -16,7 +16,6 @@ from looms.conformal import (
     required_rank,
 )
 from looms.estimators._loo_models import MachineModels, machine_models
-from looms.estimators._machine import fit_weight_of
 
 METHODS = ("plus", "minmax", "scaled")
 
@@ -25,7 +24,7 @@ def intervals(machine: Any, X: Matrix, coverage: Any, method: Any) -> Array:
     """(m, 2) or (m, t, 2) intervals at validated samples."""
     if not (isinstance(method, str) and method in METHODS):
         raise ValueError(f"Unknown method {method!r}; known are {', '.join(METHODS)}.")
-    n = int((fit_weight_of(machine) > 0).sum())
+    n = int((machine.fit_weight_ > 0).sum())
     required_rank(coverage, n)  # an error before any work
     if method == "scaled" and n < 3:
         raise ValueError(f"method='scaled' needs three samples of non-zero weight, got {n}.")
@@ -54,7 +53,7 @@ def _scaled(trained: MachineModels, r: Array, K: Array, F: Array, coverage: floa
 
 def sets(machine: Any, X: Matrix, coverage: Any, class_conditional: bool) -> AnyArray:
     """(m, k) prediction sets at validated samples."""
-    seen = fit_weight_of(machine) > 0
+    seen = machine.fit_weight_ > 0
     codes = machine.loo_.y[seen]
     labels = class_indices(codes)
     if class_conditional:

@@ -18,7 +18,6 @@ import numpy as np
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
 from looms.conformal import LocalScale
-from looms.estimators._machine import fit_intercept_of, fit_weight_of
 from looms.kernels import GramBlocks, Kernel, Pairs, Samples, centre_of, gram_into, training_rows
 from looms.lssvm import LeaveOneOutModels, held_out_sets, solve_in_place
 
@@ -83,7 +82,7 @@ def machine_models(machine: Any) -> MachineModels:
 
 
 def _made(machine: Any) -> MachineModels:
-    X, weight, kernel = machine.X_fit_, fit_weight_of(machine), machine.kernel_
+    X, weight, kernel = machine.X_fit_, machine.fit_weight_, machine.kernel_
     seen = weight > 0
     n = int(seen.sum())
     X_seen = X if seen.all() else training_rows(X, np.flatnonzero(seen), kernel.pairwise)
@@ -97,7 +96,7 @@ def _made(machine: Any) -> MachineModels:
             machine.loo_.y[seen],
             machine.mu_,
             weight[seen],
-            fit_intercept=fit_intercept_of(machine),
+            fit_intercept=machine.fit_intercept_,
             sets=sets,
         )
         models = solution.models()

@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lapack
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._threads import blas_threads
@@ -133,29 +132,6 @@ def outputs(kernel: Kernel, X: Matrix, X_fit: Matrix, dual_coef: Array, intercep
     with blas_threads(max(len(dual_coef), X.shape[0])):
         expanded = expansion(kernel, X, basis, dual_coef)
     return np.asarray(expanded + intercept)
-
-
-def fit_weight_of(machine: Any) -> Array:
-    """Weights of the samples in the fit, which machines in older model files do not hold.
-
-    Raises
-    ------
-    NotFittedError
-        If the machine does not have them; the message says to fit it again.
-    """
-    if "fit_weight_" not in vars(machine):
-        raise NotFittedError(
-            f"This {type(machine).__name__} does not hold the weights it was fitted with "
-            "(fit_weight_), which its leave-one-out models need: an older looms saved it. Its "
-            "predictions are right as they are; for this, fit it again."
-        )
-    return machine.fit_weight_  # type: ignore[no-any-return]
-
-
-def fit_intercept_of(machine: Any) -> bool:
-    """Whether the machine was fitted with an intercept; the parameter may have changed since."""
-    # Machines in older model files do not hold it.
-    return bool(vars(machine).get("fit_intercept_", machine.fit_intercept))
 
 
 def without_duplicates(X: Matrix) -> Matrix:

@@ -9,7 +9,7 @@ by n refits, the oracle. `Solution.models` has the n leave-one-out models themse
 from looms.lssvm._held_out_sets import held_out_sets
 from looms.lssvm._system import Fit, NotPositiveDefiniteError
 from looms.lssvm.cholesky import Solution, solve, solve_in_place
-from looms.lssvm.gauss_jordan import cached_flops, gauss_jordan_loo, plain_flops
+from looms.lssvm.gauss_jordan import gauss_jordan_loo
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 from looms.lssvm.refit import refit_loo
 from looms.lssvm.spectral import Spectrum, decompose
@@ -20,11 +20,9 @@ __all__ = [
     "NotPositiveDefiniteError",
     "Solution",
     "Spectrum",
-    "cached_flops",
     "decompose",
     "gauss_jordan_loo",
     "held_out_sets",
-    "plain_flops",
     "refit_loo",
     "solve",
     "solve_in_place",

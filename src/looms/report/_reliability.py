@@ -14,7 +14,6 @@ from looms.calibration import (
     loo_probabilities,
     reliability_curve,
 )
-from looms.estimators._machine import fit_weight_of
 from looms.leave_one_out import LeaveOneOut
 from looms.report._axes import axes_for, ink, plain_frame, plain_legend, short
 from looms.report._curves import MOST_CURVES
@@ -153,7 +152,7 @@ def curves_of(model: Model, probabilities: Array, n_bins: int = 10) -> dict[str,
 
 def probabilities_of(model: Model, calibration: str) -> Array:
     """Probability of every class for the leave-one-out outputs, (n_samples, n_classes)."""
-    weight = fit_weight_of(model.machine)  # as the machine's own calibrator
+    weight = model.machine.fit_weight_  # as the machine's own calibrator
     loo = LeaveOneOut(model.loo.y, model.loo.outputs, weight)
     if loo.n_samples * loo.y.size <= _MOST_LEFT_OUT[calibration]:
         return loo_probabilities(loo, calibration)

@@ -8,7 +8,6 @@ import numpy as np
 
 from looms._classes import class_indices
 from looms._typing import AnyArray
-from looms.estimators._machine import fit_weight_of
 from looms.estimators._weights import class_weights
 from looms.kernels import training_rows
 from looms.report._model import Model
@@ -61,7 +60,7 @@ def training_objective(model: Model, rows: AnyArray, X: Any = None) -> Objective
         loo.y[rows],
         kernel=machine.kernel_,
         criterion=chosen_criterion(machine),
-        sample_weight=fit_weight_of(machine)[rows],
+        sample_weight=machine.fit_weight_[rows],
         selection_weight=selection_weight[rows],
         groups=None if groups is None else groups[rows],
         # As it was fitted: the parameter may have been set anew since.
