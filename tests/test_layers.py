@@ -75,9 +75,7 @@ def up_or_across(room, imported):
     other = room_of(imported)
     if other == room:
         return False
-    if (
-        other not in FLOOR_OF
-    ):  # a name of the package itself, which is for users and the command line
+    if other not in FLOOR_OF:  # names of the package itself are for users and the cli
         return room != "cli"
     return FLOOR_OF[other] >= FLOOR_OF[room]
 

@@ -17,7 +17,6 @@ from sklearn.preprocessing import StandardScaler, scale
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.conformal import LocalScale, jackknife_minmax, jackknife_plus
-from looms.diagnostics import case_deletion
 from looms.estimators import _loo_models
 from looms.estimators._loo_models import machine_models
 from looms.kernels import RBF, Polynomial, as_kernel
@@ -462,25 +461,6 @@ class TestBadInput:
             LSSVMClassifier().predict_set(X_NEW)
         with pytest.raises(ValueError, match="2 features"):
             LSSVMRegressor().fit(X, NOISY).predict_interval(X_NEW[:, :2])
-
-
-class TestModelsOfOlderFiles:
-    """Files of before machines kept the weights of their fit."""
-
-    @pytest.mark.parametrize("use", ["predict_interval", "predict_set", "case_deletion"])
-    def test_say_what_to_do(self, use, tmp_path):
-        X, y = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 2
-        machine = LSSVMRegressor() if use == "predict_interval" else LSSVMClassifier()
-        machine.fit(X, y)
-        expected = machine.predict(X)
-        del machine.fit_weight_  # as files had it
-        save_model(tmp_path / "old.looms", machine, {})
-        old = load_model(tmp_path / "old.looms").model
-        assert_array_equal(old.predict(X), expected)
-        call = case_deletion if use == "case_deletion" else lambda m: getattr(m, use)(X)
-        with pytest.raises(NotFittedError, match=r"fit_weight_.* fit it again"):
-            call(old)
-        call(old.fit(X, y))
 
 
 def test_the_matrix_product_does_not_go_by_targets(monkeypatch):

@@ -60,7 +60,7 @@ def gauss_jordan_loo(
 
     Notes
     -----
-    About n⁴/6 + 5n³/3 operations for one target (counted in benchmarks/gauss_jordan.py). A step of the
+    About n⁴/6 + 5n³/3 operations for one target (counted in benchmarks/_flops.py). A step of the
     elimination leaves alone the rows above and the columns to the left, so only the
     trailing block of each state is kept: n³/3 numbers in total, 21 MB at n = 200 and
     2.7 GB at n = 1000.
