@@ -553,7 +553,7 @@ TAMPERED = [
     ("svm", "calibrators_", ()),
     ("svm", "cv_results_", {"params": [], "score": [1]}),
     ("svm", "C_", 0.0),
-    ("pool", "calibration_scores_", np.ones((1, 1))),
+    ("pool", "validation_scores_", np.ones((1, 1))),
     ("pool", "classes_", np.array(["a", "b", "c"])),
     ("margins", "n_features_in_", 7),
     ("reduced", "settling_", np.array([9])),

@@ -21,6 +21,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from looms import LSSVMClassifier, MaxMarginClassifier, NonconformityClassifier
+from looms.conformal import joint_p_values
 from looms.estimators._pool import EstimatorPool
 from looms.estimators._svm_grid import SVMGrid
 
@@ -55,8 +56,8 @@ def machines():
 @parametrize_with_checks(
     [
         NonconformityClassifier({"C": [1.0, 100.0], "gamma": [0.1, 1.0]}),
-        NonconformityClassifier([LogisticRegression(), SVC()], measure="neighbours"),
-        NonconformityClassifier({"C": [1.0], "gamma": [0.1, 1.0]}, calibration="loo"),
+        NonconformityClassifier([LogisticRegression(), SVC()], measure="neighbors"),
+        NonconformityClassifier({"C": [1.0], "gamma": [0.1, 1.0]}, validation="loo"),
         MaxMarginClassifier({"C": [1.0, 100.0], "gamma": [0.1, 1.0]}),
         MaxMarginClassifier([LogisticRegression(), SVC()]),
     ]
@@ -125,8 +126,8 @@ def test_everything_follows_from_refitted_members(n_classes):
     at_choice = rejected[chosen, np.arange(50), label[150:]]
     np.testing.assert_array_equal(at_choice, rejected.min(axis=(0, 2)))
     for k in range(len(MIXED)):
-        region = model.predict_set(X[150:], 0.8, model=k)
-        np.testing.assert_array_equal(region, (counts[k] + 1) / (m + 1) > 0.2 + 1e-12)
+        p = model.model_p_values(X[150:], k)
+        np.testing.assert_allclose(p, (counts[k] + 1) / (m + 1), rtol=1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -135,7 +136,7 @@ def test_leave_one_out_calibration_is_refitting(n_classes):
     svc = SVC(C=10.0, gamma=0.3, tol=1e-6)
     least_squares = LSSVMClassifier(mu=0.1, threshold="ber" if n_classes == 2 else 0.0)
     pool = [svc, clone(svc).set_params(decision_function_shape="ovo"), LogisticRegression()]
-    model = NonconformityClassifier([*pool, least_squares], calibration="loo").fit(X, y)
+    model = NonconformityClassifier([*pool, least_squares], validation="loo").fit(X, y)
     np.testing.assert_array_equal(model.validation_, np.arange(60))
     outputs = [
         cross_val_predict(member, X, y, cv=LeaveOneOut(), method="decision_function")
@@ -146,13 +147,13 @@ def test_leave_one_out_calibration_is_refitting(n_classes):
     labels = np.searchsorted(model.classes_, y)
     scores = model._pool.margins(outputs)[:, np.arange(60), labels]
     # Refits by LIBSVM are good to its tolerance and single precision.
-    np.testing.assert_allclose(model.calibration_scores_, scores, atol=1e-4)
+    np.testing.assert_allclose(model.validation_scores_, scores, atol=1e-4)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_leave_one_out_of_a_grid_is_refitting(n_classes):
     X, y = data(n_classes, 60)
-    model = NonconformityClassifier(GRID, calibration="loo", tol=1e-4).fit(X, y)
+    model = NonconformityClassifier(GRID, validation="loo", tol=1e-4).fit(X, y)
     labels = np.searchsorted(model.classes_, y)
     outputs = [
         cross_val_predict(
@@ -167,31 +168,31 @@ def test_leave_one_out_of_a_grid_is_refitting(n_classes):
     if n_classes > 2:
         outputs = [-values for values in outputs]  # SVC: of a pair the first is positive
     scores = model._pool.margins(outputs)[:, np.arange(60), labels]
-    np.testing.assert_allclose(model.calibration_scores_, scores, atol=5e-3, rtol=5e-3)
+    np.testing.assert_allclose(model.validation_scores_, scores, atol=5e-3, rtol=5e-3)
 
 
 def test_neighbours_are_those_in_output_space():
     X, y = data(2, 100)
     member = LogisticRegression()
-    model = NonconformityClassifier([member], measure="neighbours", n_neighbors=3, random_state=0)
+    model = NonconformityClassifier([member], measure="neighbors", n_neighbors=3, random_state=0)
     model.fit(X, y)
     rows = np.delete(np.arange(100), model.validation_)
     fitted = clone(member).fit(X[rows], y[rows])
     seen = fitted.decision_function(X[rows])
-    for i, score in zip(model.validation_, model.calibration_scores_[0], strict=True):
+    for i, score in zip(model.validation_, model.validation_scores_[0], strict=True):
         distance = np.abs(seen - fitted.decision_function(X[[i]]))
         same, other = (
             np.sort(distance[of])[:3].mean() for of in (y[rows] == y[i], y[rows] != y[i])
         )
         assert score == pytest.approx((other - same) / (other + same), rel=1e-9)
     once = clone(model).set_params(n_neighbors=1).fit(X, y)
-    assert not np.allclose(once.calibration_scores_, model.calibration_scores_)
+    assert not np.allclose(once.validation_scores_, model.validation_scores_)
 
 
 def test_left_out_samples_are_no_neighbours_of_themselves():
     X, y = data(2, 40)
     model = NonconformityClassifier(
-        [SVC(gamma=0.3, tol=1e-6)], measure="neighbours", calibration="loo"
+        [SVC(gamma=0.3, tol=1e-6)], measure="neighbors", validation="loo"
     ).fit(X, y)
     outputs = cross_val_predict(
         SVC(gamma=0.3, tol=1e-6), X, y, cv=LeaveOneOut(), method="decision_function"
@@ -201,9 +202,9 @@ def test_left_out_samples_are_no_neighbours_of_themselves():
     alike = y[:, None] == y
     same, other = (np.where(of, distance, np.inf).min(axis=1) for of in (alike, ~alike))
     np.testing.assert_allclose(
-        model.calibration_scores_[0], (other - same) / (other + same), atol=0.05
+        model.validation_scores_[0], (other - same) / (other + same), atol=0.05
     )
-    assert model.calibration_scores_.min() < 0
+    assert model.validation_scores_.min() < 0
 
 
 def test_the_largest_margin_decides():
@@ -278,7 +279,7 @@ def test_bounds_of_an_estimator():
     np.testing.assert_allclose(model.error_bound(X, delta=0.1, method="vc"), vc, rtol=1e-12)
     with pytest.raises(ValueError, match="Unknown bound 'hoeffding'; known are dkw, vc"):
         model.error_bound(X, method="hoeffding")
-    model.set_params(calibration="loo").fit(X, y)
+    model.set_params(validation="loo").fit(X, y)
     with pytest.raises(ValueError, match="no model has seen"):
         model.error_bound(X)
 
@@ -388,8 +389,8 @@ def test_bad_pools(pooled, pool, error, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"calibration": "cv"}, "Unknown calibration 'cv'; known are split, loo"),
-        ({"measure": "distance"}, "Unknown measure 'distance'; known are margin, neighbours"),
+        ({"validation": "cv"}, "Unknown validation 'cv'; known are split, loo"),
+        ({"measure": "distance"}, "Unknown measure 'distance'; known are margin, neighbors"),
         ({"stratify": "no"}, "stratify must be True or False"),
         ({"n_neighbors": 0}, "n_neighbors must be a positive integer"),
         ({"tol": 0.0}, "tol must be a positive number"),
@@ -415,14 +416,14 @@ def test_bad_coverage(coverage):
 def test_bad_model(model):
     fitted = NonconformityClassifier(GRID, random_state=0).fit(X, Y)
     with pytest.raises(ValueError, match="index into pool_, 0 to 8"):
-        fitted.predict_set(X, model=model)
+        fitted.model_p_values(X, model)
 
 
 @pytest.mark.parametrize("pool", [GRID, MIXED, None], ids=["grid", "list", "default"])
-@pytest.mark.parametrize("measure", ["margin", "neighbours"])
-def test_the_region_of_one_model_asks_that_one_only(pool, measure, monkeypatch):
+@pytest.mark.parametrize("measure", ["margin", "neighbors"])
+def test_p_values_of_one_model_ask_that_one_only(pool, measure, monkeypatch):
     model = NonconformityClassifier(pool, measure=measure, random_state=0).fit(X, Y)
-    expected = model.model_p_values(X) > 0.1 + 1e-12
+    expected = model.model_p_values(X)
     asked = []
     for kind in (SVMGrid, EstimatorPool):
         outputs = kind.outputs
@@ -432,14 +433,14 @@ def test_the_region_of_one_model_asks_that_one_only(pool, measure, monkeypatch):
             lambda pool, *a, f=outputs: asked.append(len(pool.members)) or f(pool, *a),
         )
     for k in range(0, len(model.pool_), 2):
-        np.testing.assert_array_equal(model.predict_set(X, model=k), expected[k])
+        np.testing.assert_array_equal(model.model_p_values(X, k), expected[k])
     assert set(asked) == {1}
 
 
 def test_options_are_checked_before_the_samples():
     fitted = NonconformityClassifier(GRID, random_state=0).fit(X, Y)
     with pytest.raises(ValueError, match="index into pool_"):
-        fitted.predict_set(None, model=9)
+        fitted.model_p_values(None, 9)
     with pytest.raises(ValueError, match="Unknown bound"):
         fitted.error_bound(None, method="hoeffding")
     for delta in ("a", 0.0, 1.0, None):
@@ -456,7 +457,7 @@ def test_stratified_validation_needs_a_sample_of_each_class():
 
 
 OPTIONS = [(NonconformityClassifier, {"random_state": 0}), (MaxMarginClassifier, {})]
-OPTIONS += [(NonconformityClassifier, {"random_state": 0, "calibration": "loo"})]
+OPTIONS += [(NonconformityClassifier, {"random_state": 0, "validation": "loo"})]
 
 
 @pytest.mark.parametrize(("pooled", "options"), OPTIONS)
@@ -493,14 +494,14 @@ def test_precomputed_kernels(pooled, options):
 def test_members_and_leave_one_out_of_a_grid_are_of_the_same_machines(n_classes):
     """A sample that no machine needs has the output that it has left out."""
     X, y = data(n_classes, 60)
-    model = NonconformityClassifier(GRID, calibration="loo").fit(X, y)
+    model = NonconformityClassifier(GRID, validation="loo").fit(X, y)
     labels, pool = np.searchsorted(model.classes_, y), model._pool
     scores = pool.margins(pool.outputs(X))[:, np.arange(60), labels]
     for g in range(3):
         for c in range(3):
             k, unneeded = 3 * g + c, ~pool.coef[g, c].any(axis=1)
             np.testing.assert_allclose(
-                model.calibration_scores_[k, unneeded], scores[k, unneeded], atol=1e-8
+                model.validation_scores_[k, unneeded], scores[k, unneeded], atol=1e-8
             )
     assert max((~pool.coef.any(axis=-1)).sum(axis=-1).ravel()) > 10
 
@@ -510,9 +511,9 @@ def test_bad_classes():
     with pytest.raises(ValueError, match="only one class"):
         model.fit(X, np.full(40, "a"))
     alone = np.array(["a"] * 39 + ["b"])
-    for calibration in ("split", "loo"):
+    for validation in ("split", "loo"):
         with pytest.raises(ValueError, match=r"Class \['b'\] has only one member"):
-            model.set_params(calibration=calibration).fit(X, alone)
+            model.set_params(validation=validation).fit(X, alone)
     rare = np.array(["a"] * 38 + ["b"] * 2)
     free = NonconformityClassifier(GRID, stratify=False, validation_size=4, random_state=0)
     with pytest.raises(ValueError, match=r"has only class 'a'. Use stratify=True"):
@@ -557,3 +558,21 @@ def test_any_decision_function_will_do():
     model = NonconformityClassifier(pool, random_state=0).fit(X[:150], y[:150])
     assert model.score(X[150:], y[150:]) > 0.6
     assert {type(member) for member in model.pool_} == {LinearSVC, LogisticRegression, SVC}
+
+
+def test_class_conditional_sets_cover_a_rare_class():
+    rng = np.random.default_rng(5)
+    y = (rng.random(1400) < 0.15).astype(int)
+    X = rng.normal(size=(1400, 2)) + 1.2 * y[:, None]
+    model = NonconformityClassifier(GRID, validation_size=300, random_state=0).fit(X[:600], y[:600])
+    rare = y[600:] == 1
+    plain, conditional = (
+        model.predict_set(X[600:], 0.9, class_conditional)[rare, 1].mean()
+        for class_conditional in (False, True)
+    )
+    assert plain < 0.8 < 0.83 < conditional
+    alone = model.predict_set(X[600:], 0.9, True)[:, 0]
+    own = model._scored.labels == 0
+    scores = next(model._scores(X[600:]))[..., [0]]
+    p = joint_p_values(model.validation_scores_[:, own], scores)[:, 0]
+    np.testing.assert_array_equal(alone, p > 0.1 + 1e-12)

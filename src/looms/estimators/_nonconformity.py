@@ -48,7 +48,7 @@ class NonconformityClassifier(PooledClassifier):
         Classifiers need a decision function and are cloned; they may be of any kind and scale,
         as each is compared with itself only. They are given X as it is, a data frame or a sparse
         matrix if they take it, and trained without weights.
-    calibration : {"split", "loo"}, default="split"
+    validation : {"split", "loo"}, default="split"
         Where margins of samples that the models did not see come from: a validation split, or
         the leave-one-out outputs of the models, which are then trained on all samples.
     validation_size : int, float or None, default=None
@@ -56,15 +56,15 @@ class NonconformityClassifier(PooledClassifier):
         it is one for each class or more.
     stratify : bool, default=True
         Whether training and validation part have the classes in the same proportions.
-    measure : {"margin", "neighbours"}, default="margin"
-        The conformity A. "neighbours" compares, in the space of a model's outputs, the mean
+    measure : {"margin", "neighbors"}, default="margin"
+        The conformity A. "neighbors" compares, in the space of a model's outputs, the mean
         distances to the nearest samples of the label and of any other.
     n_neighbors : int, default=1
-        Number of neighbours for ``measure="neighbours"``.
+        Number of neighbors for ``measure="neighbors"``.
     tol : float, default=1e-2
         Tolerance of the solver for a grid, `sklearn.svm.SVC`'s ``tol``. Ten times its default,
         as margins are only compared: the hardest machines of a grid take half the time. Of no
-        effect on leave-one-out calibration, whose machines are solved to machine precision.
+        effect on leave-one-out validation, whose machines are solved to machine precision.
     n_jobs : int, default=None
         Members trained at a time, as joblib understands it.
     random_state : int, RandomState instance or None, default=None
@@ -78,8 +78,8 @@ class NonconformityClassifier(PooledClassifier):
         "C" and "gamma" of each member, or the fitted classifiers.
     validation_ : ndarray of shape (n_validation,)
         Indices of the samples whose margins the others are compared with; all of them for
-        ``calibration="loo"``.
-    calibration_scores_ : ndarray of shape (n_models, n_validation)
+        ``validation="loo"``.
+    validation_scores_ : ndarray of shape (n_models, n_validation)
         Conformity of each of them, with its own label, to every model.
     n_features_in_ : int
         Number of features.
@@ -89,20 +89,20 @@ class NonconformityClassifier(PooledClassifier):
     Notes
     -----
     **What is guaranteed.** Let new samples be exchangeable with the validation samples
-    (``calibration="split"``, ``stratify=False``; stratifying moves it by the rounding of the
+    (``validation="split"``, ``stratify=False``; stratifying moves it by the rounding of the
     class counts, at most about n_classes / (2 n_validation)). Over the draw of both:
 
     - ``predict_set(X, coverage)`` contains the true label with a probability of at least
       ``coverage``, and at most 1 / (n_validation + 1) more than that up to ties, whatever the
       number of models: the choice of the strangest model is made for the validation samples
       too, and is part of what they are compared by.
-    - ``predict_set(X, coverage, model=k)`` does so for one model k named in advance. For the
-      model chosen at each sample it does not: there only 1 − n_models (1 − coverage) is
-      certain, which for 110 models is nothing.
+    - Labels with ``model_p_values(X, k) > 1 − coverage`` do so for one model k named in advance.
+      For the model chosen at each sample they do not: there only 1 − n_models (1 − coverage)
+      is certain, which for 110 models is nothing.
     - The label of `predict` has no coverage of its own; `error_bound` holds for the event it
       describes, with the models paid for by ln(n_models).
 
-    With ``calibration="loo"`` no sample is lost to validation and none of this is certain:
+    With ``validation="loo"`` no sample is lost to validation and none of this is certain:
     leave-one-out margins and those of new samples come from models with n − 1 and n samples.
     Coverage is then close to nominal where leaving one sample out hardly changes a model, and
     no bound is offered.
@@ -143,7 +143,7 @@ class NonconformityClassifier(PooledClassifier):
         self,
         pool: Any = None,
         *,
-        calibration: str = "split",
+        validation: str = "split",
         validation_size: Any = None,
         stratify: bool = True,
         measure: str = "margin",
@@ -153,7 +153,7 @@ class NonconformityClassifier(PooledClassifier):
         random_state: Any = None,
     ) -> None:
         self.pool = pool
-        self.calibration = calibration
+        self.validation = validation
         self.validation_size = validation_size
         self.stratify = stratify
         self.measure = measure
@@ -188,13 +188,13 @@ class NonconformityClassifier(PooledClassifier):
         check_classes_have_two(classes, labels)
         plan = pool_plan(self.pool, classes, self.tol)
         split_seed, tie_seed = check_random_state(self.random_state).randint(2**31 - 1, size=2)
-        if self.calibration == "loo":
+        if self.validation == "loo":
             scored = score_by_loo(plan, X, labels, n_neighbors, self.n_jobs)
         else:
             rows = split_rows(classes, labels, self.validation_size, self.stratify, int(split_seed))
             scored = score_by_split(plan, X, labels, rows, n_neighbors, self.n_jobs)
         self.classes_, self._scored, self._seed = classes, scored, int(tie_seed)
-        self.validation_, self.calibration_scores_ = scored.rows, scored.scores
+        self.validation_, self.validation_scores_ = scored.rows, scored.scores
         self._pool = scored.conformity.pool
         self.pool_ = self._pool.members
         return self
@@ -274,7 +274,7 @@ class NonconformityClassifier(PooledClassifier):
         Raises
         ------
         ValueError
-            For ``calibration="loo"``, whose margins are not independent.
+            For ``validation="loo"``, whose margins are not independent.
         """
         check_is_fitted(self, "pool_")
         if not (isinstance(delta, Real) and 0 < float(delta) < 1):
@@ -282,7 +282,7 @@ class NonconformityClassifier(PooledClassifier):
         if not self._scored.held_out:
             raise ValueError(
                 "The bounds need validation samples that no model has seen: fit with "
-                'calibration="split".'
+                'validation="split".'
             )
         if method not in BOUNDS:
             raise ValueError(f"Unknown bound {method!r}; known are {', '.join(BOUNDS)}.")
@@ -304,27 +304,44 @@ class NonconformityClassifier(PooledClassifier):
             the class).
         """
         return np.concatenate(
-            [joint_p_values(self.calibration_scores_, scores) for scores in self._scores(X)]
+            [joint_p_values(self.validation_scores_, scores) for scores in self._scores(X)]
         )
 
-    def model_p_values(self, X: Any) -> Array:
+    def model_p_values(self, X: Any, model: int | None = None) -> Array:
         """P-values of the labels under each model.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             New samples.
+        model : int, default=None
+            Index into ``pool_``: that member alone, at its cost.
 
         Returns
         -------
-        p : ndarray of shape (n_models, n_samples, n_classes)
+        p : ndarray of shape (n_models, n_samples, n_classes), or (n_samples, n_classes)
             Valid for a model named in advance, not for one chosen by looking at them.
         """
-        counts = [conformity_counts(self.calibration_scores_, scores) for scores in self._scores(X)]
-        return single_p_values(np.concatenate(counts, axis=1), len(self.validation_))
+        check_is_fitted(self, "pool_")
+        conformity, validation = self._scored.conformity, self.validation_scores_
+        if model is not None:
+            n_models = len(self.pool_)
+            if not (isinstance(model, Integral) and 0 <= int(model) < n_models):
+                raise ValueError(
+                    f"model must be an index into pool_, 0 to {n_models - 1}, got {model!r}."
+                )
+            conformity, validation = conformity.only(int(model)), validation[[int(model)]]
+        counts = [
+            conformity_counts(validation, conformity.scores(outputs))
+            for outputs in self._blocks(X, conformity.pool)
+        ]
+        p = single_p_values(np.concatenate(counts, axis=1), len(self.validation_))
+        return p if model is None else np.asarray(p[0])
 
-    def predict_set(self, X: Any, coverage: float = 0.9, *, model: int | None = None) -> AnyArray:
-        """Prediction regions: the labels whose p-value is above ε = 1 − coverage.
+    def predict_set(
+        self, X: Any, coverage: float = 0.9, class_conditional: bool = False
+    ) -> AnyArray:
+        """Prediction set for each sample: the labels whose p-value is above 1 − coverage.
 
         Parameters
         ----------
@@ -332,48 +349,49 @@ class NonconformityClassifier(PooledClassifier):
             New samples.
         coverage : float, default=0.9
             Wanted probability that the true label is in the set, between 0 and 1.
-        model : int, default=None
-            Region of this member of ``pool_``; None uses them all, by `p_values`.
+        class_conditional : bool, default=False
+            Compare a label with the validation samples of its own class only, so that each class
+            has that coverage, a rare one too.
 
         Returns
         -------
         sets : ndarray of bool of shape (n_samples, n_classes)
-            Whether each class is in the set of each sample. A set may be empty.
+            Columns as in ``classes_``. A set may be empty.
         """
         if not (isinstance(coverage, Real) and 0 < float(coverage) < 1):
             raise ValueError(
                 f"coverage must lie between 0 and 1, got {coverage!r}; epsilon is 1 - coverage."
             )
+        check_flag("class_conditional", class_conditional)
         check_is_fitted(self, "pool_")
-        p = self.p_values(X) if model is None else self._p_values_of(model, X)
+        p = self._class_p_values(X) if class_conditional else self.p_values(X)
         return np.asarray(p > 1.0 - float(coverage) + 1e-12)  # 1 - 0.9 is a little under 0.1
 
-    def _p_values_of(self, model: Any, X: Any) -> Array:
-        """P-values (n_samples, n_classes) under one member, the others not asked."""
-        n_models = len(self.pool_)
-        if not (isinstance(model, Integral) and 0 <= int(model) < n_models):
-            raise ValueError(
-                f"model must be an index into pool_, 0 to {n_models - 1}, got {model!r}."
-            )
-        conformity = self._scored.conformity.only(int(model))
-        own = self.calibration_scores_[[int(model)]]
-        counts = [
-            conformity_counts(own, conformity.scores(outputs))
-            for outputs in self._blocks(X, conformity.pool)
-        ]
-        p = single_p_values(np.concatenate(counts, axis=1), len(self.validation_))
-        return np.asarray(p[0])
+    def _class_p_values(self, X: Any) -> Array:
+        """P-values of the labels, each among the validation samples of its class."""
+        of_class = [self._scored.labels == label for label in range(len(self.classes_))]
+        return np.concatenate(
+            [
+                np.hstack(
+                    [
+                        joint_p_values(self.validation_scores_[:, own], scores[..., [label]])
+                        for label, own in enumerate(of_class)
+                    ]
+                )
+                for scores in self._scores(X)
+            ]
+        )
 
     def _checked_neighbors(self) -> int:
-        """Number of neighbours, 0 for margins; ValueError for a parameter that is no choice."""
-        for name, known in (("calibration", HELD_OUT_BY), ("measure", MEASURES)):
+        """Number of neighbors, 0 for margins; ValueError for a parameter that is no choice."""
+        for name, known in (("validation", HELD_OUT_BY), ("measure", MEASURES)):
             value = getattr(self, name)
             if not (isinstance(value, str) and value in known):
                 raise ValueError(f"Unknown {name} {value!r}; known are {', '.join(known)}.")
         check_flag("stratify", self.stratify)
         if not (isinstance(self.n_neighbors, Integral) and self.n_neighbors >= 1):
             raise ValueError(f"n_neighbors must be a positive integer, got {self.n_neighbors!r}.")
-        return int(self.n_neighbors) if self.measure == "neighbours" else 0
+        return int(self.n_neighbors) if self.measure == "neighbors" else 0
 
     def _scores(self, X: Any) -> Iterator[Array]:
         """Conformity (n_models, n_rows, n_classes) of every label, block by block of rows."""
@@ -383,7 +401,7 @@ class NonconformityClassifier(PooledClassifier):
     def _choices(self, X: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
         """Model, label and count chosen for every sample."""
         found = [
-            choose(conformity_counts(self.calibration_scores_, scores), self._seed)
+            choose(conformity_counts(self.validation_scores_, scores), self._seed)
             for scores in self._scores(X)
         ]
         return (

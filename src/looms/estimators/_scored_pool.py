@@ -14,7 +14,7 @@ from looms._typing import AnyArray, Array
 from looms.conformal import neighbour_scores
 from looms.estimators._pool import Pool, PoolPlan
 
-MEASURES = ("margin", "neighbours")
+MEASURES = ("margin", "neighbors")
 LARGEST_VALIDATION = 50
 
 
@@ -67,12 +67,14 @@ class ScoredPool:
     ----------
     conformity : the measure, with the pool.
     rows : (m,) indices of these samples.
+    labels : (m,) their classes, 0 to n_classes - 1.
     scores : (n_models, m) their conformity, each with its own label.
     held_out : whether no member saw any of them; else each is left out by itself.
     """
 
     conformity: Conformity
     rows: AnyArray
+    labels: AnyArray
     scores: Array
     held_out: bool
 
@@ -94,7 +96,7 @@ def score_by_split(
         seen = tuple(pool.outputs(_safe_indexing(X, train)))
         conformity = Conformity(pool, n_classes, n_neighbors, seen, labels[train])
     scores = conformity.scores(pool.outputs(_safe_indexing(X, rows)))
-    return ScoredPool(conformity, rows, _of_own_label(scores, labels[rows]), True)
+    return ScoredPool(conformity, rows, labels[rows], _of_own_label(scores, labels[rows]), True)
 
 
 def score_by_loo(
@@ -108,7 +110,7 @@ def score_by_loo(
     if n_neighbors:
         conformity = Conformity(pool, n_classes, n_neighbors, tuple(outputs), labels)
     scores = conformity.scores(outputs, own=rows)
-    return ScoredPool(conformity, rows, _of_own_label(scores, labels), False)
+    return ScoredPool(conformity, rows, labels, _of_own_label(scores, labels), False)
 
 
 def _of_own_label(scores: Array, labels: AnyArray) -> Array:

@@ -243,7 +243,7 @@ def _scored(machine: Any) -> None:
         scored = machine._scored
         n_models = len(machine.pool_)
         _numbers(scored, "scores", n_models, len(_numbers(scored, "rows", None)))
-        _numbers(machine, "calibration_scores_", n_models, len(scored.rows))
+        _numbers(machine, "validation_scores_", n_models, len(scored.rows))
 
 
 def _grid(grid: Any) -> None:
