@@ -138,6 +138,12 @@ class TestCandidates:
         assert (table["n_failures"] == 0).all()
         assert (table["seconds"] > 0).all()
         assert {type(o) for o in table["outcome"]} == {Outcome}
+        results = pd.DataFrame(model.cv_results_)
+        assert list(results["kernel"]) == ["linear", "linear", "rbf", "rbf"]
+        assert list(results["param_mu"]) == list(table["mu"])
+        assert results["param_eta"].isna().tolist() == [True, True, False, False]
+        assert results["rank_loo_score"][model.best_index_] == 1
+        assert list(results["loo_score"]) == list(table["score"])
 
     @pytest.mark.parametrize("threshold", [0.0, "ber"])
     @pytest.mark.parametrize("selection_weight", [None, "balanced"])

@@ -92,6 +92,9 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     candidates_ : list of looms.selection.Candidate
         All candidates in the order they were tried; ``pandas.DataFrame(candidates_)``
         is a table of them.
+    cv_results_ : dict of lists and arrays
+        A row for each candidate: "kernel", "criterion", "params", "param_mu" and so on,
+        "loo_score", "rank_loo_score", "seconds". ``pandas.DataFrame`` makes a table of it.
     best_index_ : int
         Index of the chosen candidate in ``candidates_``.
     groups_ : ndarray of shape (n_samples,) or None

@@ -54,7 +54,7 @@ class LSSVMRegressorCV(Regressor, SelectingMachine):
     kernel_, mu_ : the kernel with its hyper-parameters, and the regularisation, chosen.
     loo_ : LeaveOneOut
         Exact leave-one-out outputs of the machine chosen.
-    selection_, candidates_, best_index_, n_iter_, groups_
+    selection_, candidates_, cv_results_, best_index_, n_iter_, groups_
         As for `LSSVMClassifierCV`.
     dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, \
 n_features_in_, feature_names_in_

@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
 from looms._typing import AnyArray, Array, Matrix
@@ -41,6 +42,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     groups_: AnyArray | None
     selection_: Tuning
     candidates_: list[Candidate]
+    cv_results_: dict[str, Any]
     best_index_: int
 
     def _criteria(self) -> list[str | Criterion]:
@@ -75,7 +77,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         return choose(
             training_rows(X, seen, kernels[0].pairwise) if len(seen) < len(weight) else X,
             targets[seen],
-            kernels=kernels,
+            kernels=one_or_many(self.kernel),
             criteria=criteria,
             judge=judge,
             watcher=watcher,
@@ -117,6 +119,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         self._set_fitted(
             candidates_=choice.candidates,
             best_index_=choice.candidates.index(best),
+            cv_results_=results_table(choice.candidates),
             selection_=choice.tuning,
             n_iter_=max(1, choice.tuning.n_iterations),
             **attributes,
@@ -140,3 +143,25 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
         if not (isinstance(self.tol, Real) and 0 <= float(self.tol) < np.inf):
             raise ValueError(f"tol must be a nonnegative number, got {self.tol!r}.")
+
+
+def results_table(candidates: list[Candidate]) -> dict[str, Any]:
+    """``cv_results_``: a row for each candidate, with the one of least score ranked first."""
+    params = [
+        {h.name: h.value for h in candidate.kernel.hyperparameters} | {"mu": candidate.mu}
+        for candidate in candidates
+    ]
+    scores = np.array([candidate.score for candidate in candidates])
+    table: dict[str, Any] = {
+        "kernel": [candidate.kernel_name for candidate in candidates],
+        "criterion": [str(candidate.criterion) for candidate in candidates],
+    }
+    one_number = dict.fromkeys(name for row in params for name in row if "[" not in name)
+    for name in one_number:
+        table[f"param_{name}"] = np.array([row.get(name, np.nan) for row in params])
+    return table | {
+        "params": params,
+        "loo_score": scores,
+        "rank_loo_score": rankdata(scores, method="min").astype(int),
+        "seconds": np.array([candidate.seconds for candidate in candidates]),
+    }

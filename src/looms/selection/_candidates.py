@@ -12,7 +12,7 @@ import numpy as np
 
 from looms._typing import Array
 from looms.criteria import Criterion
-from looms.kernels import Kernel
+from looms.kernels import Kernel, as_kernel
 from looms.leave_one_out import LeaveOneOut
 from looms.lssvm import Fit
 from looms.optimise import Outcome, Point
@@ -26,6 +26,7 @@ class Candidate:
 
     Attributes
     ----------
+    kernel_name : the kernel as it was asked for: its name, or the repr of an object.
     kernel : with the hyper-parameters found.
     mu : regularisation found.
     criterion : as it was asked for.
@@ -40,6 +41,7 @@ class Candidate:
     at_bounds : hyper-parameters that ended at a bound, and what that means.
     """
 
+    kernel_name: str
     kernel: Kernel
     mu: float
     criterion: Any
@@ -84,7 +86,7 @@ def choose(
     X: Any,
     y: Array,
     *,
-    kernels: Sequence[Kernel],
+    kernels: Sequence[Any],
     criteria: Sequence[str | Criterion],
     judge: Judge,
     watcher: Watcher,
@@ -106,7 +108,8 @@ def choose(
     candidates: list[Candidate] = []
     chosen: tuple[Candidate, Tuning, Fit] | None = None
     objective: Objective | None = None
-    for n_tried, (kernel, criterion) in enumerate(product(kernels, criteria)):
+    for n_tried, (asked_for, criterion) in enumerate(product(kernels, criteria)):
+        kernel = as_kernel(asked_for)
         if n_tried % len(criteria) == 0:
             objective = None  # the matrices of a kernel go before those of the next come
         watcher.candidate_begins(kernel, criterion)
@@ -123,7 +126,7 @@ def choose(
             **tune_options,
         )
         seconds = time.perf_counter() - began
-        candidate = _candidate(objective, criterion, tuning, fit, judge, seconds)
+        candidate = _candidate(str(asked_for), objective, criterion, tuning, fit, judge, seconds)
         candidates.append(candidate)
         if fit is not None and (chosen is None or candidate.score < chosen[0].score):
             chosen = candidate, tuning, fit
@@ -135,6 +138,7 @@ def choose(
 
 
 def _candidate(
+    kernel_name: str,
     objective: Objective,
     criterion: str | Criterion,
     tuning: Tuning,
@@ -144,6 +148,7 @@ def _candidate(
 ) -> Candidate:
     score, threshold = (np.inf, 0.0) if fit is None else judge(fit.loo)
     return Candidate(
+        kernel_name=kernel_name,
         kernel=objective.kernel_at(tuning.theta),
         mu=objective.mu_at(tuning.theta),
         criterion=criterion,
