@@ -124,10 +124,19 @@ def test_the_half_of_a_sigmoid_is_where_its_log_odds_are_zero():
 def test_without_a_half_one_class_takes_all_and_the_order_of_outputs_stays(calibrator, sign):
     outputs = np.array([-3.0, 0.1, 0.100001, 5.0])
     half = output_at_half(calibrator, outputs)
-    assert np.sign(half) == sign
+    assert half == sign * 1024 * 5.0
     decision = 1000 * outputs - half
     assert_array_equal(decision > 0, calibrator.probability(1000 * outputs) > 0.5)
     assert (np.diff(decision) > 0).all()
+
+
+@pytest.mark.parametrize("size", [1e-6, 0.9, 1e6])
+def test_a_threshold_out_of_reach_is_in_proportion_to_the_outputs(size):
+    outputs = size * np.array([-1.0, 0.5])
+    assert output_at_half(Sigmoid(0.0, 1.0), outputs) == 1024 * size
+    assert output_at_half(Sigmoid(0.0, 1.0), [0.0]) == 1024
+    far = output_at_half(Sigmoid(-1.0 / size, 1e5), outputs)
+    assert_allclose(far, 1e5 * size, rtol=1e-12)  # a half that is reached somewhere is exact
 
 
 def test_a_flat_sigmoid_decides_for_the_larger_class():

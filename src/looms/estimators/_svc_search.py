@@ -14,7 +14,7 @@ from looms._threads import one_blas_thread
 from looms._typing import Array, Matrix
 from looms.estimators._given import check_finite_lower
 from looms.estimators._machine import outputs
-from looms.kernels import RBF, Kernel, Samples, centre_of
+from looms.kernels import RBF, Kernel, Samples, centre_of, check_scale
 from looms.selection import Sample, Score, Scored, grid_search, pattern_search, sweep
 
 #: log₂ of the values of C, times the scale of the kernel, and of kernel parameters, times where
@@ -100,6 +100,8 @@ class SpaceSearched:
 def spaces_of(kernels: Sequence[Kernel], param_grid: Any, X: Matrix) -> list[Space]:
     """What to search for each kernel; ValueError for what cannot be searched."""
     given = _checked_grid(param_grid)
+    if not kernels[0].pairwise:
+        check_scale(X)
     spaces = [
         _space(kernel.started(Samples(X, centre=centre_of(X))), given, X) for kernel in kernels
     ]
