@@ -148,7 +148,7 @@ def run_features(rng: np.random.Generator, route: str) -> tuple[str, str]:
     X = rng.normal(size=(n, p))
     kernel = str(rng.choice(["linear", "quadratic", "cubic", "rbf", "ard"]))
     machine = _MACHINES[route](kernel)
-    Y = X[:, 0] + 0.1 * rng.normal(size=n)
+    Y: Any = X[:, 0] + 0.1 * rng.normal(size=n)
     if not isinstance(machine, LSSVMRegressor | LSSVMRegressorCV):
         Y, target_unit = np.median(Y) < Y, 1
     what = f"{route}({kernel!r}) n={n} p={p} features * {unit:.3g} targets * {target_unit:.3g}"

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import euclidean_distances
 
 from looms import SVCCV, LSSVMRegressor, LSSVMRegressorCV
-from looms.kernels import ARD, RBF, Boolean, Linear, Pairs, Samples, as_matrix
-from looms.kernels._samples import centre_of, samples_of
+from looms.kernels import ARD, RBF, Boolean, Linear, Pairs, Samples, _samples, as_matrix
+from looms.kernels._samples import centre_of, samples_of, square_norms
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.standard_normal((7, 3)), RNG.standard_normal((4, 3))
@@ -86,7 +86,15 @@ def clusters():
     return near
 
 
+def nested_clusters():
+    """Clusters in clusters, with copies of rows."""
+    draw = np.random.default_rng(3)
+    rows = draw.integers(0, 2, (60, 4)) @ np.diag([1e5, 1e4, 1e2, 1.0])
+    return np.vstack([rows, rows[:20] + 1e-2 * draw.standard_normal((20, 4))])
+
+
 FAR = {
+    "nested clusters": nested_clusters(),
     "far from zero": X + 1e6,
     "far from zero and wide": np.column_stack([X + 1e6, 1e-3 * X - 1e5]),
     "clusters far apart": clusters(),
@@ -135,6 +143,24 @@ def test_a_row_far_away_does_not_make_all_pairs_close():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 2 * D.nbytes
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_clusters_are_not_taken_pair_by_pair(convert, monkeypatch):
+    squared = []
+
+    def counted(A, scale=None):
+        squared.append(A.shape[0])
+        return square_norms(A, scale)
+
+    samples = np.random.default_rng(2).standard_normal((400, 3))
+    samples[:200] += 1e6
+    pairs = Pairs(*samples_of(convert(samples), None))
+    monkeypatch.setattr(_samples, "square_norms", counted)
+    assert_allclose(
+        pairs.squared_distances, np.square(samples[:, None] - samples).sum(axis=-1), rtol=1e-8
+    )
+    assert sum(squared) < 10 * 400
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])

@@ -134,6 +134,8 @@ def test_candidates_do_not_depend_on_each_other():
 
 
 def test_the_reason_why_nothing_could_be_evaluated_is_that_of_the_first_candidate():
+    with pytest.raises(ValueError, match=r"Polynomial\(.* on its diagonal .*Scale the features"):
+        chosen(["quadratic"], X=3e76 * X)
     far = 1e100 * X
     for kernels, reason in (
         (["linear", "cubic"], r"No candidate .*Linear\(\).* on its diagonal .*Scale the features"),

@@ -18,6 +18,7 @@ from looms._typing import Array, Matrix
 #: A squared distance below this part of the squared norms is taken from the difference itself.
 _CLOSE = 1e-4
 _NUMBERS = 1 << 20  # of differences at a time
+_CLUSTERS = 8  # of so many or fewer in a block, each is seen from one of its samples
 #: Features whose squares, summed over the columns, are still numbers, and so are their inverses.
 _LARGEST, _SMALLEST = 1e150, 1e-140
 
@@ -151,7 +152,8 @@ def squared_distances(
 ) -> Array:
     """‖a_i − b_j‖² from inner products and norms; a new array.
 
-    Of samples that are close beside their norms, whose digits would cancel, from the differences.
+    Of samples that are close beside their norms, whose digits would cancel, from the differences;
+    of clusters of such samples from the norms around one of them.
     """
     D = inner_products(A, B)
     D *= -2.0
@@ -165,10 +167,24 @@ def squared_distances(
         columns, step = max(1, _NUMBERS // len(D)), max(1, _NUMBERS // A.shape[1])
         for start in range(0, D.shape[1], columns):  # in the order of memory
             block = slice(start, start + columns)
-            close = np.flatnonzero(D.T[block] < np.add.outer(bounds[1][block], bounds[0]))
-            for first in range(0, len(close), step):
-                q, p = np.divmod(close[first : first + step], len(D))
-                D[p, start + q] = square_norms(A[p] - B[start + q])
+            close = D.T[block] < bounds[0].max() + bounds[1][block].max()
+            if np.count_nonzero(close) > close.size / _CLUSTERS**2:  # a few are looked at below
+                close = D.T[block] < np.add.outer(bounds[1][block], bounds[0])
+                while (counts := np.count_nonzero(close, axis=1)).max() > len(D) / _CLUSTERS:
+                    # Many samples close to one, and those close to them: seen from that one.
+                    centre = B[[start + counts.argmax()]]
+                    centre = np.ravel(centre.toarray() if sp.issparse(centre) else centre)
+                    p = np.flatnonzero(close[counts.argmax()])
+                    q = np.flatnonzero(close[:, p].any(axis=1))
+                    near = Samples(A[p], centre=centre), Samples(B[start + q], centre=centre)
+                    D[np.ix_(p, start + q)] = Pairs(*near).squared_distances
+                    close[np.ix_(q, p)] = False
+            rest = np.flatnonzero(close)
+            for first in range(0, len(rest), step):
+                q, p = np.divmod(rest[first : first + step], len(D))
+                kept = D[p, start + q] < bounds[0][p] + bounds[1][start + q]
+                p, q = p[kept], start + q[kept]
+                D[p, q] = square_norms(A[p] - B[q])
     if diagonal:
         np.fill_diagonal(D, 0.0)
     return D

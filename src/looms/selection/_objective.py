@@ -322,10 +322,11 @@ def feature_space_variance(K: Array, centred: bool) -> float:
     """Mean of k(x, x), less the mean of k(x, x') if ``centred``; from the lower triangle."""
     n = len(K)
     diagonal = K.diagonal()
-    total = float(diagonal.mean())
-    if not 0 < total < np.inf:
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = float(diagonal.mean())
+        below = sum(float(K[j + 1 :, j].sum()) for j in range(n)) if centred else 0.0
+    if not (0 < total < np.inf and np.isfinite(below)):
         return 1.0
     if centred:
-        below = sum(float(K[j + 1 :, j].sum()) for j in range(n))
         total = max(1e-8 * total, total - (2.0 * below + float(diagonal.sum())) / n**2)
     return total
