@@ -72,13 +72,13 @@ def numbers_of(
         elif name in written["."] | written[","]:
             left.append(name)
         elif _all(column, _LIKE_A_NUMBER):
-            row = _row(column, "|".join(_NUMBER.values()), matches=False) or 0
-            notes.append(left_as_text(name, row, column[row].as_py(), "is not a number"))
+            first = _row(column, "|".join(_NUMBER.values()), matches=False) or 0
+            notes.append(left_as_text(name, first, column[first].as_py(), "is not a number"))
     if left:
         notes.insert(0, _mark_not_known(left, cells[left[0]]))
     doubtful = not given and (decimal == "," or (other_decimal and not only_point))
-    for name in written[","].intersection(numbers) if doubtful else ():
-        row = _row(cells[name], "[.]")
+    for name in numbers if doubtful else ():
+        row = _row(cells[name], "[.]") if name in written[","] else None
         if row is not None and _row(cells[name], ",") is None:
             notes.append(
                 f"column {name!r} has {cells[name][row].as_py()!r} (data row {row + 1}), which is "
@@ -97,7 +97,7 @@ def _matches(column: Any, pattern: str) -> Any:
 def _all(column: Any, pattern: str) -> bool:
     """Whether all cells match, of which there are some."""
     pc = require("pyarrow.compute", "Reading tables of text")
-    return column.null_count < len(column) and pc.all(_matches(column, pattern)).as_py()
+    return column.null_count < len(column) and bool(pc.all(_matches(column, pattern)).as_py())
 
 
 def _row(column: Any, pattern: str, *, matches: bool = True) -> int | None:
