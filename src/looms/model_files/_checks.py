@@ -73,6 +73,8 @@ def _checked(part: Any, trusted: Collection[str]) -> list[Any]:
         require(not callable(getattr(kind, attribute, None)), f"{attribute} hides a method")
     if isinstance(part, BaseEstimator):
         _check_features(state)
+        if hasattr(kind, "_parameter_constraints"):
+            part._validate_params()
     held = TYPES.get(name)
     if held and held.check:
         held.check(part)

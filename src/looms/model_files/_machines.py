@@ -25,6 +25,7 @@ def _samples(owner: Any, name: str) -> tuple[int, int]:
     """The shape of a matrix of finite samples, whose columns are the features seen in fit."""
     X = getattr(owner, name)
     if sparse.issparse(X):
+        require(X.format == "csr", f"{name} is not in CSR format")
         X.check_format(full_check=True)
         require(X.dtype.kind == "f" and bool(np.isfinite(X.data).all()), f"{name} is not finite")
     else:

@@ -6,6 +6,7 @@ A transformer that was not fitted has no state to check.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -132,21 +133,23 @@ def columns(transformer: Any) -> None:
     require(proper, "_remainder is not dropped")
     places = transformer._transformer_to_input_indices
     require(isinstance(places, dict), "the columns of the steps are none")
+    names = getattr(transformer, "feature_names_in_", ())
     for name, step, chosen in transformer.transformers_:
-        _places(chosen, n)
+        _places(chosen, n, names)
         require(step == "drop" or name in places, f"step {name!r} has no columns")
     for chosen in [*places.values(), *transformer._columns, remainder[2]]:
-        _places(chosen, n)
+        _places(chosen, n, names)
     for part in transformer.output_indices_.values():
         bounds = isinstance(part, slice) and (type(part.start), type(part.stop)) == (int, int)
         require(bounds and part.step is None, "output_indices_ holds no places")
 
 
-def _places(chosen: Any, n: int) -> None:
-    """Names of columns, or places below ``n``, in a list or one alone."""
+def _places(chosen: Any, n: int, names: Collection[str]) -> None:
+    """Columns by name or by place below ``n``, in a list or one alone."""
     one_by_one = chosen if isinstance(chosen, list) else [chosen]
     proper = all(
-        isinstance(place, str) or (type(place) is int and -n <= place < n) for place in one_by_one
+        place in names if isinstance(place, str) else type(place) is int and -n <= place < n
+        for place in one_by_one
     )
     require(proper, f"columns of a step are not of {n}")
 
@@ -163,7 +166,8 @@ def table_columns(transformer: Any) -> None:
         isinstance(name, str) and kind in ("number", "date", "category")
         for name, kind in kinds.items()
     )
-    require(proper, "kinds is not of columns")
+    names = list(getattr(transformer, "feature_names_in_", kinds))
+    require(proper and names == list(kinds), "kinds is not of columns")
 
 
 def sparse_columns(transformer: Any) -> None:
