@@ -117,16 +117,17 @@ def main(path, rows, n):
             archive.writestr("schema.json", json.dumps(changed))
             for name, data in members.items():
                 archive.writestr(name, data)
-        print(seed, change, end=": ", file=sys.stderr, flush=True)
+        sys.stderr.write(f"{seed} {change}: ")
+        sys.stderr.flush()
         try:
             model = load_model(hostile).model
         except ModelFileError as error:
-            print(error.problem, file=sys.stderr)
+            sys.stderr.write(f"{error.problem}\n")
             n_refused += 1
             continue
         assert len(model.predict(X)) == X.shape[0], seed
-        print("predicts", file=sys.stderr)
-    print(n_refused)
+        sys.stderr.write("predicts\n")
+    sys.stdout.write(f"{n_refused}\n")
 
 
 if __name__ == "__main__":

@@ -289,10 +289,10 @@ def test_a_file_with_one_thing_changed_is_refused_or_predicts(tmp_path, name):
     pd.to_pickle(rows, tmp_path / "rows")
     script = Path(__file__).with_name("_mutate_models.py")
     result = subprocess.run(
-        [sys.executable, script, tmp_path / "m.skops", tmp_path / "rows", "40"],
+        [sys.executable, script, tmp_path / "m.skops", tmp_path / "rows", "25"],
         env={**os.environ, "PYTHONPATH": str(Path(looms.__file__).parents[1])},
         capture_output=True,
         text=True,
     )
     assert result.returncode == 0, result.stderr[-2000:]
-    assert 10 < int(result.stdout) < 40
+    assert 5 < int(result.stdout) < 25

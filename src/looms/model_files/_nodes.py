@@ -113,20 +113,22 @@ def _is_written_so(kind: str, node: dict[str, Any]) -> bool:
     fields, number = node.keys() - _MARKS, node["__id__"]
     if kind in ("TypeNode", "FunctionNode"):
         return not fields
-    content = node.get("content")
+    content: Any = node.get("content")
     if kind == "NdArrayNode" and node["type"] == "numpy":
-        return fields == {"type", "file"} and node["file"] == f"{number}.npy"
+        return bool(fields == {"type", "file"} and node["file"] == f"{number}.npy")
     if kind == "NdArrayNode":
         rest = fields == {"type", "content", "shape"} and node["type"] == "json"
-        return rest and isinstance(content, list) and node["shape"]["__loader__"] == "TupleNode"
+        return bool(
+            rest and isinstance(content, list) and node["shape"]["__loader__"] == "TupleNode"
+        )
     if kind == "SparseMatrixNode":
         named = node["type"] == "scipy" and node["file"] == f"{number}.npz"
-        return named and fields == {"type", "file"}
+        return bool(named and fields == {"type", "file"})
     if kind == "DictNode":
         types = node["key_types"]
         typed = types["__loader__"] == "ListNode" and len(types["content"]) == len(content)
         typed = typed and all(one["__loader__"] == "TypeNode" for one in types["content"])
-        return typed and fields == {"content", "key_types"} and isinstance(content, dict)
+        return bool(typed and fields == {"content", "key_types"} and isinstance(content, dict))
     if kind == "JsonNode":
         plain = isinstance(json.loads(content), str | int | float | bool | None)
         return plain and fields == {"content", "is_json"}
@@ -136,13 +138,14 @@ def _is_written_so(kind: str, node: dict[str, Any]) -> bool:
         return isinstance(content, list)
     if kind == "SliceNode":
         bounds = content.keys() == {"start", "stop", "step"}
-        return bounds and all(type(one) in (int, type(None)) for one in content.values())
+        return bool(bounds) and all(type(one) in (int, type(None)) for one in content.values())
     if kind == "DTypeNode":
-        return content["__loader__"] == "NdArrayNode"
+        return bool(content["__loader__"] == "NdArrayNode")
     if kind == "ConstructorFromReduceNode":
         single = content["__loader__"] == "TupleNode" and len(content["content"]) == 1
-        return single and content["content"][0]["__loader__"] == "JsonNode"
+        return bool(single and content["content"][0]["__loader__"] == "JsonNode")
     texts = content["__loader__"] == "DictNode" and all(
         one["__class__"] == "str" for one in content["key_types"]["content"]
     )
-    return texts or (content["__loader__"] == "JsonNode" and content["content"] == "null")
+    empty = content["__loader__"] == "JsonNode" and content["content"] == "null"
+    return bool(texts or empty)
