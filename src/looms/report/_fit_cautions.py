@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 
 from looms._classes import class_indices
 from looms.copies import copy_groups, n_unexpected_copies
+from looms.criteria import standard_error
 from looms.estimators import machine_of
 from looms.optimise import Outcome
 from looms.report._axes import isolated
@@ -181,19 +182,20 @@ def _remedy(model: Model) -> str:
 def _rarest_in_predictions(model: Model) -> str:
     """A sentence on the class predicted much less often than it is there; empty if none is.
 
-    The difference must be beyond 2 √(missed + false), twice its standard error if errors fell on
-    either side alike. Nothing is said where a threshold or weights were wanted.
+    The difference must be beyond twice its standard error if errors fell on either side alike:
+    √(missed + false), of samples held out together by their sum. Nothing is said where a threshold
+    or weights were wanted.
     """
     if _adjusted(model):
         return ""
     k = len(model.classes)
-    labels, predicted = class_indices(model.loo.y), predicted_labels(model)
-    wrong = model.seen & (labels != predicted)
-    n, n_predicted, missed, false = (
-        np.bincount(codes, minlength=k)
-        for codes in (labels[model.seen], predicted[model.seen], labels[wrong], predicted[wrong])
-    )
-    seldom = (n_predicted < _SELDOM * n) & (n - n_predicted > 2 * np.sqrt(missed + false))
+    seen, groups = model.seen, model.groups
+    labels, predicted = class_indices(model.loo.y)[seen], predicted_labels(model)[seen]
+    n, n_predicted = (np.bincount(codes, minlength=k) for codes in (labels, predicted))
+    together = None if groups is None else groups[seen]
+    missing = (labels == np.arange(k)[:, None]) - 1.0 * (predicted == np.arange(k)[:, None])
+    error = np.array([standard_error(each, together) for each in missing])
+    seldom = (n_predicted < _SELDOM * n) & (n - n_predicted > 2 * error)
     seldom &= n >= _FEWEST_OF_SELDOM
     if not seldom.any():
         return ""
@@ -249,7 +251,7 @@ def _search(model: Model) -> Iterator[Caution]:
 
 def _replicates(model: Model, X: Any) -> Iterator[Caution]:
     n = n_unexpected_copies(X, copy_groups(X))
-    if n and getattr(model.machine, "groups_", None) is None:
+    if n and model.groups is None:
         yield caution(
             "serious",
             "Copies of samples",
