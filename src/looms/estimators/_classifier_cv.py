@@ -11,8 +11,8 @@ from looms.estimators._classifier import (
     number_or_rule,
     threshold_and_loss,
     warn_of_missed_precision,
-    warn_of_one_class,
 )
+from looms.estimators._one_class import warn_of_one_class
 from looms.estimators._selected import SelectingMachine
 from looms.estimators._weights import class_weights
 from looms.leave_one_out import LeaveOneOut
@@ -223,7 +223,7 @@ n_features_in_, feature_names_in_
         )
         finish(watcher, choice.best, targets)
         warn_of_missed_precision(self.threshold, choice.best.score)
-        warn_of_one_class(classes, self.loo_, self.threshold_)
+        warn_of_one_class(self, classes, self.loo_, self.threshold_)
         return self
 
     def _judged(self, loo: LeaveOneOut, threshold: Any) -> LeaveOneOut:

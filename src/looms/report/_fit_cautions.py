@@ -12,6 +12,7 @@ from looms._classes import class_indices
 from looms.copies import copy_groups, n_unexpected_copies
 from looms.criteria import standard_error
 from looms.estimators import machine_of
+from looms.estimators._one_class import settings_for_rare_classes
 from looms.optimise import Outcome
 from looms.report._axes import isolated
 from looms.report._format import sentence
@@ -159,24 +160,18 @@ def _guessing(model: Model) -> Iterator[Caution]:
         yield caution("serious", "A class is seldom predicted", f"{seldom}{remedy}")
 
 
+_OPTIONS = {
+    "threshold='ber'": "--threshold ber",
+    "class_weight='balanced'": "--weight balanced",
+}
 _OTHERS = "Consider another kernel (--kernel) or other features."
 
 
-def _adjusted(model: Model) -> bool:
-    """Whether classes of unequal size were allowed for."""
-    machine: Any = model.machine
-    return getattr(machine, "class_weight", None) is not None or getattr(
-        machine, "threshold", None
-    ) not in (None, 0)
-
-
 def _remedy(model: Model) -> str:
-    if _adjusted(model):
+    settings = settings_for_rare_classes(model.machine, len(model.classes))
+    if not settings:
         return _OTHERS
-    weighted = "class_weight='balanced' (--weight balanced)"
-    if len(model.classes) > 2:
-        return f"Consider {weighted} or another kernel."
-    return f"Consider threshold='ber' (--threshold ber), {weighted} or another kernel."
+    return f"Consider {', '.join(f'{s} ({_OPTIONS[s]})' for s in settings)} or another kernel."
 
 
 def _rarest_in_predictions(model: Model) -> str:
@@ -186,7 +181,7 @@ def _rarest_in_predictions(model: Model) -> str:
     √(missed + false), of samples held out together by their sum. Nothing is said where a threshold
     or weights were wanted.
     """
-    if _adjusted(model):
+    if not settings_for_rare_classes(model.machine, len(model.classes)):
         return ""
     k = len(model.classes)
     seen, groups = model.seen, model.groups
@@ -252,12 +247,14 @@ def _search(model: Model) -> Iterator[Caution]:
 def _replicates(model: Model, X: Any) -> Iterator[Caution]:
     n = n_unexpected_copies(X, copy_groups(X))
     if n and model.groups is None:
+        together = " Drop them, or hold them out together (--copies together)."
+        remedy = together if hasattr(model.machine, "copies") else " Drop them."
         yield caution(
             "serious",
             "Copies of samples",
             f"{n} of {model.loo.n_samples} samples are copies of others, equal in every feature. "
             "Leaving one out leaves its copies in, so leave-one-out flatters and drifts to a "
-            "nearest neighbor. Drop them, or hold them out together (--copies together).",
+            f"nearest neighbor.{remedy}",
         )
 
 
@@ -286,7 +283,8 @@ def _sizes(model: Model) -> Iterator[Caution]:
             f"its error rate by {100 / max(least, 1):.0f} %.",
         )
     if least < _RARE * n / len(counts) and not _rarest_in_predictions(model):
-        advice = "The classes were weighted." if _adjusted(model) else _remedy(model)
+        settings = settings_for_rare_classes(model.machine, len(counts))
+        advice = _remedy(model) if settings else "The classes were weighted."
         yield caution(
             "note",
             "Unequal classes",
