@@ -170,6 +170,8 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     Warns
     -----
+    CopiesWarning
+        If a twentieth of the rows or more repeat others where that is no accident.
     BoundWarning
         If a hyper-parameter chosen is at the edge of what was searched.
     OneClassWarning
@@ -178,6 +180,9 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         If the solver failed at some points, which are passed over.
     UserWarning
         If a class has one sample only.
+
+    Nothing is warned of where the figures are no better than a guess, as those of noise are:
+    `looms.report.cautions` says so.
 
     Notes
     -----
