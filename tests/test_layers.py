@@ -54,6 +54,7 @@ PRIVATE_BUT_READ = {
         "looms.estimators._machine.LeastSquaresMachine",
         "looms.estimators._machine.fit_weight_of",
         "looms.estimators._machine.one_or_many",
+        "looms.estimators._one_class.settings_for_rare_classes",
         "looms.estimators._weights.class_weights",
     },
 }

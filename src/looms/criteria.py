@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import expit
 
 from looms._classes import class_indices
-from looms._typing import Array
+from looms._typing import AnyArray, Array
 from looms.leave_one_out import LeaveOneOut
 
 _BLOCK = 1 << 20  # pairs of samples held at a time
@@ -48,8 +48,15 @@ class Criterion(ABC):
     needs_labels: bool = True
 
     @abstractmethod
-    def evaluate(self, loo: LeaveOneOut) -> Evaluation:
-        """Value, standard error and slope."""
+    def evaluate(self, loo: LeaveOneOut, groups: AnyArray | None = None) -> Evaluation:
+        """Value, standard error and slope.
+
+        Parameters
+        ----------
+        loo : targets, held-out outputs and weights.
+        groups : (n,) nonnegative integers, the same for rows that were held out together, whose
+            losses make one error; each row by itself unless given.
+        """
 
 
 class PointwiseCriterion(Criterion):
@@ -59,14 +66,14 @@ class PointwiseCriterion(Criterion):
     def loss(self, y: Array, f: Array) -> tuple[Array, Array]:
         """Loss of outputs ``f`` for targets ``y`` and its derivative in ``f``, elementwise."""
 
-    def evaluate(self, loo: LeaveOneOut) -> Evaluation:
+    def evaluate(self, loo: LeaveOneOut, groups: AnyArray | None = None) -> Evaluation:
         losses, slopes = self.loss(loo.y, loo.outputs)
         weight = loo.sample_weight / loo.sample_weight.sum()
         by_sample = losses if losses.ndim == 1 else losses.mean(axis=1)
         value = float(weight @ by_sample)
-        standard_error = float(np.sqrt(np.sum((weight * (by_sample - value)) ** 2)))
+        error = standard_error(weight * (by_sample - value), groups)
         share = weight if losses.ndim == 1 else weight[:, None] / losses.shape[1]
-        return Evaluation(value, standard_error, share * slopes)
+        return Evaluation(value, error, share * slopes)
 
 
 @dataclass(frozen=True)
@@ -156,8 +163,8 @@ class WMW(Criterion):
 
     gamma: float = 10.0
 
-    def evaluate(self, loo: LeaveOneOut) -> Evaluation:
-        results = [self._one_target(y, f, loo.sample_weight) for y, f in columns(loo)]
+    def evaluate(self, loo: LeaveOneOut, groups: AnyArray | None = None) -> Evaluation:
+        results = [self._one_target(y, f, loo.sample_weight, groups) for y, f in columns(loo)]
         slope = np.column_stack([r.slope for r in results]) / len(results)
         return Evaluation(
             float(np.mean([r.value for r in results])),
@@ -165,7 +172,7 @@ class WMW(Criterion):
             slope.reshape(loo.y.shape),
         )
 
-    def _one_target(self, y: Array, f: Array, weight: Array) -> Evaluation:
+    def _one_target(self, y: Array, f: Array, weight: Array, groups: AnyArray | None) -> Evaluation:
         positive, negative = np.flatnonzero(y > 0), np.flatnonzero(y <= 0)
         if not (weight[positive].any() and weight[negative].any()):
             raise ValueError("WMW compares two classes: each needs a sample of positive weight.")
@@ -187,9 +194,25 @@ class WMW(Criterion):
             slope_neg += w_pos[part] @ swapped
         slope[negative] = self.gamma * w_neg * slope_neg
         value = float(w_pos @ placement_pos)
-        variance = np.sum((w_pos * (placement_pos - value)) ** 2)
-        variance += np.sum((w_neg * (placement_neg - value)) ** 2)
-        return Evaluation(value, float(np.sqrt(variance)), slope)
+        deviations = np.empty_like(f)
+        deviations[positive] = w_pos * (placement_pos - value)
+        deviations[negative] = w_neg * (placement_neg - value)
+        return Evaluation(value, standard_error(deviations, groups), slope)
+
+
+def standard_error(deviations: Array, groups: AnyArray | None = None) -> float:
+    r"""Standard error of a sum over samples, from what each adds less its expectation.
+
+    .. math:: \sqrt{\sum_g \bigl(\sum_{i \in g} d_i\bigr)^2}
+
+    Parameters
+    ----------
+    deviations : (n,) the d_i.
+    groups : (n,) nonnegative integers, the same for samples that come together, as copies do;
+        each by itself unless given.
+    """
+    drawn = deviations if groups is None else np.bincount(groups, weights=deviations)
+    return float(np.sqrt(np.sum(drawn**2)))
 
 
 def columns(loo: LeaveOneOut) -> Iterator[tuple[Array, Array]]:

@@ -130,8 +130,8 @@ class Objective:
             else np.asarray(selection_weight, dtype=np.float64)
         )
         self._check()
-        self.groups = groups if groups is None else np.asarray(groups)
         self._sets = held_out_sets(groups, self.n_samples)
+        self.groups = None if groups is None else np.unique(groups, return_inverse=True)[1]
         opened = as_kernel(kernel)
         if opened.pairwise and self.X.shape[0] != self.X.shape[1]:
             raise ValueError(f"A precomputed kernel matrix is square, got shape {self.X.shape}.")
@@ -193,7 +193,7 @@ class Objective:
         """The criterion on some leave-one-out outputs, under the selection weights."""
         if self.selection_weight is not self.sample_weight:
             loo = reweighted(loo, self.selection_weight)
-        return self.criterion.evaluate(loo)
+        return self.criterion.evaluate(loo, self.groups)
 
     def gram(self, kernel: Kernel) -> Array:
         """Lower triangle of the Gram matrix of ``kernel``, in the buffer of the objective."""
