@@ -7,8 +7,16 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg
+from sklearn.exceptions import ConvergenceWarning
 
-from looms import LSSVMClassifier, LSSVMRegressor
+import looms
+from looms import (
+    SVCCV,
+    LSSVMClassifier,
+    LSSVMClassifierCV,
+    LSSVMRegressor,
+    LSSVMRegressorCV,
+)
 from looms._typing import Array
 from looms.lssvm import NotPositiveDefiniteError, solve
 
@@ -16,6 +24,14 @@ from looms.lssvm import NotPositiveDefiniteError, solve
 ADMITTED = 1e-10
 #: ... by this much of the largest target or output.
 TOLERANCE = 1e-8
+
+_MACHINES: dict[str, Any] = {
+    "LSSVMRegressorCV": LSSVMRegressorCV,
+    "LSSVMClassifierCV": LSSVMClassifierCV,
+    "SVCCV": SVCCV,
+    "LSSVMRegressor of features": LSSVMRegressor,
+    "LSSVMClassifier of features": LSSVMClassifier,
+}
 
 _EPS = float(np.finfo(float).eps)
 
@@ -61,7 +77,9 @@ def refits(K: Array, Y: Array, ridge: Array, intercept: bool) -> Array:
 
 def run_problem(rng: np.random.Generator) -> tuple[str, str, str]:
     """Route, how a random problem ended, and if that is a finding, what it is."""
-    route = str(rng.choice(["solve", "regressor", "classifier"]))
+    route = str(rng.choice(["solve", "regressor", "classifier", *_MACHINES]))
+    if route in _MACHINES:
+        return route, *run_features(rng, route)
     extreme = rng.random() < 0.15
     spread = 150 if extreme else 4
     n, p = int(rng.integers(1, 41)), int(rng.integers(1, 6))
@@ -114,6 +132,50 @@ def run_problem(rng: np.random.Generator) -> tuple[str, str, str]:
     if not error <= TOLERANCE:
         return route, "finding", f"wrong by {error:.2g} | {what}"
     return route, "equal", ""
+
+
+def run_features(rng: np.random.Generator, route: str) -> tuple[str, str]:
+    """How a machine of features in any unit ended: no warning, no constant in place of a target.
+
+    Features and targets are ordinary ones times a number. The machine learns them as it does the
+    ordinary ones, or refuses them by the name of what is to be scaled.
+    """
+    n, p = int(rng.integers(12, 41)), int(rng.integers(1, 4))
+    units = 10.0 ** np.array([-170, -155, -141, -100, -75, -20, 0, 0, 0, 20, 74, 77, 100, 155, 200])
+    unit, target_unit = float(rng.choice(units)), float(rng.choice([1e-170, 1e-72, 1, 1, 1, 1e160]))
+    if rng.random() < 0.5:
+        unit *= 10.0 ** rng.uniform(-5, 5)
+    X = rng.normal(size=(n, p))
+    kernel = str(rng.choice(["linear", "quadratic", "cubic", "rbf", "ard"]))
+    machine = _MACHINES[route](kernel)
+    Y: Any = X[:, 0] + 0.1 * rng.normal(size=n)
+    if not isinstance(machine, LSSVMRegressor | LSSVMRegressorCV):
+        Y, target_unit = np.median(Y) < Y, 1
+    what = f"{route}({kernel!r}) n={n} p={p} features * {unit:.3g} targets * {target_unit:.3g}"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for category in (looms.BoundWarning, looms.CopiesWarning, ConvergenceWarning):
+                warnings.simplefilter("ignore", category)
+            if route == "SVCCV":  # whose range of C does not follow the features
+                warnings.simplefilter("ignore", looms.OneClassWarning)
+            outputs = machine.fit(unit * X, target_unit * Y).loo_.outputs
+    except (ValueError, NotPositiveDefiniteError) as error:
+        ordinary = 1e-20 < unit < 1e20 and target_unit == 1
+        # A given mu may be too small; SVCCV searches few hyper-parameters.
+        by_name = any(word in str(error) for word in ("cale ", "multiply K", "mu", "ARD has"))
+        if by_name and not (ordinary and route.endswith("CV") and route != "SVCCV"):
+            return "refused", ""
+        return "finding", f"{type(error).__name__}: {str(error)[:160]} | {what}"
+    except Exception as error:
+        return "finding", f"{type(error).__name__}: {str(error)[:160]} | {what}"
+    if not np.isfinite(outputs).all():
+        return "finding", f"not finite | {what}"
+    if route in ("LSSVMRegressorCV", "LSSVMClassifierCV") and kernel in ("linear", "rbf", "ard"):
+        expected = Y if Y.dtype == float else 2.0 * Y - 1
+        if not np.corrcoef(outputs / target_unit, expected)[0, 1] > 0.3:
+            return "finding", f"did not learn | {what}"
+    return "finite", ""
 
 
 def _outputs(

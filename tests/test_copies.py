@@ -43,18 +43,84 @@ def n_noticed(rows):
     return n_unexpected_copies(rows, copy_groups(rows))
 
 
-def test_copies_are_noticed_only_where_they_are_no_accident():
-    assert n_noticed(X[AGAIN]) == n_noticed(sp.csr_matrix(X[AGAIN])) == 30
-    assert n_noticed(X) == 0
-    assert n_noticed(X[AGAIN[: N + 3]]) == 0  # too few to matter
-    three_binary = RNG.integers(0, 2, (N, 3)).astype(float)
-    assert n_noticed(three_binary) == 0
-    one_hot = np.eye(12)[RNG.integers(0, 12, N)]
-    assert n_noticed(one_hot) == 0
-    ages = np.column_stack([RNG.integers(20, 80, N), RNG.integers(0, 2, N)]).astype(float)
-    assert n_noticed(ages[:, [0]]) == n_noticed(ages) == 0
-    assert n_noticed(np.column_stack([ages, 12.0 * ages[:, 0]])) == 0  # the same in months
-    assert n_noticed(np.column_stack([ages, X])[AGAIN]) == 30
+def again(rows, share=0.5):
+    """The rows, and some of them once more."""
+    n = rows.shape[0]
+    return rows[np.append(np.arange(n), RNG.integers(0, n, int(share * n)))]
+
+
+def one_hot(codes):
+    return np.hstack([np.eye(column.max() + 1)[column] for column in codes.T])
+
+
+def answers(n, n_questions, ends, loading):
+    """Ordinal answers that one trait decides, and chance by the rest of the loading."""
+    noise = np.sqrt(1 - loading**2) * RNG.standard_normal((n, n_questions))
+    return np.digitize(loading * RNG.standard_normal((n, 1)) + noise, ends).astype(float)
+
+
+def documents(n, length, n_words=1000):
+    """Counts of words by Zipf's law in documents of about so many."""
+    words = [np.minimum(RNG.zipf(1.4, 1 + RNG.poisson(length)), n_words) - 1 for _ in range(n)]
+    return np.array([np.bincount(each, minlength=n_words) for each in words], dtype=float)
+
+
+def survey(n):
+    """A table like that of a census: most values are those of most people."""
+    ages = np.clip(RNG.gamma(8, 5, n), 17, 90).round()
+    hours = np.where(RNG.random(n) < 0.5, 40, RNG.choice([20, 30, 45, 50], n))
+    gain = np.where(RNG.random(n) < 0.08, RNG.integers(0, 99999, n), 0)
+    codes = [RNG.choice(k, n, p=np.r_[0.7, np.full(k - 1, 0.3 / (k - 1))]) for k in (8, 7, 5, 2)]
+    return np.column_stack([ages, hours, gain, one_hot(np.column_stack(codes))])
+
+
+FLOATS = RNG.standard_normal((N, 5))
+COARSE = {
+    "three binary": RNG.integers(0, 2, (N, 3)),
+    "one category": one_hot(RNG.integers(0, 12, (N, 1))),
+    "a category of three values": one_hot(RNG.integers(0, 3, (N, 1))),
+    "categories": one_hot(RNG.integers(0, 3, (200, 4))),
+    "yes or no, in two columns each": one_hot(RNG.integers(0, 2, (200, 6))),
+    "ages": RNG.integers(20, 80, (N, 1)),
+    "ages and sex": np.column_stack([RNG.integers(20, 80, 300), RNG.integers(0, 2, 300)]),
+    "counts": RNG.poisson(0.7, (500, 6)),
+    "rare flags": RNG.random((1000, 30)) < 0.01,
+    "answers": answers(1000, 10, [-1.5, -0.5, 0.5, 1.5], 0.9),
+    "answers that agree": answers(1000, 20, [-0.5, 0.5], 0.98),
+    "grades of one scale": RNG.standard_normal((200, 1)) > np.linspace(-2, 2, 10),
+    "short documents": documents(1000, 1),
+    "documents": documents(2000, 3),
+    "census": survey(20_000),
+    "replicated design": np.tile(one_hot(np.indices((3, 3, 3)).reshape(3, -1).T), (3, 1)),
+    "the same in months": np.repeat([[1.0, 12.0]], N, axis=0) * RNG.integers(20, 80, (N, 1)),
+}
+FINE = {
+    "answers of chance": RNG.integers(0, 5, (150, 20)),
+    "answers of many": RNG.integers(0, 5, (1000, 10)),
+    "two numbers": FLOATS[:, :2],
+    "numbers": FLOATS,
+    "two numbers and flags": np.hstack([FLOATS[:, :2], RNG.integers(0, 2, (N, 4))]),
+    "a number and many flags": np.hstack([FLOATS[:, :1], RNG.integers(0, 2, (N, 20))]),
+    "long documents": documents(300, 100),
+}
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize("name", COARSE)
+def test_twins_among_rows_nearly_equal_are_ordinary(name, kind):
+    rows = COARSE[name].astype(float)
+    assert len(np.unique(rows, axis=0)) < 0.95 * len(rows)
+    assert n_noticed(kind(rows)) == 0
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize("name", FINE)
+def test_twins_without_rows_nearly_equal_are_copies(name, kind):
+    rows = FINE[name].astype(float)
+    twice = again(rows)
+    assert n_noticed(kind(rows)) == 0
+    assert n_noticed(kind(twice)) > 0.9 * (len(twice) - len(rows))
+    assert n_noticed(kind(again(rows, 0.04))) == 0  # too few to matter
 
 
 @pytest.mark.parametrize(

@@ -374,3 +374,27 @@ def test_unknown_names_list_the_known():
 def test_anything_else_is_refused(criterion):
     with pytest.raises(TypeError, match="A criterion is a name or"):
         as_criterion(criterion)
+
+
+@each_criterion
+@grid
+def test_samples_entered_twice_and_held_out_together_are_no_more_certain(
+    criterion, targets, weights
+):
+    once = loo_of(targets, weights)
+    twice = np.repeat(np.arange(N), 2)
+    loo = LeaveOneOut(once.y[twice], once.outputs[twice], once.sample_weight[twice])
+    value, standard_error, slope = criterion.evaluate(*loo, 3 * twice)
+    assert_allclose(value, criterion.evaluate(*once).value, rtol=1e-12)
+    assert_allclose(standard_error, criterion.evaluate(*once).standard_error, rtol=1e-12)
+    apart = criterion.evaluate(*loo)
+    assert_allclose(apart.standard_error, standard_error / np.sqrt(2), rtol=1e-12)
+    assert_allclose(slope, apart.slope, rtol=1e-12)
+
+
+def test_losses_of_a_group_make_one_error():
+    y, f, groups = np.array([1.0, -1.0, 1.0]), np.array([0.5, 0.5, 0.0]), np.array([0, 0, 1])
+    losses = np.array([0.25, 2.25, 1.0])  # less the mean of 7/6: −11/12, 13/12, −1/6
+    evaluation = PRESS().evaluate(*LeaveOneOut(y, f), groups)
+    assert evaluation.value == pytest.approx(losses.mean())
+    assert evaluation.standard_error == pytest.approx(np.sqrt((1 / 6) ** 2 + (1 / 6) ** 2) / 3)

@@ -49,8 +49,8 @@ from looms import (
 from looms.calibration import Isotonic, Sigmoid
 from looms.criteria import Criterion
 from looms.kernels import ARD, RBF, Kernel, Linear, Polynomial, Sum, as_kernel
-from looms.model_files import ModelFileError, _checks, _types, load_model, save_model
-from looms.optimise import Outcome, Point, Search
+from looms.model_files import ModelFileError, _types, _values, load_model, save_model
+from looms.optimise import Outcome
 from looms.tables import table_preprocessor
 from looms.threshold import ThresholdRule
 
@@ -61,10 +61,7 @@ METADATA = {"target": "y", "columns": {"a": "int64"}, "n_rows": 6, "none": None}
 
 def fitted():
     kernel = RBF(eta=2.0) * Linear() + as_kernel("normalized_ard")
-    model = make_pipeline(StandardScaler(), LSSVMRegressor(kernel, mu=0.1)).fit(X, Y)
-    best = Point(np.ones(2), 0.5, 0.1)
-    model[-1].search_ = Search(best, Outcome.WITHIN_NOISE, (best, best), 1)
-    return model
+    return make_pipeline(StandardScaler(), LSSVMRegressor(kernel, mu=0.1)).fit(X, Y)
 
 
 def test_round_trip(tmp_path):
@@ -77,8 +74,15 @@ def test_round_trip(tmp_path):
     assert repr(ours.kernel_) == repr(theirs.kernel_)
     np.testing.assert_array_equal(ours.loo_.outputs, theirs.loo_.outputs)
     assert not ours.loo_.outputs.flags.writeable
-    assert ours.search_.outcome is Outcome.WITHIN_NOISE
-    assert ours.search_.history[1].value == 0.5
+
+
+def test_the_record_of_a_search_comes_back(tmp_path):
+    model = LSSVMRegressorCV("rbf").fit(X, Y)
+    save_model(tmp_path / "m.skops", model, {})
+    ours, theirs = load_model(tmp_path / "m.skops").model.selection_, model.selection_
+    assert ours.outcome is theirs.outcome
+    (_, search), (_, expected) = ours.stages[-1], theirs.stages[-1]
+    assert [p.value for p in search.history] == [p.value for p in expected.history]
 
 
 @pytest.mark.parametrize("outcome", Outcome)
@@ -125,29 +129,6 @@ def test_a_fresh_process_reads_it(tmp_path):
     assert "LSSVMRegressorCV" in in_a_fresh_process(code, tmp_path / "m.skops")
 
 
-@pytest.mark.parametrize("kind", ["ada", "gina", "sylva"])
-def test_a_fresh_process_reads_the_challenge_s(tmp_path, kind):
-    """Estimators of a room that the module does not import."""
-    rng = np.random.default_rng(0)
-    y = np.where(np.arange(40) % 3 == 0, 1, -1)
-    X = rng.integers(1, 5, size=(40, 8)) + 0.5 * y[:, None]
-    X[:, 7] = (y < 0) & (np.arange(40) % 2 == 0)
-    prepared = challenge.preparation(kind, X)
-    if kind == "ada":
-        prepared = challenge.ADAColumns(0, 1, 2, 3)
-    machine = challenge.ReducedLSSVMClassifierCV("linear")
-    model = make_pipeline(prepared, machine).fit(X, y)
-    save_model(tmp_path / "m.skops", model, {})
-    np.save(tmp_path / "X.npy", X)
-    code = (
-        "import sys, numpy; from looms.model_files import load_model\n"
-        "model = load_model(sys.argv[1]).model\n"
-        "print(model.decision_function(numpy.load(sys.argv[2])).tolist())"
-    )
-    printed = in_a_fresh_process(code, tmp_path / "m.skops", tmp_path / "X.npy")
-    assert json.loads(printed) == model.decision_function(X).tolist()
-
-
 def test_what_reading_would_refuse_is_refused_when_saving(tmp_path):
     """Types of rooms that happen to be imported here, and are not where a file is read."""
     model = fitted()
@@ -156,7 +137,7 @@ def test_what_reading_would_refuse_is_refused_when_saving(tmp_path):
         save_model(tmp_path / "m.skops", model, {})
 
 
-@pytest.mark.parametrize("name", [*_checks.CHECKS, *_types._ADMITTED["FunctionNode"]])
+@pytest.mark.parametrize("name", _types.TYPES)
 def test_names_of_what_a_file_may_hold_are_right(name):
     module, _, part = name.rpartition(".")
     value = getattr(importlib.import_module(module), part)
@@ -168,7 +149,7 @@ def test_every_kernel_and_criterion_of_looms_may_be_in_a_file():
         for value in vars(room).values():
             final = isinstance(value, type) and not inspect.isabstract(value)
             if final and issubclass(value, Kernel | Criterion | ThresholdRule | BaseEstimator):
-                is_held = _checks.type_name(value) in _checks.CHECKS
+                is_held = _values.type_name(value) in _types.TYPES
                 assert is_held != (value is looms.kernels.Function), value
 
 
@@ -290,7 +271,7 @@ def zipped(**members):
     ],
 )
 def test_not_a_skops_file(tmp_path, members):
-    with pytest.raises(ModelFileError, match=r"it is not a model file \("):
+    with pytest.raises(ModelFileError, match=r"not a model file, or not a whole one \("):
         load_model(written(tmp_path, zipped(**members)))
 
 
@@ -454,9 +435,7 @@ def column_transformer(hidden):
 
 
 def attribute(value):
-    model = StandardScaler()
-    model.kept_ = value
-    return model
+    return LSSVMRegressor(mu=value)
 
 
 HIDING = {
@@ -495,7 +474,6 @@ MACHINES = {
     "svm": lambda: SVCCV("linear").fit(POINTS, LABELS),
     "pool": lambda: NonconformityClassifier().fit(POINTS, LABELS == "a"),
     "margins": lambda: MaxMarginClassifier().fit(POINTS, LABELS),
-    "reduced": lambda: challenge.ReducedLSSVMClassifierCV("linear").fit(POINTS, SIGNS),
     "table": lambda: table_preprocessor(FRAME).fit(FRAME),
     "scaler": lambda: MaxAbsScaler().fit(POINTS),
 }
@@ -556,8 +534,6 @@ TAMPERED = [
     ("pool", "validation_scores_", np.ones((1, 1))),
     ("pool", "classes_", np.array(["a", "b", "c"])),
     ("margins", "n_features_in_", 7),
-    ("reduced", "settling_", np.array([9])),
-    ("reduced", "floor_", None),
     ("scaler", "scale_", np.ones(9)),
     ("scaler", "scale_", np.zeros(2)),
 ]
@@ -611,10 +587,6 @@ def test_a_step_that_contradicts_itself_is_refused(tmp_path, case):
 
 def test_a_pipeline_that_names_a_folder_for_pickles_is_refused(tmp_path):
     refused(tmp_path, make_pipeline(StandardScaler(), memory=str(tmp_path)))
-
-
-def test_a_function_of_the_sender_s_choice_is_refused(tmp_path):
-    refused(tmp_path, FunctionTransformer(challenge.preparation("gina", POINTS).func, kw_args={}))
 
 
 # Types that the caller admits -----------------------------------------------------
@@ -688,7 +660,7 @@ def test_a_newer_looms_is_named(tmp_path):
     with pytest.raises(ModelFileError, match=r"of looms 99\.1rc2, and this is looms .* upgrade"):
         load_model(path)
     save_model(path, make_pipeline(PCA()), {"looms_version": "99.1rc2"}, trusted=[PCA])
-    with pytest.raises(ModelFileError, match=r"of looms 99\.1rc2, a newer one: upgrade"):
+    with pytest.raises(ModelFileError, match=r"of looms 99\.1rc2, and this is looms .* upgrade"):
         load_model(path)
 
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from looms._classes import class_indices
-from looms._typing import Array
+from looms._typing import AnyArray, Array
 
 _BLOCK = 1 << 20  # pairs of samples held at a time
 
@@ -46,7 +46,9 @@ class Criterion(ABC):
     needs_labels: bool = True
 
     @abstractmethod
-    def evaluate(self, y: Array, outputs: Array, sample_weight: Array) -> Evaluation:
+    def evaluate(
+        self, y: Array, outputs: Array, sample_weight: Array, groups: AnyArray | None = None
+    ) -> Evaluation:
         """Value, standard error and slope.
 
         Parameters
@@ -54,6 +56,8 @@ class Criterion(ABC):
         y : (n,) or (n, t) targets.
         outputs : held-out outputs, shaped like the targets.
         sample_weight : (n,) nonnegative, with a positive sum; only ratios count.
+        groups : (n,) nonnegative integers, the same for rows that were held out together, whose
+            losses make one error; each row by itself unless given.
         """
 
 
@@ -64,14 +68,16 @@ class PointwiseCriterion(Criterion):
     def loss(self, y: Array, f: Array) -> tuple[Array, Array]:
         """Loss of outputs ``f`` for targets ``y`` and its derivative in ``f``, elementwise."""
 
-    def evaluate(self, y: Array, outputs: Array, sample_weight: Array) -> Evaluation:
+    def evaluate(
+        self, y: Array, outputs: Array, sample_weight: Array, groups: AnyArray | None = None
+    ) -> Evaluation:
         losses, slopes = self.loss(y, outputs)
         weight = sample_weight / sample_weight.sum()
         by_sample = losses if losses.ndim == 1 else losses.mean(axis=1)
         value = float(weight @ by_sample)
-        standard_error = float(np.sqrt(np.sum((weight * (by_sample - value)) ** 2)))
+        error = standard_error(weight * (by_sample - value), groups)
         share = weight if losses.ndim == 1 else weight[:, None] / losses.shape[1]
-        return Evaluation(value, standard_error, share * slopes)
+        return Evaluation(value, error, share * slopes)
 
 
 @dataclass(frozen=True)
@@ -161,9 +167,11 @@ class WMW(Criterion):
 
     gamma: float = 10.0
 
-    def evaluate(self, y: Array, outputs: Array, sample_weight: Array) -> Evaluation:
+    def evaluate(
+        self, y: Array, outputs: Array, sample_weight: Array, groups: AnyArray | None = None
+    ) -> Evaluation:
         columns = zip(y.reshape(len(y), -1).T, outputs.reshape(len(y), -1).T, strict=True)
-        results = [self._one_target(t, f, sample_weight) for t, f in columns]
+        results = [self._one_target(t, f, sample_weight, groups) for t, f in columns]
         slope = np.column_stack([r.slope for r in results]) / len(results)
         return Evaluation(
             float(np.mean([r.value for r in results])),
@@ -171,7 +179,7 @@ class WMW(Criterion):
             slope.reshape(y.shape),
         )
 
-    def _one_target(self, y: Array, f: Array, weight: Array) -> Evaluation:
+    def _one_target(self, y: Array, f: Array, weight: Array, groups: AnyArray | None) -> Evaluation:
         positive, negative = np.flatnonzero(y > 0), np.flatnonzero(y <= 0)
         if not (weight[positive].any() and weight[negative].any()):
             raise ValueError("WMW compares two classes: each needs a sample of positive weight.")
@@ -193,9 +201,25 @@ class WMW(Criterion):
             slope_neg += w_pos[part] @ swapped
         slope[negative] = self.gamma * w_neg * slope_neg
         value = float(w_pos @ placement_pos)
-        variance = np.sum((w_pos * (placement_pos - value)) ** 2)
-        variance += np.sum((w_neg * (placement_neg - value)) ** 2)
-        return Evaluation(value, float(np.sqrt(variance)), slope)
+        deviations = np.empty_like(f)
+        deviations[positive] = w_pos * (placement_pos - value)
+        deviations[negative] = w_neg * (placement_neg - value)
+        return Evaluation(value, standard_error(deviations, groups), slope)
+
+
+def standard_error(deviations: Array, groups: AnyArray | None = None) -> float:
+    r"""Standard error of a sum over samples, from what each adds less its expectation.
+
+    .. math:: \sqrt{\sum_g \bigl(\sum_{i \in g} d_i\bigr)^2}
+
+    Parameters
+    ----------
+    deviations : (n,) the d_i.
+    groups : (n,) nonnegative integers, the same for samples that come together, as copies do;
+        each by itself unless given.
+    """
+    drawn = deviations if groups is None else np.bincount(groups, weights=deviations)
+    return float(np.sqrt(np.sum(drawn**2)))
 
 
 def error_rate(

@@ -293,8 +293,13 @@ def test_predictions_can_be_joined_to_their_rows(looms, pets, one_line):
     named = predictions_of(result)
     assert result.stderr == ""
     assert list(named)[:4] == ["chip", "kind", "weight", "prediction"]
-    assert named["chip"].tolist()[:2] == ["123456789", "123456790"]
+    assert named["chip"].tolist()[:2] == ["123456789.0", "123456790.0"]  # as in the file
     assert named["kind"].tolist() == frame["kind"].tolist()
+    frame["chip"] = [str(2**53 + i) for i in range(38)] + [None, "007"]
+    frame.to_csv("new.csv", index=False)
+    named = predictions_of(looms("predict", "pets.looms.skops", "new.csv", "--id", "chip"))
+    assert named["chip"].tolist()[:2] == ["9007199254740992", "9007199254740993"]
+    assert named["chip"].tolist()[-1] == "007"
     result = looms("predict", "pets.looms.skops", "new.csv", "--keep", "size")
     one_line(result, 2, "there is no column 'size'")
     frame.rename(columns={"chip": "prediction"}).to_csv("new.csv", index=False)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 
 import numpy as np
 import pandas as pd
@@ -67,16 +68,59 @@ def test_the_note_names_what_is_not_plain(tmp_path):
         (["1_000", "2"], None, ["1_000", "2"]),
         (["0x10", "5"], None, ["0x10", "5"]),
         (["0x10", "5"], ",", ["0x10", "5"]),
+        (["+1", "007"], None, [1, 7]),
+        (["192.168.100.101", "192.168.100.102"], None, ["192.168.100.101", "192.168.100.102"]),
+        (["12,5%", "2,5%"], None, ["12,5%", "2,5%"]),
+        (["1,5 €", "2"], None, ["1,5 €", "2"]),
+        (["\u22121.5", "2"], None, ["\u22121.5", "2"]),
+        (["1 234,5", "2"], None, ["1 234,5", "2"]),
+        (["\u0661", "2"], None, ["\u0661", "2"]),
+        (["1e400", "2"], None, ["1e400", "2"]),
     ],
 )
 def test_numbers_of_a_column(tmp_path, column, decimal, values):
     path = write(tmp_path, f'a,b\n"{column[0]}",x\n"{column[1]}",y\n')
     table = read_table(path, decimal=decimal)
     assert table.X["a"].tolist() == values
-    left = (
-        isinstance(values[0], str) and not set("".join(values)) & set("x_") and values[1] != "4,5"
-    )
+    left = isinstance(values[0], str) and values[1] not in ("x", "4,5")
     assert any("column 'a' is read as text" in note for note in table.notes) == left
+
+
+def test_the_note_on_text_names_the_cell_that_is_no_number(tmp_path):
+    notes = read_table(write(tmp_path, "a,b\n1,x\n1_000,y\n")).notes
+    assert notes == ("column 'a' is read as text, for '1_000' (data row 2) is not a number",)
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "note"),
+    [
+        ("p;n\n1.234;1\n12.500;2\n", [1.234, 12.5], "'1.234' .* read as 1.234; if .* thousands"),
+        ("p;n\n1.234;1,5\n12.500;2\n", [1234, 12500], "'1.234' .* read as 1234; if .* decimal"),
+        ("p;n\n1.234;1.5\n12.500;2\n", [1.234, 12.5], ""),
+        ("p;n\n1.234;1\n0.500;2\n", [1.234, 0.5], ""),
+        ("p,n\n1.234,1\n12.500,2\n", [1.234, 12.5], ""),
+    ],
+)
+def test_a_point_that_may_be_either_is_noted(tmp_path, text, values, note):
+    table = read_table(write(tmp_path, text))
+    assert table.X["p"].tolist() == values
+    assert bool(note) == any(re.search(note, each) for each in table.notes if "'p'" in each)
+    for decimal in ".,":
+        given = read_table(write(tmp_path, text), decimal=decimal)
+        assert not any("if the point" in each for each in given.notes)
+
+
+def test_a_first_line_may_name_the_separator(tmp_path):
+    X = read_table(write(tmp_path, "sep=;\r\na, cm;b\r\n1,5;1\r\n")).X
+    assert X.to_dict("list") == {"a, cm": [1.5], "b": [1]}
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding"), [(b"a,b\n\\ud800,2\n", "unicode_escape"), (b"a,b\n+2AA-,2\n", "utf-7")]
+)
+def test_halves_of_characters_are_refused(tmp_path, content, encoding):
+    with pytest.raises(TableError, match="line 2 holds half of a character"):
+        read_table(write(tmp_path, content), encoding=encoding)
 
 
 def test_the_decimal_mark_holds_for_the_whole_file(tmp_path):
@@ -133,7 +177,8 @@ def test_options_of_other_formats_are_refused(tmp_path):
         read_table(tmp_path / "t.arff", sep=";")
     with pytest.raises(TableError, match="sheet is for spreadsheet files, and this is csv"):
         read_table(tmp_path / "t.csv", sheet=1)
-    with pytest.raises(ValueError, match="one character"):
-        read_table(tmp_path / "t.csv", sep="::")
+    for sep in ("::", "§"):
+        with pytest.raises(ValueError, match="one character"):
+            read_table(tmp_path / "t.csv", sep=sep)
     with pytest.raises(ValueError, match=r'must be "\." or ","'):
         read_table(tmp_path / "t.csv", decimal=";")

@@ -81,6 +81,47 @@ def test_what_stands_for_missing_in_text_files(tmp_path, cell):
     assert pd.api.types.is_float_dtype(X["a"])
 
 
+IDS = ["9007199254740993", None, "9007199254740992"]
+
+
+def write_ids(folder, suffix):
+    """A file of a column of identifiers with a gap, and one of small numbers with one."""
+    frame = pd.DataFrame({"id": [2**53 + 1, None, 2**53], "n": [7, None, 8]}, dtype="Int64")
+    path = folder / f"ids{suffix}"
+    if suffix == ".parquet":
+        frame.to_parquet(path)
+    elif suffix == ".arff":
+        head = "@attribute id numeric\n@attribute n integer\n@data\n"
+        path.write_text(head + frame.to_csv(index=False, header=False, na_rep="?"))
+    else:
+        frame.astype(object).to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".arff", ".parquet"])
+def test_identifiers_that_floats_round_are_text_in_every_format(tmp_path, suffix):
+    path = write_ids(tmp_path, suffix)
+    table = read_table(path, keep=["n", "id"])
+    assert [None if pd.isna(cell) else cell for cell in table.X["id"]] == IDS
+    np.testing.assert_array_equal(table.X["n"], [7, np.nan, 8])
+    assert table.notes == (
+        "column 'id' is read as text, for '9007199254740993' (data row 1) has more digits than a "
+        "float holds",
+    )
+    gap = "" if suffix in (".csv", ".tsv") else None
+    assert table.kept == {"n": ["7", gap, "8"], "id": [cell or gap for cell in IDS]}
+    with pytest.raises(TableError, match="no column 'ids' to keep"):
+        read_table(path, keep=["ids"])
+
+
+def test_kept_cells_are_those_of_the_file(tmp_path):
+    path = write(tmp_path, "t.csv", "id,a\n007,1.50\nNA,?\n 8,1e400\n")
+    assert read_table(path, keep=["id", "a"]).kept == {
+        "id": ["007", "NA", " 8"],
+        "a": ["1.50", "?", "1e400"],
+    }
+
+
 def test_signs_are_not_missing(tmp_path):
     assert list(read_table(write(tmp_path, "t.csv", "a,y\n1,+\n2,-\n"), "y").y) == ["+", "-"]
 
@@ -141,6 +182,7 @@ REFUSED = {
     "same name": ("a,b,a,y\n1,2,3,4\n", "more than one column is called 'a'"),
     "no name": (",a,y\n0,1,2\n", "column 1 has no name"),
     "only the target": ("y\n1\n", "no column beside the target 'y'"),
+    "infinite target": ("a,y\n1,2\n3,inf\n", "infinite in 1 of 2 rows, first in data row 2"),
     "gap in the target": ("a,y\n1,2\n3,\n4,\n", "missing in 2 of 3 rows, first in data row 2"),
     "damaged UTF-8": ("a,y\né,1\n".encode() + b"\xff,2\n", "byte 10 is not UTF-8 text, and other"),
     "UTF-16 without a mark": ("a,y\n1,2\n".encode("utf-16-le"), "line 1 holds the character NUL"),

@@ -54,6 +54,7 @@ def test_svmlight_targets_that_are_not_whole_stay_as_they_are(tmp_path):
         ("# nothing\n", "no rows of data"),
         ("1\n-1\n", "no row has a feature"),
         ("1 1:1\nnan 1:2\n", "target is missing in 1 of 2 rows"),
+        ("1 1:1\ninf 1:2\n", "target is infinite in 1 of 2 rows, first in row 2"),
     ],
 )
 def test_refused_svmlight(tmp_path, text, problem):
@@ -189,11 +190,83 @@ def save_gaps(path):
     sparse.save_npz(path, sparse.csr_array([[np.nan, 1.0]]))
 
 
+def save_columns_beyond_the_rows(path):
+    np.savez(path, format="csc", shape=(2, 2), data=[1.0], indices=[7], indptr=[0, 1, 1])
+
+
+def save_many_rows(path):
+    zero = np.array([0])
+    np.savez(path, format="coo", shape=(400_000_000, 1), data=[1.0], row=zero, col=zero)
+
+
+def save_many_rows_by_columns(path):
+    np.savez(path, format="csc", shape=(400_000_000, 1), data=[1.0], indices=[0], indptr=[0, 1])
+
+
+def save_wide(path):
+    np.savez(path, format="csr", shape=(1, 2**33), data=[1.0], indices=[2**32 + 5], indptr=[0, 1])
+
+
+def save_complex(path):
+    sparse.save_npz(path, sparse.csr_array([[1j, 1.0]]))
+
+
+def save_text(path):
+    np.savez(path, format="csr", shape=(1, 2), data=["1_0"], indices=[0], indptr=[0, 1])
+
+
+def save_identifier(path):
+    sparse.save_npz(path, sparse.csr_array([[2**53 + 1, 1]]))
+
+
 @pytest.mark.parametrize(
-    "save",
-    [save_objects, save_wrong_indices, save_gaps, lambda path: path.write_bytes(b"PK\3\4")],
+    ("save", "problem"),
+    [
+        (save_objects, "no sparse matrix"),
+        (save_wrong_indices, "no sparse matrix"),
+        (save_columns_beyond_the_rows, "no sparse matrix"),
+        (lambda path: path.write_bytes(b"PK\3\4"), "damaged or cut short"),
+        (save_gaps, "missing or infinite"),
+        (save_many_rows, "more than 1,073,741,824 bytes"),
+        (save_many_rows_by_columns, "more than 1,073,741,824 bytes"),
+        (save_wide, r"shape is \(1, 8589934592\)"),
+        (save_complex, "of the type complex128"),
+        (save_text, "of the type <U3"),
+        (save_identifier, "9007199254740993 has more digits"),
+    ],
 )
-def test_refused_npz(tmp_path, save):
+def test_refused_npz(tmp_path, save, problem):
     save(tmp_path / "t.npz")
-    with pytest.raises(TableError, match=r"no sparse matrix|missing or infinite"):
+    with pytest.raises(TableError, match=problem):
         read_table(tmp_path / "t.npz")
+
+
+def test_sums_of_small_integers_in_npz_do_not_wrap(tmp_path):
+    data, place = np.array([100, 100], np.int8), np.array([0, 0])
+    np.savez(tmp_path / "t.npz", format="coo", shape=(1, 1), data=data, row=place, col=place)
+    assert read_table(tmp_path / "t.npz").X.toarray() == 200
+
+
+@pytest.mark.parametrize(
+    ("labels", "problem"),
+    [("nan\n1\n", "missing in 1 of 2 rows"), ("1\n-inf\n", "infinite in 1 of 2 rows")],
+)
+def test_refused_labels_of_npz(tmp_path, labels, problem):
+    sparse.save_npz(tmp_path / "t.npz", sparse.csr_array(np.eye(2)))
+    (tmp_path / "t.labels").write_text(labels)
+    with pytest.raises(TableError, match=problem):
+        read_table(tmp_path / "t.npz")
+    (tmp_path / "t.labels").write_text(labels + " " * 9999)
+    with pytest.raises(TableError, match=r"t\.labels: it has more than"):
+        read_table(tmp_path / "t.npz", max_bytes=9999)
+
+
+@pytest.mark.parametrize("labels", [["9007199254740993", "9007199254740992.0"], ["1e400", "1"]])
+def test_labels_that_floats_do_not_hold_are_text(tmp_path, labels):
+    sparse.save_npz(tmp_path / "t.npz", sparse.csr_array(np.eye(2)))
+    (tmp_path / "t.npz.gz").write_bytes(gzip.compress((tmp_path / "t.npz").read_bytes()))
+    (tmp_path / "t.labels").write_text("\n".join(labels))
+    for name in ("t.npz", "t.npz.gz"):
+        table = read_table(tmp_path / name)
+        assert table.y.tolist() == labels
+        assert "column 'labels' is read as text" in table.notes[0]

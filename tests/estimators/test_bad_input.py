@@ -324,7 +324,7 @@ class TestSelecting:
         assert (failed.score, failed.n_failures) == (np.inf, failed.n_evaluations)
         assert "positive definite" in failed.outcome.value
         assert model.kernel_ is fine.kernel
-        with pytest.raises(ValueError, match=r"No candidate could be evaluated.* scale the feat"):
+        with pytest.raises(ValueError, match=r"No candidate could be evaluated.* Scale the feat"):
             Estimator(overflowing).fit(10 * X, target(Estimator))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from looms import SVCCV, LSSVMClassifier, LSSVMClassifierCV, OneClassWarning
+from looms import SVCCV, LeaveOneOut, LSSVMClassifier, LSSVMClassifierCV, OneClassWarning
 from looms.calibration import (
     CALIBRATIONS,
     Beta,
@@ -17,7 +17,7 @@ from looms.calibration import (
     output_at_half,
 )
 from looms.criteria import balanced_error_rate, error_rate
-from looms.leave_one_out import LeaveOneOut
+from looms.estimators._one_class import warn_of_one_class
 from looms.threshold import find_threshold
 
 N = 90
@@ -125,10 +125,19 @@ def test_the_half_of_a_sigmoid_is_where_its_log_odds_are_zero():
 def test_without_a_half_one_class_takes_all_and_the_order_of_outputs_stays(calibrator, sign):
     outputs = np.array([-3.0, 0.1, 0.100001, 5.0])
     half = output_at_half(calibrator, outputs)
-    assert np.sign(half) == sign
+    assert half == sign * 1024 * 5.0
     decision = 1000 * outputs - half
     assert_array_equal(decision > 0, calibrator.probability(1000 * outputs) > 0.5)
     assert (np.diff(decision) > 0).all()
+
+
+@pytest.mark.parametrize("size", [1e-6, 0.9, 1e6])
+def test_a_threshold_out_of_reach_is_in_proportion_to_the_outputs(size):
+    outputs = size * np.array([-1.0, 0.5])
+    assert output_at_half(Sigmoid(0.0, 1.0), outputs) == 1024 * size
+    assert output_at_half(Sigmoid(0.0, 1.0), [0.0]) == 1024
+    far = output_at_half(Sigmoid(-1.0 / size, 1e5), outputs)
+    assert_allclose(far, 1e5 * size, rtol=1e-12)  # a half that is reached somewhere is exact
 
 
 def test_a_flat_sigmoid_decides_for_the_larger_class():
@@ -204,3 +213,19 @@ def test_a_machine_of_one_class_is_warned_of():
     noise = np.random.default_rng(5).normal(size=(N, 2))
     with pytest.warns(OneClassWarning, match="taken for class False"):
         LSSVMClassifierCV("linear", calibration=None).fit(noise, few)
+
+
+@pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}, {"threshold": -0.5}])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_remedies_for_one_class_are_settings_that_it_lacks_and_takes(n_classes, options):
+    targets = 2.0 * np.eye(n_classes)[np.arange(12) % n_classes] - 1.0
+    targets = targets[:, 1] if n_classes == 2 else targets
+    outputs = np.zeros(12) if n_classes == 2 else np.tile([1.0, 0.0, 0.0], (12, 1))
+    one_class = LeaveOneOut(targets, outputs)
+    machine, classes = LSSVMClassifier(**options), np.arange(n_classes)
+    with pytest.warns(OneClassWarning) as caught:
+        warn_of_one_class(machine, classes, one_class, 9.0)
+    text = str(caught[0].message)
+    assert text.endswith("or another kernel.") == (not options)
+    assert ("threshold='ber'" in text) == (n_classes == 2 and not options)
+    assert ("class_weight='balanced'" in text) == (not options)

@@ -98,6 +98,21 @@ def test_units_of_the_targets_do_not_matter(scale, kernel):
     assert scaled.selection_.value == pytest.approx(scale**2 * plain.selection_.value, rel=1e-3)
 
 
+@pytest.mark.parametrize("scale", [1e71, 1e160, 1e-71, 1e-170])
+def test_targets_whose_squares_leave_the_range_of_numbers_are_refused(scale):
+    with pytest.raises(ValueError, match=r"targets go .* squared residuals .*: scale the targets"):
+        LSSVMRegressorCV().fit(X, scale * np.clip(Y, -1, 1))
+    check(LSSVMRegressor().fit(X, scale * Y), X)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("power", [-200, 200])
+def test_large_and_small_targets_are_learnt_as_ordinary_ones(power, kernel):
+    plain = LSSVMRegressorCV(kernel).fit(X, Y)
+    scaled = LSSVMRegressorCV(kernel).fit(X, 2.0**power * Y)
+    np.testing.assert_allclose(scaled.loo_.outputs * 2.0**-power, plain.loo_.outputs, rtol=1e-6)
+
+
 @pytest.mark.parametrize("offset", [1e6, -1e9])
 def test_offset_of_the_targets_is_the_intercepts(offset):
     plain = LSSVMRegressor().fit(X, Y)

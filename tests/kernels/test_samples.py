@@ -1,14 +1,16 @@
 """Samples, pairs and what a user may give for them."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import euclidean_distances
 
-from looms import LSSVMRegressor, LSSVMRegressorCV
-from looms.kernels import ARD, RBF, Boolean, Linear, Pairs, Samples, as_matrix
-from looms.kernels._samples import centre_of, samples_of
+from looms import SVCCV, LSSVMRegressor, LSSVMRegressorCV
+from looms.kernels import ARD, RBF, Boolean, Linear, Pairs, Samples, _samples, as_matrix
+from looms.kernels._samples import centre_of, samples_of, square_norms
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.standard_normal((7, 3)), RNG.standard_normal((4, 3))
@@ -84,7 +86,15 @@ def clusters():
     return near
 
 
+def nested_clusters():
+    """Clusters in clusters, with copies of rows."""
+    draw = np.random.default_rng(3)
+    rows = draw.integers(0, 2, (60, 4)) @ np.diag([1e5, 1e4, 1e2, 1.0])
+    return np.vstack([rows, rows[:20] + 1e-2 * draw.standard_normal((20, 4))])
+
+
 FAR = {
+    "nested clusters": nested_clusters(),
     "far from zero": X + 1e6,
     "far from zero and wide": np.column_stack([X + 1e6, 1e-3 * X - 1e5]),
     "clusters far apart": clusters(),
@@ -117,6 +127,69 @@ def test_features_whose_squares_overflow_are_refused(kernel, convert):
         with pytest.raises(ValueError, match=r"features go up to .* squares overflow: scale"):
             kernel(convert(samples))
         with pytest.raises(ValueError, match="squares overflow: scale the features"):
+            SVCCV(kernel).fit(convert(samples), X[:, 0] > 0)
+        with pytest.raises(ValueError, match="squares overflow: scale the features"):
             LSSVMRegressor(kernel).fit(convert(samples), X[:, 0])
         with pytest.raises(ValueError, match="squares overflow: scale the features"):
             LSSVMRegressorCV(kernel).fit(convert(samples), X[:, 0])
+
+
+def test_a_row_far_away_does_not_make_all_pairs_close():
+    samples = np.random.default_rng(2).standard_normal((1500, 10))
+    samples[7] += 1e3
+    pairs = Pairs(*samples_of(samples, None))
+    tracemalloc.start()
+    D = pairs.squared_distances
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2 * D.nbytes
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_clusters_are_not_taken_pair_by_pair(convert, monkeypatch):
+    squared = []
+
+    def counted(A, scale=None):
+        squared.append(A.shape[0])
+        return square_norms(A, scale)
+
+    samples = np.random.default_rng(2).standard_normal((400, 3))
+    samples[:200] += 1e6
+    pairs = Pairs(*samples_of(convert(samples), None))
+    monkeypatch.setattr(_samples, "square_norms", counted)
+    assert_allclose(
+        pairs.squared_distances, np.square(samples[:, None] - samples).sum(axis=-1), rtol=1e-8
+    )
+    assert sum(squared) < 10 * 400
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("kernel", [RBF(), ARD(), Linear()])
+def test_learning_from_features_whose_squares_vanish_is_refused(kernel, convert):
+    for samples in (1e-141 * X, -1e-300 * X):
+        for machine in (LSSVMRegressor(kernel), LSSVMRegressorCV(kernel)):
+            with pytest.raises(ValueError, match=r"only up to .* squares vanish: scale the feat"):
+                machine.fit(convert(samples), X[:, 0])
+        with pytest.raises(ValueError, match="squares vanish: scale the features"):
+            SVCCV(kernel).fit(convert(samples), X[:, 0] > 0)
+
+
+def test_a_polynomial_whose_values_vanish_is_refused():
+    with pytest.raises(
+        ValueError, match=r"Polynomial: x·x .* power 3 vanishes: scale the features"
+    ):
+        LSSVMRegressorCV("cubic").fit(1e-60 * X, X[:, 0])
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_a_scale_for_a_feature_whose_squares_vanish_is_refused(convert):
+    samples = convert(X * [1.0, 1e-155, 1.0])
+    with pytest.raises(ValueError, match=r"ARD: feature 1 goes only up to .*: scale it"):
+        LSSVMRegressorCV("ard").fit(samples, X[:, 0])
+    assert np.isfinite(LSSVMRegressor().fit(samples, X[:, 0]).predict(samples)).all()
+
+
+def test_tiny_kernel_matrices_and_tiny_new_samples_are_no_features_that_vanish():
+    K = 1e-145 * np.eye(7)
+    assert np.isfinite(LSSVMRegressor("precomputed", mu=1e-146).fit(K, X[:, 0]).dual_coef_).all()
+    assert np.isfinite(LSSVMRegressor().fit(X, X[:, 0]).predict(1e-200 * Z)).all()

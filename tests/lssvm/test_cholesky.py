@@ -247,3 +247,9 @@ def test_the_limit_of_a_large_mu(mu, fit_intercept, unit):
 def test_a_mu_out_of_range_is_refused_by_name(mu):
     with pytest.raises(NotPositiveDefiniteError, match=r"squares .* overflow.*smaller mu"):
         solve(np.eye(12), np.arange(12.0), mu)
+
+
+@pytest.mark.parametrize("mu", [1e-155, 1e-300])
+def test_a_mu_whose_inverse_overflows_is_refused_by_name(mu):
+    with pytest.raises(NotPositiveDefiniteError, match=r"inverse, overflow.*larger mu"):
+        solve(np.zeros((12, 12)), np.arange(12.0), mu)

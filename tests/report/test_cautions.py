@@ -272,14 +272,21 @@ def codes_of(y):
 
 
 @pytest.mark.parametrize(
-    "kind", ["copy", "monotone", "identifier", "several", "category", "number"]
+    "kind",
+    [
+        *("copy", "monotone", "identifier", "several", "category", "number", "code"),
+        *("copy with gaps", "number with gaps", "code with gaps"),
+    ],
 )
 def test_a_feature_that_alone_gives_the_target_is_named(points, kind):
     X, y = points
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     name, y = "leak", y.astype(int)
+    kind, *gaps = kind.split(" with ")
     if kind == "copy":
         frame["leak"] = y
+    elif kind == "code":  # one for yes, and on either side no
+        frame["leak"] = np.where(y, 1.0, np.random.default_rng(3).choice([0.0, 2.0], len(y)))
     elif kind == "monotone":
         frame["leak"] = -np.exp(3.0 * y)
     elif kind == "identifier":
@@ -292,11 +299,14 @@ def test_a_feature_that_alone_gives_the_target_is_named(points, kind):
     else:
         y = np.exp(X[:, 0] + X[:, 1] ** 2)
         frame["leak"] = np.log(y)
+    if gaps:
+        frame.loc[np.random.default_rng(4).random(len(y)) < 0.05, "leak"] = np.nan
     estimator = (LSSVMRegressor if kind == "number" else LSSVMClassifier)("linear")
     model = make_pipeline(table_preprocessor(frame), estimator).fit(frame, y)
     level, text = titles(model, X=frame)["A feature gives the target"]
     assert level == "serious"
     assert text.startswith(f"\u2068{name}\u2069 (")
+    assert ("where it is known)" in text) == bool(gaps)
     assert "alone predicts the target. Is it known before the target is?" in text
     frame = frame.drop(columns=name)
     model = make_pipeline(table_preprocessor(frame), estimator).fit(frame, y)
@@ -335,3 +345,18 @@ def test_cautions_of_a_support_vector_machine(points):
     model = quietly(model, X, y)
     assert "A feature gives the target" in {each["title"] for each in cautions(model, X)}
     assert "A feature gives the target" not in {each["title"] for each in cautions(model)}
+
+
+def test_a_support_vector_machine_is_not_told_to_hold_copies_out_together(points):
+    X, y = (np.concatenate([each, each[:40]]) for each in points)
+    model = quietly(SVCCV("linear", "error", resolution=4.0), X, y)
+    (text,) = (each["text"] for each in cautions(model, X) if each["title"] == "Copies of samples")
+    assert text.endswith("drifts to a nearest neighbor. Drop them.")
+
+
+def test_a_few_values_that_do_not_part_the_classes_are_no_leak(points):
+    X, y = points
+    rng = np.random.default_rng(5)
+    codes = np.where(rng.random(len(y)) < 0.1, ~y, y) + 2 * rng.integers(0, 2, len(y))
+    model = quietly(LSSVMClassifier("linear"), np.column_stack([X, codes]), y)
+    assert "A feature gives the target" not in titles(model)

@@ -14,12 +14,13 @@ from sklearn.metrics import (
     zero_one_loss,
 )
 
-from looms import LSSVMClassifier, LSSVMRegressor
+from looms import LeaveOneOut, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.report import PrecisionRecallDisplay, ResidualsDisplay, RocDisplay, summary
 from looms.report._model import model_of
 from looms.report._scores import (
     area_under_curve,
     error_by_class,
+    gain_over_mean,
     guess_error,
     guess_rmse,
     loo_scores,
@@ -174,3 +175,25 @@ def test_equal_weights_are_no_weights(weighted):
     for key, value in loo_scores(model_of(plain)).items():
         assert loo_scores(model_of(tripled))[key] == pytest.approx(value)
     assert summary(tripled)["loo"]["confusion"]["weighted"] is False
+
+
+@pytest.mark.parametrize("Estimator", [LSSVMClassifierCV, LSSVMRegressorCV])
+def test_figures_of_samples_entered_three_times_and_held_out_together_are_those_of_once(Estimator):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.where(X[:, 0] + rng.normal(size=60) > 0, 1, -1)
+    weight = rng.uniform(0.5, 2.0, 60) * (np.arange(60) > 3)
+    once = Estimator("linear").fit(X, y, weight)
+    thrice = [np.repeat(each, 3, axis=0) for each in (X, y, weight)]
+    together = Estimator("linear", copies="together").fit(*thrice)
+    # The same outputs for each copy; those of the search agree to its tolerance only.
+    together.loo_ = LeaveOneOut(
+        *(np.repeat(each, 3) for each in (once.loo_.y, once.loo_.outputs, weight))
+    )
+    if Estimator is LSSVMClassifierCV:
+        together.threshold_ = once.threshold_
+    ours, expected = loo_scores(model_of(together)), loo_scores(model_of(once))
+    for name, figure in expected.items():
+        assert ours[name] == pytest.approx(figure, rel=1e-12, nan_ok=True), name
+    if Estimator is LSSVMRegressorCV:
+        assert gain_over_mean(model_of(together)) == pytest.approx(gain_over_mean(model_of(once)))

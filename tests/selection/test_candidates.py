@@ -38,7 +38,7 @@ def judged_by_ber(loo):
     return balanced_error_rate(*loo), 0.0
 
 
-def chosen(kernels, criteria=("press",), *, judge=judged_by_ber, watcher=None, **options):
+def chosen(kernels, criteria=("press",), *, judge=judged_by_ber, watcher=None, X=X, **options):
     return choose(
         X,
         LABELS,
@@ -98,7 +98,9 @@ def test_a_failing_candidate_is_reported_and_not_taken():
 
 
 def test_only_failing_candidates_are_an_error():
-    with pytest.raises(ValueError, match=r"No candidate could be evaluated: .*scale the features"):
+    with pytest.raises(
+        ValueError, match=r"No candidate .*impossible.* not positive definite at mu"
+    ):
         chosen([impossible, impossible])
 
 
@@ -129,3 +131,18 @@ def test_candidates_do_not_depend_on_each_other():
     among = chosen(["linear", "rbf"], ["press", "wmw"]).candidates[3]
     assert among.value == alone.value
     assert among.kernel.eta == alone.kernel.eta
+
+
+def test_the_reason_why_nothing_could_be_evaluated_is_that_of_the_first_candidate():
+    with pytest.raises(ValueError, match=r"Polynomial\(.* on its diagonal .*Scale the features"):
+        chosen(["quadratic"], X=3e76 * X)
+    far = 1e100 * X
+    for kernels, reason in (
+        (["linear", "cubic"], r"No candidate .*Linear\(\).* on its diagonal .*Scale the features"),
+        (
+            ["cubic", "linear"],
+            r"No candidate .*Polynomial\(.* inf on its diagonal .*Scale the features",
+        ),
+    ):
+        with pytest.raises(ValueError, match=reason):
+            chosen(kernels, X=far)

@@ -124,7 +124,7 @@ def test_value_is_that_of_refitting(kernel, options):
             groups=options.get("groups"),
         )
         weight = options.get("selection_weight", zeta)
-        expected = as_criterion(criterion).evaluate(y, loo.outputs, weight)
+        expected = as_criterion(criterion).evaluate(y, loo.outputs, weight, options.get("groups"))
         point = objective.evaluate(theta)
         assert_allclose(point.value, expected.value, rtol=1e-9)
         assert_allclose(point.standard_error, expected.standard_error, rtol=1e-8)

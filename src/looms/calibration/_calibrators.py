@@ -20,7 +20,8 @@ from looms.calibration._sigmoid import fit_increasing_sigmoid, fit_sigmoids, inc
 from looms.leave_one_out import LeaveOneOut
 
 _BLOCK = 1 << 20  # weights held at a time, a row for each sample left out
-_OUT_OF_REACH = 2.0**26  # times the outputs; a number less it keeps half of its digits
+# Times the outputs: as far as a half is looked for, and what stands for one that is not there.
+_OUT_OF_REACH, _NONE = 2.0**26, 2.0**10
 _TIES = 8 * np.finfo(np.float64).eps  # a share of a probability above all rounding of it
 
 
@@ -131,8 +132,8 @@ def output_at_half(calibrator: Calibrator, outputs: npt.ArrayLike) -> float:
     Returns
     -------
     threshold : in the unit of the outputs. A calibrator that is flat, or never crosses ½, gives
-        all outputs to one class: the threshold is then 2²⁶ times farther from zero than 1 and
-        all ``outputs``, positive if that class is the negative one.
+        all outputs to one class: the threshold is then 2¹⁰ times the largest of ``outputs`` in
+        absolute value, positive if that class is the negative one.
 
     Notes
     -----
@@ -143,15 +144,17 @@ def output_at_half(calibrator: Calibrator, outputs: npt.ArrayLike) -> float:
     >>> from looms.calibration import Sigmoid
     >>> output_at_half(Sigmoid(-4.0, 1.0), [-1.0, 1.0])
     0.25
-    >>> output_at_half(Sigmoid(0.0, 1.0), [-1.0, 1.0]) > 1e8
-    True
+    >>> output_at_half(Sigmoid(0.0, 1.0), [-1.0, 1.0])
+    1024.0
     """
-    high = _OUT_OF_REACH * (1.0 + float(np.abs(np.asarray(outputs)).max()))
+    size = float(np.abs(np.asarray(outputs)).max())
+    high = _OUT_OF_REACH * (1.0 + size)
     low = -high
+    none = _NONE * (size or 1.0)
     if calibrator.probability(low) > 0.5:
-        return low
+        return -none
     if calibrator.probability(high) <= 0.5:
-        return high
+        return none
     while low < (middle := 0.5 * (low + high)) < high:
         if calibrator.probability(middle) > 0.5:
             high = middle

@@ -52,11 +52,11 @@ class Scored:
     confusion: tuple[list[Any], list[list[int]]] | None
 
 
-def read(path: Path, target: str | None, reading: Reading) -> Table:
+def read(path: Path, target: str | None, reading: Reading, keep: Sequence[str] = ()) -> Table:
     """The table of a file, read as options say, with what was detected as notes."""
     sep = "\t" if reading.sep in ("tab", r"\t") else reading.sep
-    if sep is not None and (len(sep) != 1 or sep in '"\r\n'):
-        raise InputError(f'--sep {sep!r} is not one character; give one, or "tab"')
+    if sep is not None and (len(sep) != 1 or not sep.isascii() or sep in '"\r\n'):
+        raise InputError(f'--sep {sep!r} is not one character of ASCII; give one, or "tab"')
     table = read_table(
         path,
         target,
@@ -65,6 +65,7 @@ def read(path: Path, target: str | None, reading: Reading) -> Table:
         decimal=reading.decimal,
         encoding=reading.encoding,
         sheet=reading.sheet,
+        keep=keep,
         max_bytes=reading.max_bytes,
     )
     for remark in table.notes:
@@ -96,7 +97,7 @@ def rows_for(
     Columns that the model does not know are said to be ignored, but for those ``kept``.
     """
     columns, target = saved.metadata["columns"], saved.metadata["target"]
-    table = read(path, target if with_target else None, reading)
+    table = read(path, target if with_target else None, reading, kept)
     if (columns is None) != sparse.issparse(table.X):
         made_for = "sparse files" if columns is None else "tables with named columns"
         raise InputError(f"{path}: the model was fitted to {made_for}, and this is no such file")

@@ -97,27 +97,14 @@ def predict(
         reading = Reading(format, sep, decimal, encoding, sheet, max_bytes)
         kept = [*([] if id is None else [id]), *(keep or [])]
         table = rows_for(saved, file, reading, with_target=False, kept=kept)
-        rows = _rows(table, file, id, kept)
-        text = _csv(rows, _predictions(saved, table, request), digits)
+        numbered = {"row": range(1, table.X.shape[0] + 1)} if id is None else {}
+        text = _csv(numbered | table.kept, _predictions(saved, table, request), digits)
         note_unlike(saved, table.X)
         if output is None:
             to_stdout(text)
         else:
             write_output(output, text.encode())
             note(f"{table.X.shape[0]} predictions are in {output}")
-
-
-def _rows(table: Table, file: Path, id: str | None, kept: list[str]) -> dict[str, Any]:
-    """What tells the rows: their number unless a column names them, and the columns kept."""
-    from looms.cli._errors import InputError
-    from looms.tables import as_text
-
-    names = list(getattr(table.X, "columns", []))
-    absent = [name for name in kept if name not in names]
-    if absent:
-        raise InputError(f"{file}: there is no column {absent[0]!r} to write beside predictions")
-    numbered = {"row": range(1, table.X.shape[0] + 1)} if id is None else {}
-    return numbered | {name: as_text(table.X[name]) for name in kept}
 
 
 def _predictions(saved: SavedModel, table: Table, request: CoverageRequest) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def show_choice(model: Any, metadata: Mapping[str, Any]) -> None:
     shown = [f"{h.name} = {h.value:.4g}" for h in values if h not in scales]
     shown.append(f"mu = {machine.mu_:.4g}")
     if metadata["task"] == "classification" and machine.loo_.y.ndim == 1:
-        one_side = abs(machine.threshold_) > 2**20 * max(1.0, np.abs(machine.loo_.outputs).max())
+        one_side = abs(machine.threshold_) > 2**9 * np.abs(machine.loo_.outputs).max()
         shown.append(
             "no output has probability 1/2" if one_side else f"threshold = {machine.threshold_:.4g}"
         )

@@ -12,15 +12,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from looms._optional import require
 from looms.datasets._bytes import MAX_BYTES, read_text
-from looms.datasets._numbers import bad_token, number, whole_numbers
-from looms.datasets._table import TableError, check_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
+from looms.datasets._numbers import (
+    RoundedError,
+    bad_token,
+    left_as_text,
+    number,
+    whole_numbers,
+)
+from looms.datasets._table import Columns, TableError, check_columns
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ATTRIBUTE = re.compile(rf"\s*@attribute\s+({_QUOTED}|[^\s'\"]\S*)\s+(.+)", re.IGNORECASE)
@@ -38,10 +41,11 @@ class _Attribute:
     values: frozenset[str | None] = frozenset()
 
 
-def read_arff(path: Path, max_bytes: int = MAX_BYTES) -> pd.DataFrame:
+def read_arff(path: Path, max_bytes: int = MAX_BYTES) -> Columns:
     """Read an ARFF file; ``?`` is missing, nominal values and text become strings.
 
-    A column of whole numbers without gaps becomes integers of 64 bits, and other numbers floats.
+    A column of whole numbers without gaps becomes integers of 64 bits, and other numbers floats,
+    but text if floats would round whole numbers among them.
     """
     pandas = require("pandas", "Reading tables")
     lines = _lines(read_text(path, max_bytes))
@@ -56,12 +60,13 @@ def read_arff(path: Path, max_bytes: int = MAX_BYTES) -> pd.DataFrame:
         column = list(_cells(line, where, path))[j][1]
         return bad_token(path, where, column, str(rows[i][j]), reason)
 
-    return pandas.DataFrame(
-        {
-            attribute.name: _column(attribute, list(cells), partial(bad_cell, j=j))
-            for j, (attribute, cells) in enumerate(zip(attributes, columns, strict=True))
-        }
-    )
+    texts = {a.name: list(cells) for a, cells in zip(attributes, columns, strict=True)}
+    values, notes = {}, []
+    for j, attribute in enumerate(attributes):
+        cells = texts[attribute.name]
+        values[attribute.name], note = _column(attribute, cells, partial(bad_cell, j=j))
+        notes += [note] if note else []
+    return Columns(pandas.DataFrame(values), texts.__getitem__, tuple(notes))
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -150,42 +155,47 @@ def _unquoted(text: str, where: int, column: int, path: Path) -> str:
             raise bad_token(path, where, column, text, f"has the unknown escape {match[0]!r}")
         return _ESCAPED[match[1]]
 
-    return _ESCAPE.sub(character, text[1:-1])
+    plain = _ESCAPE.sub(character, text[1:-1])
+    try:  # two escapes may be the halves of one character
+        return plain.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        raise bad_token(path, where, column, text, "has an escape of half of a character") from None
 
 
 def _column(
     attribute: _Attribute, cells: list[str | None], bad_cell: Callable[..., TableError]
-) -> Any:
-    """Values of an attribute; ``bad_cell(i, reason=...)`` is the error about that of row i."""
+) -> tuple[Any, str]:
+    """Values of an attribute, and a note if its numbers are left as text.
+
+    ``bad_cell(i, reason=...)`` is the error about the cell of row i.
+    """
     pandas = require("pandas", "Reading tables")
     name = attribute.name
+    text = pandas.Series(cells, dtype=object)
     if attribute.kind == "number":
-        return whole_numbers(cells) or _floats(name, cells, bad_cell)
+        values, note = [], ""
+        for i, cell in enumerate(cells):
+            try:
+                values.append(float("nan") if cell is None else number(cell))
+            except RoundedError as error:
+                note = note or left_as_text(name, i, str(cell), error)
+            except ValueError as error:
+                raise bad_cell(i, reason=f"of {name!r} {error}") from None
+        return (text, note) if note else (whole_numbers(cells) or values, "")
     if attribute.kind == "date":
-        dates = pandas.Series(cells, dtype=object)
-        times = pandas.to_datetime(dates, format="ISO8601", errors="coerce")
-        wrong = (times.isna() & dates.notna()).to_numpy()
+        times = pandas.to_datetime(text, format="ISO8601", errors="coerce")
+        wrong = (times.isna() & text.notna()).to_numpy()
         if wrong.any():
             raise bad_cell(
                 int(wrong.argmax()),
                 reason=f"of {name!r} is no date as 2006-07-16 or 2006-07-16T12:30",
             )
-        return times
+        return times, ""
     if attribute.kind == "nominal":
         for i, cell in enumerate(cells):
             if cell is not None and cell not in attribute.values:
                 raise bad_cell(i, reason=f"is not a declared value of {name!r}")
-    return pandas.Series(cells, dtype=object)
-
-
-def _floats(name: str, cells: list[str | None], bad_cell: Callable[..., TableError]) -> list[float]:
-    values = []
-    for i, cell in enumerate(cells):
-        try:
-            values.append(float("nan") if cell is None else number(cell))
-        except ValueError as error:
-            raise bad_cell(i, reason=f"of {name!r} {error}") from None
-    return values
+    return text, ""
 
 
 def _bad_line(path: Path, where: int, problem: str) -> TableError:

@@ -57,7 +57,7 @@ def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     unpacked = content.getvalue()
     if not unpacked or unpacked.isspace():
         raise TableError(path, "the file is empty", "Give a file with data.")
-    if unpacked.startswith(b"PK\3\4") and _zip_size(content) > max_bytes:
+    if unpacked.startswith(b"PK\3\4") and _zip_size(content, path) > max_bytes:
         raise too_large(path, max_bytes)
     return unpacked
 
@@ -75,13 +75,15 @@ def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
         ) from None
 
 
-def _zip_size(content: BytesIO) -> int:
-    """Bytes of a zip archive, unpacked; 0 of a damaged one, which its reader refuses."""
+def _zip_size(content: BytesIO, path: Path) -> int:
+    """Bytes of a zip archive, unpacked."""
     try:
         with zipfile.ZipFile(content) as archive:
             return sum(member.file_size for member in archive.infolist())
-    except (zipfile.BadZipFile, ValueError, NotImplementedError):
-        return 0
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise TableError(
+            path, f"it is damaged or cut short ({error})", "Get the whole file again."
+        ) from None
 
 
 def too_large(path: Path, max_bytes: int) -> TableError:

@@ -7,7 +7,6 @@ Indices count from one. The labels, -1 or 1 a line, lie beside the data in ``NAM
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from itertools import chain
@@ -21,7 +20,7 @@ from looms._optional import require
 from looms._typing import AnyArray, Array
 from looms.datasets._bytes import MAX_BYTES, read_text
 from looms.datasets._numbers import bad_token, must_be_checked, number, pair
-from looms.datasets._table import Table, TableError, table_name
+from looms.datasets._table import Table, TableError, labels_beside, table_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +54,7 @@ def read_challenge(path: Path, max_bytes: int = MAX_BYTES) -> Table:
         )
     else:
         X = _sparse_binary(rows, lines, path)
-    labels = _beside(path)
+    labels = labels_beside(path)
     y = None if labels is None else _labels(labels, len(rows), max_bytes)
     return Table(X, y, table_name(path))
 
@@ -76,16 +75,6 @@ def _check_tokens(lines: list[str], check: Callable[[str], object], path: Path) 
                 check(token[0])
             except ValueError as error:
                 raise bad_token(path, where, token.start() + 1, token[0], str(error)) from None
-
-
-def _beside(path: Path) -> Path | None:
-    """The file of the labels that belongs to a file of data, if it is there."""
-    stem = path.with_suffix("") if path.suffix == ".gz" else path
-    for suffix in (".labels", ".labels.gz"):
-        labels = stem.with_suffix(suffix)
-        if labels != path and os.path.exists(labels):
-            return labels
-    return None
 
 
 def _dense(rows: list[list[str]], lines: list[str], path: Path) -> Any:

@@ -6,20 +6,16 @@ import codecs
 import csv
 import re
 from contextlib import suppress
+from dataclasses import replace
 from io import StringIO
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from looms._optional import require
 from looms.datasets._bytes import MAX_BYTES, read_bytes
-from looms.datasets._table import TableError, check_columns, listed
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-#: Cells that stand for a missing value: those of pyarrow, and the question mark of UCI's files.
-MISSING = ("", "?", "#N/A", "N/A", "NA", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null")
+from looms.datasets._columns import MISSING, numbers_of
+from looms.datasets._table import Columns, TableError, check_columns
 
 #: What may stand between cells, with the words for it.
 SEPARATORS = {",": '","', ";": '";"', "\t": "tab", "|": '"|"'}
@@ -30,12 +26,11 @@ _ROWS = 1000
 #: A letter beyond ASCII in UTF-8.
 _UTF8_LETTER = re.compile(rb"[\xc3-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")
 
-#: By decimal mark, numbers whose thousands may be parted by the other mark.
-_NUMBER = {
-    mark: rf"^\s*[+-]?((\d+|\d{{1,3}}([{other}]\d{{3}})+)([{mark}]\d*)?|[{mark}]\d+)"
-    r"([eE][+-]?\d+)?\s*$"
-    for mark, other in ((".", ","), (",", "."))
-}
+#: Halves of characters, which are no text alone.
+_HALF = re.compile("[\ud800-\udfff]")
+
+#: A first line that tells spreadsheet programs the separator.
+_SEP_LINE = re.compile(r'"?sep=([^"\r\n])"?(?=\r|\n)', re.IGNORECASE)
 
 
 def read_delimited(
@@ -45,17 +40,22 @@ def read_delimited(
     decimal: str | None,
     encoding: str | None,
     max_bytes: int = MAX_BYTES,
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
+) -> Columns:
     """Read a table of text, strictly: every row has as many cells as the first line.
 
     A column is whole numbers, numbers, true/false, dates, or else text, decided by all its cells.
-    Separator, decimal mark and encoding are detected unless given; ``usual`` is the separator
-    that the format stands for. Beside the table: what to say of the reading.
+    Separator, decimal mark and encoding are detected unless given, the separator also by a first
+    line such as ``sep=;``; ``usual`` is the separator that the format stands for.
     """
     text, encoding = _decoded(read_bytes(path, max_bytes), encoding, path)
+    declared = _SEP_LINE.match(text)
+    if declared:
+        text = text[declared.end() :]
+        sep = sep or declared[1]
     sep = sep or _separator(text, usual, path)
     _check_quotes(text, sep, path)
-    frame, decimal, remarks = typed(text, sep, decimal, path)
+    columns, decimal = typed(text, sep, decimal, path)
+    remarks = columns.notes
     unusual = {
         f"separator {SEPARATORS.get(sep, repr(sep))}": sep != usual,
         f'decimal "{decimal}"': decimal != ".",
@@ -64,98 +64,60 @@ def read_delimited(
     if any(unusual.values()):
         words = ", ".join(word for word, differs in unusual.items() if differs)
         remarks = (f"read with {words}", *remarks)
-    return frame, remarks
+    return replace(columns, notes=remarks)
 
 
-def typed(
-    text: str, sep: str, decimal: str | None, path: Path
-) -> tuple[pd.DataFrame, str, tuple[str, ...]]:
-    """The table of a text, its decimal mark, and a remark if that leaves numbers as text.
-
-    The mark is a comma if some column can only be read so, and none only with a point; it holds
-    for all columns. Thousands are parted by the other mark where the mark was given or is a comma.
-    """
+def typed(text: str, sep: str, decimal: str | None, path: Path) -> tuple[Columns, str]:
+    """The columns of a text, and their decimal mark."""
     require("pandas", "Reading tables")
     pa = require("pyarrow", "Reading CSV files")
     pc = require("pyarrow.compute", "Reading CSV files")
-    arrow_csv = require("pyarrow.csv", "Reading CSV files")
-    content = text.encode()
-
-    def parsed(mark: str, texts: list[str] | None = None) -> Any:
-        try:
-            return arrow_csv.read_csv(
-                pa.BufferReader(content),
-                # One block, so that a row may be as long as it likes; one thread, so that errors
-                # give the row.
-                read_options=arrow_csv.ReadOptions(block_size=len(content) + 1, use_threads=False),
-                parse_options=arrow_csv.ParseOptions(delimiter=sep),
-                convert_options=arrow_csv.ConvertOptions(
-                    null_values=list(MISSING),
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=True,
-                    decimal_point=mark,
-                    column_types=dict.fromkeys(texts or [], pa.string()),
-                ),
-            )
-        except pa.ArrowInvalid as error:
-            raise TableError(
-                path,
-                _tidy(error),
-                "Correct that row, or name what separates the cells by --sep (sep in Python).",
-            ) from None
-
-    def columns(table: Any, is_type: Any) -> list[str]:
-        return [field.name for field in table.schema if is_type(field.type)]
-
-    def numbers(table: Any, mark: str) -> list[str]:
-        """Columns of text all of whose cells are numbers with this mark."""
-        return [
-            name
-            for name in columns(table, pa.types.is_string)
-            if pc.all(pc.match_substring_regex(table[name], _NUMBER[mark])).as_py()
-        ]
-
-    table = parsed(decimal or ".")
-    check_columns(table.column_names, path)
-    given = decimal is not None
-    if decimal is None:
-        decimal = "."
-        with_comma, with_point = numbers(table, ","), numbers(table, ".")
-        if set(with_comma) - set(with_point) and not set(with_point) - set(with_comma):
-            raw = parsed(".", columns(table, pa.types.is_floating))
-            if not any(
-                pc.any(pc.match_substring(raw[name], ".")).as_py()
-                for name in columns(table, pa.types.is_floating)
-            ):
-                decimal, table = ",", parsed(",")
-    if given or decimal == ",":
-        for name in numbers(table, decimal):
-            digits = pc.replace_substring(table[name], "." if decimal == "," else ",", "")
-            plain = pc.utf8_trim_whitespace(pc.replace_substring(digits, decimal, "."))
-            place = table.column_names.index(name)
-            table = table.set_column(place, name, pc.cast(plain, pa.float64()))
-    if "0x" in text or "0X" in text:  # which pyarrow takes for a whole number
-        whole = columns(table, pa.types.is_integer)
-        raw = parsed(decimal, whole)
-        for name in whole:
-            if pc.any(pc.match_substring(raw[name], "x", ignore_case=True)).as_py():
-                table = table.set_column(table.column_names.index(name), name, raw[name])
-    left = {*numbers(table, ","), *numbers(table, ".")}
-    unread = [name for name in table.column_names if name in left]
-    frame = table.to_pandas(date_as_object=False)
-    return frame, decimal, (_remark(frame, unread),) if unread else ()
-
-
-def _remark(frame: pd.DataFrame, unread: list[str]) -> str:
-    """What to say of columns of numbers that are left as text."""
-    cells = frame[unread[0]]
-    row = int(cells.str.contains("[.,]", na=False).to_numpy().argmax())
-    which = f"column {unread[0]!r} is" if len(unread) == 1 else f"columns {listed(unread, 5)} are"
-    return (
-        f"{which} read as text: the mark in {cells.iloc[row]!r} (data row {row + 1}) may be a "
-        "decimal mark or part thousands, and the file does not tell; choose by --decimal (decimal "
-        "in Python), a comma or a point"
+    inferred = _parsed(
+        text,
+        sep,
+        path,
+        null_values=list(MISSING),
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=True,
     )
+    names = inferred.column_names
+    check_columns(names, path)
+    raw = _parsed(text, sep, path, column_types=dict.fromkeys(names, pa.string()))
+    missing, gap = pa.array(MISSING), pa.scalar(None, pa.string())
+    cells = {name: pc.if_else(pc.is_in(raw[name], missing), gap, raw[name]) for name in names}
+    made = numbers_of(cells, decimal, other_decimal=sep != ",")
+    columns = cells | made.numbers
+    for field in inferred.schema:
+        # What pyarrow takes for a number, and is none, is text: 0x10.
+        number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        if field.name not in made.numbers and not number:
+            columns[field.name] = inferred[field.name]
+    table = pa.table(columns)
+    frame = table.to_pandas(date_as_object=False)
+    return Columns(frame, lambda name: raw[name].to_pylist(), made.notes), made.decimal
+
+
+def _parsed(text: str, sep: str, path: Path, **conversion: Any) -> Any:
+    """The table that pyarrow makes of a text, all of whose rows have as many cells."""
+    pa = require("pyarrow", "Reading CSV files")
+    csv_files = require("pyarrow.csv", "Reading CSV files")
+    content = text.encode()
+    try:
+        return csv_files.read_csv(
+            pa.BufferReader(content),
+            # One block, so that a row may be as long as it likes; one thread, so that errors
+            # give the row.
+            read_options=csv_files.ReadOptions(block_size=len(content) + 1, use_threads=False),
+            parse_options=csv_files.ParseOptions(delimiter=sep),
+            convert_options=csv_files.ConvertOptions(**conversion),
+        )
+    except pa.ArrowInvalid as error:
+        raise TableError(
+            path,
+            _tidy(error),
+            "Correct that row, or name what separates the cells by --sep (sep in Python); where "
+            "the comma is a decimal mark, that is not the comma: --sep ';' reads a single column.",
+        ) from None
 
 
 def _decoded(content: bytes, encoding: str | None, path: Path) -> tuple[str, str]:
@@ -176,6 +138,14 @@ def _decoded(content: bytes, encoding: str | None, path: Path) -> tuple[str, str
             "Name the encoding by --encoding (encoding in Python), or check that the file has "
             "the format that its name says.",
         ) from None
+    half = _HALF.search(text)
+    if half:
+        raise TableError(
+            path,
+            f"line {text.count(chr(10), 0, half.start()) + 1} holds half of a character, "
+            f"{half[0]!r}",
+            "Name another encoding by --encoding (encoding in Python), or correct the line.",
+        )
     if "\0" in text:
         raise TableError(
             path,

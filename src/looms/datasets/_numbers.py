@@ -1,21 +1,28 @@
-"""What a number is in a file of text, the same in every format.
+"""What a number is, the same in every format.
 
 Python's ``float`` and NumPy also read ``1_000``, digits of other alphabets and, without a word,
-``1e400`` as infinite and 9007199254740993 as the even number beside it.
+``1e400`` as infinite and 9007199254740993 as the even number beside it. Here the first two are no
+numbers. What is none is refused with its place where the format declares numbers (ARFF, svmlight,
+challenge); where it declares nothing (CSV, spreadsheets, labels), the column is text.
+
+A whole number that floats round is more likely an identifier than a measurement, and two of them
+might become one: a column with such a number is text, with a note, in every format that has text,
+and refused in those that have none.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from looms._typing import Array
 from looms.datasets._table import TableError
 
-_NUMBER = re.compile(
-    r"[+-]?(?:(?:\d++\.?\d*+|\.\d++)(?:e[+-]?\d++)?|inf(?:inity)?|nan)", re.IGNORECASE | re.ASCII
-)
+#: A number with a point, without its sign; also a pattern of RE2.
+UNSIGNED = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|(?i:inf(?:inity)?|nan)"
+_NUMBER = re.compile(rf"[+-]?(?:{UNSIGNED})", re.ASCII)
 _WHOLE = re.compile(r"[+-]?\d++", re.ASCII)
 _INDEX = re.compile(r"\d{1,10}", re.ASCII)
 
@@ -23,11 +30,14 @@ _INDEX = re.compile(r"\d{1,10}", re.ASCII)
 EXACT = 2**53
 
 
+class RoundedError(ValueError):
+    """A whole number that floats round."""
+
+
 def number(token: str) -> float:
     """Value of a token; ValueError with the reason if a float would not be what is written.
 
-    A whole number that floats round is more likely an identifier than a measurement, and two of
-    them might become one: hence it is refused. Exponents and decimals may round.
+    Exponents and decimals may round; of whole numbers that floats round, it is a `RoundedError`.
     """
     if not _NUMBER.fullmatch(token):
         raise ValueError("is not a number")
@@ -35,13 +45,11 @@ def number(token: str) -> float:
     if math.isinf(value) and token.lstrip("+-")[0] in ".0123456789":
         raise ValueError("is too large a number")
     if abs(value) >= EXACT and _WHOLE.fullmatch(token) and int(token) != value:
-        raise ValueError(
-            "has more digits than a float holds; write an identifier as text, or leave it out"
-        )
+        raise RoundedError("has more digits than a float holds")
     return value
 
 
-def whole_numbers(tokens: list[str | None]) -> list[int] | None:
+def whole_numbers(tokens: Sequence[str | None]) -> list[int] | None:
     """Values as integers of 64 bits, or None if one is missing or no such integer."""
     values = []
     for token in tokens:
@@ -49,6 +57,12 @@ def whole_numbers(tokens: list[str | None]) -> list[int] | None:
             return None
         values.append(int(token))
     return values if all(-(2**63) <= value < 2**63 for value in values) else None
+
+
+def left_as_text(name: str, row: int, cell: str, reason: object) -> str:
+    """Note on a column that is text for one of its cells, in a data row counted from zero."""
+    shown = cell if len(cell) <= 40 else f"{cell[:37]}..."
+    return f"column {name!r} is read as text, for {shown!r} (data row {row + 1}) {reason}"
 
 
 def index(token: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -14,7 +15,7 @@ from looms.datasets._parquet import read_parquet
 from looms.datasets._sparse import read_npz
 from looms.datasets._spreadsheet import read_spreadsheet
 from looms.datasets._svmlight import read_svmlight
-from looms.datasets._table import Table, TableError, refuse_target, split_target
+from looms.datasets._table import Table, TableError, refuse_names, split_target
 
 Format = Literal["csv", "tsv", "parquet", "arff", "svmlight", "challenge", "spreadsheet", "npz"]
 
@@ -55,6 +56,7 @@ def read_table(
     decimal: str | None = None,
     encoding: str | None = None,
     sheet: str | int | None = None,
+    keep: Sequence[str] = (),
     max_bytes: int = MAX_BYTES,
 ) -> Table:
     """Read a file into features and target.
@@ -75,7 +77,8 @@ def read_table(
         ``scipy.sparse.save_npz``.
     sep : str, optional
         The character between the cells of a CSV or TSV file. By default the only one of comma,
-        semicolon, tab and bar that gives all rows as many cells.
+        semicolon, tab and bar that gives all rows as many cells, or what a first line such as
+        ``sep=;`` says.
     decimal : {".", ","}, optional
         The decimal mark of numbers in a CSV or TSV file, or in the text cells of a spreadsheet.
         If it is given, the other mark may part thousands. By default a comma if some column can
@@ -85,6 +88,8 @@ def read_table(
         order mark, else UTF-8, else cp1252.
     sheet : str or int, optional
         Name of a sheet of a spreadsheet, or its number from 1. By default the only one with data.
+    keep : sequence of str, default=()
+        Columns whose cells the table has as text too, as the file has them; in ``table.kept``.
     max_bytes : int, default=2**30
         Bytes of the file, unpacked, beyond which it is refused. While it is read a table takes
         up to fourteen times as much memory.
@@ -99,7 +104,7 @@ def read_table(
     TableError
         If the file is not a whole and plain table; the message says what is wrong, and what to do.
     ValueError
-        If ``sep`` is no single character, or ``decimal`` neither point nor comma.
+        If ``sep`` is no single character of ASCII, or ``decimal`` neither point nor comma.
     ImportError
         If pandas, pyarrow or python-calamine is needed and not installed.
 
@@ -109,6 +114,18 @@ def read_table(
     TSV files also ``NA``, ``N/A``, ``NaN`` and ``NULL``. In spreadsheets empty cells and errors
     such as ``#N/A`` are; of formulas the values are read, which the program that wrote the file
     stored; text cells are read as cells of a CSV file.
+
+    What a number is, is the same in all formats: ``1_000``, ``0x10`` and digits of other alphabets
+    are none. A cell that is no number, or too large for one (``1e400``), is refused with its place
+    where the format declares numbers (ARFF, svmlight, challenge). Where it declares nothing (CSV,
+    TSV, text in spreadsheets, labels beside npz) the column is text, with a note if its cells look
+    like numbers. Whole numbers that a float rounds (9007199254740993) are more likely identifiers:
+    a column that holds one is text, with a note, in every format that has text, and refused in
+    svmlight, challenge and npz files. Targets that are infinite are refused.
+
+    A spreadsheet is read in a process of its own, whose memory is limited to four times
+    ``max_bytes`` where the system can limit it, for a cell far away makes a table of all cells
+    before it. Elsewhere (Windows) that process ends when the memory does, and this one goes on.
     """
     path = Path(path)
     if os.path.isdir(path):  # unlike Path.is_dir() not an error for names that cannot be
@@ -122,30 +139,29 @@ def read_table(
                 f"{name} is for {' and '.join(_OPTIONS[name])} files, and this is {format}",
                 "Leave it out.",
             )
-    if sep is not None and (len(sep) != 1 or sep in '"\r\n'):
-        raise ValueError(f"sep must be one character, and not a quotation mark: {sep!r}")
+    if sep is not None and (len(sep) != 1 or not sep.isascii() or sep in '"\r\n'):
+        raise ValueError(f"sep must be one character of ASCII, and no quotation mark: {sep!r}")
     if decimal not in (None, ".", ","):
         raise ValueError(f'decimal must be "." or ",", not {decimal!r}')
     if format == "svmlight":
-        refuse_target(target, path, "an svmlight file begins every row with it")
+        refuse_names(target, keep, path, "an svmlight file begins every row with it")
         return read_svmlight(path, max_bytes)
     if format == "challenge":
-        refuse_target(target, path, "it is in the file of the labels")
+        refuse_names(target, keep, path, "it is in the file of the labels")
         return read_challenge(path, max_bytes)
     if format == "npz":
-        refuse_target(target, path, "it is in the file of the labels")
+        refuse_names(target, keep, path, "it is in the file of the labels")
         return read_npz(path, max_bytes)
-    notes: tuple[str, ...] = ()
     if format == "parquet":
-        frame = read_parquet(path, max_bytes)
+        columns = read_parquet(path, max_bytes)
     elif format == "arff":
-        frame = read_arff(path, max_bytes)
+        columns = read_arff(path, max_bytes)
     elif format == "spreadsheet":
-        frame, notes = read_spreadsheet(path, sheet, decimal, max_bytes)
+        columns = read_spreadsheet(path, sheet, decimal, max_bytes)
     else:
         usual = "\t" if format == "tsv" else ","
-        frame, notes = read_delimited(path, usual, sep, decimal, encoding, max_bytes)
-    return split_target(frame, target, path, notes)
+        columns = read_delimited(path, usual, sep, decimal, encoding, max_bytes)
+    return split_target(columns, target, path, keep)
 
 
 def _guess(path: Path) -> Format:

@@ -3,49 +3,35 @@
 from __future__ import annotations
 
 import csv
-import re
-import zipfile
-import zlib
-from datetime import timedelta
+import json
+import os
+import subprocess
+import sys
 from decimal import Decimal
-from io import BytesIO, StringIO
+from io import StringIO
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from looms._optional import require
-from looms.datasets._bytes import MAX_BYTES, read_bytes, too_large
-from looms.datasets._delimited import MISSING, typed
-from looms.datasets._table import TableError, listed
-
-if TYPE_CHECKING:
-    import pandas as pd
+from looms.datasets import _sheet_process
+from looms.datasets._bytes import MAX_BYTES, read_bytes
+from looms.datasets._columns import MISSING
+from looms.datasets._delimited import typed
+from looms.datasets._numbers import EXACT
+from looms.datasets._table import Columns, TableError, listed
 
 
 def read_spreadsheet(
     path: Path, sheet: str | int | None, decimal: str | None, max_bytes: int = MAX_BYTES
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Read a sheet as the CSV file that it would make, and what to say of the reading.
+) -> Columns:
+    """Read a sheet as the CSV file that it would make.
 
     The first row that is not empty has the names of the columns. Rows and columns without any
     cell are skipped.
     """
-    calamine = require("python_calamine", "Reading spreadsheets")
-    content = read_bytes(path, max_bytes)
-    if 8 * _n_cells(content) > max_bytes:
-        raise too_large(path, max_bytes)
-    try:
-        book = calamine.CalamineWorkbook.from_filelike(BytesIO(content))
-        sheets = {name: book.get_sheet_by_name(name).to_python() for name in book.sheet_names}
-    except calamine.PasswordError:
-        raise TableError(path, "it has a password", "Save it without the password.") from None
-    except (calamine.CalamineError, ValueError, OSError) as error:
-        raise TableError(
-            path,
-            f"it is not a whole spreadsheet ({error})",
-            "Get the file again, or save it as .xlsx or .csv.",
-        ) from None
-    rows = [row for row in _chosen(sheets, sheet, path) if any(cell != "" for cell in row)]
+    sheets = _sheets(read_bytes(path, max_bytes), path, max_bytes)
+    rows = _chosen(sheets, sheet, path)
     columns = [column for column in zip(*rows, strict=True) if any(cell != "" for cell in column)]
     names = [str(column[0]) for column in columns]
     if "" in names:
@@ -58,59 +44,66 @@ def read_spreadsheet(
             "The first row must name every column: split merged cells, take titles above the "
             "table away, and remove a column that only numbers the rows.",
         )
+
+    def cells_of(name: str) -> list[str | None]:
+        cells = columns[names.index(name)][1:]
+        for row, cell in enumerate(cells):
+            if isinstance(cell, float) and abs(cell) >= EXACT:
+                raise TableError(
+                    path,
+                    f"data row {row + 1} of {name!r}, a column to keep, is a number of more digits "
+                    "than a spreadsheet holds",
+                    "Format that column as text and enter its cells again.",
+                )
+        return [None if cell == "" else _text(cell, True) for cell in cells]
+
     text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    # Not a comma, where a point would be taken for a decimal mark whatever else it may be.
+    writer = csv.writer(text, delimiter=";", lineterminator="\n")
     writer.writerows(zip(*map(_texts, columns), strict=True))
-    frame, decimal, remarks = typed(text.getvalue(), ",", decimal, path)
-    return frame, remarks if decimal == "." else (f'read with decimal "{decimal}"', *remarks)
+    made, decimal = typed(text.getvalue(), ";", decimal, path)
+    detected = () if decimal == "." else (f'read with decimal "{decimal}"',)
+    return Columns(made.frame, cells_of, (*detected, *made.notes))
 
 
-def _n_cells(content: bytes) -> int:
-    """Cells up to the last one with a value, of the largest sheet; its reader keeps them all.
-
-    0 of what is no archive of XML files: the sheets of .xls have at most 2²⁴ cells.
-    """
-    sizes = [0]
-    try:
-        with zipfile.ZipFile(BytesIO(content)) as archive:
-            for name in archive.namelist():
-                if name == "content.xml":
-                    sizes += map(_n_cells_of_table, archive.read(name).split(b"<table:table ")[1:])
-                elif name.lower().endswith(".xml"):
-                    places = re.findall(rb"\br=[\"']([A-Za-z]+)([0-9]+)[\"']", archive.read(name))
-                    columns = {_column_number(letters) for letters, _ in places}
-                    rows = {int(row) for _, row in places}
-                    sizes.append(max(columns, default=0) * max(rows, default=0))
-    except (zipfile.BadZipFile, zlib.error, ValueError, NotImplementedError, EOFError, OSError):
-        return 0
-    return max(sizes)
-
-
-def _column_number(letters: bytes) -> int:
-    """27 for AA."""
-    number = 0
-    for letter in letters.upper():
-        number = 26 * number + letter - 64
-    return number
-
-
-def _n_cells_of_table(table: bytes) -> int:
-    """The same of a table of OpenDocument, where rows and cells may say how often they repeat."""
-    height = n_rows = n_columns = 0
-    for row in re.split(rb"<table:table-row\b", table)[1:]:
-        attributes, _, cells = row.partition(b">")
-        height += _repeats(rb"rows", attributes)
-        width = 0
-        for cell in re.findall(rb"<table:(?:covered-)?table-cell\b[^>]*>", cells):
-            width += _repeats(rb"columns", cell)
-            if b"value" in cell:
-                n_rows, n_columns = height, max(n_columns, width)
-    return n_rows * n_columns
-
-
-def _repeats(kind: bytes, tag: bytes) -> int:
-    number = re.search(rb"number-%s-repeated=[\"']([0-9]+)" % kind, tag)
-    return int(number[1]) if number else 1
+def _sheets(content: bytes, path: Path, max_bytes: int) -> dict[str, list[list[Any]]]:
+    """The rows of each sheet that are not blank, read in a process of its own."""
+    require("python_calamine", "Reading spreadsheets")
+    child = subprocess.run(
+        [sys.executable, "-P", _sheet_process.__file__, str(4 * max_bytes)],
+        input=content,
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    if child.returncode < 0 or b"memory" in child.stderr.lower():
+        raise TableError(
+            path,
+            f"its cells take more than {4 * max_bytes:,} bytes of memory, or than there are",
+            "Look for a cell far away from the others; if the table is that large, allow more by "
+            "--max-bytes (max_bytes in Python), or save it as .csv.",
+        )
+    sheets: dict[str, list[list[Any]]] = {}
+    error = ""
+    if child.returncode:
+        error = (child.stderr.decode(errors="replace").splitlines() or ["its reader ended"])[-1]
+    for line in child.stdout.splitlines():
+        item = json.loads(line)
+        if isinstance(item, str):
+            sheets[item] = rows = []
+        elif isinstance(item, list):
+            rows.append(item)
+        elif "password" in item:
+            raise TableError(path, "it has a password", "Save it without the password.")
+        else:
+            error = item["error"]
+    if error:
+        raise TableError(
+            path,
+            f"it is not a whole spreadsheet ({error})",
+            "Get the file again, or save it as .xlsx or .csv.",
+        )
+    return sheets
 
 
 def _chosen(sheets: dict[str, Any], sheet: str | int | None, path: Path) -> list[list[Any]]:
@@ -144,8 +137,6 @@ def _texts(column: tuple[Any, ...]) -> list[str]:
 
 
 def _text(cell: Any, plain: bool) -> str:
-    if isinstance(cell, timedelta):
-        cell = cell / timedelta(days=1)
     if isinstance(cell, float):
         if cell.is_integer():
             return str(int(cell))
@@ -153,6 +144,4 @@ def _text(cell: Any, plain: bool) -> str:
             return repr(cell)
         _, digits, exponent = Decimal(repr(abs(cell))).as_tuple()
         return f"{'-' if cell < 0 else ''}{''.join(map(str, digits))}e{exponent}"
-    if hasattr(cell, "isoformat"):
-        return str(cell.isoformat())
     return str(cell)

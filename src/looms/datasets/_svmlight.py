@@ -12,7 +12,7 @@ from sklearn.datasets import load_svmlight_file
 
 from looms.datasets._bytes import MAX_BYTES, read_bytes
 from looms.datasets._numbers import EXACT, bad_token, must_be_checked, number, pair
-from looms.datasets._table import Table, TableError, table_name
+from looms.datasets._table import Table, TableError, check_target, table_name
 
 _TOKEN = re.compile(r"[^ \t]+")
 #: An underscore before any comment: scikit-learn reads 1_000 as Python does.
@@ -45,13 +45,7 @@ def read_svmlight(path: Path, max_bytes: int = MAX_BYTES) -> Table:
         raise TableError(
             path, "no row has a feature", "Every row must be a target and index:value pairs."
         )
-    missing = np.isnan(y)
-    if missing.any():
-        raise TableError(
-            path,
-            f"the target is missing in {missing.sum()} of {len(y)} rows",
-            "Remove the rows whose target is not known.",
-        )
+    check_target(y, path)
     whole = np.all(y == np.round(y)) and np.all(np.abs(y) < EXACT)
     indices, pointers = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     X = sparse.csr_array((X.data, indices, pointers), shape=X.shape)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from looms._optional import require
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,11 +56,33 @@ class Table:
     notes : tuple of str
         What a reader should know of the reading: the separator, decimal mark and encoding that
         were detected, if not the plain ones, and columns of numbers that were left as text.
+    kept : dict of str to list
+        The columns to keep: their cells as text, as the file has them, None for a gap.
     """
 
     X: pd.DataFrame | sparse.csr_array
     y: pd.Series | np.ndarray[Any, Any] | None
     name: str
+    notes: tuple[str, ...] = ()
+    kept: dict[str, list[str | None]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """All columns of a file: typed, and by name the text of their cells.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        The columns as numbers, dates, text and so on.
+    text : callable
+        From the name of a column to its cells as the file has them, None for a gap.
+    notes : tuple of str
+        As those of `Table`.
+    """
+
+    frame: pd.DataFrame
+    text: Callable[[str], list[str | None]]
     notes: tuple[str, ...] = ()
 
 
@@ -81,24 +106,22 @@ def check_columns(columns: Sequence[str], path: Path) -> None:
 
 
 def split_target(
-    frame: pd.DataFrame, target: str | None, path: Path, notes: tuple[str, ...] = ()
+    columns: Columns, target: str | None, path: Path, keep: Sequence[str] = ()
 ) -> Table:
-    """Divide the columns of a data frame into features and target."""
+    """Divide the columns of a file into features and target."""
+    frame, notes = columns.frame, columns.notes
     if not len(frame):
         raise TableError(path, "there are no rows of data", "Give a file with rows of data.")
+    for name in keep:
+        if name not in frame.columns:
+            raise _column_missing(list(frame.columns), name, "keep", path)
+    kept = {name: columns.text(name) for name in keep}
     if target is None:
-        return Table(frame, None, table_name(path), notes)
+        return Table(frame, None, table_name(path), notes, kept)
     if target not in frame.columns:
-        raise _target_missing(list(frame.columns), target, path)
+        raise _column_missing(list(frame.columns), target, "be the target", path)
     y = frame[target]
-    gaps = y.isna().to_numpy()
-    if gaps.any():
-        raise TableError(
-            path,
-            f"the target {target!r} is missing in {gaps.sum()} of {len(y)} rows, "
-            f"first in data row {int(gaps.argmax()) + 1}",
-            "Remove the rows whose target is not known.",
-        )
+    check_target(y, path, f"the target {target!r}", "data row")
     X = frame.drop(columns=target)
     if not X.shape[1]:
         raise TableError(
@@ -106,11 +129,32 @@ def split_target(
             f"there is no column beside the target {target!r}",
             "Give a file with at least one column of features.",
         )
-    return Table(X, y, table_name(path), notes)
+    return Table(X, y, table_name(path), notes, kept)
 
 
-def refuse_target(target: str | None, path: Path, why: str) -> None:
-    """Refuse the name of a target where the format itself says what the target is."""
+def check_target(y: Any, path: Path, name: str = "the target", rows: str = "row") -> None:
+    """Refuse a target with gaps or infinite values."""
+    values = require("pandas", "Reading tables").Series(y)
+    infinite = values.isin([float("inf"), -float("inf")])
+    for wrong, what, which in (
+        (values.isna(), "missing", "is not known"),
+        (infinite, "infinite", "is no finite number"),
+    ):
+        if wrong.any():
+            raise TableError(
+                path,
+                f"{name} is {what} in {wrong.sum()} of {len(values)} rows, "
+                f"first in {rows} {int(wrong.to_numpy().argmax()) + 1}",
+                f"Remove the rows whose target {which}.",
+            )
+
+
+def refuse_names(target: str | None, keep: Sequence[str], path: Path, why: str) -> None:
+    """Refuse the name of a target where the format itself says what it is, and columns to keep."""
+    if keep:
+        raise TableError(
+            path, f"there is no column {keep[0]!r} to keep", "Its columns have no names."
+        )
     if target is not None:
         raise TableError(
             path, f"the target cannot be chosen: {why}", f"Leave out the target {target!r}."
@@ -123,21 +167,31 @@ def table_name(path: Path) -> str:
     return stem.stem or stem.name
 
 
+def labels_beside(path: Path) -> Path | None:
+    """The file of the labels that belongs to a file of data, if it is there."""
+    stem = path.with_suffix("") if path.suffix == ".gz" else path
+    for suffix in (".labels", ".labels.gz"):
+        labels = stem.with_suffix(suffix)
+        if labels != path and os.path.exists(labels):
+            return labels
+    return None
+
+
 def listed(names: Sequence[str], limit: int = 20) -> str:
     """Names, quoted, with the surplus counted."""
     shown = ", ".join(repr(name) for name in names[:limit])
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
 
 
-def _target_missing(columns: list[str], target: str, path: Path) -> TableError:
-    lowered = {name.lower(): name for name in reversed(columns)}
-    close = [lowered[name] for name in difflib.get_close_matches(target.lower(), list(lowered), 3)]
+def _column_missing(columns: list[str], name: str, role: str, path: Path) -> TableError:
+    lowered = {column.lower(): column for column in reversed(columns)}
+    close = [lowered[each] for each in difflib.get_close_matches(name.lower(), list(lowered), 3)]
     meant = f"Did you mean {listed(close)}? " if close else ""
-    if all(_is_number(name) for name in columns):
+    if all(map(_is_number, columns)):
         meant = "The first line must hold the names of the columns, and it holds numbers. "
     return TableError(
         path,
-        f"there is no column {target!r} to be the target",
+        f"there is no column {name!r} to {role}",
         f"{meant}The columns are {listed(columns)}.",
     )
 

@@ -20,7 +20,7 @@ from looms.calibration import (
     output_at_half,
 )
 from looms.criteria import balanced_error_rate
-from looms.estimators._callbacks import OneClassWarning, level_of_user
+from looms.estimators._callbacks import level_of_user
 from looms.estimators._classes import encoded
 from looms.estimators._given import fit_given
 from looms.estimators._intervals import sets
@@ -389,19 +389,6 @@ def warn_of_missed_precision(threshold: Any, loss: float) -> None:
             f"greatest is {threshold.precision + 1.0 - loss:.3g}, and its threshold was taken. "
             "Require less, or find features that tell more.",
             UserWarning,
-            stacklevel=level_of_user(),
-        )
-
-
-def warn_of_one_class(classes: Any, loo: LeaveOneOut, threshold: float) -> None:
-    """Warn if the machine takes all of its samples, left out, for one class; as above."""
-    taken = np.unique(class_indices(loo.outputs, threshold)[loo.sample_weight > 0])
-    if len(taken) == 1:
-        warnings.warn(
-            f"Every training sample, left out, is taken for class {classes[taken].tolist()[0]!r}: "
-            "the machine predicts no other. Try threshold='ber', class_weight='balanced' or "
-            "another kernel.",
-            OneClassWarning,
             stacklevel=level_of_user(),
         )
 

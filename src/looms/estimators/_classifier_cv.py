@@ -10,8 +10,8 @@ from looms.estimators._classifier import (
     number_or_rule,
     threshold_and_loss,
     warn_of_missed_precision,
-    warn_of_one_class,
 )
+from looms.estimators._one_class import warn_of_one_class
 from looms.estimators._selected import SelectingMachine
 from looms.estimators._weights import class_weights
 from looms.leave_one_out import LeaveOneOut
@@ -115,6 +115,9 @@ n_features_in_, feature_names_in_
         If the machine takes all of its samples, left out, for one class.
     ConvergenceWarning
         If the search stopped at ``max_iter`` or found no way down.
+
+    Nothing is warned of where the figures are no better than a guess, as those of noise are:
+    `looms.report.cautions` says so.
 
     Notes
     -----
@@ -225,5 +228,5 @@ n_features_in_, feature_names_in_
         )
         finish(watcher, choice.best, targets)
         warn_of_missed_precision(self.threshold, choice.best.score)
-        warn_of_one_class(classes, self.loo_, self.threshold_)
+        warn_of_one_class(self, classes, self.loo_, self.threshold_)
         return self

@@ -10,7 +10,14 @@ import numpy as np
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
 from looms.estimators._machine import check_kernel_matrix
-from looms.kernels import GramBlocks, Kernel, gram_into, is_finite_lower, training_rows
+from looms.kernels import (
+    GramBlocks,
+    Kernel,
+    check_scale,
+    gram_into,
+    is_finite_lower,
+    training_rows,
+)
 from looms.lssvm import Fit, solve_in_place
 
 
@@ -31,6 +38,8 @@ def fit_given(estimator: Any, X: Matrix, targets: Array, fit_weight: Array) -> t
     (kernel,) = estimator._kernels()
     if kernel.pairwise:
         check_kernel_matrix(X)
+    else:
+        check_scale(X)
     seen = np.flatnonzero(fit_weight > 0)
     if len(seen) < 2:
         raise ValueError(

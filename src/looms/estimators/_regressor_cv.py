@@ -69,6 +69,9 @@ n_features_in_, feature_names_in_
     ConvergenceWarning
         If the search stopped at ``max_iter`` or found no way down.
 
+    Nothing is warned of where the figures are no better than a guess, as those of noise are:
+    `looms.report.cautions` says so.
+
     Notes
     -----
     Several targets share one kernel and one regularisation. PRESS is the plain mean over

@@ -21,9 +21,9 @@ from looms.estimators._classifier import (
     number_or_rule,
     threshold_and_loss,
     warn_of_missed_precision,
-    warn_of_one_class,
 )
 from looms.estimators._machine import KernelMachine, check_kernel_matrix, one_or_many, outputs
+from looms.estimators._one_class import warn_of_one_class
 from looms.estimators._svc_fitted import (
     chosen_point,
     fitted_machines,
@@ -171,6 +171,8 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     Warns
     -----
+    CopiesWarning
+        If a twentieth of the rows or more repeat others where that is no accident.
     BoundWarning
         If a hyper-parameter chosen is at the edge of what was searched.
     OneClassWarning
@@ -179,6 +181,9 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         If the solver failed at some points, which are passed over.
     UserWarning
         If a class has one sample only.
+
+    Nothing is warned of where the figures are no better than a guess, as those of noise are:
+    `looms.report.cautions` says so.
 
     Notes
     -----
@@ -301,7 +306,7 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         )
         warn_of_missed_precision(self.threshold, loss)
         warn_of(alone, table, edges)
-        warn_of_one_class(classes, loo, threshold)
+        warn_of_one_class(self, classes, loo, threshold)
         return self
 
     def decision_function(self, X: Any) -> Array:

@@ -14,7 +14,7 @@ from looms._threads import one_blas_thread
 from looms._typing import Array, Matrix
 from looms.estimators._given import check_finite_lower
 from looms.estimators._machine import outputs
-from looms.kernels import RBF, Kernel, Samples, centre_of
+from looms.kernels import RBF, Kernel, Samples, centre_of, check_scale
 from looms.selection import grid_search, pattern_search
 from looms.svm._scores import Sample, Score, Scored, sweep
 
@@ -101,6 +101,8 @@ class SpaceSearched:
 def spaces_of(kernels: Sequence[Kernel], param_grid: Any, X: Matrix) -> list[Space]:
     """What to search for each kernel; ValueError for what cannot be searched."""
     given = _checked_grid(param_grid)
+    if not kernels[0].pairwise:
+        check_scale(X)
     spaces = [
         _space(kernel.started(Samples(X, centre=centre_of(X))), given, X) for kernel in kernels
     ]

@@ -7,7 +7,14 @@ from looms.kernels._gram import GramBlocks, contract_lower, expansion, gram_into
 from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._names import KERNEL_NAMES, as_kernel
 from looms.kernels._normalized import Normalized
-from looms.kernels._samples import Pairs, Samples, as_matrix, centre_of, training_rows
+from looms.kernels._samples import (
+    Pairs,
+    Samples,
+    as_matrix,
+    centre_of,
+    check_scale,
+    training_rows,
+)
 from looms.kernels._stationary import ARD, RBF
 
 __all__ = [
@@ -32,6 +39,7 @@ __all__ = [
     "as_kernel",
     "as_matrix",
     "centre_of",
+    "check_scale",
     "contract_lower",
     "expansion",
     "gram_into",

@@ -9,6 +9,8 @@ from looms.kernels._base import Kernel, ScalarKernel
 from looms.kernels._hyperparameters import Bounds
 from looms.kernels._samples import Pairs, Samples
 
+_LEAST_POWER = -300.0  # log₁₀
+
 
 class Linear(Kernel):
     """Linear kernel, k(x, x') = x·x'."""
@@ -44,7 +46,13 @@ class Polynomial(ScalarKernel):
         self.c_bounds = c_bounds
 
     def start(self, samples: Samples) -> float:
-        return mean_square_norm(samples)
+        start = mean_square_norm(samples)
+        if self.degree * np.log10(start) < _LEAST_POWER:
+            raise ValueError(
+                f"Polynomial: x·x is {start:.3g} on average, and its power {self.degree} vanishes: "
+                "scale the features."
+            )
+        return start
 
     def started(self, samples: Samples) -> Polynomial:
         if not (isinstance(self.degree, (int, np.integer)) and self.degree >= 1):

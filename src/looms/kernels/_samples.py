@@ -18,8 +18,9 @@ from looms._typing import Array, Matrix
 #: A squared distance below this part of the squared norms is taken from the difference itself.
 _CLOSE = 1e-4
 _NUMBERS = 1 << 20  # of differences at a time
-#: Features whose squares, summed over the columns, are still numbers.
-_LARGEST = 1e150
+_CLUSTERS = 8  # of so many or fewer in a block, each is seen from one of its samples
+#: Features whose squares, summed over the columns, are still numbers, and so are their inverses.
+_LARGEST, _SMALLEST = 1e150, 1e-140
 
 
 class Samples:
@@ -151,7 +152,8 @@ def squared_distances(
 ) -> Array:
     """‖a_i − b_j‖² from inner products and norms; a new array.
 
-    Of samples that are close beside their norms, whose digits would cancel, from the differences.
+    Of samples that are close beside their norms, whose digits would cancel, from the differences;
+    of clusters of such samples from the norms around one of them.
     """
     D = inner_products(A, B)
     D *= -2.0
@@ -160,15 +162,29 @@ def squared_distances(
     np.maximum(D, 0.0, out=D)
     if diagonal:
         np.fill_diagonal(D, np.inf)
-    bound = _CLOSE * (norms_a.max(initial=0.0) + norms_b.max(initial=0.0))
-    if D.min(initial=np.inf) < bound:
-        j, i = np.divmod(np.flatnonzero(bound > D.T), len(D))  # in the order of memory
-        close = D[i, j] < _CLOSE * (norms_a[i] + norms_b[j])
-        i, j = i[close], j[close]
-        step = max(1, _NUMBERS // A.shape[1])
-        for first in range(0, len(i), step):
-            p, q = i[first : first + step], j[first : first + step]
-            D[p, q] = square_norms(A[p] - B[q])
+    bounds = _CLOSE * norms_a, _CLOSE * norms_b
+    if D.min(initial=np.inf) < bounds[0].max(initial=0.0) + bounds[1].max(initial=0.0):
+        columns, step = max(1, _NUMBERS // len(D)), max(1, _NUMBERS // A.shape[1])
+        for start in range(0, D.shape[1], columns):  # in the order of memory
+            block = slice(start, start + columns)
+            close = D.T[block] < bounds[0].max() + bounds[1][block].max()
+            if np.count_nonzero(close) > close.size / _CLUSTERS**2:  # a few are looked at below
+                close = D.T[block] < np.add.outer(bounds[1][block], bounds[0])
+                while (counts := np.count_nonzero(close, axis=1)).max() > len(D) / _CLUSTERS:
+                    # Many samples close to one, and those close to them: seen from that one.
+                    centre = B[[start + counts.argmax()]]
+                    centre = np.ravel(centre.toarray() if sp.issparse(centre) else centre)
+                    p = np.flatnonzero(close[counts.argmax()])
+                    q = np.flatnonzero(close[:, p].any(axis=1))
+                    near = Samples(A[p], centre=centre), Samples(B[start + q], centre=centre)
+                    D[np.ix_(p, start + q)] = Pairs(*near).squared_distances
+                    close[np.ix_(q, p)] = False
+            rest = np.flatnonzero(close)
+            for first in range(0, len(rest), step):
+                q, p = np.divmod(rest[first : first + step], len(D))
+                kept = D[p, start + q] < bounds[0][p] + bounds[1][start + q]
+                p, q = p[kept], start + q[kept]
+                D[p, q] = square_norms(A[p] - B[q])
     if diagonal:
         np.fill_diagonal(D, 0.0)
     return D
@@ -197,13 +213,34 @@ def centre_of(X: Matrix) -> Array:
 
 def check_range(X: Matrix) -> None:
     """ValueError for values whose squares are beyond the range of numbers."""
-    values = X.data if sp.issparse(X) else X
-    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    largest = largest_value(X)
     if _LARGEST < largest < np.inf:
         raise ValueError(
             f"The features go up to {largest:.3g} in absolute value, beyond {_LARGEST:g}, and "
             "their squares overflow: scale the features."
         )
+
+
+def check_scale(X: Matrix) -> None:
+    """ValueError for features of training samples whose squares overflow, or all vanish."""
+    check_range(X)
+    largest = largest_value(X)
+    if is_tiny(largest):
+        raise ValueError(
+            f"The features go only up to {largest:.3g} in absolute value, below {_SMALLEST:g}, and "
+            "their squares vanish: scale the features."
+        )
+
+
+def is_tiny(largest: Any) -> Any:
+    """Whether squares of values up to ``largest`` vanish, but not the values."""
+    return (largest > 0) & (largest < _SMALLEST)
+
+
+def largest_value(X: Matrix) -> float:
+    """Largest absolute value, zero if there is none."""
+    values = X.data if sp.issparse(X) else X
+    return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
 
 
 def as_matrix(X: Matrix) -> Matrix:

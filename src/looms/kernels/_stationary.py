@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from looms._typing import Array, Matrix
 from looms.kernels._base import Kernel, ScalarKernel
 from looms.kernels._hyperparameters import Bounds, Hyperparameter, checked_bounds, is_fixed
-from looms.kernels._samples import Pairs, Samples, square_norms, squared_distances
+from looms.kernels._samples import Pairs, Samples, is_tiny, square_norms, squared_distances
 
 
 class RBF(ScalarKernel):
@@ -96,6 +96,14 @@ class ARD(Kernel):
     def started(self, samples: Samples) -> ARD:
         n_features = samples.X.shape[1]
         if self.etas is None:
+            largest = abs(samples.X).max(axis=0)
+            largest = largest.toarray().ravel() if sp.issparse(largest) else largest
+            tiny = np.flatnonzero(is_tiny(largest))
+            if tiny.size:
+                raise ValueError(
+                    f"ARD: feature {tiny[0]} goes only up to {largest[tiny[0]]:.3g} in absolute "
+                    "value, and its squares vanish: scale it, or leave it out."
+                )
             return self._replaced(1.0 / (2.0 * n_features * _positive_variances(samples)))
         try:
             etas = np.array(self.etas, dtype=np.float64, ndmin=1)

@@ -20,11 +20,13 @@ from looms._files import advice_on, write_whole
 from looms._optional import require
 from looms._version import __version__
 from looms.model_files._archive import Allowance, TooLarge, repacked
-from looms.model_files._checks import check_fitted, type_name
-from looms.model_files._types import refused_types
+from looms.model_files._checks import check_fitted
+from looms.model_files._nodes import ADMITTED, refused
+from looms.model_files._values import type_name
 
 _FORMAT = 1
 _KEYS = {"looms_model_file", "metadata", "model"}
+_AGAIN = "Get or fit it again."
 #: Bytes of a file that `load_model` reads; enough for 20,000 samples of 6,000 features.
 MAX_BYTES = 2**30
 
@@ -105,13 +107,14 @@ def save_model(
         "model": model,
     }
     data = skops_io.dumps(content, compression=zipfile.ZIP_DEFLATED)
-    refused = refused_types(_schema(data), _names(trusted))
-    if refused:
+    problems = refused(_schema(data), _names(trusted))
+    if problems:
         raise ModelFileError(
             path,
-            f"the model holds {_listed(refused)}, which a model file may not hold",
-            "Use kernels and criteria by name or as looms' objects, not as functions; name other "
-            "types in trusted, to save_model and to load_model.",
+            f"the model holds {_listed(problems)}, which a model file may not hold",
+            "Use kernels and criteria by name or as looms' objects, not as functions; keep what "
+            "you add to a model in the metadata; name other types in trusted, to save_model and "
+            "to load_model.",
         )
     _write(path, data)
 
@@ -145,8 +148,8 @@ def load_model(
     ------
     ModelFileError
         If there is no such file, it is not a model file or a damaged one, it needs a newer looms,
-        it is larger than ``max_bytes``, names types that are not allowed, or the fitted state of
-        the model contradicts itself.
+        it is larger than ``max_bytes``, names types or attributes that are not allowed, or the
+        fitted state of the model contradicts itself.
     ImportError
         If skops is not installed.
 
@@ -158,37 +161,34 @@ def load_model(
     path = Path(path)
     skops_io = require("skops.io", "Reading a model file")
     names = _names(trusted)
-    data = _unpacked(path, max_bytes)
+    data, schema = _opened(path, max_bytes)
+    metadata, newer = _described(schema, path)
+    upgrade = f"It is of looms {newer}, and this is looms {__version__}: upgrade looms."
     try:
-        schema = _schema(data)
-        refused = refused_types(schema, names)
-        admitted = [] if refused else skops_io.get_untrusted_types(data=data)
-    except Exception as error:  # whatever skops meets in a file that others may have written
-        raise _damaged(path, f"it is not a model file ({_brief(error)})") from error
-    newer = _newer_version(schema)
-    if refused:
-        by_whom = f"The file is of looms {newer}, a newer one: upgrade. " if newer else ""
+        problems = refused(schema, names)
+        if not problems:
+            model = _built(skops_io, data, names, path)
+            check_fitted(model, names)
+    except Exception as error:  # whatever is met in a file that others may have written
+        problem = f"its content is damaged ({_brief(error)})"
+        raise ModelFileError(path, problem, upgrade if newer else _AGAIN) from error
+    if problems:
+        advice = (
+            "Types other than those that looms fit writes are admitted by "
+            "load_model(..., trusted=[...]) in Python, for files of people you trust."
+        )
         raise ModelFileError(
             path,
-            f"it names {_listed(refused)}, which a model file may not hold",
-            f"Nothing was loaded. {by_whom}Types other than those that looms fit writes are "
-            "admitted by load_model(..., trusted=[...]) in Python, for files of people you trust.",
+            f"it names {_listed(problems)}, which a model file may not hold",
+            f"Nothing was loaded. {upgrade if newer else advice}",
         )
-    try:
-        content = _build(skops_io, data, admitted, path)
-        saved = _checked(content, path)
-    except ModelFileError as error:
-        if newer and newer not in error.advice:
-            advice = f"It is of looms {newer}, and this is looms {__version__}: upgrade looms."
-            raise ModelFileError(path, error.problem, advice) from error
-        raise
     if newer:
         warnings.warn(
             f"{path}: saved with looms {newer}, read with {__version__}. If its predictions "
             "matter, upgrade looms.",
             stacklevel=2,
         )
-    return saved
+    return SavedModel(model, metadata)
 
 
 def is_model_file(path: str | os.PathLike[str]) -> bool:
@@ -205,27 +205,42 @@ def is_model_file(path: str | os.PathLike[str]) -> bool:
         False too for a file that cannot be read, or is larger than `load_model` reads.
     """
     try:
-        content = _schema(_unpacked(Path(path), MAX_BYTES))["content"]
-        return bool(content.keys() >= _KEYS)
-    except (ModelFileError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        _, schema = _opened(Path(path), MAX_BYTES)
+        return bool(schema["content"].keys() >= _KEYS)
+    except ModelFileError:
         return False
 
 
-def _unpacked(path: Path, max_bytes: int) -> bytes:
-    """The file without compression, after a look at its size."""
-    data = _read(path)
+def _opened(path: Path, max_bytes: int) -> tuple[bytes, Any]:
+    """The file without compression, after a look at its size, and its list of types."""
     try:
-        return repacked(data, Allowance(max_bytes))
+        packed = path.read_bytes()
+    except FileNotFoundError:
+        raise ModelFileError(
+            path, "there is no such file", "Check the name and the folder."
+        ) from None
+    except IsADirectoryError:
+        raise ModelFileError(path, "this is a folder", "Name one file in it.") from None
+    except OSError as error:
+        raise ModelFileError(
+            path, f"it cannot be read ({error.strerror})", "Check its permissions."
+        ) from error
+    if not packed:
+        raise ModelFileError(path, "the file is empty", _AGAIN)
+    try:
+        data = repacked(packed, Allowance(max_bytes))
+        schema = _schema(data)
+        schema["content"].keys()
+        return data, schema
     except TooLarge:
         raise ModelFileError(
             path,
             f"unpacked it is larger than {max_bytes} bytes",
             "If you know where it is from, allow more by --max-bytes (max_bytes in Python).",
         ) from None
-    except zipfile.BadZipFile:
-        raise _damaged(path, "it is not a model file, or not a whole one") from None
     except Exception as error:  # such as a compressed stream that is none
-        raise _damaged(path, f"it is not a model file ({_brief(error)})") from error
+        problem = f"it is not a model file, or not a whole one ({_brief(error)})"
+        raise ModelFileError(path, problem, _AGAIN) from error
 
 
 def _schema(data: bytes) -> Any:
@@ -237,30 +252,53 @@ def _names(trusted: Collection[type | str]) -> set[str]:
     return {one if isinstance(one, str) else type_name(one) for one in trusted}
 
 
-def _newer_version(schema: Any) -> str | None:
-    """The version of looms that wrote the file, if it is newer than this one."""
+def _described(schema: Any, path: Path) -> tuple[dict[str, Any], str | None]:
+    """Metadata of a file, and the version of looms that wrote it if it is newer than this one.
+
+    They are read before what they describe: a newer file may hold what this looms cannot judge.
+    """
+    content = schema["content"]
+    if not content.keys() >= _KEYS:
+        raise ModelFileError(
+            path, "it is a skops file, but not of looms", "Name a file that looms wrote."
+        )
+    written = _plain(content["looms_model_file"])
+    if written != _FORMAT:
+        raise ModelFileError(
+            path,
+            f"it has the format {written!r}, and looms {__version__} reads format {_FORMAT}",
+            "Upgrade looms.",
+        )
+    metadata = _plain({"content": _plain(content["metadata"])})
+    if not isinstance(metadata, dict):
+        raise ModelFileError(path, "its content is damaged (it has no metadata)", _AGAIN)
+    version = metadata.get("looms_version")
+    newer = isinstance(version, str) and _release(version) > _release(__version__)
+    return metadata, version if newer else None
+
+
+def _plain(node: Any) -> Any:
+    """The text or number that a node of a skops file holds; None if it holds none."""
     try:
-        version = json.loads(json.loads(schema["content"]["metadata"]["content"]))["looms_version"]
-        return version if _release(version) > _release(__version__) else None
-    except (KeyError, TypeError, ValueError):
+        return json.loads(node["content"])
+    except (KeyError, TypeError, ValueError, RecursionError):
         return None
 
 
 def _release(version: str) -> tuple[int, ...]:
     """The numbers of a version before anything else in it."""
     numbers = re.match(r"\d{1,9}(\.\d{1,9})*", version)
-    if numbers is None:
-        raise ValueError(version)
-    return tuple(map(int, numbers[0].split(".")))
+    return tuple(map(int, numbers[0].split("."))) if numbers else ()
 
 
-def _build(skops_io: Any, data: bytes, trusted: list[str], path: Path) -> Any:
+def _built(skops_io: Any, data: bytes, trusted: Collection[str], path: Path) -> BaseEstimator:
+    """The model; ValueError if it is none."""
+    admitted = sorted(set().union(trusted, *ADMITTED.values()))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InconsistentVersionWarning)
-        try:
-            content = skops_io.loads(data, trusted=trusted)
-        except Exception as error:  # as above
-            raise _damaged(path, f"its content is damaged ({_brief(error)})") from error
+        model = skops_io.loads(data, trusted=admitted)["model"]
+    if not isinstance(model, BaseEstimator):
+        raise ValueError(f"the model is of type {type(model).__name__}")
     other = [w for w in caught if issubclass(w.category, InconsistentVersionWarning)]
     if other:
         first: Any = other[0].message
@@ -270,50 +308,7 @@ def _build(skops_io: Any, data: bytes, trusted: list[str], path: Path) -> Any:
             "the version that it was saved with.",
             stacklevel=3,
         )
-    return content
-
-
-def _checked(content: Any, path: Path) -> SavedModel:
-    if not isinstance(content, dict) or not content.keys() >= _KEYS:
-        raise ModelFileError(
-            path, "it is a skops file, but not of looms", "Name a file that looms wrote."
-        )
-    if content["looms_model_file"] != _FORMAT:
-        raise ModelFileError(
-            path,
-            f"it has the format {content['looms_model_file']!r}, and looms {__version__} "
-            f"reads format {_FORMAT}",
-            "Upgrade looms.",
-        )
-    try:
-        metadata = json.loads(content["metadata"])
-    except (TypeError, ValueError):
-        metadata = None
-    if not isinstance(metadata, dict) or not isinstance(content["model"], BaseEstimator):
-        raise _damaged(path, "its content is damaged")
-    try:
-        check_fitted(content["model"])
-    except ValueError as error:
-        raise _damaged(path, f"its content is damaged ({_brief(error)})") from error
-    return SavedModel(content["model"], metadata)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise ModelFileError(
-            path, "there is no such file", "Check the name and the folder."
-        ) from None
-    except IsADirectoryError:
-        raise ModelFileError(path, "this is a folder", "Name one file in it.") from None
-    except OSError as error:
-        raise ModelFileError(
-            path, f"it cannot be read ({error.strerror})", "Check its permissions."
-        ) from error
-    if not data:
-        raise _damaged(path, "the file is empty")
-    return data
+    return model
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -323,10 +318,6 @@ def _write(path: Path, data: bytes) -> None:
         advice = advice_on(error, "name a file in a folder of yours")
         problem = f"it cannot be written ({error.strerror})"
         raise ModelFileError(path, problem, f"{advice[0].upper()}{advice[1:]}.") from error
-
-
-def _damaged(path: Path, problem: str) -> ModelFileError:
-    return ModelFileError(path, problem, "Get or fit it again.")
 
 
 def _listed(names: list[str]) -> str:

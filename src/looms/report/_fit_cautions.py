@@ -10,7 +10,9 @@ from sklearn.pipeline import Pipeline
 
 from looms._classes import class_indices
 from looms.copies import copy_groups, n_unexpected_copies
+from looms.criteria import standard_error
 from looms.estimators import machine_of
+from looms.estimators._one_class import settings_for_rare_classes
 from looms.optimise import Outcome
 from looms.report._axes import isolated
 from looms.report._format import sentence
@@ -158,42 +160,37 @@ def _guessing(model: Model) -> Iterator[Caution]:
         yield caution("serious", "A class is seldom predicted", f"{seldom}{remedy}")
 
 
+_OPTIONS = {
+    "threshold='ber'": "--threshold ber",
+    "class_weight='balanced'": "--weight balanced",
+}
 _OTHERS = "Consider another kernel (--kernel) or other features."
 
 
-def _adjusted(model: Model) -> bool:
-    """Whether classes of unequal size were allowed for."""
-    machine: Any = model.machine
-    return getattr(machine, "class_weight", None) is not None or getattr(
-        machine, "threshold", None
-    ) not in (None, 0)
-
-
 def _remedy(model: Model) -> str:
-    if _adjusted(model):
+    settings = settings_for_rare_classes(model.machine, len(model.classes))
+    if not settings:
         return _OTHERS
-    weighted = "class_weight='balanced' (--weight balanced)"
-    if len(model.classes) > 2:
-        return f"Consider {weighted} or another kernel."
-    return f"Consider threshold='ber' (--threshold ber), {weighted} or another kernel."
+    return f"Consider {', '.join(f'{s} ({_OPTIONS[s]})' for s in settings)} or another kernel."
 
 
 def _rarest_in_predictions(model: Model) -> str:
     """A sentence on the class predicted much less often than it is there; empty if none is.
 
-    The difference must be beyond 2 √(missed + false), twice its standard error if errors fell on
-    either side alike. Nothing is said where a threshold or weights were wanted.
+    The difference must be beyond twice its standard error if errors fell on either side alike:
+    √(missed + false), of samples held out together by their sum. Nothing is said where a threshold
+    or weights were wanted.
     """
-    if _adjusted(model):
+    if not settings_for_rare_classes(model.machine, len(model.classes)):
         return ""
     k = len(model.classes)
-    labels, predicted = class_indices(model.loo.y), predicted_labels(model)
-    wrong = model.seen & (labels != predicted)
-    n, n_predicted, missed, false = (
-        np.bincount(codes, minlength=k)
-        for codes in (labels[model.seen], predicted[model.seen], labels[wrong], predicted[wrong])
-    )
-    seldom = (n_predicted < _SELDOM * n) & (n - n_predicted > 2 * np.sqrt(missed + false))
+    seen, groups = model.seen, model.groups
+    labels, predicted = class_indices(model.loo.y)[seen], predicted_labels(model)[seen]
+    n, n_predicted = (np.bincount(codes, minlength=k) for codes in (labels, predicted))
+    together = None if groups is None else groups[seen]
+    missing = (labels == np.arange(k)[:, None]) - 1.0 * (predicted == np.arange(k)[:, None])
+    error = np.array([standard_error(each, together) for each in missing])
+    seldom = (n_predicted < _SELDOM * n) & (n - n_predicted > 2 * error)
     seldom &= n >= _FEWEST_OF_SELDOM
     if not seldom.any():
         return ""
@@ -249,13 +246,15 @@ def _search(model: Model) -> Iterator[Caution]:
 
 def _replicates(model: Model, X: Any) -> Iterator[Caution]:
     n = n_unexpected_copies(X, copy_groups(X))
-    if n and getattr(model.machine, "groups_", None) is None:
+    if n and model.groups is None:
+        together = " Drop them, or hold them out together (--copies together)."
+        remedy = together if hasattr(model.machine, "copies") else " Drop them."
         yield caution(
             "serious",
             "Copies of samples",
             f"{n} of {model.loo.n_samples} samples are copies of others, equal in every feature. "
             "Leaving one out leaves its copies in, so leave-one-out flatters and drifts to a "
-            "nearest neighbor. Drop them, or hold them out together (--copies together).",
+            f"nearest neighbor.{remedy}",
         )
 
 
@@ -284,7 +283,8 @@ def _sizes(model: Model) -> Iterator[Caution]:
             f"its error rate by {100 / max(least, 1):.0f} %.",
         )
     if least < _RARE * n / len(counts) and not _rarest_in_predictions(model):
-        advice = "The classes were weighted." if _adjusted(model) else _remedy(model)
+        settings = settings_for_rare_classes(model.machine, len(counts))
+        advice = _remedy(model) if settings else "The classes were weighted."
         yield caution(
             "note",
             "Unequal classes",

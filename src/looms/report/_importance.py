@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from looms._typing import Array
+from looms.criteria import standard_error
 from looms.lssvm import NotPositiveDefiniteError
 from looms.report._axes import axes_for, bars
 from looms.report._model import Model, model_of
@@ -108,13 +109,14 @@ def feature_importance(
     rows = sampled_rows(model, n_samples, random_state)
     theta = _theta(model, len(rows))
     X = model.machine.X_fit_[rows]
+    together = None if model.groups is None else model.groups[rows]
     base, share = _squares(model, rows, theta, None)
     found = []
     for name in looked_at:
         squares, _ = _squares(model, rows, theta, _held(X, groups[name]))
         difference = squares - base
         rise = float(share @ difference)
-        error = float(np.sqrt(np.sum((share * (difference - rise)) ** 2)))
+        error = standard_error(share * (difference - rise), together)
         found.append((name, rise, error))
     found.sort(key=lambda row: -row[1])
     return Importance(

@@ -65,6 +65,12 @@ class Model:
         return bool(np.ptp(self.loo.sample_weight[self.seen]) > 0)
 
     @property
+    def groups(self) -> AnyArray | None:
+        """Labels of the samples held out together, (n_samples,); None for each by itself."""
+        groups: AnyArray | None = getattr(self.machine, "groups_", None)
+        return groups
+
+    @property
     def pairwise(self) -> bool:
         """Whether the samples are rows of a kernel matrix, so that there are no features."""
         return bool(self.machine.kernel_.pairwise)

@@ -8,6 +8,7 @@ import numpy as np
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
+from looms.criteria import standard_error
 from looms.report._left_out import predicted_labels
 from looms.report._model import Model
 
@@ -29,13 +30,14 @@ def loo_scores(model: Model) -> dict[str, tuple[float, float]]:
 
     Samples count by their weight, those of weight zero not at all. A standard error is that
     of the figure over draws of as many samples, the machine given; NaN where it is not
-    computed. That the machine was chosen by these outputs is not in it. For rates of errors it
-    is that of (wrong + 1) / (n + 2), in each class, so that no error among n is no certainty;
-    of weighted samples n is (Σ w)² / Σ w².
+    computed. That the machine was chosen by these outputs is not in it. Samples held out together
+    are drawn together. For rates of errors it is that of (wrong + 1) / (n + 2), in each class, so
+    that no error among n is no certainty; n is (Σ w)² / Σ W², with W the weight of samples held
+    out together.
     """
     if model.classification:
         return _of_classes(model)
-    return _of_regression(model.loo.y, model.loo.outputs, model.loo.sample_weight)
+    return _of_regression(model)
 
 
 def error_by_class(model: Model) -> tuple[AnyArray, Array]:
@@ -48,9 +50,9 @@ def error_by_class(model: Model) -> tuple[AnyArray, Array]:
         return np.bincount(labels[model.seen], minlength=k), np.asarray(wrong / mass)
 
 
-def effective_size(weight: Array) -> float:
-    """Number of samples of one weight that say as much: (Σ w)² / Σ w²."""
-    return float(weight.sum() ** 2 / np.sum(weight**2))
+def effective_size(weight: Array, groups: AnyArray | None = None) -> float:
+    """Number of samples of one weight that say as much: (Σ w)² / Σ W², W by group."""
+    return float((weight.sum() / standard_error(weight, groups)) ** 2)
 
 
 def _of_classes(model: Model) -> dict[str, tuple[float, float]]:
@@ -59,12 +61,12 @@ def _of_classes(model: Model) -> dict[str, tuple[float, float]]:
     there = np.flatnonzero(n)
     mass = np.array([weight[labels == k].sum() for k in there])
     total = float(rate[there] @ mass / mass.sum())
-    size = np.array([effective_size(weight[labels == k]) for k in there])
+    size = np.array([effective_size(weight * (labels == k), model.groups) for k in there])
     by_class = _variance(rate[there], size)
     return {
         "ber": (float(rate[there].mean()), float(np.sqrt(by_class.sum()) / len(there))),
-        "error": (total, float(np.sqrt(_variance(total, effective_size(weight))))),
-        "auc": _areas(model.loo.y, model.loo.outputs, weight),
+        "error": (total, float(np.sqrt(_variance(total, effective_size(weight, model.groups))))),
+        "auc": _areas(model),
     }
 
 
@@ -73,15 +75,18 @@ def _variance(rate: Any, n: Any) -> Any:
     return smoothed * (1 - smoothed) / n
 
 
-def _areas(y: Array, outputs: Array, weight: Array) -> tuple[float, float]:
+def _areas(model: Model) -> tuple[float, float]:
+    y, outputs, weight = model.loo.y, model.loo.outputs, model.loo.sample_weight
     if y.ndim == 1:
-        return area_under_curve(outputs, y > 0, weight)
+        return area_under_curve(outputs, y > 0, weight, model.groups)
     columns = zip(y.T, outputs.T, strict=True)
     areas = [area_under_curve(f, t > 0, weight)[0] for t, f in columns]
     return float(np.nanmean(areas)), float("nan")
 
 
-def area_under_curve(outputs: Array, positive: AnyArray, weight: Array) -> tuple[float, float]:
+def area_under_curve(
+    outputs: Array, positive: AnyArray, weight: Array, groups: AnyArray | None = None
+) -> tuple[float, float]:
     """Area under the ROC curve of outputs, ties counting half, and its standard error.
 
     The standard error is that of DeLong, DeLong & Clarke-Pearson (1988), from the share of
@@ -92,8 +97,11 @@ def area_under_curve(outputs: Array, positive: AnyArray, weight: Array) -> tuple
         return float("nan"), float("nan")
     f, g, v, w = outputs[above], outputs[below], weight[above], weight[below]
     wins, losses = _share_under(f, g, w), 1.0 - _share_under(g, f, v)
-    area, error = _mean(wins, v)
-    return area, float(np.hypot(error, _mean(losses, w)[1]))
+    deviations = np.zeros(len(outputs))
+    for members, values, part in ((above, wins, v), (below, losses, w)):
+        together = None if groups is None else groups[members]
+        area, deviations[members] = _mean_and_deviations(values, part, together)
+    return area, standard_error(deviations, groups)
 
 
 def _share_under(values: Array, others: Array, weight: Array) -> Array:
@@ -104,28 +112,31 @@ def _share_under(values: Array, others: Array, weight: Array) -> Array:
     return np.asarray(sum(total[end] for end in ends) / (2 * total[-1]))
 
 
-def _mean(values: Array, weight: Array) -> tuple[float, float]:
+def _mean(values: Array, weight: Array, groups: AnyArray | None) -> tuple[float, float]:
     """Weighted mean and its standard error; that of unit weights is s / √n."""
-    share, n = weight / weight.sum(), effective_size(weight)
+    mean, deviations = _mean_and_deviations(values, weight, groups)
+    return mean, standard_error(deviations, groups)
+
+
+def _mean_and_deviations(
+    values: Array, weight: Array, groups: AnyArray | None
+) -> tuple[float, Array]:
+    share, n = weight / weight.sum(), effective_size(weight, groups)
     mean = float(share @ values)
-    if n <= 1 + 1e-9:
-        return mean, float("nan")
-    spread = np.sum((share * (values - mean)) ** 2) * n / (n - 1)
-    return mean, float(np.sqrt(spread))
+    freedom = n / (n - 1) if n > 1 + 1e-9 else np.nan
+    return mean, np.sqrt(freedom) * share * (values - mean)
 
 
-def _of_regression(y: Array, outputs: Array, weight: Array) -> dict[str, tuple[float, float]]:
+def _of_regression(model: Model) -> dict[str, tuple[float, float]]:
     """Of several targets the root of the mean square over all, and the mean of MAE and R²."""
-    seen = weight > 0
-    y, weight = y.reshape(len(y), -1)[seen], weight[seen]
-    residuals = y - outputs.reshape(len(outputs), -1)[seen]
-    mean, error = _mean(np.mean(residuals**2, axis=1), weight)
+    y, residuals, weight, groups = _seen_by_target(model)
+    mean, error = _mean(np.mean(residuals**2, axis=1), weight, groups)
     rmse = float(np.sqrt(mean))
     share, total = weight / weight.sum(), variances(y, weight)
     explained = 1.0 - (share @ residuals**2)[total > 0] / total[total > 0]
     return {
         "rmse": (rmse, error / (2 * rmse) if rmse > 0 else 0.0),
-        "mae": _mean(np.mean(np.abs(residuals), axis=1), weight),
+        "mae": _mean(np.mean(np.abs(residuals), axis=1), weight, groups),
         "r2": (float(explained.mean()) if len(explained) else float("nan"), float("nan")),
     }
 
@@ -134,16 +145,24 @@ def gain_over_mean(model: Model) -> tuple[float, float]:
     """Mean by which squared leave-one-out residuals are below those of the mean, and its error.
 
     In units of the variance of the targets, over which it is a mean; the mean of the targets
-    leaves out the sample, too.
+    leaves out the sample, and those held out with it, too.
     """
-    loo, weight = model.loo, model.loo.sample_weight
-    y, outputs = (v.reshape(len(weight), -1)[weight > 0] for v in (loo.y, loo.outputs))
-    weight = weight[weight > 0]
+    y, residuals, weight, groups = _seen_by_target(model)
+    number = np.arange(len(y)) if groups is None else groups
     share = (weight / weight.sum())[:, None]
-    of_mean = (y - (share * y).sum(axis=0)) / (1 - share)
+    held_out = np.zeros((number.max() + 1, 1 + y.shape[1]))
+    np.add.at(held_out, number, np.hstack([share, share * y]))
+    of_others = (share.T @ y - held_out[number, 1:]) / (1 - held_out[number, :1])
     spread = variances(y, weight)
-    gain = (of_mean**2 - (y - outputs) ** 2)[:, spread > 0] / spread[spread > 0]
-    return _mean(gain.mean(axis=1), weight) if gain.size else (0.0, 0.0)
+    gain = ((y - of_others) ** 2 - residuals**2)[:, spread > 0] / spread[spread > 0]
+    return _mean(gain.mean(axis=1), weight, groups) if gain.size else (0.0, 0.0)
+
+
+def _seen_by_target(model: Model) -> tuple[Array, Array, Array, AnyArray | None]:
+    """Targets and residuals, (n, n_targets), weights and groups of the samples with a weight."""
+    loo, seen, groups = model.loo, model.seen, model.groups
+    y, residuals = (v.reshape(len(seen), -1)[seen] for v in (loo.y, loo.residuals))
+    return y, residuals, loo.sample_weight[seen], None if groups is None else groups[seen]
 
 
 def variances(y: Array, weight: Array) -> Array:

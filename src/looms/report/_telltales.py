@@ -11,6 +11,7 @@ from scipy.stats import rankdata
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
+from looms.copies import copy_groups
 from looms.report._model import Model
 
 #: A feature gives the classes away above this area under the ROC curve, a number above this rank
@@ -28,9 +29,10 @@ def telltales(model: Model, X: Any) -> list[tuple[str, str]]:
     """Columns that alone give the target, and the figure that shows it.
 
     Of classes a feature that has them one after the other: the area under the ROC curve of any
-    two neighbours is above 0.995; or a category nearly each of whose values is of one class. Of
-    numbers one whose rank correlation with the target is beyond 0.999. Nothing is said of a
-    table of one column, which may well be all there is to learn from, of fewer than 30 samples
+    two neighbours is above 0.995; or a category, or number of few values, nearly each of whose
+    values is of one class. Of numbers one whose rank correlation with the target is beyond 0.999.
+    Where `looms.tables` filled gaps, samples without them are looked at, too. Nothing is said of
+    a table of one column, which may well be all there is to learn from, of fewer than 30 samples
     or 5 of a class, nor of several targets.
 
     Parameters
@@ -42,8 +44,7 @@ def telltales(model: Model, X: Any) -> list[tuple[str, str]]:
     seen = model.seen
     y = model.loo.y[seen]
     labels = class_indices(y) if model.classification else None
-    few = len(y) < _FEWEST or (labels is not None and np.bincount(labels).min() < _FEWEST_IN_CLASS)
-    if few or len(set(model.sources)) < 2 or X.shape[0] * X.shape[1] > _MOST_ENTRIES:
+    if len(set(model.sources)) < 2 or X.shape[0] * X.shape[1] > _MOST_ENTRIES:
         return []
     if labels is None and y.ndim > 1:
         return []
@@ -53,18 +54,33 @@ def telltales(model: Model, X: Any) -> list[tuple[str, str]]:
     for k, source in enumerate(model.sources):
         groups.setdefault(source, []).append(k)
     for source, members in groups.items():
-        columns = [_column(X, k)[seen] for k in members]
-        if labels is None:
-            value = max(_rank_correlation(column, y) for column in columns)
-            if value > _CORRELATION:
-                found[source] = f"rank correlation {value:.4f}"
-            continue
-        value = max(_least_area(column, labels) for column in columns)
-        if value > _AREA:
-            found[source] = f"AUC {value:.3f}"
-        elif len(columns) > 1 and _parts(columns, labels):
-            found[source] = "each of its values is of one class"
+        columns = {model.features[k]: _column(X, k)[seen] for k in members}
+        sign = _sign(list(columns.values()), y, labels)
+        gaps = columns.get(f"{source} is missing")
+        if not sign and gaps is not None and source in columns:
+            known = gaps == 0
+            of_known = None if labels is None else labels[known]
+            sign = _sign([columns[source][known]], y[known], of_known)
+            sign = f"{sign} where it is known" if sign else ""
+        if sign:
+            found[source] = sign
     return list(found.items())
+
+
+def _sign(columns: list[Array], y: Array, labels: AnyArray | None) -> str:
+    """The figure by which the features made of one column give the target; empty if none does."""
+    if len(y) < _FEWEST:
+        return ""
+    if labels is None:
+        value = max(_rank_correlation(column, y) for column in columns)
+        return f"rank correlation {value:.4f}" if value > _CORRELATION else ""
+    n_in_class = np.bincount(labels)
+    if len(n_in_class) < 2 or n_in_class.min() < _FEWEST_IN_CLASS:
+        return ""
+    value = max(_least_area(column, labels) for column in columns)
+    if value > _AREA:
+        return f"AUC {value:.3f}"
+    return "each of its values is of one class" if _parts(columns, labels) else ""
 
 
 def _column(X: Any, k: int) -> Array:
@@ -87,12 +103,16 @@ def _least_area(column: Array, labels: AnyArray) -> float:
 
 
 def _parts(columns: list[Array], labels: AnyArray) -> bool:
-    """Whether the values of a category, a column of zeros and ones each, part the classes."""
+    """Whether the values of a number, or of a category in zeros and ones, part the classes."""
     codes = np.stack(columns, axis=1)
-    if not np.isin(codes, (0, 1)).all() or len(labels) < _PER_CATEGORY * len(columns):
+    if len(columns) > 1 and not np.isin(codes, (0, 1)).all():
         return False
-    value = np.where(codes.any(axis=1), codes.argmax(axis=1), len(columns))
-    counts = np.zeros((len(columns) + 1, labels.max() + 1))
+    # Rows of zeros, of a rare value, are equal, too.
+    value = copy_groups(codes)
+    n_values = int(value.max()) + 1
+    if len(labels) < _PER_CATEGORY * n_values:
+        return False
+    counts = np.zeros((n_values, labels.max() + 1))
     np.add.at(counts, (value, labels), 1)
     right = np.zeros(labels.max() + 1)
     np.add.at(right, counts.argmax(axis=1), counts.max(axis=1))

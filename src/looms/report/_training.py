@@ -46,7 +46,7 @@ def training_objective(model: Model, rows: AnyArray, X: Any = None) -> Objective
     machine: Any = model.machine
     loo = machine.loo_
     selection_weight = loo.sample_weight
-    groups = getattr(machine, "groups_", None)
+    groups = model.groups
     if model.classification:
         selection_weight = selection_weight * class_weights(
             getattr(machine, "selection_weight", None),

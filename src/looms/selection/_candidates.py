@@ -14,7 +14,7 @@ from looms._typing import Array
 from looms.criteria import Criterion
 from looms.kernels import Kernel, as_kernel
 from looms.leave_one_out import LeaveOneOut
-from looms.lssvm import Fit
+from looms.lssvm import Fit, NotPositiveDefiniteError
 from looms.optimise import Outcome, Point
 from looms.selection._objective import Objective
 from looms.selection._tune import BoundMet, Tuning, tune
@@ -103,11 +103,12 @@ def choose(
     Raises
     ------
     ValueError
-        If no candidate could be evaluated anywhere.
+        If no candidate could be evaluated anywhere; it says why the first could not.
     """
     candidates: list[Candidate] = []
     chosen: tuple[Candidate, Tuning, Fit] | None = None
     objective: Objective | None = None
+    reason = ""
     for n_tried, (asked_for, criterion) in enumerate(product(kernels, criteria)):
         kernel = as_kernel(asked_for)
         if n_tried % len(criteria) == 0:
@@ -126,6 +127,8 @@ def choose(
             **tune_options,
         )
         seconds = time.perf_counter() - began
+        if fit is None and not reason:
+            reason = f"{objective.kernel!r}: {_reason(objective, tuning)}"
         candidate = _candidate(str(asked_for), objective, criterion, tuning, fit, judge, seconds)
         candidates.append(candidate)
         if fit is not None and (chosen is None or candidate.score < chosen[0].score):
@@ -133,8 +136,17 @@ def choose(
         if watcher.candidate_ends(candidate) and chosen is not None:
             break
     if chosen is None:
-        raise ValueError(f"No candidate could be evaluated: {Outcome.NEVER_EVALUATED.value}.")
+        raise ValueError(f"No candidate could be evaluated. {reason}")
     return Choice(candidates, *chosen)
+
+
+def _reason(objective: Objective, tuning: Tuning) -> str:
+    """Why there is no machine, or no finite criterion of it, where the tuning ended."""
+    try:
+        objective.fit(tuning.theta)
+    except NotPositiveDefiniteError as error:
+        return str(error)
+    return f"the criterion is not finite at mu = {objective.mu_at(tuning.theta):.3g}."
 
 
 def _candidate(

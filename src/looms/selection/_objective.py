@@ -16,6 +16,7 @@ from looms.kernels import (
     Kernel,
     as_kernel,
     as_matrix,
+    check_scale,
     contract_lower,
     gram_into,
     is_finite_lower,
@@ -38,6 +39,9 @@ _KERNEL_WIDTH = 12.0
 # n μ starts at 2^-3 of the mean variance of the samples in feature space and may go
 # from 2^-30, where rounding takes over, to 2^16, where only the mean is left.
 _RIDGE_START, _RIDGE_LOW, _RIDGE_HIGH = -3.0, -30.0, 16.0
+
+#: Targets of whose residuals, and of whose inverses, the fourth powers are still numbers.
+_LARGEST_TARGET = 1e70
 
 _MU_AT_LOWER = (
     "hardly any regularisation: the targets look noise-free or the kernel too smooth for them; "
@@ -82,7 +86,8 @@ class Objective:
     ------
     ValueError
         For shapes that do not agree, labels other than ±1 under a criterion that
-        needs them, weights that are not positive.
+        needs them, weights that are not positive, targets or features so large or small that
+        squares overflow or vanish.
 
     Notes
     -----
@@ -126,11 +131,13 @@ class Objective:
             else np.asarray(selection_weight, dtype=np.float64)
         )
         self._check()
-        self.groups = groups if groups is None else np.asarray(groups)
         self._sets = held_out_sets(groups, self.n_samples)
+        self.groups = None if groups is None else np.unique(groups, return_inverse=True)[1]
         opened = as_kernel(kernel)
         if opened.pairwise and self.X.shape[0] != self.X.shape[1]:
             raise ValueError(f"A precomputed kernel matrix is square, got shape {self.X.shape}.")
+        if not opened.pairwise:
+            check_scale(self.X)
         self._work: Array | None = None
         self._scratch: Array | None = None
         with blas_threads(self.n_samples):
@@ -185,7 +192,7 @@ class Objective:
 
     def judge(self, outputs: Array) -> Evaluation:
         """The criterion on some held-out outputs, under the selection weights."""
-        return self.criterion.evaluate(self.y, outputs, self.selection_weight)
+        return self.criterion.evaluate(self.y, outputs, self.selection_weight, self.groups)
 
     def along_mu(self, kernel_theta: Array, log2_mu: Array) -> list[Point]:
         """Values without gradient at many μ of one kernel, by one eigendecomposition.
@@ -316,6 +323,13 @@ class Objective:
         entries = self.X if isinstance(self.X, np.ndarray) else self.X.data
         if not (np.isfinite(entries).all() and np.isfinite(self.y).all()):
             raise ValueError("X and y must be finite, but hold NaN or infinity.")
+        largest = float(np.abs(self.y).max(initial=0.0))
+        if not (largest == 0 or 1 / _LARGEST_TARGET <= largest <= _LARGEST_TARGET):
+            raise ValueError(
+                f"The targets go {'only ' * (largest < 1)}up to {largest:.3g} in absolute value, "
+                "and the spread of their squared residuals is beyond the range of numbers: scale "
+                "the targets."
+            )
         if self.criterion.needs_labels and not np.isin(self.y, (-1.0, 1.0)).all():
             raise ValueError(
                 f"Criterion {type(self.criterion).__name__} judges labels -1 and +1; for other "
@@ -341,10 +355,11 @@ def feature_space_variance(K: Array, centred: bool) -> float:
     """Mean of k(x, x), less the mean of k(x, x') if ``centred``; from the lower triangle."""
     n = len(K)
     diagonal = K.diagonal()
-    total = float(diagonal.mean())
-    if not 0 < total < np.inf:
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = float(diagonal.mean())
+        below = sum(float(K[j + 1 :, j].sum()) for j in range(n)) if centred else 0.0
+    if not (0 < total < np.inf and np.isfinite(below)):
         return 1.0
     if centred:
-        below = sum(float(K[j + 1 :, j].sum()) for j in range(n))
         total = max(1e-8 * total, total - (2.0 * below + float(diagonal.sum())) / n**2)
     return total

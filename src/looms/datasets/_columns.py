@@ -1,0 +1,137 @@
+"""What columns of text hold: numbers, true and false, dates, or else text."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from looms._optional import require
+from looms.datasets._numbers import EXACT, UNSIGNED, left_as_text, number
+from looms.datasets._table import listed
+
+#: Cells that stand for a missing value: those of pyarrow, and the question mark of UCI's files.
+MISSING = ("", "?", "#N/A", "N/A", "NA", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null")
+
+#: By decimal mark, numbers whose thousands may be parted by the other mark.
+_NUMBER = {
+    mark: rf"^[ \t]*[+-]?(?:[1-9]\d{{0,2}}(?:[{other}]\d{{3}})+(?:[{mark}]\d*)?|"
+    rf"{UNSIGNED.replace(chr(92) + '.', f'[{mark}]')})[ \t]*$"
+    for mark, other in ((".", ","), (",", "."))
+}
+#: Numbers with a point, and nothing between thousands.
+_PLAIN_NUMBER = rf"^[ \t]*[+-]?(?:{UNSIGNED})[ \t]*$"
+
+_BLANKS = r"[ \t\x{a0}\x{202f}]"
+#: What a reader of many countries, or a program, takes for a number.
+_LIKE_A_NUMBER = (
+    rf"^{_BLANKS}*[-+\x{{2212}}]?{_BLANKS}*[$€£¥]?{_BLANKS}*"
+    r"(?:0[xX][0-9a-fA-F.pP]+|\p{Nd}+(?:_\p{Nd}+)*|\p{Nd}{1,3}(?:[.,'’ \x{a0}\x{202f}]\p{Nd}{3})+)"
+    rf"(?:[.,]\p{{Nd}}*)?(?:[eE][-+]?\p{{Nd}}+)?{_BLANKS}*[%‰$€£¥]?{_BLANKS}*$"
+)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Columns of numbers by name, the decimal mark, and notes on the others."""
+
+    numbers: dict[str, Any]
+    decimal: str
+    notes: tuple[str, ...]
+
+
+def numbers_of(
+    cells: dict[str, Any], decimal: str | None = None, *, other_decimal: bool = False
+) -> Numbers:
+    """Columns all of whose cells are numbers, as arrays of pyarrow.
+
+    The mark is a comma if some column can only be read so, and none only with a point; it holds
+    for all columns. Thousands are parted by the other mark where the mark was given or is a comma.
+
+    Parameters
+    ----------
+    cells : arrays of strings by name, null for a missing cell.
+    decimal : the decimal mark, if it is given.
+    other_decimal : whether a comma is likely, so that 1.234 may also be 1234.
+    """
+    written = {mark: {name for name in cells if _all(cells[name], _NUMBER[mark])} for mark in ".,"}
+    only_point, only_comma = written["."] - written[","], written[","] - written["."]
+    given = decimal is not None
+    if decimal is None:
+        commas = not only_point and any(_row(cells[name], ",") is not None for name in only_comma)
+        decimal = "," if commas else "."
+    pattern = _NUMBER[decimal] if given or decimal == "," else _PLAIN_NUMBER
+    numbers, notes, left = {}, [], []
+    for name, column in cells.items():
+        if _all(column, pattern):
+            values = _values(name, column, decimal)
+            if not isinstance(values, str):
+                numbers[name] = values
+            else:
+                notes.append(values)
+        elif name in written["."] | written[","]:
+            left.append(name)
+        elif _all(column, _LIKE_A_NUMBER):
+            first = _row(column, "|".join(_NUMBER.values()), matches=False) or 0
+            notes.append(left_as_text(name, first, column[first].as_py(), "is not a number"))
+    if left:
+        notes.insert(0, _mark_not_known(left, cells[left[0]]))
+    doubtful = not given and (decimal == "," or (other_decimal and not only_point))
+    for name in numbers if doubtful else ():
+        row = _row(cells[name], "[.]") if name in written[","] else None
+        if row is not None and _row(cells[name], ",") is None:
+            notes.append(
+                f"column {name!r} has {cells[name][row].as_py()!r} (data row {row + 1}), which is "
+                f"read as {numbers[name][row].as_py()}; if the point "
+                + ("parts thousands" if decimal == "." else "is a decimal mark")
+                + ", say so by --decimal (decimal in Python)"
+            )
+    return Numbers(numbers, decimal, tuple(notes))
+
+
+def _matches(column: Any, pattern: str) -> Any:
+    pc = require("pyarrow.compute", "Reading tables of text")
+    return pc.match_substring_regex(column, pattern)
+
+
+def _all(column: Any, pattern: str) -> bool:
+    """Whether all cells match, of which there are some."""
+    pc = require("pyarrow.compute", "Reading tables of text")
+    return column.null_count < len(column) and bool(pc.all(_matches(column, pattern)).as_py())
+
+
+def _row(column: Any, pattern: str, *, matches: bool = True) -> int | None:
+    """The first row whose cell matches, or does not."""
+    pc = require("pyarrow.compute", "Reading tables of text")
+    row: int = pc.index(_matches(column, pattern), matches).as_py()
+    return None if row < 0 else row
+
+
+def _values(name: str, column: Any, decimal: str) -> Any:
+    """Integers or floats, or the note if floats do not hold what the cells say."""
+    pa = require("pyarrow", "Reading tables of text")
+    pc = require("pyarrow.compute", "Reading tables of text")
+    plain = pc.replace_substring(column, "," if decimal == "." else ".", "")
+    plain = pc.utf8_trim(pc.replace_substring(plain, decimal, "."), characters=" \t")
+    plain = pc.utf8_ltrim(plain, characters="+")
+    floats = pc.cast(plain, pa.float64())
+    for row in pc.indices_nonzero(pc.greater_equal(pc.abs(floats), float(EXACT))).to_pylist():
+        try:
+            number(plain[row].as_py())
+        except ValueError as error:
+            return left_as_text(name, row, column[row].as_py(), error)
+    if _all(plain, "^-?[0-9]{1,19}$"):
+        with suppress(pa.ArrowInvalid):  # beyond 64 bits, and floats hold them
+            return pc.cast(plain, pa.int64())
+    return floats
+
+
+def _mark_not_known(names: list[str], column: Any) -> str:
+    """The note on columns of numbers whose decimal mark is not clear."""
+    row = _row(column, "[.,]") or 0
+    which = f"column {names[0]!r} is" if len(names) == 1 else f"columns {listed(names, 5)} are"
+    return (
+        f"{which} read as text: the mark in {column[row].as_py()!r} (data row {row + 1}) may be a "
+        "decimal mark or part thousands, and the file does not tell; choose by --decimal (decimal "
+        "in Python), a comma or a point"
+    )

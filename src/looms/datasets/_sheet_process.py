@@ -1,0 +1,64 @@
+"""The rows of a spreadsheet, read in a process of its own: run as a script, and not imported.
+
+python-calamine keeps every cell up to the last one of a sheet and ends its process if there is no
+memory for them, which a file of 1 kB can bring about. On stdin is the file; on stdout there is one
+line of JSON for each sheet (its name) and each row of it that is not blank (a list), or for the
+reason why there are none (an object). The argument is the limit of memory in bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import timedelta
+from io import BytesIO
+from typing import Any
+
+#: What the interpreter and its libraries take.
+OWN = 2**28
+
+
+def limit_memory(n_bytes: int) -> None:
+    """Limit the memory of this process, where the system has such limits."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = n_bytes + OWN if hard == resource.RLIM_INFINITY else min(n_bytes + OWN, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+def cell_of(value: Any) -> Any:
+    """A cell as JSON has it: text, a number or a truth value; days for a span of time."""
+    if isinstance(value, timedelta):
+        return value / timedelta(days=1)
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def write(item: Any) -> None:
+    """Write a line of JSON."""
+    sys.stdout.write(f"{json.dumps(item)}\n")
+
+
+def main() -> None:
+    """Read stdin, write stdout."""
+    import python_calamine as calamine
+
+    limit_memory(int(sys.argv[1]))
+    try:
+        book = calamine.CalamineWorkbook.from_filelike(BytesIO(sys.stdin.buffer.read()))
+        for name in book.sheet_names:
+            write(name)
+            for row in book.get_sheet_by_name(name).iter_rows():
+                cells = [cell_of(cell) for cell in row]
+                if any(cell != "" for cell in cells):
+                    write(cells)
+    except calamine.PasswordError:
+        write({"password": True})
+    except (calamine.CalamineError, ValueError, OSError) as error:
+        write({"error": str(error)})
+
+
+if __name__ == "__main__":
+    main()

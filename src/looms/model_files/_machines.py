@@ -1,0 +1,187 @@
+"""Fitted state of machines, kernels and calibrators, checked against itself.
+
+A machine that was not fitted has no state to check.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from looms.calibration import Beta, Isotonic, Sigmoid
+from looms.kernels import Kernel, Samples
+from looms.leave_one_out import LeaveOneOut
+from looms.model_files._values import index, indices, numbers, positive, require
+from looms.selection import Candidate
+
+#: Degrees of a polynomial are multiplied out one by one.
+_HIGHEST_DEGREE = 1000
+_CALIBRATORS = (Beta, Isotonic, Sigmoid)
+
+
+def _samples(owner: Any, name: str) -> tuple[int, int]:
+    """The shape of a matrix of finite samples, whose columns are the features seen in fit."""
+    X = getattr(owner, name)
+    if sparse.issparse(X):
+        require(X.format == "csr", f"{name} is not in CSR format")
+        X.check_format(full_check=True)
+        require(X.dtype.kind == "f" and bool(np.isfinite(X.data).all()), f"{name} is not finite")
+    else:
+        numbers(owner, name, None, None)
+    n, d = X.shape
+    require(n > 0 and d == owner.n_features_in_, f"{name} has shape {X.shape}")
+    return n, d
+
+
+def _classes(owner: Any) -> int:
+    classes = owner.classes_
+    require(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_ is no list of labels")
+    n = len(classes)
+    require(n >= 2 and len(np.unique(classes)) == n, "classes_ is not of two or more labels")
+    return n
+
+
+# Machines ---------------------------------------------------------------------------
+
+
+def _kernel_of(owner: Any, X: Any) -> None:
+    """The kernel with values for its hyper-parameters, positive, as many as there are features."""
+    kernel = owner.kernel_
+    require(isinstance(kernel, Kernel), "kernel_ is no kernel")
+    kernel.started(Samples(X[:1]))  # checks all values, of those that are not tuned too
+    kernel.theta  # noqa: B018 (raises for one that waits for the data)
+
+
+def _expansion(owner: Any, n: int) -> int | None:
+    """Coefficients of ``n`` samples and intercept; the number of outputs, None for plain ones."""
+    outputs = np.shape(owner.intercept_)
+    numbers(owner, "intercept_", *outputs[:1])
+    numbers(owner, "dual_coef_", n, *outputs)
+    return outputs[0] if outputs else None
+
+
+def _loo(owner: Any, shape: tuple[int, ...]) -> None:
+    require(isinstance(owner.loo_, LeaveOneOut), "loo_ holds no leave-one-out outputs")
+    require(owner.loo_.y.shape == shape, f"loo_ has shape {owner.loo_.y.shape}, not {shape}")
+
+
+def least_squares(machine: Any) -> None:
+    if "dual_coef_" not in vars(machine):
+        return
+    n, _ = _samples(machine, "X_fit_")
+    _expansion(machine, n)
+    _kernel_of(machine, machine.X_fit_)
+    positive(machine, "mu_")
+    _loo(machine, machine.dual_coef_.shape)
+    if "fit_weight_" in vars(machine):
+        require(bool((numbers(machine, "fit_weight_", n) >= 0).all()), "fit_weight_ is negative")
+    if "candidates_" in vars(machine):
+        candidates = machine.candidates_
+        require(
+            isinstance(candidates, list) and all(isinstance(c, Candidate) for c in candidates),
+            "candidates_ is no list of candidates",
+        )
+        index(machine, "best_index_", len(candidates))
+        require(isinstance(machine.cv_results_, dict), "cv_results_ is no table")
+
+
+def classifier(machine: Any) -> None:
+    if "dual_coef_" not in vars(machine):
+        return
+    least_squares(machine)
+    n_classes = _classes(machine)
+    require(
+        np.shape(machine.intercept_) == (() if n_classes == 2 else (n_classes,)),
+        f"intercept_ has shape {np.shape(machine.intercept_)}, and there are {n_classes} classes",
+    )
+    numbers(machine, "threshold_")
+    calibrator = getattr(machine, "calibrator_", None)
+    require(calibrator is None or isinstance(calibrator, _CALIBRATORS), "calibrator_ is none")
+
+
+def support_vector_machine(machine: Any) -> None:
+    if "dual_coef_" not in vars(machine):
+        return
+    n_classes = _classes(machine)
+    n_pairs = n_classes * (n_classes - 1) // 2
+    n, _ = _samples(machine, "support_vectors_")
+    require(_expansion(machine, n) == (None if n_pairs == 1 else n_pairs), "intercept_: not a pair")
+    _kernel_of(machine, machine.support_vectors_)
+    positive(machine, "C_")
+    numbers(machine, "threshold_")
+    require(isinstance(machine.loo_, LeaveOneOut), "loo_ holds no leave-one-out outputs")
+    rows = machine.loo_.y.shape[0]
+    _loo(machine, (rows,) if n_pairs == 1 else (rows, n_classes))
+    require(len(indices(machine, "support_", rows)) == n, f"support_ is not of {n} rows")
+    calibrators = machine.calibrators_
+    require(calibrators is not None or n_pairs == 1, "calibrators_ is none")
+    if calibrators is not None:
+        proper = isinstance(calibrators, tuple) and len(calibrators) == n_pairs
+        proper = proper and all(isinstance(one, _CALIBRATORS) for one in calibrators)
+        require(proper, "calibrators_ has not one for each pair")
+    table = machine.cv_results_
+    require(len({len(column) for column in table.values()}) == 1, "cv_results_ is no table")
+    index(machine, "best_index_", len(table["params"]))
+
+
+def pooled(machine: Any) -> None:
+    if "_pool" not in vars(machine):
+        return
+    n_classes = _classes(machine)
+    pool = machine._pool
+    require(type(pool).__name__ in ("SVMGrid", "EstimatorPool"), "the pool is none")
+    require(pool.n_classes == n_classes, f"the pool is not of {n_classes} classes")
+    if hasattr(pool, "X"):
+        require(pool.X.shape[1] == machine.n_features_in_, f"the pool has shape {pool.X.shape}")
+
+
+def scored(machine: Any) -> None:
+    pooled(machine)
+    if "_pool" in vars(machine):
+        scored = machine._scored
+        n_models = len(machine.pool_)
+        numbers(scored, "scores", n_models, len(numbers(scored, "rows", None)))
+        numbers(scored, "labels", len(scored.rows))
+        numbers(machine, "validation_scores_", n_models, len(scored.rows))
+
+
+def grid(grid: Any) -> None:
+    n_pairs = grid.n_classes * (grid.n_classes - 1) // 2
+    n, _ = numbers(grid, "X", None, None).shape
+    positive(grid, "gammas", None)
+    positive(grid, "Cs", None)
+    sizes = len(grid.gammas), len(grid.Cs)
+    numbers(grid, "coef", *sizes, n, n_pairs)
+    numbers(grid, "intercept", *sizes, n_pairs)
+
+
+# Kernels and calibrators ----------------------------------------------------------
+
+
+def polynomial(kernel: Any) -> None:
+    degree = kernel.degree
+    proper = isinstance(degree, int | np.integer) and 1 <= degree <= _HIGHEST_DEGREE
+    require(proper, f"the degree is not from 1 to {_HIGHEST_DEGREE}")
+
+
+def composite(kernel: Any) -> None:
+    require(all(isinstance(part, Kernel) for part in kernel.parts), "a part of it is no kernel")
+
+
+def sigmoid(sigmoid: Any) -> None:
+    for name in ("slope", "intercept"):
+        numbers(sigmoid, name)
+
+
+def beta(beta: Any) -> None:
+    require(isinstance(beta.sigmoid, _CALIBRATORS), "sigmoid is none")
+    for name in ("a", "b", "c"):
+        numbers(beta, name)
+
+
+def isotonic(isotonic: Any) -> None:
+    (n,) = numbers(isotonic, "outputs", None).shape
+    values = numbers(isotonic, "probabilities", n)
+    require(n > 0 and bool(((values >= 0) & (values <= 1)).all()), "probabilities are none")

@@ -1,0 +1,150 @@
+"""The list of types in a skops file, held against what skops writes for a model of looms.
+
+Every object is a node: its type, the kind of node that builds it, and a number. Which code a kind
+runs depends on the protocol that the file states, and a number met before stands for the object of
+then, whatever follows. So one protocol is read, objects of one number are alike, and a node has
+the fields that skops gives to its kind and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Hashable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from looms.model_files._types import TYPES, attributes
+from looms.model_files._values import type_name
+
+#: What skops 0.16 writes.
+_PROTOCOL = 2
+_PLAIN = (np.number, np.str_, np.datetime64, np.timedelta64)
+_SCALARS = {f"numpy.{k.__name__}" for k in set(np.sctypeDict.values()) if issubclass(k, _PLAIN)}
+_SCALARS |= {"numpy.bool", "numpy.bool_"}  # one type; its name depends on the version of NumPy
+
+#: Names by the kind of node.
+ADMITTED: dict[str, set[str]] = {
+    "DictNode": {"builtins.dict"},
+    "ListNode": {"builtins.list"},
+    "TupleNode": {"builtins.tuple"},
+    "SetNode": {"builtins.set"},
+    "SliceNode": {"builtins.slice"},
+    "JsonNode": {"builtins.str"},
+    "NdArrayNode": {"numpy.ndarray", *_SCALARS},
+    "DTypeNode": {"numpy.dtype"},
+    "SparseMatrixNode": {type_name(sparse.csr_array), type_name(sparse.csr_matrix)},
+    "TypeNode": {"builtins.str", "builtins.int", "builtins.float", "builtins.bool", *_SCALARS},
+    "FunctionNode": set(),  # those that the caller admits
+    "ConstructorFromReduceNode": {"looms.optimise._search.Outcome"},
+    "ObjectNode": set(TYPES),
+}
+_MARKS = {"__class__", "__module__", "__loader__", "__id__"}
+#: Kinds that get at code by a name in their content.
+_CALLING = {"MethodNode", "OperatorFuncNode", "PartialNode"}
+
+
+def refused(schema: Any, trusted: Collection[str] = ()) -> list[str]:
+    """What the list of types has in it that a model file may not hold, sorted.
+
+    Parameters
+    ----------
+    schema : the content of ``schema.json``.
+    trusted : names of further types that the caller admits, with any attributes.
+
+    Returns
+    -------
+    names : of types, of attributes as ``Type.attribute``, and of the other things in words.
+    """
+    problems = set()
+    root = dict(schema)
+    protocol = root.pop("protocol", None)
+    root.pop("_skops_version", None)
+    if type(protocol) is not int or protocol != _PROTOCOL:
+        problems.add(f"protocol {protocol!r} of skops")
+    forms: dict[Hashable, int] = {}
+    form_of: dict[int, int] = {}
+
+    def form(part: Any) -> Hashable:
+        """One for all parts that differ in numbers alone; looks at the nodes on its way."""
+        if isinstance(part, list):
+            return forms.setdefault(tuple(map(form, part)), len(forms))
+        if not isinstance(part, dict):
+            return type(part), part
+        is_node = isinstance(part.get("__loader__"), str)
+        apart = ("__id__", "file") if is_node else ()
+        items = [(key, form(part[key])) for key in part if key not in apart]
+        one = forms.setdefault(tuple(items), len(forms))
+        if is_node:
+            problems.update(_refused_in(part, trusted))
+            number = part.get("__id__")
+            if type(number) is not int:
+                problems.add("an object without a number")
+            elif form_of.setdefault(number, one) != one:
+                problems.add("two objects of one number")
+        return one
+
+    form(root)
+    return sorted(problems)
+
+
+def _refused_in(node: dict[str, Any], trusted: Collection[str]) -> set[str]:
+    """As `refused`, for a node without those in it."""
+    kind, name = node["__loader__"], f"{node.get('__module__')}.{node.get('__class__')}"
+    if name in trusted and kind not in _CALLING:
+        return set()
+    if name not in ADMITTED.get(kind, ()):
+        return {name}
+    try:
+        if not _is_written_so(kind, node):
+            return {f"a {kind} that skops does not write"}
+        if kind == "ObjectNode" and node["content"]["__loader__"] == "DictNode":
+            unknown = node["content"]["content"].keys() - attributes(name)
+            return {f"{name}.{attribute}" for attribute in unknown}
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return {f"a {kind} that skops does not write"}
+    return set()
+
+
+def _is_written_so(kind: str, node: dict[str, Any]) -> bool:
+    """The fields of a node are those that skops gives to its kind."""
+    fields, number = node.keys() - _MARKS, node["__id__"]
+    if kind in ("TypeNode", "FunctionNode"):
+        return not fields
+    content: Any = node.get("content")
+    if kind == "NdArrayNode" and node["type"] == "numpy":
+        return bool(fields == {"type", "file"} and node["file"] == f"{number}.npy")
+    if kind == "NdArrayNode":
+        rest = fields == {"type", "content", "shape"} and node["type"] == "json"
+        return bool(
+            rest and isinstance(content, list) and node["shape"]["__loader__"] == "TupleNode"
+        )
+    if kind == "SparseMatrixNode":
+        named = node["type"] == "scipy" and node["file"] == f"{number}.npz"
+        return bool(named and fields == {"type", "file"})
+    if kind == "DictNode":
+        types = node["key_types"]
+        typed = types["__loader__"] == "ListNode" and len(types["content"]) == len(content)
+        typed = typed and all(one["__loader__"] == "TypeNode" for one in types["content"])
+        return bool(typed and fields == {"content", "key_types"} and isinstance(content, dict))
+    if kind == "JsonNode":
+        plain = isinstance(json.loads(content), str | int | float | bool | None)
+        return plain and fields == {"content", "is_json"}
+    if fields != {"content"}:
+        return False
+    if kind in ("ListNode", "TupleNode", "SetNode"):
+        return isinstance(content, list)
+    if kind == "SliceNode":
+        bounds = content.keys() == {"start", "stop", "step"}
+        return bool(bounds) and all(type(one) in (int, type(None)) for one in content.values())
+    if kind == "DTypeNode":
+        return bool(content["__loader__"] == "NdArrayNode")
+    if kind == "ConstructorFromReduceNode":
+        single = content["__loader__"] == "TupleNode" and len(content["content"]) == 1
+        return bool(single and content["content"][0]["__loader__"] == "JsonNode")
+    texts = content["__loader__"] == "DictNode" and all(
+        one["__class__"] == "str" for one in content["key_types"]["content"]
+    )
+    empty = content["__loader__"] == "JsonNode" and content["content"] == "null"
+    return bool(texts or empty)

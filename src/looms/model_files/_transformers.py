@@ -1,0 +1,174 @@
+"""Fitted state of transformers, checked against itself and against what `looms fit` asks of them.
+
+A transformer that was not fitted has no state to check.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from looms._typing import AnyArray
+from looms.model_files._values import indices, numbers, positive, require
+
+
+def scaler(transformer: Any) -> None:
+    """One number a feature, those that are divided by positive."""
+    for name in ("mean_", "var_", "scale_", "max_abs_"):
+        if getattr(transformer, name, None) is not None:
+            numbers(transformer, name, transformer.n_features_in_)
+    if getattr(transformer, "scale_", None) is not None:
+        positive(transformer, "scale_", None)
+
+
+def imputer(transformer: Any) -> None:
+    """One number a feature for its gaps; no number for a feature of gaps alone."""
+    require(not transformer.add_indicator, "add_indicator is set")
+    if "statistics_" in vars(transformer):
+        statistics = transformer.statistics_
+        proper = isinstance(statistics, np.ndarray) and statistics.dtype.kind == "f"
+        proper = proper and statistics.shape == (transformer.n_features_in_,)
+        require(proper, f"statistics_ is not of {transformer.n_features_in_} numbers")
+        require(transformer.indicator_ is None, "indicator_ is set")
+        for name in ("_fit_dtype", "_fill_dtype"):
+            kind = getattr(transformer, name, statistics.dtype)
+            require(isinstance(kind, np.dtype) and kind.kind in "biuf", f"{name} is of no numbers")
+
+
+def missing(indicator: Any) -> None:
+    """Places of the features that had gaps."""
+    if "features_" in vars(indicator):
+        n = indicator._n_features
+        require(n == indicator.n_features_in_, f"_n_features is {n}")
+        indices(indicator, "features_", n)
+
+
+def encoder(one_hot: Any) -> None:
+    """Categories in order, and the columns that they become.
+
+    Places of ones are written without a look at how many columns there are, and categories are
+    searched as if sorted: both follow from the categories, and from which of them are rare.
+    """
+    require(one_hot.drop is None, "drop is set")
+    require(one_hot.dtype is np.float64, "dtype is another")
+    if "categories_" not in vars(one_hot):
+        return
+    n = one_hot.n_features_in_
+    require(_is_list(one_hot.categories_, n), f"categories_ is not of {n} columns")
+    for name in ("drop_idx_", "_drop_idx_after_grouping"):
+        require(getattr(one_hot, name) is None, f"{name} is set")
+    kinds = [None] * n
+    rare, mappings = kinds, kinds
+    if one_hot._infrequent_enabled:
+        rare, mappings = one_hot._infrequent_indices, one_hot._default_to_infrequent_mappings
+        lists = _is_list(rare, n) and _is_list(mappings, n)
+        require(lists, f"the rare categories are not of {n} columns")
+    n_outs = []
+    for values, places, mapping in zip(one_hot.categories_, rare, mappings, strict=True):
+        _categories(values)
+        expected = None if places is None else _mapping(places, len(values))
+        same = mapping is None if expected is None else np.array_equal(mapping, expected)
+        require(same, "a mapping of rare categories is another")
+        n_outs.append(len(values) if expected is None else int(expected.max()) + 1)
+    require(one_hot._n_features_outs == n_outs, f"_n_features_outs is not {n_outs}"[:100])
+
+
+def _is_list(value: Any, n: int) -> bool:
+    return isinstance(value, list) and len(value) == n
+
+
+def _categories(values: Any) -> None:
+    """Texts that increase; the last may be the gap."""
+    proper = isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1
+    require(proper and len(values) > 0, "categories_ holds no list of texts")
+    texts = values.tolist()
+    if isinstance(texts[-1], float) and np.isnan(texts[-1]):
+        texts.pop()
+    require(all(type(text) is str for text in texts), "a category is no text")
+    increasing = all(a < b for a, b in itertools.pairwise(texts))
+    require(increasing, "categories_ is not in order")
+
+
+def _mapping(rare: Any, n: int) -> AnyArray:
+    """The column of each of ``n`` categories: in order, then one for those at the places rare."""
+    proper = isinstance(rare, np.ndarray) and rare.ndim == 1 and rare.dtype.kind in "iu"
+    proper = proper and 0 < len(rare) == len(np.unique(rare)) and rare.min() >= 0 and rare.max() < n
+    require(proper, "the places of rare categories point beyond them")
+    is_rare = np.isin(np.arange(n), rare)
+    return np.where(is_rare, n - len(rare), np.cumsum(~is_rare) - 1)
+
+
+def pipeline(steps: Any) -> None:
+    """Names and estimators."""
+    require(steps.memory is None, "memory names a folder, to write to and to read from")
+    require(steps.transform_input is None, "transform_input is set")
+    require(isinstance(steps.steps, list) and len(steps.steps) > 0, "steps is no list")
+    for name, step in steps.steps:
+        require(isinstance(name, str), "a step of it has no name")
+        _step(step)
+
+
+def columns(transformer: Any) -> None:
+    """Estimators, each with columns that are there."""
+    for name in ("n_jobs", "transformer_weights"):
+        require(getattr(transformer, name) is None, f"{name} is set")
+    require(transformer.remainder == "drop", "remainder is not dropped")
+    named = isinstance(transformer.verbose_feature_names_out, bool)
+    require(named, "verbose_feature_names_out is a format")
+    fitted = "transformers_" in vars(transformer)
+    for _, step, _ in [*transformer.transformers, *(transformer.transformers_ if fitted else ())]:
+        _step(step)
+    if not fitted:
+        return
+    n = transformer.n_features_in_
+    remainder = transformer._remainder
+    proper = isinstance(remainder, tuple) and len(remainder) == 3 and remainder[1] == "drop"
+    require(proper, "_remainder is not dropped")
+    places = transformer._transformer_to_input_indices
+    require(isinstance(places, dict), "the columns of the steps are none")
+    names = getattr(transformer, "feature_names_in_", ())
+    for name, step, chosen in transformer.transformers_:
+        _places(chosen, n, names)
+        require(step == "drop" or name in places, f"step {name!r} has no columns")
+    for chosen in [*places.values(), *transformer._columns, remainder[2]]:
+        _places(chosen, n, names)
+    for part in transformer.output_indices_.values():
+        bounds = isinstance(part, slice) and (type(part.start), type(part.stop)) == (int, int)
+        require(bounds and part.step is None, "output_indices_ holds no places")
+
+
+def _places(chosen: Any, n: int, names: Collection[str]) -> None:
+    """Columns by name or by place below ``n``, in a list or one alone."""
+    one_by_one = chosen if isinstance(chosen, list) else [chosen]
+    proper = all(
+        place in names if isinstance(place, str) else type(place) is int and -n <= place < n
+        for place in one_by_one
+    )
+    require(proper, f"columns of a step are not of {n}")
+
+
+def _step(step: Any) -> None:
+    proper = isinstance(step, BaseEstimator) or step in ("passthrough", "drop", None)
+    require(proper, f"a step of it is {type(step).__name__}, no estimator")
+
+
+def table_columns(transformer: Any) -> None:
+    """What each column is."""
+    kinds = transformer.kinds
+    proper = isinstance(kinds, dict) and all(
+        isinstance(name, str) and kind in ("number", "date", "category")
+        for name, kind in kinds.items()
+    )
+    names = list(getattr(transformer, "feature_names_in_", kinds))
+    require(proper and names == list(kinds), "kinds is not of columns")
+
+
+def sparse_columns(transformer: Any) -> None:
+    """Places of columns, increasing."""
+    if "columns_" in vars(transformer):
+        kept = indices(transformer, "columns_", transformer.n_features_in_)
+        require(bool((np.diff(kept) > 0).all()), "columns_ is not in order")

@@ -1,0 +1,55 @@
+"""Numbers and indices of a model, checked one attribute at a time."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from looms._typing import AnyArray
+
+
+def type_name(kind: Any) -> str:
+    """Module and name of a type or function, as in a file."""
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def require(condition: bool | np.bool_, problem: str) -> None:
+    """ValueError with the problem unless the condition holds."""
+    if not condition:
+        raise ValueError(problem)
+
+
+def numbers(owner: Any, name: str, *shape: int | None) -> AnyArray:
+    """A finite array of this shape; None is any length, no shape is a single number."""
+    value = getattr(owner, name)
+    require(isinstance(value, np.ndarray | np.generic | Real), f"{name} holds no numbers")
+    array = np.asarray(value)
+    require(array.dtype.kind in "biuf", f"{name} holds no numbers")
+    agrees = len(shape) == array.ndim and all(
+        wanted in (None, length) for wanted, length in zip(shape, array.shape, strict=True)
+    )
+    require(agrees, f"{name} has shape {array.shape}, not {shape}")
+    require(bool(np.isfinite(array).all()), f"{name} is not finite")
+    return array
+
+
+def positive(owner: Any, name: str, *shape: int | None) -> None:
+    """As `numbers`, all of them above zero."""
+    require(bool((numbers(owner, name, *shape) > 0).all()), f"{name} is not positive")
+
+
+def indices(owner: Any, name: str, n: int) -> AnyArray:
+    """Different indices into something of length ``n``."""
+    array = numbers(owner, name, None)
+    inside = array.dtype.kind in "iu" and bool(((array >= 0) & (array < n)).all())
+    require(inside, f"{name} points beyond {n}")
+    require(len(np.unique(array)) == len(array), f"{name} names one twice")
+    return array
+
+
+def index(owner: Any, name: str, n: int) -> None:
+    """A single index into something of length ``n``."""
+    value = getattr(owner, name)
+    require(isinstance(value, int | np.integer) and 0 <= value < n, f"{name} points beyond {n}")
