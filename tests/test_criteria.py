@@ -119,7 +119,10 @@ def test_weights_matter(criterion):
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_several_targets_are_averaged(criterion, weights):
     whole = criterion.evaluate(*loo_of("three", weights))
-    parts = [criterion.evaluate(y, f, WEIGHTS[weights]) for y, f in zip(Y3.T, F3.T, strict=True)]
+    parts = [
+        criterion.evaluate(*LeaveOneOut(y, f, WEIGHTS[weights]))
+        for y, f in zip(Y3.T, F3.T, strict=True)
+    ]
     assert_allclose(whole.value, np.mean([part.value for part in parts]), rtol=1e-13)
     slopes = np.column_stack([part.slope for part in parts]) / 3
     assert_allclose(whole.slope, slopes, rtol=1e-12, atol=1e-17)
@@ -161,7 +164,7 @@ def test_better_outputs_are_better(criterion):
     ],
 )
 def test_by_hand(criterion, expected, slope):
-    evaluation = criterion.evaluate([1, -1], [0.5, 2.0], [3, 1])
+    evaluation = criterion.evaluate(*LeaveOneOut([1, -1], [0.5, 2.0], [3, 1]))
     assert_allclose(evaluation.value, expected, rtol=1e-14)
     assert_allclose(evaluation.slope, slope, rtol=1e-13)
 
@@ -211,7 +214,7 @@ def test_wmw_is_its_double_sum(weights, gamma):
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_steep_wmw_is_one_minus_auc(weights):
     f = np.round(F, 1)  # with ties, which count one half in both
-    ours = WMW(1e6).evaluate(Y, f, WEIGHTS[weights]).value
+    ours = WMW(1e6).evaluate(*LeaveOneOut(Y, f, WEIGHTS[weights])).value
     assert_allclose(ours, 1 - roc_auc_score(Y, f, sample_weight=WEIGHTS[weights]), rtol=1e-12)
 
 
@@ -230,7 +233,7 @@ def test_wmw_by_blocks(block, weights, monkeypatch):
 )
 def test_wmw_needs_both_classes(y, weight):
     with pytest.raises(ValueError, match="WMW compares two classes"):
-        WMW().evaluate(y, np.arange(4.0), weight)
+        WMW().evaluate(*LeaveOneOut(y, np.arange(4.0), weight))
 
 
 # Standard errors --------------------------------------------------------------
@@ -323,9 +326,9 @@ def test_largest_output_wins_whatever_its_sign():
 @pytest.mark.parametrize("rate", [error_rate, balanced_error_rate])
 def test_threshold_matters(rate):
     loo = LeaveOneOut([1, 1, -1], [0.3, 0.8, -0.2])
-    assert rate(loo) == rate(loo, 0.1) == 0
-    assert rate(loo, 0.5) > 0
-    assert rate(loo, -0.5) > 0
+    assert rate(*loo) == rate(*loo, threshold=0.1) == 0
+    assert rate(*loo, threshold=0.5) > 0
+    assert rate(*loo, threshold=-0.5) > 0
 
 
 def test_outputs_must_be_above_the_threshold():
