@@ -261,6 +261,8 @@ def test_given_fits_take_no_samples_and_need_a_likelihood():
             statistic(fits, X, y)
         with pytest.raises(TypeError, match="give nothing else"):
             statistic(fits, n_jobs=2)
+        with pytest.raises(TypeError, match="X or y is missing"):
+            statistic(SVC(), X)
 
 
 def test_gamma_of_a_fitted_machine_is_held_on_other_samples():

@@ -270,7 +270,7 @@ def _run(name: str, compute: Callable[[Any], _T]) -> _T:
 
 def _drawn(diagnosis: Diagnosis) -> dict[str, bytes]:
     """The figures as PNG files, by name."""
-    results = {
+    results: dict[str, Any] = {
         "excess_error.png": diagnosis.errors,
         "deviance.png": diagnosis.deviance,
         "influence.png": diagnosis.influence,

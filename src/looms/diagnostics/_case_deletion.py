@@ -55,6 +55,14 @@ class CaseDeletion:
         the others (t (f − threshold) for two classes); None for regression.
     label, predicted : (n,) class given, and that of the machine without the sample, which is
         another one where the margin is negative; None for regression.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from looms import LSSVMClassifier
+    >>> result = case_deletion(LSSVMClassifier(mu=1e-4).fit(*load_iris(return_X_y=True)))
+    >>> result.mislabelled(3).index.tolist()
+    [83, 106, 133]
     """
 
     names: AnyArray
@@ -251,8 +259,8 @@ def loo_margins(machine: Any) -> Array:
     >>> from looms.diagnostics import loo_margins
     >>> X, y = load_iris(return_X_y=True)
     >>> machine = LSSVMClassifier(mu=1e-3).fit(X, y)
-    >>> (machine.classes_[loo_margins(machine).argmax(axis=1)] == y).mean().round(2)
-    np.float64(0.95)
+    >>> int((loo_margins(machine).argmax(axis=1) != y).sum())  # the classes are 0, 1, 2
+    4
     """
     outputs = machine.loo_.outputs
     outputs = outputs[:, None] - machine.threshold_ if outputs.ndim == 1 else outputs

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from looms._optional import require
 from looms._typing import Array
 from looms.diagnostics._left_out import exact_solution
-from looms.diagnostics._problem import Problem, pose
+from looms.diagnostics._problem import Problem, check_level, pose
 from looms.diagnostics._refits import (
     Progress,
     check_likelihood,
@@ -27,7 +27,7 @@ from looms.diagnostics._refits import (
     sigmoid_log_probabilities,
     with_kernel_matrix,
 )
-from looms.diagnostics._resampling import axes_or_new, check_level
+from looms.diagnostics._resampling import axes_or_new
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,6 +154,13 @@ class GoodnessOfFit:
         "labels" or "pairs".
     preprocessing : str
         "none", "held" or "refitted".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> result = GoodnessOfFit(9.0, np.arange(19.0), 0.05, "labels", "none")
+    >>> result.critical_value, result.p_value, result.fits_poorly
+    (18.0, 0.55, False)
     """
 
     deviance: float
@@ -256,14 +263,10 @@ class GoodnessOfFit:
 
 
 def _replicate_deviance(problem: Problem, cumulated: Array | None, seed: int) -> float:
-    """Deviance of one bootstrap replicate, on that same replicate.
+    """Deviance of the machine fitted to one bootstrap replicate, on that replicate.
 
-    Parameters
-    ----------
-    problem : machine and samples.
-    cumulated : (n_samples, n_classes) cumulated probabilities to draw labels from; without them
-        samples are drawn with replacement.
-    seed : of this replicate.
+    Labels are drawn from `cumulated`, (n_samples, n_classes) cumulated probabilities; without
+    them samples are drawn with replacement. Replicates that lack a class are drawn again.
     """
     random = np.random.RandomState(seed)
     n, n_classes = problem.n_samples, len(problem.classes)

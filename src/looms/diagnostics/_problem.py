@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import singledispatch
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -66,20 +67,10 @@ class Problem:
 
 
 def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
-    """The checked problem of an estimator and its samples.
+    """The problem of a classifier and its samples; ValueError for what cannot be diagnosed.
 
-    Parameters
-    ----------
-    estimator : a classifier. A fitted one gives its hyper-parameters only; one that is not fitted
-        is fitted first, to choose them.
-    X, y : the samples.
-    preprocessing : "held", "refitted", or "auto": held unless a step learns from `y`.
-
-    Raises
-    ------
-    ValueError
-        For an estimator that is no classifier, a search without ``best_estimator_``, targets that
-        are not finite classes, one class, a class with one member, or an unknown `preprocessing`.
+    A fitted estimator gives its hyper-parameters only; another one is fitted first, to choose
+    them. With "auto" the steps of a pipeline are held unless one of them learns from `y`.
     """
     if preprocessing not in PREPROCESSING:
         raise ValueError(
@@ -125,6 +116,13 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
         return Problem(machine, Z, y, labels, classes, names, "held", threshold)
     pipeline = Pipeline([*clone(before).steps, ("machine", machine)])
     return Problem(pipeline, X, y, labels, classes, names, "refitted", threshold)
+
+
+def check_level(alpha: Any) -> float:
+    """A level of significance, inside (0, 1)."""
+    if not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
+        raise ValueError(f"alpha must be a number between 0 and 1, got {alpha!r}.")
+    return float(alpha)
 
 
 def last_step(machine: Any) -> Any:

@@ -97,14 +97,9 @@ def in_parallel(
     n_jobs: int | None,
     progress: Progress | None,
 ) -> list[Any]:
-    """``task(case)`` of every case, in order, by joblib; each warning is given once, counted.
+    """``task(case)`` of each of `total` cases, in order, by the joblib backend that is configured.
 
-    Parameters
-    ----------
-    task : function of a case alone, that can be sent to a worker.
-    cases : of `total` number.
-    n_jobs : as joblib takes it; the backend is whatever is configured.
-    progress : called after every case.
+    Every warning is given once, with the number of cases that gave it.
     """
     several = effective_n_jobs(n_jobs) > 1
     results, times = [], Counter[tuple[type[Warning], str]]()
