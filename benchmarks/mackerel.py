@@ -25,7 +25,13 @@ from sklearn.preprocessing import scale
 from sklearn.svm import SVC
 
 from looms.calibration import fit_sigmoids
-from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence
+from looms.diagnostics import (
+    deviance,
+    excess_error,
+    goodness_of_fit,
+    influence,
+    left_out_fits,
+)
 from looms.svm import DualSolution, solve
 
 PAPER = {"svm": 477.04, "logistic": 509.44}
@@ -80,8 +86,8 @@ def main() -> None:
     rows = []
     for name, model in models.items():
         began = time.perf_counter()
-        spread, errors = deviance(model, X, y), excess_error(model, X, y)
-        changes = influence(model, X, y)
+        fits = left_out_fits(model, X, y)
+        spread, errors, changes = deviance(fits), excess_error(fits), influence(fits)
         left_out = time.perf_counter() - began
         began = time.perf_counter()
         fit = goodness_of_fit(

@@ -2,18 +2,23 @@
 
 import os
 import re
+from collections import Counter
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from looms import SVCCV
+from looms import SVCCV, LSSVMClassifier
 from looms.cli._diagnose import _BY_OPTION
+from looms.cli._diagnosis import Plan, Subject, diagnosed
 from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence
 from looms.estimators._svc_search import spaces_of
 from looms.kernels import RBF
+from looms.svm import DualSolution, SVCProblem
 from looms.tables import table_preprocessor
 
 pytestmark = pytest.mark.filterwarnings("ignore::looms.BoundWarning")
@@ -147,6 +152,41 @@ def test_resampling_and_drop(looms, catches):
     assert row(pairs.stdout, "deviance") != row(dropped.stdout, "deviance")
 
 
+@pytest.mark.parametrize(
+    ("machine", "k", "expected"),
+    [
+        (SVC(gamma=0.2), 2, {"SVCProblem.solve": 1, "DualSolution.left_out": 1}),
+        (SVC(gamma=0.2), 3, {"refits": 30}),
+        (LSSVMClassifier(mu=0.01), 2, {}),
+        (LSSVMClassifier(mu=0.01), 3, {"refits": 30}),
+        (LogisticRegression(), 2, {"refits": 30}),
+    ],
+    ids=["svc", "svc of three classes", "least squares", "of three classes", "other"],
+)
+def test_every_fit_without_a_row_is_made_once(machine, k, expected, monkeypatch):
+    solves = Counter()
+
+    def count(owner, method, name):
+        original = getattr(owner, method)
+
+        def counted(self, *arguments, **options):
+            left_out = method != "fit" or len(arguments[1]) == 29
+            solves[name] += left_out
+            return original(self, *arguments, **options)
+
+        monkeypatch.setattr(owner, method, counted)
+
+    count(type(machine), "fit", "refits")
+    count(SVCProblem, "solve", "SVCProblem.solve")
+    count(DualSolution, "left_out", "DualSolution.left_out")
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    model = make_pipeline(StandardScaler(), machine)
+    subject = Subject(model, X, np.arange(30) % k, "a machine", "a.csv")
+    diagnosis = diagnosed(subject, Plan(0, "labels", 0.05, 0, 1))
+    assert +solves == expected
+    assert diagnosis.influence.fits is diagnosis.deviance.fits is diagnosis.errors.fits
+
+
 def test_files(looms, catches):
     options = ("diagnose", catches, "-t", "found", "--bootstrap", 19, *GIVEN)
     options = (*options, "--plot", "figures")
@@ -270,4 +310,4 @@ def test_three_classes(looms):
     result = looms("diagnose", "three.csv", "-t", "y", "--bootstrap", 19)
     assert result.exit_code == 0, result.stderr
     assert len(row(result.stdout, "c")) == 4
-    assert "Influence: 60 of 60" in result.stderr
+    assert "Leave-one-out refits: 60 of 60" in result.stderr

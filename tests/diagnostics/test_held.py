@@ -61,9 +61,9 @@ def test_errors_are_those_of_its_leave_one_out_outputs():
     X, y = sample()
     chosen = svccv().fit(X, y)
     found = excess_error(chosen, X, y)
-    np.testing.assert_array_equal(found.predicted, chosen.predict(X))
+    np.testing.assert_array_equal(found.fits.predicted, chosen.predict(X))
     without = chosen.classes_[(chosen.loo_.outputs > chosen.threshold_).astype(int)]
-    np.testing.assert_array_equal(found.predicted_without, without)
+    np.testing.assert_array_equal(found.fits.predicted_without, without)
     assert (without != chosen.predict(X)).any()
 
 
@@ -72,9 +72,9 @@ def test_other_kernels(kernel):
     X, y = sample()
     chosen = svccv(kernel).fit(X, y)
     found = excess_error(chosen, X, y)
-    np.testing.assert_array_equal(found.predicted, chosen.predict(X))
+    np.testing.assert_array_equal(found.fits.predicted, chosen.predict(X))
     without = chosen.classes_[(chosen.loo_.outputs > chosen.threshold_).astype(int)]
-    np.testing.assert_array_equal(found.predicted_without, without)
+    np.testing.assert_array_equal(found.fits.predicted_without, without)
 
 
 def test_a_kernel_matrix():
@@ -102,9 +102,9 @@ def test_a_threshold_counts_in_the_errors_and_in_nothing_else(threshold):
     assert chosen.threshold_ != 0
     same(deviance(chosen, X, y), deviance(at_zero, X, y))
     found = excess_error(chosen, X, y)
-    np.testing.assert_array_equal(found.predicted, chosen.predict(X))
+    np.testing.assert_array_equal(found.fits.predicted, chosen.predict(X))
     without = chosen.classes_[(chosen.loo_.outputs > chosen.threshold_).astype(int)]
-    np.testing.assert_array_equal(found.predicted_without, without)
+    np.testing.assert_array_equal(found.fits.predicted_without, without)
     assert found.leave_one_out != excess_error(at_zero, X, y).leave_one_out
 
 
@@ -112,5 +112,7 @@ def test_a_threshold_counts_where_the_machine_is_refitted():
     X, y = sample()
     chosen = make_pipeline(StandardScaler(), svccv(threshold=0.3)).fit(X, y)
     found = excess_error(chosen, X, y, preprocessing="refitted")
-    np.testing.assert_array_equal(found.predicted, chosen.predict(X))
-    assert (found.predicted != chosen.set_params(svccv__threshold=0.0).fit(X, y).predict(X)).any()
+    np.testing.assert_array_equal(found.fits.predicted, chosen.predict(X))
+    assert (
+        found.fits.predicted != chosen.set_params(svccv__threshold=0.0).fit(X, y).predict(X)
+    ).any()

@@ -17,11 +17,8 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 
 from looms import LSSVMClassifier, LSSVMClassifierCV
 from looms.calibration import couple, fit_sigmoid
-from looms.diagnostics import deviance, excess_error, influence
-from looms.diagnostics._held import held
-from looms.diagnostics._least_squares import least_squares_outputs
-from looms.diagnostics._left_out import left_out, left_out_by_refits
-from looms.diagnostics._problem import posed
+from looms.diagnostics import _left_out, deviance, excess_error, influence, left_out_fits
+from looms.diagnostics._problem import frozen, pose
 from looms.svm import DualSolution, NotConvergedError, SVCProblem
 
 
@@ -99,7 +96,7 @@ def test_statistics_equal_refits(name):
     np.testing.assert_allclose(found.values, whole - rest, **(tolerance | {"atol": 1e-2}))
     np.testing.assert_allclose(found.deviance, whole, **tolerance)
     found = excess_error(machine, X, y)
-    assert found.predicted_without.tolist() == predicted.tolist()
+    assert found.fits.predicted_without.tolist() == predicted.tolist()
     assert found.leave_one_out == np.mean(predicted != y)
     assert found.apparent == np.mean(clone(machine).fit(X, y).predict(X) != y)
     assert found.excess == found.leave_one_out - found.apparent
@@ -120,7 +117,7 @@ def test_least_squares_machines_without_refits(fit_intercept, threshold):
     calibrated = clone(machine).set_params(calibration="sigmoid")
     assert deviance(calibrated, X, y).cv_score == deviance(machine, X, y).cv_score
     np.testing.assert_allclose(influence(machine, X, y).values, whole - rest, rtol=1e-8)
-    assert excess_error(machine, X, y).predicted_without.tolist() == predicted.tolist()
+    assert excess_error(machine, X, y).fits.predicted_without.tolist() == predicted.tolist()
 
 
 def test_least_squares_class_weights():
@@ -129,7 +126,7 @@ def test_least_squares_class_weights():
     weight = {"ant": 1.0, "bee": 4.0}
     machine = LSSVMClassifier("linear", mu=0.01, class_weight=weight).fit(X, y)
     found = influence(machine, X, y)
-    _, outputs = least_squares_outputs(posed(machine, X, y, "auto"))
+    _, outputs = _left_out.least_squares_outputs(machine)
     np.testing.assert_allclose(outputs.diagonal(), machine.loo_.outputs, rtol=1e-9)
     plain = influence(LSSVMClassifier("linear", mu=0.01), X, y)
     assert np.abs(found.values - plain.values).max() > 0.1
@@ -140,7 +137,9 @@ def test_several_classes_of_least_squares_machines():
     machine = LSSVMClassifier("linear", mu=0.01)
     outputs = machine.fit(X, y).loo_.outputs
     found = excess_error(machine, X, y)
-    assert found.predicted_without.tolist() == machine.classes_[outputs.argmax(axis=1)].tolist()
+    assert (
+        found.fits.predicted_without.tolist() == machine.classes_[outputs.argmax(axis=1)].tolist()
+    )
     log_p = np.log(machine.predict_proba(X))[
         np.arange(len(y)), np.searchsorted(["ant", "bee", "cow"], y)
     ]
@@ -199,7 +198,7 @@ def test_a_search_at_the_end_of_a_pipeline_is_held(fitted, inner, monkeypatch):
 def test_refits_do_not_train_the_probabilities_of_an_svc():
     X, y = sample()
     plain, asked = (SVC(), SVC(probability=True))
-    assert held(asked.fit(X, y), X).get_params() == held(plain.fit(X, y), X).get_params()
+    assert frozen(asked.fit(X, y)).get_params() == frozen(plain.fit(X, y)).get_params()
 
 
 def test_preprocessing_is_held_or_refitted():
@@ -212,7 +211,7 @@ def test_preprocessing_is_held_or_refitted():
     for choice, expected in (("refitted", refitted), ("held", held), ("auto", held)):
         found = deviance(pipeline, X, y, preprocessing=choice)
         np.testing.assert_allclose(found.cv_contributions, expected, rtol=1e-9)
-        assert found.preprocessing == {"auto": "held"}.get(choice, choice)
+        assert found.fits.preprocessing == {"auto": "held"}.get(choice, choice)
 
 
 def test_preprocessing_that_learns_from_targets_is_refitted():
@@ -220,7 +219,7 @@ def test_preprocessing_that_learns_from_targets_is_refitted():
     X, y = random.normal(size=(40, 1000)), np.repeat(["a", "b"], 20)
     pipeline = make_pipeline(StandardScaler(), SelectKBest(k=10), LogisticRegression())
     found = excess_error(pipeline, X, y)
-    assert found.preprocessing == "refitted"
+    assert found.fits.preprocessing == "refitted"
     right = cross_val_score(pipeline, X, y, cv=LeaveOneOut()).mean()
     assert found.leave_one_out == pytest.approx(1 - right)
     held = excess_error(pipeline, X, y, preprocessing="held")
@@ -235,6 +234,43 @@ def test_kernel_matrices():
         influence(given, K, y).values, influence(computed, X, y).values, atol=1e-2
     )
     assert excess_error(given, K, y).table.equals(excess_error(computed, X, y).table)
+
+
+@pytest.mark.parametrize(
+    ("machine", "k"),
+    [(SVC(), 2), (SVC(), 3), (LSSVMClassifier(mu=0.01), 2), (LogisticRegression(), 3)],
+    ids=["path", "refits of an SVC", "closed form", "refits"],
+)
+def test_statistics_of_given_fits_are_those_of_the_estimator(machine, k):
+    X, y = sample(k=k)
+    fits = left_out_fits(machine, X, y)
+    for statistic in (deviance, excess_error, influence):
+        assert statistic(fits).table.equals(statistic(machine, X, y).table)
+    assert influence(fits, alpha=0.2).table.equals(influence(machine, X, y, alpha=0.2).table)
+    assert repr(fits) == "LeftOutFits(n_samples=40, preprocessing='none')"
+
+
+def test_given_fits_take_no_samples_and_need_a_likelihood():
+    X, y = sample()
+    fits = left_out_fits(Perceptron(), X, y, likelihood=False)
+    assert excess_error(fits).table.equals(excess_error(Perceptron(), X, y).table)
+    for statistic in (deviance, influence):
+        with pytest.raises(ValueError, match="no likelihood: make them with likelihood=True"):
+            statistic(fits)
+        with pytest.raises(TypeError, match="give nothing else"):
+            statistic(fits, X, y)
+        with pytest.raises(TypeError, match="give nothing else"):
+            statistic(fits, n_jobs=2)
+        with pytest.raises(TypeError, match="X or y is missing"):
+            statistic(SVC(), X)
+
+
+def test_gamma_of_a_fitted_machine_is_held_on_other_samples():
+    X, y = sample()
+    machine = SVC(gamma="scale").fit(5 * X, y)
+    held = deviance(machine, X, y).cv_score
+    assert held == deviance(SVC(gamma=machine._gamma), X, y).cv_score
+    assert held != deviance(SVC(gamma="scale"), X, y).cv_score
 
 
 def test_workers_change_nothing():
@@ -317,9 +353,10 @@ def test_bad_levels(alpha):
 def test_the_path_and_refits_agree_at_the_precision_of_libsvm():
     """Deviances that LIBSVM at its default tolerance would give to three digits."""
     X, y = sample(n=60)
-    problem = posed(SVC(C=20.0, gamma=0.3, tol=1e-8), X, y, "auto")
-    path, refits = left_out(problem, None, None), left_out_by_refits(problem, None, None)
-    for field in ("whole", "log_likelihood", "deviance"):
+    machine = SVC(C=20.0, gamma=0.3, tol=1e-8)
+    path = left_out_fits(machine, X, y).likelihood
+    *_, refits = _left_out.by_refits(pose(machine, X, y, "auto"), True, None, None)
+    for field in ("fitted", "left_out", "rest_deviance"):
         np.testing.assert_allclose(getattr(path, field), getattr(refits, field), atol=1e-3)
 
 

@@ -1,5 +1,6 @@
-"""What the results say and show."""
+"""Text, tables and figures of the results."""
 
+import sys
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -10,17 +11,8 @@ from matplotlib.figure import Figure
 from scipy import stats
 from sklearn.svm import SVC
 
-from looms.diagnostics import (
-    DevianceDisplay,
-    ExcessErrorDisplay,
-    GoodnessOfFitDisplay,
-    InfluenceDisplay,
-    deviance,
-    excess_error,
-    goodness_of_fit,
-    influence,
-)
-from looms.diagnostics._axes import positions
+from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence, left_out_fits
+from looms.diagnostics._resampling import positions
 
 
 @pytest.fixture(autouse=True)
@@ -54,10 +46,10 @@ def test_influence(hauls):
     assert str(found) == repr(found)
     assert f"  {name}" in str(found)
     assert "0.4 expected by chance" in str(found)
-    display = found.plot()
-    assert name in [text.get_text() for text in display.ax_.texts]
-    assert len(display.ax_.texts) == len(found.flagged)
-    assert display.line_.get_ydata()[0] == found.critical_value
+    ax = found.plot()
+    assert name in [text.get_text() for text in ax.texts]
+    assert len(ax.texts) == len(found.flagged)
+    assert ax.lines[0].get_ydata()[0] == found.critical_value
 
 
 def test_many_flagged_cases_are_counted(hauls):
@@ -72,10 +64,9 @@ def test_goodness_of_fit(hauls):
     assert found.table.index.name == "replicate"
     assert f"critical value {found.critical_value:.2f} at level 0.05" in str(found)
     assert found.verdict in str(found)
-    display = found.plot()
-    assert display.observed_.get_xdata()[0] == found.deviance
-    assert display.critical_.get_xdata()[0] == found.critical_value
-    assert sum(bar.get_height() for bar in display.ax_.patches) == 39
+    ax = found.plot()
+    assert [line.get_xdata()[0] for line in ax.lines] == [found.deviance, found.critical_value]
+    assert sum(bar.get_height() for bar in ax.patches) == 39
 
 
 def test_deviance(hauls):
@@ -93,29 +84,30 @@ def test_excess_error(hauls):
     assert table.loc["all"].tolist() == pytest.approx(
         [40, found.apparent, found.leave_one_out, found.excess]
     )
-    wrong = (found.predicted_without != hauls[1])[hauls[1] == "absent"]
+    wrong = (found.fits.predicted_without != hauls[1])[hauls[1] == "absent"]
     assert table.loc["absent", "leave_one_out"] == wrong.mean()
     assert f"excess {found.excess:.4f}" in str(found)
 
 
 @pytest.mark.parametrize(
-    ("display", "options"),
+    ("statistic", "options"),
     [
-        (DevianceDisplay, {}),
-        (ExcessErrorDisplay, {}),
-        (GoodnessOfFitDisplay, {"n_bootstrap": 19, "random_state": 0}),
-        (InfluenceDisplay, {"alpha": 0.1}),
+        (deviance, {}),
+        (excess_error, {}),
+        (goodness_of_fit, {"n_bootstrap": 19, "random_state": 0}),
+        (influence, {"alpha": 0.1}),
     ],
 )
-def test_displays(display, options, hauls):
+def test_results_draw_on_axes_given_or_new(statistic, options, hauls, monkeypatch):
+    result = statistic(SVC(), *hauls, **options)
     ax = Figure().subplots()
-    shown = display.from_estimator(SVC(), *hauls, ax=ax, **options)
-    assert shown.ax_ is ax
-    assert shown.figure_ is ax.figure
+    assert result.plot(ax) is ax
     assert ax.get_xlabel()
     assert ax.get_ylabel()
-    assert shown.plot() is shown
-    assert shown.ax_ is not ax
+    assert result.plot() is plt.gca()
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=rf'{type(result).__name__}.plot needs .*"looms\[plot\]"'):
+        result.plot()
 
 
 def test_results_do_not_change(hauls):
@@ -133,7 +125,8 @@ def test_samples_stand_on_the_axis_where_their_names_count(names, places):
 
 
 def test_names_of_flagged_cases_agree_with_the_axis(hauls):
-    found = replace(influence(SVC(kernel="linear"), *hauls), names=np.arange(1, len(hauls[1]) + 1))
-    ax = found.plot(Figure().subplots()).ax_
-    assert [text.xy[0] for text in ax.texts] == sorted(found.flagged.tolist())
+    fits = left_out_fits(SVC(kernel="linear"), *hauls)
+    found = influence(replace(fits, names=np.arange(1, len(hauls[1]) + 1)))
+    ax = found.plot(Figure().subplots())
+    assert [text.xy[0] for text in ax.texts] == found.flagged.tolist()
     assert all(text.get_text() == str(text.xy[0]) for text in ax.texts)

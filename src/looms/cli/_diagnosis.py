@@ -1,4 +1,4 @@
-"""A machine and a table diagnosed: the statistics, what is shown of them and what is written."""
+"""Diagnosis of a machine on the rows of a table: statistics, tables, figures and files."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ from looms.diagnostics import (
     excess_error,
     goodness_of_fit,
     influence,
+    left_out_fits,
 )
 
-#: So many influential rows are shown; all are in the CSV file.
+#: Influential rows on the screen; the CSV file holds all.
 MOST_ROWS = 10
 
 _T = TypeVar("_T")
@@ -40,14 +41,14 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Subject:
-    """What is diagnosed.
+    """A machine and the rows that it is diagnosed on.
 
     Attributes
     ----------
     model : pipeline of a preprocessor and a machine.
     X, y : rows and their classes.
     description : the machine in words.
-    name : of the file.
+    name : name of the file.
     """
 
     model: Pipeline
@@ -73,8 +74,8 @@ def classes_of(table: Table, file: Path) -> AnyArray:
         problem = str(error).partition(";")[0]
         raise InputError(f"{file}: diagnostics are of classes, and {problem}") from None
     if task is not Task.CLASSIFICATION:
-        said = reason.partition(";")[0]
-        raise InputError(f"{file}: diagnostics are of classes, and {said}")
+        problem = reason.partition(";")[0]
+        raise InputError(f"{file}: diagnostics are of classes, and {problem}")
     y = labels(table.y)
     classes, counts = np.unique(y, return_counts=True)
     if len(classes) < 2:
@@ -90,7 +91,7 @@ def classes_of(table: Table, file: Path) -> AnyArray:
 
 @dataclass(frozen=True)
 class Plan:
-    """How to diagnose."""
+    """Options of the statistics."""
 
     n_bootstrap: int
     resampling: str
@@ -114,7 +115,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What was found."""
+    """Statistics of a subject; rows are named from 1."""
 
     subject: Subject
     errors: ExcessError
@@ -126,19 +127,14 @@ class Diagnosis:
 def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
     """All statistics of a subject; progress goes to stderr."""
     model, X, y, jobs = subject.model, subject.X, subject.y, plan.n_jobs
-    errors = _run(
-        "Leave-one-out errors", lambda p: excess_error(model, X, y, n_jobs=jobs, progress=p)
-    )
-    spread = _run(
-        "Leave-one-out deviance", lambda p: deviance(model, X, y, n_jobs=jobs, progress=p)
-    )
-    changes = _run(
-        "Influence",
-        lambda p: influence(model, X, y, alpha=plan.alpha, n_jobs=jobs, progress=p),
-    )
-    fit = plan.n_bootstrap and _run(
-        "Bootstrap",
-        lambda p: goodness_of_fit(
+    rows = np.arange(1, len(y) + 1)
+
+    def left_out(progress: Any) -> tuple[ExcessError, Deviance, Influence]:
+        fits = replace(left_out_fits(model, X, y, n_jobs=jobs, progress=progress), names=rows)
+        return excess_error(fits), deviance(fits), influence(fits, alpha=plan.alpha)
+
+    def bootstrap(progress: Any) -> GoodnessOfFit:
+        return goodness_of_fit(
             model,
             X,
             y,
@@ -147,26 +143,57 @@ def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
             resampling=plan.resampling,
             random_state=plan.random_state,
             n_jobs=jobs,
-            progress=p,
-        ),
-    )
-    rows = np.arange(1, len(subject.y) + 1)
-    return Diagnosis(
-        subject,
-        replace(errors, names=rows),
-        replace(spread, names=rows),
-        replace(changes, names=rows),
-        fit or None,
-    )
+            progress=progress,
+        )
+
+    errors, spread, changes = _run("Leave-one-out refits", left_out)
+    fit = _run("Bootstrap", bootstrap) if plan.n_bootstrap else None
+    return Diagnosis(subject, errors, spread, changes, fit)
 
 
 def show(diagnosis: Diagnosis) -> None:
-    """The figures as tables on stdout."""
-    n = len(diagnosis.subject.y)
-    console().print(f"{diagnosis.subject.description}; {diagnosis.subject.name}, {n} rows")
-    _show_errors(diagnosis.errors)
-    _show_deviance(diagnosis.deviance, diagnosis.fit)
-    _show_influence(diagnosis.influence)
+    """Print the statistics as tables on stdout."""
+    errors, spread, changes = diagnosis.errors, diagnosis.deviance, diagnosis.influence
+    fit, n = diagnosis.fit, len(diagnosis.subject.y)
+    echo = console().print
+    echo(f"{diagnosis.subject.description}; {diagnosis.subject.name}, {n} rows")
+    table = _table("Error rate")
+    table.add_column("class")
+    for name in ("rows", "apparent", "leave-one-out", "excess"):
+        table.add_column(name, justify="right")
+    for label, rows, *rates in errors.table.itertuples():
+        table.add_row(str(label), str(rows), *map(_figure, rates))
+    echo(table)
+
+    table = _table("Deviance")
+    for name in ("", "value", "a row"):
+        table.add_column(name, justify="right" if name else "left")
+    for name, value in (("deviance", spread.deviance), ("CV score", spread.cv_score)):
+        table.add_row(name, f"{value:.2f}", _figure(value / n))
+    if fit is not None:
+        table.add_row(f"critical at {fit.alpha:g}", f"{fit.critical_value:.2f}", "")
+    echo(table)
+    if fit is not None:
+        echo(
+            f"Goodness of fit: {fit.verdict}, "
+            f"p = {fit.p_value:.3g}; the deviance is at percentile {fit.percentile:.1f} of "
+            f"{len(fit.bootstrapped)} bootstrap samples of {fit.resampling}"
+        )
+
+    flagged = changes.flagged
+    by_chance = f"about {changes.alpha * n:.3g} of {n} would be by chance"
+    title = f"Influence above {changes.critical_value:.2f}: {len(flagged)} rows ({by_chance})"
+    if not len(flagged):
+        echo(title)
+        return
+    table = _table(title)
+    for name in ("row", "class", "influence", "p"):
+        table.add_column(name, justify="left" if name == "class" else "right")
+    for row, label, value, p, _ in changes.table.loc[flagged[:MOST_ROWS]].itertuples():
+        table.add_row(str(row), str(label), f"{value:.2f}", f"{p:.2g}")
+    echo(table)
+    if len(flagged) > MOST_ROWS:
+        echo(f"and {len(flagged) - MOST_ROWS} more, which --output lists")
 
 
 @dataclass(frozen=True)
@@ -222,13 +249,13 @@ class Outputs:
 
 def rows_of(diagnosis: Diagnosis) -> Any:
     """A data frame with a row a sample, numbered from 1."""
-    changes, spread = diagnosis.influence.table, diagnosis.deviance
-    changes.index.name = "row"
-    changes.insert(1, "predicted", diagnosis.errors.predicted)
-    changes.insert(2, "predicted_without", diagnosis.errors.predicted_without)
-    changes.insert(3, "deviance", spread.contributions)
-    changes.insert(4, "cv_score", spread.cv_contributions)
-    return changes
+    fits, spread = diagnosis.errors.fits, diagnosis.deviance
+    table = diagnosis.influence.table.rename_axis("row")
+    table.insert(1, "predicted", fits.predicted)
+    table.insert(2, "predicted_without", fits.predicted_without)
+    table.insert(3, "deviance", spread.contributions)
+    table.insert(4, "cv_score", spread.cv_contributions)
+    return table
 
 
 def _run(name: str, compute: Callable[[Any], _T]) -> _T:
@@ -241,68 +268,21 @@ def _run(name: str, compute: Callable[[Any], _T]) -> _T:
         raise InputError(str(error)) from error
 
 
-def _show_errors(found: ExcessError) -> None:
-    table = _table("Error rate")
-    table.add_column("class")
-    for name in ("rows", "apparent", "leave-one-out", "excess"):
-        table.add_column(name, justify="right")
-    for label, (rows, *rates) in zip(
-        found.table.index, found.table.itertuples(index=False), strict=True
-    ):
-        table.add_row(str(label), str(rows), *map(_figure, rates))
-    console().print(table)
-
-
-def _show_deviance(found: Deviance, fit: GoodnessOfFit | None) -> None:
-    table = _table("Deviance")
-    for name in ("", "value", "a row"):
-        table.add_column(name, justify="right" if name else "left")
-    n = len(found.contributions)
-    for name, value in (("deviance", found.deviance), ("CV score", found.cv_score)):
-        table.add_row(name, f"{value:.2f}", _figure(value / n))
-    if fit is not None:
-        table.add_row(f"critical at {fit.alpha:g}", f"{fit.critical_value:.2f}", "")
-    console().print(table)
-    if fit is not None:
-        console().print(
-            f"Goodness of fit: {fit.verdict}, "
-            f"p = {fit.p_value:.3g}; the deviance is at percentile {fit.percentile:.1f} of "
-            f"{len(fit.bootstrapped)} bootstrap samples of {fit.resampling}"
-        )
-
-
-def _show_influence(found: Influence) -> None:
-    rows, n = found.flagged, len(found.values)
-    by_chance = f"about {found.alpha * n:.3g} of {n} would be by chance"
-    title = f"Influence above {found.critical_value:.2f}: {len(rows)} rows ({by_chance})"
-    if not len(rows):
-        console().print(title)
-        return
-    table = _table(title)
-    for name in ("row", "class", "influence", "p"):
-        table.add_column(name, justify="left" if name == "class" else "right")
-    shown = found.table.loc[rows[:MOST_ROWS]]
-    for row, label, value, p, _ in shown.itertuples():
-        table.add_row(str(row), str(label), f"{value:.2f}", f"{p:.2g}")
-    console().print(table)
-    if len(rows) > MOST_ROWS:
-        console().print(f"and {len(rows) - MOST_ROWS} more, which --output lists")
-
-
 def _drawn(diagnosis: Diagnosis) -> dict[str, bytes]:
     """The figures as PNG files, by name."""
-    figures = {
+    results: dict[str, Any] = {
         "excess_error.png": diagnosis.errors,
         "deviance.png": diagnosis.deviance,
         "influence.png": diagnosis.influence,
         "goodness_of_fit.png": diagnosis.fit,
     }
-    return {name: _png(found) for name, found in figures.items() if found is not None}
-
-
-def _png(found: Any) -> bytes:
-    figure = require("matplotlib.figure", "--plot", extra="plot").Figure(layout="constrained")
-    found.plot(figure.subplots())
-    content = BytesIO()
-    figure.savefig(content, format="png", dpi=150)
-    return content.getvalue()
+    figures = {}
+    for name, result in results.items():
+        if result is None:
+            continue
+        figure = require("matplotlib.figure", "--plot", extra="plot").Figure(layout="constrained")
+        result.plot(figure.subplots())
+        content = BytesIO()
+        figure.savefig(content, format="png", dpi=150)
+        figures[name] = content.getvalue()
+    return figures

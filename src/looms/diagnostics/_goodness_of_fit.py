@@ -1,30 +1,33 @@
-"""Goodness of fit: the deviance beside those of bootstrap samples."""
+"""Goodness of fit: the deviance beside those of bootstrap replicates."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import beta
 from sklearn.utils import check_random_state
 
 from looms._optional import require
-from looms._typing import AnyArray, Array
-from looms.diagnostics._axes import axes_or_new
-from looms.diagnostics._checks import check_level, check_replicates
-from looms.diagnostics._likelihood import (
-    check_probabilities,
+from looms._typing import Array
+from looms.diagnostics._left_out import exact_solution
+from looms.diagnostics._problem import Problem, check_level, pose
+from looms.diagnostics._refits import (
+    Progress,
+    check_likelihood,
     deviance_of,
+    in_parallel,
     log_probabilities,
     own_class,
+    refit,
+    sigmoid_log_probabilities,
+    with_kernel_matrix,
 )
-from looms.diagnostics._problem import Problem, posed
-from looms.diagnostics._refits import Progress, all_of, refitted
-from looms.diagnostics._support_vectors import with_kernel_matrix
-from looms.diagnostics._whole import log_probabilities_of_sample
+from looms.diagnostics._resampling import axes_or_new
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 RESAMPLING = ("labels", "pairs")
 _CONFIDENCE = 0.95  # that more replicates would not change the verdict
 _MOST = 100_000  # replicates that are worth naming
+_ROUNDING = 1e-9  # of products of alpha and whole numbers
 
 
 def goodness_of_fit(
@@ -58,31 +62,22 @@ def goodness_of_fit(
 
     Parameters
     ----------
-    estimator : classifier
-        Fitted or not; stays as it is. See `deviance` for where its probabilities come from and
-        for what is held.
-    X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-        The sample.
-    y : array-like of shape (n_samples,)
-        Classes, each with two members or more.
+    estimator, X, y, preprocessing : as for `left_out_fits`
     n_bootstrap : int, default=400
-        Replicates, B; 400 to 1000.
+        Number of replicates, B; 400 to 1000.
     alpha : float, default=0.05
         Level of the test.
     resampling : {"labels", "pairs"}, default="labels"
-        "labels" keeps the samples and draws labels from the probabilities fitted: the
+        "labels" keeps the samples and draws labels from the fitted probabilities: the
         distribution of the deviance if these were true, which "pairs" is not. "pairs" draws
         samples with replacement, as T11.
     random_state : int, RandomState instance or None, default=None
         Replicates are the same for the same int, whatever `n_jobs`, and the first of a larger
         number of them.
-    preprocessing : {"auto", "held", "refitted"}, default="auto"
-        Of a pipeline: whether what comes before the machine is fitted once to all samples, or
-        again in every replicate. "auto" refits it if it learns from `y`.
     n_jobs : int, default=None
-        Replicates at once, as joblib takes it.
+        Number of replicates at once, as joblib takes it.
     progress : callable, default=None
-        Called with the replicates done and their number.
+        Called with the number of replicates done and their total.
 
     Returns
     -------
@@ -92,7 +87,7 @@ def goodness_of_fit(
     Raises
     ------
     ValueError
-        As `influence`; also if the replicates are too few for the level.
+        As `left_out_fits`; also if the replicates are too few for the level.
 
     Notes
     -----
@@ -110,31 +105,42 @@ def goodness_of_fit(
     >>> from sklearn.svm import SVC
     >>> from looms.diagnostics import goodness_of_fit
     >>> X, y = make_classification(60, random_state=0)
-    >>> found = goodness_of_fit(SVC(), X, y, 99, random_state=0)
-    >>> len(found.bootstrapped), 0 < found.p_value <= 1
+    >>> result = goodness_of_fit(SVC(), X, y, 99, random_state=0)
+    >>> len(result.bootstrapped), 0 < result.p_value <= 1
     (99, True)
     """
     level = check_level(alpha)
-    total = check_replicates(n_bootstrap, level)
+    if not isinstance(n_bootstrap, Integral) or int(n_bootstrap) < 1:
+        raise ValueError(f"n_bootstrap must be a positive whole number, got {n_bootstrap!r}.")
+    total = int(n_bootstrap)
+    if (total + 1) * level < 1 - _ROUNDING:  # the largest D* is not beyond the level
+        least = max(1, math.ceil(1 / level - _ROUNDING) - 1)
+        raise ValueError(
+            f"{total} replicates cannot reach level {level:g}: take n_bootstrap={least} or "
+            "more, 400 to 1000 if you can."
+        )
     if resampling not in RESAMPLING:
         raise ValueError(f"resampling must be 'labels' or 'pairs', got {resampling!r}.")
-    problem = posed(estimator, X, y, preprocessing)
-    check_probabilities(problem)
-    log_p = log_probabilities_of_sample(problem)
-    observed = deviance_of(own_class(log_p, problem.labels), np.ones(problem.n_samples))
-    problem = with_kernel_matrix(problem)
-    seeds = check_random_state(random_state).randint(2**31 - 1, size=total).tolist()
-    if resampling == "pairs":
-        task = partial(_of_pairs, problem)
+    problem = pose(estimator, X, y, preprocessing)
+    check_likelihood(problem)
+    n, labels, n_classes = problem.n_samples, problem.labels, len(problem.classes)
+    solution = exact_solution(problem)
+    if solution is not None:
+        log_p = sigmoid_log_probabilities(solution.outputs, labels == 1, np.ones(n))
     else:
-        task = partial(_of_labels, problem, np.cumsum(np.exp(log_p), axis=1))
-    found = all_of(task, seeds, total, n_jobs, progress)
-    return GoodnessOfFit(observed, np.array(found), level, resampling, problem.preprocessing)
+        log_p = log_probabilities(*refit(problem, np.ones(n)), labels, np.ones(n), n_classes)
+    observed = deviance_of(own_class(log_p, labels), np.ones(n))
+    problem = with_kernel_matrix(problem)
+    cumulated = np.cumsum(np.exp(log_p), axis=1) if resampling == "labels" else None
+    task = partial(_replicate_deviance, problem, cumulated)
+    seeds = check_random_state(random_state).randint(2**31 - 1, size=total).tolist()
+    replicates = in_parallel(task, seeds, total, n_jobs, progress)
+    return GoodnessOfFit(observed, np.array(replicates), level, resampling, problem.preprocessing)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GoodnessOfFit:
-    """The deviance beside its bootstrap. Printed, it is a summary.
+    """The deviance beside its bootstrap, the result of `goodness_of_fit`. Printed, a summary.
 
     Attributes
     ----------
@@ -148,6 +154,13 @@ class GoodnessOfFit:
         "labels" or "pairs".
     preprocessing : str
         "none", "held" or "refitted".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> result = GoodnessOfFit(9.0, np.arange(19.0), 0.05, "labels", "none")
+    >>> result.critical_value, result.p_value, result.fits_poorly
+    (18.0, 0.55, False)
     """
 
     deviance: float
@@ -166,21 +179,19 @@ class GoodnessOfFit:
     @property
     def p_value(self) -> float:
         """(1 + number of D* that reach D) / (B + 1)."""
-        reached = int((self.bootstrapped >= self.deviance).sum())
-        return (1 + reached) / (len(self.bootstrapped) + 1)
+        return (1 + self._n_reached) / (len(self.bootstrapped) + 1)
 
     @property
     def p_interval(self) -> tuple[float, float]:
-        """95 % interval of the share of D* that reach D in endless replicates (Clopper–Pearson)."""
-        n, tail = len(self.bootstrapped), (1.0 - _CONFIDENCE) / 2
-        reached = int((self.bootstrapped >= self.deviance).sum())
+        """Clopper–Pearson 95 % interval of the share of D* that reach D in endless replicates."""
+        n, reached, tail = len(self.bootstrapped), self._n_reached, (1.0 - _CONFIDENCE) / 2
         low = beta.ppf(tail, reached, n - reached + 1) if reached else 0.0
         high = beta.ppf(1.0 - tail, reached + 1, n - reached) if reached < n else 1.0
         return float(low), float(high)
 
     @property
     def decided(self) -> bool:
-        """Whether alpha is outside `p_interval`, so that more replicates would change little."""
+        """True if alpha is outside `p_interval`, so that more replicates would change little."""
         low, high = self.p_interval
         return not low <= self.alpha <= high
 
@@ -191,7 +202,7 @@ class GoodnessOfFit:
         B = 1.96² alpha (1 − alpha) / (p − alpha)² for the share p of D* that reach D; inf if
         they are equal, and more than there are.
         """
-        distance = float((self.bootstrapped >= self.deviance).mean()) - self.alpha
+        distance = self._n_reached / len(self.bootstrapped) - self.alpha
         if distance == 0.0:
             return math.inf
         enough = math.ceil(1.96**2 * self.alpha * (1.0 - self.alpha) / distance**2)
@@ -199,7 +210,7 @@ class GoodnessOfFit:
 
     @property
     def verdict(self) -> str:
-        """The result in words: whether the fit is poor, or that the replicates do not decide."""
+        """The result in words: a poor fit, none, or undecided by the replicates."""
         if self.decided:
             return "fits poorly" if self.fits_poorly else "no evidence of a poor fit"
         needed = self.n_to_decide
@@ -213,19 +224,31 @@ class GoodnessOfFit:
 
     @property
     def fits_poorly(self) -> bool:
-        """Whether D is above the critical value; see `decided` for how far that can be trusted."""
+        """True if D is above the critical value; `decided` tells if that can be trusted."""
         return self.deviance > self.critical_value
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row a replicate, in the order drawn: deviance."""
+        """Deviance: a row per replicate, in the order drawn."""
         pandas = require("pandas", "The table of a bootstrap")
         index = pandas.RangeIndex(len(self.bootstrapped), name="replicate")
         return pandas.DataFrame({"deviance": self.bootstrapped}, index=index)
 
-    def plot(self, ax: Any = None) -> GoodnessOfFitDisplay:
-        """Draw the histogram on ``ax``, or on new axes."""
-        return GoodnessOfFitDisplay(self).plot(ax)
+    def plot(self, ax: Any = None) -> Any:
+        """Histogram of D* with D and the critical value; returns the axes."""
+        ax = axes_or_new(ax, self)
+        ax.hist(self.bootstrapped, bins="auto", color="0.8", edgecolor="0.6")
+        ax.axvline(self.deviance, color="C0", label=f"Observed: {self.deviance:.2f}")
+        level = f"Critical at {self.alpha:g}: {self.critical_value:.2f}"
+        ax.axvline(self.critical_value, color="C3", linestyle="--", label=level)
+        ax.set(xlabel="Deviance", ylabel="Bootstrap samples")
+        ax.legend()
+        return ax
+
+    @property
+    def _n_reached(self) -> int:
+        """Number of D* that reach D."""
+        return int((self.bootstrapped >= self.deviance).sum())
 
     def __repr__(self) -> str:
         low, high = self.p_interval
@@ -239,76 +262,23 @@ class GoodnessOfFit:
         )
 
 
-class GoodnessOfFitDisplay:
-    """Histogram of the bootstrapped deviance with the observed and the critical value.
+def _replicate_deviance(problem: Problem, cumulated: Array | None, seed: int) -> float:
+    """Deviance of the machine fitted to one bootstrap replicate, on that replicate.
 
-    Parameters
-    ----------
-    goodness_of_fit : GoodnessOfFit
-        What to draw.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
-    observed_, critical_ : matplotlib Line2D
-        The two values.
+    Labels are drawn from `cumulated`, (n_samples, n_classes) cumulated probabilities; without
+    them samples are drawn with replacement. Replicates that lack a class are drawn again.
     """
-
-    ax_: Any
-    figure_: Any
-    observed_: Any
-    critical_: Any
-
-    def __init__(self, goodness_of_fit: GoodnessOfFit) -> None:
-        self.goodness_of_fit = goodness_of_fit
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, **options: Any
-    ) -> Self:
-        """Bootstrap the deviance and draw it; ``options`` as for `goodness_of_fit`."""
-        return cls(goodness_of_fit(estimator, X, y, **options)).plot(ax)
-
-    def plot(self, ax: Any = None) -> Self:
-        """Draw on ``ax``, or on new axes."""
-        ax = axes_or_new(ax, self)
-        found = self.goodness_of_fit
-        ax.hist(found.bootstrapped, bins="auto", color="0.8", edgecolor="0.6")
-        label = f"Observed: {found.deviance:.2f}"
-        self.observed_ = ax.axvline(found.deviance, color="C0", label=label)
-        label = f"Critical at {found.alpha:g}: {found.critical_value:.2f}"
-        self.critical_ = ax.axvline(found.critical_value, color="C3", linestyle="--", label=label)
-        ax.set(xlabel="Deviance", ylabel="Bootstrap samples")
-        ax.legend()
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
-
-
-def _of_pairs(problem: Problem, seed: int) -> float:
-    """Deviance of one sample drawn with replacement."""
     random = np.random.RandomState(seed)
-    n = problem.n_samples
+    n, n_classes = problem.n_samples, len(problem.classes)
+    labels, weight = problem.labels, np.ones(n)
     while True:
-        drawn = random.randint(n, size=n)
-        if len(np.unique(problem.labels[drawn])) == len(problem.classes):
+        if cumulated is None:
+            weight = np.bincount(random.randint(n, size=n), minlength=n).astype(np.float64)
+        else:
+            above = random.uniform(size=(n, 1)) > cumulated
+            labels = np.minimum(above.sum(axis=1), n_classes - 1)
+        if len(np.unique(labels[weight > 0])) == n_classes:
             break
-    weight = np.bincount(drawn, minlength=n).astype(np.float64)
-    return _refitted_deviance(problem, weight, problem.labels)
-
-
-def _of_labels(problem: Problem, cumulated: Array, seed: int) -> float:
-    """Deviance of the samples with labels drawn from their probabilities."""
-    random = np.random.RandomState(seed)
-    n, k = cumulated.shape
-    while True:
-        labels = np.minimum((random.uniform(size=(n, 1)) > cumulated).sum(axis=1), k - 1)
-        if len(np.unique(labels)) == k:
-            break
-    return _refitted_deviance(problem, np.ones(n), labels)
-
-
-def _refitted_deviance(problem: Problem, weight: Array, labels: AnyArray) -> float:
-    machine, X = refitted(problem, weight, problem.classes[labels])
-    log_p = log_probabilities(machine, X, labels, weight, len(problem.classes))
+    machine, X = refit(problem, weight, problem.classes[labels])
+    log_p = log_probabilities(machine, X, labels, weight, n_classes)
     return deviance_of(own_class(log_p, labels), weight)

@@ -1,126 +1,322 @@
-"""Every machine without one sample: what it says of that sample, and how well it fits the rest."""
+"""The machines without each sample in turn: from one factorization, from paths, or by refits."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.svm import SVC
 from sklearn.utils import _safe_indexing
 
 from looms._classes import class_indices
+from looms._optional import require
 from looms._typing import AnyArray, Array
 from looms.calibration import fit_sigmoids
-from looms.diagnostics._least_squares import (
-    is_least_squares,
-    least_squares_outputs,
-    least_squares_predictions,
-)
-from looms.diagnostics._likelihood import (
+from looms.diagnostics._problem import Problem, pose
+from looms.diagnostics._refits import (
+    LARGEST,
+    Progress,
+    check_likelihood,
     deviance_of,
+    in_parallel,
     log_probabilities,
     own_class,
+    refit,
     sigmoid_log_probabilities,
-)
-from looms.diagnostics._problem import Problem
-from looms.diagnostics._refits import Progress, all_of, refitted
-from looms.diagnostics._support_vectors import (
-    exact_left_out,
-    exact_left_out_predictions,
     with_kernel_matrix,
 )
-from looms.diagnostics._whole import log_probabilities_of_refit
+from looms.estimators import LSSVMClassifier
+from looms.estimators._loo_models import machine_models
+from looms.svm import DualSolution, IndefiniteKernelError, NotConvergedError, dual_problem
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class FitOptions(TypedDict, total=False):
+    """Options of `left_out_fits` that the statistics made of it take too."""
+
+    preprocessing: str
+    n_jobs: int | None
+    progress: Progress | None
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOut:
-    """The machine of all samples, and those without each in turn, each with its own sigmoid.
+class Likelihood:
+    """Log likelihoods of the machine of all samples and of those without each.
+
+    Every machine has the sigmoid fitted to its own training samples, unless it gives
+    probabilities itself.
 
     Attributes
     ----------
-    whole : (n_samples,) log probability of the class of each sample by the machine of all.
-    log_likelihood : (n_samples,) the same by the machine without it.
-    deviance : (n_samples,) deviance of the machine without it over the n − 1 others.
+    fitted : (n_samples,) log p̂ of the class of each sample by the machine of all.
+    left_out : (n_samples,) the same by the machine without it.
+    rest_deviance : (n_samples,) D₍₋ᵢ₎, deviance of the machine without sample i over the
+        n − 1 others.
     """
 
-    whole: Array
-    log_likelihood: Array
-    deviance: Array
+    fitted: Array
+    left_out: Array
+    rest_deviance: Array
 
 
-def left_out(problem: Problem, n_jobs: int | None, progress: Progress | None) -> LeftOut:
-    """From one factorisation, or from one path a sample, where the machine has it; else refits."""
-    if is_least_squares(problem) and len(problem.classes) == 2:
-        return left_out_by_outputs(*least_squares_outputs(problem), problem.labels == 1)
-    exact = exact_left_out(problem)
-    if exact is not None:
-        return left_out_by_outputs(*exact, problem.labels == 1)
-    return left_out_by_refits(with_kernel_matrix(problem), n_jobs, progress)
+@dataclass(frozen=True, eq=False, repr=False)
+class LeftOutFits:
+    """Predictions of a machine and of those without each sample, the result of `left_out_fits`.
+
+    `deviance`, `excess_error` and `influence` take it in place of an estimator.
+
+    Attributes
+    ----------
+    predicted, predicted_without : ndarray of shape (n_samples,)
+        Class of each sample by the machine of all samples, and by the one without it.
+    y, names : ndarray of shape (n_samples,)
+        The true classes and the names of the samples.
+    preprocessing : str
+        "none", "held" or "refitted".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> fits = left_out_fits(SVC(), *load_iris(return_X_y=True))
+    >>> np.flatnonzero(fits.predicted != fits.predicted_without).tolist()
+    [126]
+    """
+
+    predicted: AnyArray
+    predicted_without: AnyArray
+    y: AnyArray
+    names: AnyArray
+    preprocessing: str
+    _likelihood: Likelihood | None
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """Log likelihoods; ValueError for fits made with ``likelihood=False``."""
+        if self._likelihood is None:
+            raise ValueError("These fits have no likelihood: make them with likelihood=True.")
+        return self._likelihood
+
+    def table(self, **columns: AnyArray) -> pd.DataFrame:
+        """Class and columns given: a row per sample, by name."""
+        pandas = require("pandas", "A table of samples")
+        index = pandas.Index(self.names, name="sample")
+        return pandas.DataFrame({"class": self.y, **columns}, index=index)
+
+    def __repr__(self) -> str:
+        return f"LeftOutFits(n_samples={len(self.y)}, preprocessing={self.preprocessing!r})"
 
 
-def left_out_predictions(
-    problem: Problem, n_jobs: int | None, progress: Progress | None
-) -> tuple[AnyArray, AnyArray]:
-    """Class of each sample by the machine of all samples, and by the one without it."""
-    if is_least_squares(problem):
-        return least_squares_predictions(problem)
-    exact = exact_left_out_predictions(problem)
-    if exact is not None:
-        return exact
-    problem, n = with_kernel_matrix(problem), problem.n_samples
-    machine, X = refitted(problem, np.ones(n))
-    found = all_of(partial(_predicted_without, problem), range(n), n, n_jobs, progress)
-    return _predicted(problem, machine, X), np.array(found)
+def left_out_fits(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    likelihood: bool = True,
+    preprocessing: str = "auto",
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> LeftOutFits:
+    """Fits without each sample, at fixed hyper-parameters.
+
+    All that `deviance`, `excess_error` and `influence` need, computed once for the three of them.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Fitted or not; it is not changed. One with predict_proba gives the probabilities itself.
+        A `sklearn.svm.SVC`, a least-squares machine of looms on two classes, and any other with
+        decision values only, gets Platt's sigmoid fitted to the decision values of the one
+        machine on its training samples; for several classes one for each pair of an SVC, coupled.
+        Hyper-parameters are held fixed: ``gamma="scale"``, the "balanced" weights of an SVC, the
+        choice of a search, an `LSSVMClassifierCV` or an `SVCCV`, which is replaced by the SVC that
+        it chose, are taken from a fit to all samples, or from the fitted estimator, also at
+        the end of a pipeline. Others that choose while they are fitted, such as
+        `LogisticRegressionCV`, choose again in every refit. Every sample counts once: an
+        estimator does not keep the sample weights that it was fitted with.
+    X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+        The samples, named by the index of a data frame, else by position from 0.
+    y : array-like of shape (n_samples,)
+        Classes, each with two members or more.
+    likelihood : bool, default=True
+        False leaves out the likelihood, which `excess_error` does not need: it takes any
+        classifier, and is faster where prediction is slow.
+    preprocessing : {"auto", "held", "refitted"}, default="auto"
+        For a pipeline: "held" fits the steps before the machine once to all samples, "refitted"
+        again without each. "auto" refits them if they learn from `y`.
+    n_jobs : int, default=None
+        Number of refits at once, as joblib takes it.
+    progress : callable, default=None
+        Called with the number of refits done and their total.
+
+    Returns
+    -------
+    fits : LeftOutFits
+        Classes and log likelihoods by the machine of all samples and by those without each.
+
+    Raises
+    ------
+    ValueError
+        For one class, a class with one member, values that are not finite; with `likelihood` also
+        for an estimator without decision values and probabilities, or one that gives the class of
+        a training sample probability zero.
+
+    Warns
+    -----
+    RuntimeWarning
+        If an SVC of two classes cannot be solved exactly, and LIBSVM refits it.
+
+    Notes
+    -----
+    For least-squares machines of looms one factorization, for the likelihood of several classes n
+    refits; for a `sklearn.svm.SVC` of two classes one decremental path a support vector; for
+    others n refits. The first two keep an n×n array of outputs.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from looms.diagnostics import excess_error, influence, left_out_fits
+    >>> X, y = load_iris(return_X_y=True)
+    >>> fits = left_out_fits(SVC(C=100), X[50:], y[50:])
+    >>> round(excess_error(fits).excess, 2)
+    0.02
+    >>> influence(fits).flagged.tolist()
+    [33]
+    """
+    problem = pose(estimator, X, y, preprocessing)
+    if likelihood:
+        check_likelihood(problem)
+    classes, positive = problem.classes, problem.labels == 1
+    terms = None
+    if type(problem.machine) is LSSVMClassifier:
+        machine = clone(problem.machine).fit(problem.X, problem.y)
+        predicted = machine.predict(problem.X)
+        predicted_without = classes[class_indices(machine.loo_.outputs, machine.threshold_)]
+        if likelihood and len(classes) == 2:
+            terms = likelihood_of_outputs(*least_squares_outputs(machine), positive)
+        elif likelihood:
+            terms = by_refits(problem, True, n_jobs, progress)[2]
+    elif (outputs := path_outputs(problem)) is not None:
+        predicted, predicted_without = (
+            classes[class_indices(values, problem.threshold)]
+            for values in (outputs[0], outputs[1].diagonal())
+        )
+        terms = likelihood_of_outputs(*outputs, positive) if likelihood else None
+    else:
+        predicted, predicted_without, terms = by_refits(
+            with_kernel_matrix(problem), likelihood, n_jobs, progress
+        )
+    return LeftOutFits(
+        predicted, predicted_without, problem.y, problem.names, problem.preprocessing, terms
+    )
 
 
-def left_out_by_refits(problem: Problem, n_jobs: int | None, progress: Progress | None) -> LeftOut:
-    """By n refits, whatever the machine."""
-    n = problem.n_samples
-    whole = own_class(log_probabilities_of_refit(problem), problem.labels)
-    deviance_of(whole, np.ones(n))
-    found = all_of(partial(_without, problem), range(n), n, n_jobs, progress)
-    log_likelihood, deviance = map(np.array, zip(*found, strict=True))
-    return LeftOut(whole, log_likelihood, deviance)
+def least_squares_outputs(machine: LSSVMClassifier) -> tuple[Array, Array]:
+    """Outputs of a fitted machine, (n,), and of those without sample i for sample j, (n, n).
+
+    Two classes. The ridge λ stays as it is while a sample is left out, as in ``loo_``.
+    """
+    models = machine_models(machine).models
+    outputs = models.fit.y - models.ridge * models.fit.alpha
+    return outputs, outputs + models.changes().T
 
 
-def left_out_by_outputs(whole: Array, without: Array, positive: AnyArray) -> LeftOut:
-    """From outputs of the machine of all samples, (n,), and of those without one, (n, n).
+def exact_solution(problem: Problem) -> DualSolution | None:
+    """The solution of an SVC of two classes to machine precision; None for other machines.
 
-    Row i of ``without`` is of the machine without sample i.
+    None too, with a warning, where there is no solution to that precision, and for kernels that
+    are not positive semi-definite.
+    """
+    if type(problem.machine) is not SVC or len(problem.classes) > 2 or problem.n_samples > LARGEST:
+        return None
+    try:
+        return dual_problem(problem.machine, problem.X, problem.y).solve()
+    except (IndefiniteKernelError, NotConvergedError) as error:
+        _warn_of_refits(error)
+        return None
+
+
+def path_outputs(problem: Problem) -> tuple[Array, Array] | None:
+    """Outputs of an SVC, (n,), and by decremental paths of those without sample i for j, (n, n).
+
+    None where there is no `exact_solution`, or, with a warning, none without some sample.
+    """
+    solution = exact_solution(problem)
+    if solution is None:
+        return None
+    try:
+        return solution.outputs, solution.leave_one_out(all_outputs=True)[1]
+    except NotConvergedError as error:
+        _warn_of_refits(error)
+        return None
+
+
+def likelihood_of_outputs(outputs: Array, rows: Array, positive: AnyArray) -> Likelihood:
+    """From outputs of the machine of all samples, (n,), and of those without each, (n, n).
+
+    Row i is of the machine without sample i.
     """
     n = len(positive)
     signs = np.where(positive, 1, -1)
-    slopes, intercepts = fit_sigmoids(without, signs, 1.0 - np.eye(n))
-    log_likelihood = np.multiply(without, slopes[:, None])
+    slopes, intercepts = fit_sigmoids(rows, signs, 1.0 - np.eye(n))
+    log_likelihood = np.multiply(rows, slopes[:, None])
     log_likelihood += intercepts[:, None]
     log_likelihood *= signs
     np.logaddexp(0.0, log_likelihood, out=log_likelihood)
     np.negative(log_likelihood, out=log_likelihood)
-    own = log_likelihood.diagonal().copy()
-    log_p = sigmoid_log_probabilities(whole, positive, np.ones(n))
-    seen = own_class(log_p, positive.astype(int))
-    return LeftOut(seen, own, -2.0 * (log_likelihood.sum(axis=1) - own))
+    left_out = log_likelihood.diagonal().copy()
+    log_p = sigmoid_log_probabilities(outputs, positive, np.ones(n))
+    fitted = own_class(log_p, positive.astype(int))
+    return Likelihood(fitted, left_out, -2.0 * (log_likelihood.sum(axis=1) - left_out))
 
 
-def _without(problem: Problem, i: int) -> tuple[float, float]:
+def by_refits(
+    problem: Problem, likelihood: bool, n_jobs: int | None, progress: Progress | None
+) -> tuple[AnyArray, AnyArray, Likelihood | None]:
+    """Classes by the machine of all samples and by those without each, and their likelihood."""
+    n = problem.n_samples
+    everything = np.ones(n)
+    machine, X = refit(problem, everything)
+    predicted = _predict(problem, machine, X)
+    if likelihood:
+        log_p = log_probabilities(machine, X, problem.labels, everything, len(problem.classes))
+        fitted = own_class(log_p, problem.labels)
+        deviance_of(fitted, everything)  # finite, or refused before the other refits
+    task = partial(_refit_without, problem, likelihood)
+    refits = in_parallel(task, range(n), n, n_jobs, progress)
+    predicted_without, left_out, rest_deviance = map(np.array, zip(*refits, strict=True))
+    if not likelihood:
+        return predicted, predicted_without, None
+    return predicted, predicted_without, Likelihood(fitted, left_out, rest_deviance)
+
+
+def _refit_without(problem: Problem, likelihood: bool, i: int) -> tuple[Any, float, float]:
+    """Class and log likelihood of sample i by the machine without it, and its D₍₋ᵢ₎."""
     weight = np.ones(problem.n_samples)
     weight[i] = 0.0
-    machine, X = refitted(problem, weight)
+    machine, X = refit(problem, weight)
+    predicted = _predict(problem, machine, _safe_indexing(X, [i]))[0]
+    if not likelihood:
+        return predicted, np.nan, np.nan
     log_p = log_probabilities(machine, X, problem.labels, weight, len(problem.classes))
     log_likelihood = own_class(log_p, problem.labels)
-    return float(log_likelihood[i]), deviance_of(log_likelihood, weight)
+    return predicted, float(log_likelihood[i]), deviance_of(log_likelihood, weight)
 
 
-def _predicted_without(problem: Problem, i: int) -> Any:
-    weight = np.ones(problem.n_samples)
-    weight[i] = 0.0
-    machine, X = refitted(problem, weight)
-    return _predicted(problem, machine, _safe_indexing(X, [i]))[0]
-
-
-def _predicted(problem: Problem, machine: Any, X: Any) -> AnyArray:
+def _predict(problem: Problem, machine: Any, X: Any) -> AnyArray:
     if problem.threshold == 0:
         return np.asarray(machine.predict(X))
     above = class_indices(machine.decision_function(X), problem.threshold)
     return np.asarray(problem.classes[above])
+
+
+def _warn_of_refits(error: Exception) -> None:
+    warnings.warn(f"{error} Refits by LIBSVM take its place.", RuntimeWarning, stacklevel=5)

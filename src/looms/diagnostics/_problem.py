@@ -1,37 +1,52 @@
-"""What is judged: a machine with its hyper-parameters held, and the sample it is judged on."""
+"""A classifier with its hyper-parameters frozen, and the samples it is diagnosed on.
+
+All statistics here are made of refits at fixed hyper-parameters, so whatever an estimator learns
+from the data to set a hyper-parameter is taken once, from all samples.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import singledispatch
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
-from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d, get_tags
+from sklearn.svm import SVC, NuSVC
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
+from looms._classes import class_indices
 from looms._typing import AnyArray
-from looms.diagnostics._held import fitted_on, held, threshold_of
+from looms.estimators import SVCCV, LSSVMClassifier, LSSVMClassifierCV
+from looms.estimators._weights import class_weights
 
 PREPROCESSING = ("auto", "held", "refitted")
+
+#: LIBSVM's tolerance in refits of a machine that was solved to machine precision.
+_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A machine and a sample.
+    """A machine and the samples it is diagnosed on.
 
     Attributes
     ----------
-    machine : not fitted, hyper-parameters held; never changed.
-    X : (n_samples, n_features) what `machine` takes; its kernel matrix if it is pairwise.
+    machine : not fitted, hyper-parameters frozen; never changed.
+    X : (n_samples, n_features) input of `machine`; the kernel matrix if it is pairwise.
     y : (n_samples,) labels as given.
     labels : (n_samples,) index of each label in `classes`.
     classes : (n_classes,) sorted labels.
-    names : (n_samples,) names of the samples: the index of a data frame, else 0 to n − 1.
-    preprocessing : "none"; "held", if what comes before the machine was fitted once to all
-        samples; "refitted", if it is refitted with the machine.
+    names : (n_samples,) the index of a data frame, else 0 to n − 1.
+    preprocessing : "none"; "held", if the steps before the machine were fitted once to all
+        samples; "refitted", if they are refitted with the machine.
     threshold : output of a support vector machine of two classes above which a sample is of the
         second; zero for machines that decide by themselves.
     """
@@ -51,21 +66,11 @@ class Problem:
         return len(self.y)
 
 
-def posed(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
-    """The problem that an estimator and a sample make, checked.
+def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
+    """The problem of a classifier and its samples; ValueError for what cannot be diagnosed.
 
-    Parameters
-    ----------
-    estimator : a classifier, fitted or not. A fitted one gives its hyper-parameters only; one
-        that is not is fitted if it chooses any.
-    X, y : the sample.
-    preprocessing : "held", "refitted", or "auto": held unless a step learns from `y`.
-
-    Raises
-    ------
-    ValueError
-        For anything that is no classifier, targets that are not finite classes, one class, a
-        class with one member, or another `preprocessing`.
+    A fitted estimator gives its hyper-parameters only; another one is fitted first, to choose
+    them. With "auto" the steps of a pipeline are held unless one of them learns from `y`.
     """
     if preprocessing not in PREPROCESSING:
         raise ValueError(
@@ -81,36 +86,71 @@ def posed(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
     check_classification_targets(y)
-    classes, labels = np.unique(y, return_inverse=True)
-    _check_classes(classes, np.bincount(labels))
+    classes, labels, members = np.unique(y, return_inverse=True, return_counts=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has one class only, {classes.tolist()[0]!r}: there is nothing to diagnose."
+        )
+    if members.min() < 2:
+        raise ValueError(
+            f"Class {classes.tolist()[int(members.argmin())]!r} has one member, and without it "
+            "there is no such class to learn: leave it out, or merge it with another."
+        )
     names = np.asarray(X.index) if hasattr(X, "iloc") else np.arange(len(y))
     if not (sparse.issparse(X) or hasattr(X, "iloc")):
         X = np.asarray(X)
-    estimator, steps = _divided(fitted_on(estimator, X, y))
-    threshold = threshold_of(estimator)
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        estimator = clone(estimator).fit(X, y)
+    steps, fitted = _steps_and_machine(estimator)
+    machine = frozen(fitted)
+    threshold = float(fitted.threshold_) if isinstance(fitted, SVCCV) else 0.0
     if not steps:
-        return Problem(held(estimator, X), X, y, labels, classes, names, "none", threshold)
+        return Problem(machine, X, y, labels, classes, names, "none", threshold)
     before = clone(Pipeline(steps))
     Z = before.fit_transform(X, y)
-    machine = held(estimator, Z)
     if preprocessing == "auto":
-        preprocessing = "refitted" if learns_from_targets(before, X, Z) else "held"
+        preprocessing = "refitted" if _learns_from_targets(before, X, Z) else "held"
     if preprocessing == "held":
         return Problem(machine, Z, y, labels, classes, names, "held", threshold)
-    whole = Pipeline([*clone(before).steps, ("machine", machine)])
-    return Problem(whole, X, y, labels, classes, names, "refitted", threshold)
+    pipeline = Pipeline([*clone(before).steps, ("machine", machine)])
+    return Problem(pipeline, X, y, labels, classes, names, "refitted", threshold)
+
+
+def check_level(alpha: Any) -> float:
+    """A level of significance, inside (0, 1)."""
+    if not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
+        raise ValueError(f"alpha must be a number between 0 and 1, got {alpha!r}.")
+    return float(alpha)
 
 
 def last_step(machine: Any) -> Any:
-    """The machine itself, where it is the last step of a pipeline."""
+    """The last step of a pipeline; other machines as they are."""
     return machine[-1] if isinstance(machine, Pipeline) else machine
 
 
-def learns_from_targets(before: Pipeline, X: Any, Z: Any) -> bool:
-    """Whether steps that make `Z` of `X` and targets make anything else of `X` alone."""
+def _steps_and_machine(fitted: Any) -> tuple[list[tuple[str, Any]], Any]:
+    """The steps before the machine, and the machine: of a search, the best one."""
+    if isinstance(fitted, BaseSearchCV):
+        if not hasattr(fitted, "best_estimator_"):
+            raise ValueError(
+                f"{type(fitted).__name__} has no best_estimator_: use refit=True, or pass the "
+                "estimator with the parameters that it chose."
+            )
+        return _steps_and_machine(fitted.best_estimator_)
+    if not isinstance(fitted, Pipeline):
+        return [], fitted
+    steps = [(name, step) for name, step in fitted.steps[:-1] if step not in ("passthrough", None)]
+    inner, machine = _steps_and_machine(fitted.steps[-1][1])
+    return [*steps, *((f"inner_{name}", step) for name, step in inner)], machine
+
+
+def _learns_from_targets(before: Pipeline, X: Any, Z: Any) -> bool:
+    """True if steps that transform `X` to `Z` when fitted with targets do otherwise without."""
     try:
         alone = clone(before).fit_transform(X)
-    except Exception:  # however it says that it needs targets
+    except Exception:  # in whatever way a step says that it needs targets
         return True
     if alone.shape != Z.shape or sparse.issparse(alone) != sparse.issparse(Z):
         return True
@@ -119,30 +159,55 @@ def learns_from_targets(before: Pipeline, X: Any, Z: Any) -> bool:
     return not np.array_equal(np.asarray(alone), np.asarray(Z))
 
 
-def is_pairwise(machine: Any) -> bool:
-    """Whether it takes a kernel matrix."""
-    return bool(get_tags(machine).input_tags.pairwise)
+@singledispatch
+def frozen(fitted: Any) -> Any:
+    """An unfitted copy whose parameters hold the hyper-parameters that the estimator chose.
+
+    Estimators of other types than these are cloned: those that choose while they are fitted, such
+    as `LogisticRegressionCV`, choose again in every refit.
+    """
+    return clone(fitted)
 
 
-def _divided(estimator: Any) -> tuple[Any, list[tuple[str, Any]]]:
-    """The last step, and the steps before it."""
-    if not isinstance(estimator, Pipeline):
-        return estimator, []
-    steps = [
-        (name, step) for name, step in estimator.steps[:-1] if step not in ("passthrough", None)
-    ]
-    last, inner = _divided(estimator.steps[-1][1])
-    return last, [*steps, *((f"inner_{name}", step) for name, step in inner)]
+@frozen.register
+def _(fitted: SVC | NuSVC) -> Any:
+    machine = clone(fitted)
+    if fitted.probability is True:  # trains five more machines, which are not used
+        machine.set_params(probability=type(fitted)().probability)
+    if fitted.kernel in ("rbf", "poly", "sigmoid"):
+        machine.set_params(gamma=float(fitted._gamma))
+    if isinstance(fitted.class_weight, str):
+        weights = zip(fitted.classes_.tolist(), fitted.class_weight_.tolist(), strict=True)
+        machine.set_params(class_weight=dict(weights))
+    return machine
 
 
-def _check_classes(classes: AnyArray, members: AnyArray) -> None:
-    if len(classes) < 2:
-        raise ValueError(
-            f"y has one class only, {classes.tolist()[0]!r}: there is nothing to diagnose."
-        )
-    if members.min() < 2:
-        alone = classes.tolist()[int(members.argmin())]
-        raise ValueError(
-            f"Class {alone!r} has one member, and without it there is no such class to learn: "
-            "leave it out, or merge it with another."
-        )
+@frozen.register
+def _(fitted: LSSVMClassifier | LSSVMClassifierCV) -> Any:
+    if isinstance(fitted, LSSVMClassifier):
+        machine = clone(fitted)
+    else:
+        options = {name: getattr(fitted, name) for name in ("fit_intercept", "class_weight")}
+        machine = LSSVMClassifier(mu=fitted.mu_, **options)
+    # The sigmoid of T11 serves two classes. The machine's own probabilities are for new samples:
+    # calibrated on leave-one-out outputs, they are no likelihood of the training samples.
+    calibration = fitted.calibration if len(fitted.classes_) > 2 else None
+    return machine.set_params(
+        kernel=fitted.kernel_, threshold=fitted.threshold_, calibration=calibration
+    )
+
+
+@frozen.register
+def _(fitted: SVCCV) -> Any:
+    """The SVC that it chose; `Problem.threshold` holds the threshold, which an SVC cannot.
+
+    Several classes are decided by the votes of the SVC, not by coupled probabilities.
+    """
+    kernel = "precomputed" if fitted.kernel_.pairwise else clone(fitted.kernel_, safe=False)
+    weights = None
+    if fitted.class_weight is not None:
+        labels, classes = class_indices(fitted.loo_.y), fitted.classes_
+        each = class_weights(fitted.class_weight, labels, classes, fitted.loo_.sample_weight)
+        _, first = np.unique(labels, return_index=True)
+        weights = dict(zip(classes.tolist(), each[first].tolist(), strict=True))
+    return SVC(C=fitted.C_, kernel=kernel, class_weight=weights, tol=_TOLERANCE)

@@ -1,108 +1,220 @@
-"""Refits: a machine fitted to samples by weight, many of them in parallel."""
+"""Refits by sample weight, many of them in parallel, and the likelihood of each.
+
+A training set is a vector of weights: a bootstrap replicate weights each sample by how often it
+was drawn, and a sample left out has weight zero. One function then serves all the statistics.
+"""
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from dataclasses import replace
+from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.svm import SVC
-from sklearn.utils import _safe_indexing
+from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC, NuSVC
+from sklearn.utils import _safe_indexing, get_tags
 
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array
-from looms.diagnostics._problem import Problem, is_pairwise
+from looms.calibration import couple, fit_sigmoid
+from looms.diagnostics._problem import Problem, last_step
 from looms.estimators import LSSVMClassifier
+from looms.svm import kernel_matrix
 
 #: Called with the number of refits done and their total.
 Progress: TypeAlias = Callable[[int, int], None]
+
+#: Samples up to which n×n matrices are kept, 800 MB each: the kernel matrix as it is and scaled,
+#: the tableau of the paths and the outputs of all machines, these twice.
+LARGEST = 10_000
 
 #: Types for which a weight of two is the same as the row twice: subclasses may differ.
 _WEIGHT_IS_REPETITION = (SVC, LogisticRegression, LSSVMClassifier)
 
 
-def refitted(problem: Problem, weight: Array, y: AnyArray | None = None) -> tuple[Any, Any]:
-    """The machine fitted to the samples by weight, and all samples in the form that it takes.
+def refit(problem: Problem, weight: Array, y: AnyArray | None = None) -> tuple[Any, Any]:
+    """The machine fitted to the samples by weight, and its input for all samples.
 
     Parameters
     ----------
-    problem : machine and sample.
-    weight : (n_samples,) whole numbers: how often each sample is in the training set.
-        Repeated rows become sample weights where that is the same, and rows where not.
-    y : (n_samples,) other labels than those of `problem`.
+    problem : machine and samples.
+    weight : (n_samples,) whole numbers, the multiplicity of each sample in the training set.
+        It becomes a sample weight where that is the same, and repeated rows where not.
+    y : (n_samples,) labels in place of those of `problem`.
 
     Returns
     -------
     machine : fitted.
     X : all samples; for a kernel matrix with the columns of the training rows.
     """
+    machine, y = clone(problem.machine), problem.y if y is None else y
     options = {}
-    if folds(problem.machine):
+    if weights_equal_repetition(machine):
         rows = np.flatnonzero(weight)
         if weight.max() > 1:
             options["sample_weight"] = weight[rows]
     else:
         rows = np.repeat(np.arange(problem.n_samples), weight.astype(int))
-    y = problem.y if y is None else y
-    X = problem.X
-    if is_pairwise(problem.machine):
-        X = X[:, rows]
-    machine = clone(problem.machine).fit(_safe_indexing(X, rows), y[rows], **options)
-    return machine, X
+    X = problem.X[:, rows] if get_tags(machine).input_tags.pairwise else problem.X
+    return machine.fit(_safe_indexing(X, rows), y[rows], **options), X
 
 
-def folds(machine: Any) -> bool:
-    """Whether repeated rows may become sample weights: not of a pipeline, whose steps see rows."""
+def weights_equal_repetition(machine: Any) -> bool:
+    """True if sample weights may stand for repeated rows; the steps of a pipeline see rows."""
     if type(machine) not in _WEIGHT_IS_REPETITION:
         return False
     return bool(machine.class_weight != "balanced")  # which counts rows
 
 
-def all_of(
+def with_kernel_matrix(problem: Problem) -> Problem:
+    """The problem of an SVC on its kernel matrix, computed once for many refits.
+
+    Other machines stay as they are, as does an SVC in a pipeline that is refitted, whose kernel
+    matrix is another one in every refit.
+    """
+    machine = problem.machine
+    if type(machine) is not SVC or machine.kernel == "precomputed":
+        return problem
+    if problem.n_samples > LARGEST:
+        return problem
+    K = kernel_matrix(clone(machine).fit(problem.X, problem.y), problem.X)
+    return replace(problem, machine=clone(machine).set_params(kernel="precomputed"), X=K)
+
+
+def in_parallel(
     task: Callable[..., Any],
     cases: Iterable[Any],
     total: int,
     n_jobs: int | None,
     progress: Progress | None,
 ) -> list[Any]:
-    """``task(case)`` of every case, in order, by joblib; warnings are given once each.
+    """``task(case)`` of each of `total` cases, in order, by the joblib backend that is configured.
 
-    Parameters
-    ----------
-    task : function of a case alone, that can be sent to a worker.
-    cases : of `total` number.
-    n_jobs : as joblib takes it; the backend is whatever is configured.
-    progress : called after every case.
+    Every warning is given once, with the number of cases that gave it.
     """
     several = effective_n_jobs(n_jobs) > 1
-    results, said = [], Counter[tuple[type[Warning], str]]()
+    results, times = [], Counter[tuple[type[Warning], str]]()
     parallel = Parallel(n_jobs=n_jobs, return_as="generator")
     with one_blas_thread():
-        for result, caught in parallel(delayed(_heard)(task, case, several) for case in cases):
+        for result, caught in parallel(delayed(_recorded)(task, case, several) for case in cases):
             results.append(result)
-            said.update(caught)
+            times.update(caught)
             if progress is not None:
                 progress(len(results), total)
-    for (category, message), times in said.items():
-        of = "" if times == 1 == total else f" (in {times} of {total} refits)"
-        warnings.warn(message + of, category, stacklevel=3)
+    for (category, message), count in times.items():
+        of = "" if count == 1 == total else f" (in {count} of {total} refits)"
+        warnings.warn(message + of, category, stacklevel=4)
     return results
 
 
-def _heard(
+def _recorded(
     task: Callable[..., Any], case: Any, capped: bool
 ) -> tuple[Any, set[tuple[type[Warning], str]]]:
-    with warnings.catch_warnings(record=True) as caught, _capped(capped):
+    """The result of a task and its warnings; `capped` to one BLAS thread, for many workers."""
+    limit = one_blas_thread() if capped else nullcontext()
+    with warnings.catch_warnings(record=True) as caught, limit:
         warnings.simplefilter("always")
         result = task(case)
     return result, {(warning.category, str(warning.message)) for warning in caught}
 
 
-def _capped(capped: bool) -> Any:
-    return one_blas_thread() if capped else nullcontext()
+def check_likelihood(problem: Problem) -> None:
+    """ValueError unless the machine has probabilities, or decision values to make them of."""
+    machine = problem.machine
+    name = type(last_step(machine)).__name__
+    if not (hasattr(machine, "decision_function") or hasattr(machine, "predict_proba")):
+        raise ValueError(
+            f"{name} has neither decision_function nor predict_proba, so it has no deviance; "
+            "wrap it in sklearn.calibration.CalibratedClassifierCV."
+        )
+    several = len(problem.classes) > 2
+    if several and not (hasattr(machine, "predict_proba") or _is_libsvm(machine)):
+        raise ValueError(
+            f"{name} has no predict_proba, and a sigmoid needs two classes; y has "
+            f"{len(problem.classes)}. Wrap it in sklearn.calibration.CalibratedClassifierCV."
+        )
+
+
+def log_probabilities(
+    machine: Any, X: Any, labels: AnyArray, weight: Array, n_classes: int
+) -> Array:
+    """Log probability of every class for every sample, (n_samples, n_classes).
+
+    A support vector classifier has Platt's sigmoid, fitted to its decision values, whatever its
+    ``probability``: its own predict_proba is of other machines, on folds [T11 section 2.4]. So
+    have machines without predict_proba. The others give the probabilities themselves.
+
+    Parameters
+    ----------
+    machine : fitted to the samples of positive `weight`.
+    X : (n_samples, n_features) all samples.
+    labels : (n_samples,) index of the class of each.
+    weight : (n_samples,) weight of each in the fit of the sigmoid.
+    n_classes : number of classes.
+    """
+    if hasattr(machine, "predict_proba") and not _is_libsvm(machine):
+        with np.errstate(divide="ignore"):  # log 0, refused by `deviance_of`
+            return np.log(np.asarray(machine.predict_proba(X), dtype=np.float64))
+    if n_classes == 2:
+        outputs = np.asarray(machine.decision_function(X), dtype=np.float64)
+        return sigmoid_log_probabilities(outputs, labels == 1, weight)
+    one_against_one = copy.copy(last_step(machine)).set_params(decision_function_shape="ovo")
+    if isinstance(machine, Pipeline):
+        one_against_one = Pipeline([*machine.steps[:-1], ("machine", one_against_one)])
+    outputs = one_against_one.decision_function(X)
+    pairwise = np.zeros((len(labels), n_classes, n_classes))
+    for column, (a, b) in enumerate(combinations(range(n_classes), 2)):
+        of_pair = weight * ((labels == a) | (labels == b))
+        log_p = sigmoid_log_probabilities(outputs[:, column], labels == a, of_pair)
+        pairwise[:, a, b], pairwise[:, b, a] = np.exp(log_p[:, 1]), np.exp(log_p[:, 0])
+    with np.errstate(divide="ignore"):
+        return np.log(couple(pairwise))
+
+
+def sigmoid_log_probabilities(outputs: Array, positive: AnyArray, weight: Array) -> Array:
+    """Log probabilities of the negative and the positive class by the sigmoid of the outputs.
+
+    Repeated samples are repeated for the fit, as the sigmoid's own weights are only ratios. As
+    logarithms, no probability is zero.
+    """
+    rows = np.repeat(np.arange(len(outputs)), weight.astype(int))
+    sigmoid = fit_sigmoid(outputs[rows], np.where(positive, 1, -1)[rows])
+    exponent = sigmoid.slope * outputs + sigmoid.intercept
+    return np.stack([-np.logaddexp(0.0, -exponent), -np.logaddexp(0.0, exponent)], axis=-1)
+
+
+def own_class(log_p: Array, labels: AnyArray) -> Array:
+    """Log probability of the class of each sample, (n_samples,)."""
+    return np.asarray(log_p[np.arange(len(labels)), labels])
+
+
+def deviance_of(log_likelihood: Array, weight: Array) -> float:
+    """−2 Σ weight log p̂ over the samples of positive weight.
+
+    Raises
+    ------
+    ValueError
+        If the class of a sample has probability zero.
+    """
+    inside = weight > 0
+    terms = log_likelihood[inside]
+    if not np.isfinite(terms).all():
+        raise ValueError(
+            f"{int((~np.isfinite(terms)).sum())} samples have probability 0 of the class that "
+            "they have, so the deviance is infinite; use an estimator with smoother "
+            "probabilities, or wrap it in sklearn.calibration.CalibratedClassifierCV."
+        )
+    return float(-2.0 * weight[inside] @ terms)
+
+
+def _is_libsvm(machine: Any) -> bool:
+    return isinstance(last_step(machine), SVC | NuSVC)
