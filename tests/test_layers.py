@@ -186,8 +186,8 @@ def test_the_rules_see_what_they_forbid():
     assert not up_or_across("cli", "looms.LeaveOneOut")
     assert not up_or_across("kernels", "looms.kernels._base")
     assert not up_or_across("selection", "looms.criteria.PRESS")
-    assert private_to_another("report", "looms.assessment._run.machine_of")
-    assert private_to_another("report", "looms.assessment._run")
+    assert private_to_another("report", "looms.assessment._split_run.machine_of")
+    assert private_to_another("report", "looms.assessment._split_run")
     assert not private_to_another("report", "looms.report._model.Model")
     assert not private_to_another("report", "looms._optional.require")
 
