@@ -44,7 +44,10 @@ def room_of(module):
 
 #: Of private modules, what other rooms read all the same: what an estimator keeps to itself.
 PRIVATE_BUT_READ = {
-    "assessment": {"looms.estimators._machine.one_or_many"},
+    "assessment": {
+        "looms.estimators._callbacks.level_of_user",
+        "looms.estimators._machine.one_or_many",
+    },
     "challenge": {"looms.assessment._splits.plan"},
     "diagnostics": {
         "looms.estimators._loo_models.machine_models",

@@ -165,7 +165,7 @@ def test_a_function_without_its_variable_has_no_key():
     def score(estimator, X, y):
         return later
 
-    with pytest.raises(TypeError, match="thing names a variable .* that has no value"):
+    with pytest.raises(TypeError, match=r"thing names a variable .* that has no value"):
         key(score)
     later = 1.0
 

@@ -40,7 +40,7 @@ def test_what_remembers_the_rows_is_no_better_than_a_guess(thrice, method):
     with warnings.catch_warnings():
         warnings.simplefilter("error", CopiesWarning)
         together = assess(NEAREST, *thrice, copies="together", **options)
-    assert apart.mean["error"] < 0.03
+    assert apart.mean["error"] < 0.05
     assert together.mean["error"] == pytest.approx(0.5, abs=0.08)
 
 

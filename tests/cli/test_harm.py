@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import looms as looms_package
+from looms._files import write_whole
 from looms.cli._text import csv_of, visible, without_formula
 from looms.model_files import load_model
 

@@ -187,6 +187,7 @@ def assess(
     class, averaged over the classes; for "rmse" and "r2" made of the mean squared error. Areas
     under the curve are no means over rows: theirs is the mean over the resamples. Other than
     in [1]_, resamples of classifiers are drawn within each class, so that none lacks one.
+    Standard errors are of the delta method of [1]_, and need 20 resamples.
 
     On a cluster: ``with joblib.parallel_config("dask"): assess(...)`` after making a
     ``distributed.Client`` (``pip install "looms[dask]"``). Only the calling process writes
