@@ -11,6 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from looms import CopiesWarning, LSSVMClassifierCV
 from looms.assessment import assess, compare
 from looms.assessment._experiment import numbered
+from looms.copies import copy_groups, n_unexpected_copies
 
 NEAREST = KNeighborsClassifier(1)
 
@@ -47,10 +48,10 @@ def test_what_remembers_the_rows_is_no_better_than_a_guess(thrice, method):
 @pytest.mark.parametrize("form", [np.asarray, list, sparse.csr_matrix, pd.DataFrame, mixed])
 def test_copies_are_those_of_any_table(thrice, form):
     X = numbered(form(thrice[0]))
-    rows = X.toarray() if sparse.issparse(X) else X
-    _, groups = np.unique(rows, axis=0, return_inverse=True)
+    groups = copy_groups(X)
     assert np.array_equal(groups[:100], groups[100:200])
     assert len(set(groups.tolist())) == 100
+    assert n_unexpected_copies(X, copy_groups(X)) == 200
 
 
 def test_a_comparison_warns_once(thrice):

@@ -256,15 +256,20 @@ def numbered(X: Any) -> Matrix:
         return X
     if hasattr(X, "iloc"):
         frame = X.to_frame() if X.ndim == 1 else X
-        codes = [frame.iloc[:, k].factorize()[0] for k in range(frame.shape[1])]
-        return np.column_stack(codes).astype(np.float64)
-    values = np.asarray(X)
-    values = values.reshape(len(values), -1)
-    if values.dtype.kind in "biuf":
-        return values.astype(np.float64)
-    texts = values.astype(str)
-    codes = [np.unique(column, return_inverse=True)[1] for column in texts.T]
-    return np.column_stack(codes).astype(np.float64)
+        columns = [np.asarray(frame.iloc[:, k]) for k in range(frame.shape[1])]
+    else:
+        values = np.asarray(X)
+        values = values.reshape(len(values), -1)
+        if values.dtype.kind in "biuf":
+            return values.astype(np.float64)
+        columns = list(values.T)
+    # In the order of the values, not of the rows, by which columns are told apart.
+    return np.column_stack(
+        [
+            column if column.dtype.kind in "biuf" else np.unique(column.astype(str), False, True)[1]
+            for column in columns
+        ]
+    ).astype(np.float64)
 
 
 def checked_seed(random_state: Any, store: Any) -> int:
