@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from looms.model_files import SavedModel
 
 
+#: First line of what is written: columns that tell the rows, then those of `_predictions`.
+_HEADER = r"(.+,)?prediction(,decision_.*|,lower,upper)?$"
+
+
 def predict(
     model: Annotated[Path, typer.Argument(help="A model file of looms fit.", metavar="MODEL")],
     file: Annotated[Path, typer.Argument(help="The rows to predict.", metavar="FILE")],
@@ -91,7 +95,7 @@ def predict(
         request = CoverageRequest(coverage, method, class_conditional)
         request.check()
         if output is not None:
-            check_can_write(output, force, file, model, holds="prediction,")
+            check_can_write(output, force, file, model, holds=_HEADER)
         saved = load(model, max_bytes)
         request.check_model(saved, model)
         reading = Reading(format, sep, decimal, encoding, sheet, max_bytes)

@@ -1,27 +1,21 @@
-"""One split: fit, score, and say what was chosen. No files, no printing."""
+"""Result of one split: scores, leave-one-out scores, what was chosen, warnings."""
 
 from __future__ import annotations
 
+import re
 import secrets
-import time
-import warnings
-from contextlib import nullcontext
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils.metaestimators import _safe_split
 
 from looms._classes import class_indices
-from looms._threads import one_blas_thread
 from looms._typing import Array
-from looms.assessment._bootstrap import no_information
 from looms.assessment._scoring import all_scores
-from looms.assessment._splits import WHOLE, Rows, Split
-from looms.assessment._weights import fit_arguments, takes_weights_in_fit
-from looms.estimators import SVCCV, machine_of
+from looms.estimators import SVCCV
 from looms.estimators._machine import one_or_many
 from looms.leave_one_out import LeaveOneOut
 
@@ -47,7 +41,7 @@ class SplitResult:
     no_information : scores expected of these predictions if targets had nothing to do
         with them; for the fit to all rows only.
     predictions : of the test part in its order, for a resample of the bootstrap only.
-    warnings : of the fit and the scorers, each once.
+    warnings : of the fit and the scorers; of those that differ in numbers only, the first.
     seconds : that fit and scores took.
     error : type and message of what the split raised; None if it went well.
     """
@@ -75,82 +69,14 @@ class SplitResult:
         return cls(**{**values, **sequences})
 
 
-def run_split(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    weight: Array | None,
-    scorers: dict[str, Any],
-    split: Split,
-    capped: str | None,
-) -> SplitResult:
-    """Repeat the whole selection on the training part and score it on the test part.
-
-    Parameters
-    ----------
-    estimator : not fitted; stays as it is.
-    X, y : all rows.
-    weight : (n_samples,) weights for the fit and the scores, or None.
-    scorers : by name.
-    split : which rows train and test.
-    capped : None leaves the threads of BLAS alone; the `PROCESS` of the caller, who holds
-        its own BLAS to one thread, has them held to one in any other process too.
-
-    Returns
-    -------
-    result : SplitResult
-        An exception does not leave: it is recorded by type and message.
-    """
-    began = time.perf_counter()
-    train, test = split.rows(y)
-    w_train, w_test = (None, None) if weight is None else (weight[train], weight[test])
-    if split.resamples and takes_weights_in_fit(estimator):
-        # Who leaves a row out then leaves all its copies out.
-        train, first, copies = np.unique(train, return_index=True, return_counts=True)
-        w_train = copies.astype(np.float64) if w_train is None else copies * w_train[first]
-    found: dict[str, Any] = {}
-    with (
-        one_blas_thread() if capped not in (None, PROCESS) else nullcontext(),
-        warnings.catch_warnings(record=True) as caught,
-    ):
-        warnings.simplefilter("always")
-        try:
-            found = _measured(estimator, X, y, scorers, split, (train, w_train), (test, w_test))
-        except Exception as error:  # of any estimator, whatever it is; the other splits go on
-            found = {"error": f"{type(error).__name__}: {error}"}
-    said = tuple(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))
-    seconds = time.perf_counter() - began
-    return SplitResult(split.index, len(train), len(test), warnings=said, seconds=seconds, **found)
+def without_numbers(text: str) -> str:
+    """The text with a sign in place of every number: what warnings of several splits share."""
+    return re.sub(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?", "#", text)
 
 
-def _measured(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    scorers: dict[str, Any],
-    split: Split,
-    training: tuple[Rows, Array | None],
-    testing: tuple[Rows, Array | None],
-) -> dict[str, Any]:
-    (train, w_train), (test, w_test) = training, testing
-    model = seeded(clone(estimator), split.seed(1))
-    X_train, y_train = _safe_split(model, X, y, train)
-    X_test, y_test = _safe_split(model, X, y, test, train)
-    if w_test is not None and not w_test.any():
-        raise ValueError("No row of the test part has a positive weight.")
-    model.fit(X_train, y_train, **({} if w_train is None else fit_arguments(model, w_train)))
-    machine = machine_of(model)
-    return {
-        "scores": all_scores(scorers, model, X_test, y_test, w_test),
-        "loo_scores": {} if machine is None else loo_scores(machine, scorers, w_train),
-        "chosen": chosen_by(model, machine),
-        "no_information": (
-            no_information(scorers, y_test, model.predict(X_test), w_test)
-            if split.index == WHOLE
-            else {}
-        ),
-        "predictions": tuple(np.asarray(model.predict(X_test)).tolist()) if split.resamples else (),
-    }
+def distinct(texts: Iterable[str]) -> tuple[str, ...]:
+    """The first of those texts that differ in numbers only, in their order."""
+    return tuple({without_numbers(text): text for text in reversed(list(texts))}.values())[::-1]
 
 
 def seeded(estimator: Any, seed: int) -> Any:
@@ -165,7 +91,7 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 
 def loo_scores(
-    machine: Any, scorers: dict[str, Any], weight: Array | None = None
+    machine: Any, scorers: Mapping[str, Any], weight: Array | None = None
 ) -> dict[str, float]:
     """Scores of the leave-one-out outputs, by the scorers that judge the test part.
 
