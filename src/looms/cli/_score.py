@@ -33,7 +33,7 @@ def score(
     """Score the model on rows whose target is known."""
     with reported():
         from looms.cli._apply import load, rows_for, scored
-        from looms.cli._new_rows import note_unlike
+        from looms.cli._new_rows import note_trained_on, note_unlike
         from looms.cli._render import show_confusion, show_figures
 
         saved = load(model, max_bytes)
@@ -41,6 +41,7 @@ def score(
         table = rows_for(saved, file, reading, with_target=True)
         result = scored(saved, table)
         note_unlike(saved, table.X)
+        note_trained_on(saved, table.X)
         show_figures({f"{table.X.shape[0]} rows of {file.name}": result.figures})
         if result.confusion is not None:
             show_confusion(*result.confusion)
