@@ -164,8 +164,7 @@ def table_columns(transformer: Any) -> None:
     """What each column is."""
     kinds = transformer.kinds
     proper = isinstance(kinds, dict) and all(
-        isinstance(name, str) and kind in KINDS
-        for name, kind in kinds.items()
+        isinstance(name, str) and kind in KINDS for name, kind in kinds.items()
     )
     names = list(getattr(transformer, "feature_names_in_", kinds))
     require(proper and names == list(kinds), "kinds is not of columns")
