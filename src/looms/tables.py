@@ -357,16 +357,11 @@ def date_kinds(column: pd.Series) -> list[Kind]:
     cells = column.dropna()
     if inferred != "string" or not _iso_date(cells.iloc[0], "day-first date"):
         return []
-    days: dict[Kind, Any] = {}
+    kinds: dict[bytes, Kind] = {}  # by the days that they read
     for kind in _DATE_KINDS:
         with suppress(ValueError):
-            days[kind] = _as_floats(cells, column.name, kind)
-    first = next(iter(days), None)
-    return [
-        kind
-        for kind, values in days.items()
-        if kind == first or not np.array_equal(values, days[first])
-    ]
+            kinds.setdefault(_as_floats(cells, column.name, kind).tobytes(), kind)
+    return list(kinds.values())
 
 
 def _as_floats(column: pd.Series, name: Any, kind: str) -> np.ndarray[Any, Any]:
@@ -400,8 +395,6 @@ def _iso_date(text: str, kind: str) -> str:
     if match is None or kind == "date":
         return text if _ISO_DATE.fullmatch(text) else ""
     day, mark, month, year, hour, minutes = match.groups()
-    if kind == "month-first date" and mark == ".":
-        return ""
     if kind == "month-first date":
-        day, month = month, day
+        day, month = (month, day) if mark != "." else ("", "")
     return f"{year}-{month:0>2}-{day:0>2}" + (f"T{hour:0>2}{minutes}" if hour else "")
