@@ -23,7 +23,7 @@ from looms.cli._figures import (
     regression_figures,
 )
 from looms.cli._options import Reading
-from looms.cli._say import note, warnings_as_notes
+from looms.cli._say import count, note, warnings_as_notes
 from looms.cli._task import numbers, text
 from looms.datasets import Format, Table, read_table
 from looms.model_files import SavedModel, is_model_file, load_model
@@ -109,8 +109,8 @@ def rows_for(
     ignored = [str(name) for name in table.X.columns if name not in {*columns, *kept, target}]
     if ignored:
         note(
-            f"{len(ignored)} columns that the model does not know are ignored: "
-            f"{listed(ignored, 10)}"
+            f"{count(len(ignored), 'column')} ignored, for the model does not know "
+            f"{'it' if len(ignored) == 1 else 'them'}: {listed(ignored, 10)}"
         )
     return table
 

@@ -90,7 +90,7 @@ def predict(
         from looms.cli._apply import check_can_write, load, rows_for
         from looms.cli._coverage import CoverageRequest
         from looms.cli._new_rows import note_unlike
-        from looms.cli._say import note, to_stdout, write_output
+        from looms.cli._say import count, note, to_stdout, write_output
 
         request = CoverageRequest(coverage, method, class_conditional)
         request.check()
@@ -108,7 +108,7 @@ def predict(
             to_stdout(text)
         else:
             write_output(output, text.encode())
-            note(f"{table.X.shape[0]} predictions are in {output}")
+            note(f"{count(table.X.shape[0], 'prediction')} in {output}")
 
 
 def _predictions(saved: SavedModel, table: Table, request: CoverageRequest) -> dict[str, Any]:
