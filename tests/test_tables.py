@@ -236,3 +236,48 @@ def test_a_sparse_table_of_zeros_is_refused():
     X = sparse.csr_array((3, 4))
     with pytest.raises(ValueError, match="every value of the table is zero"):
         table_preprocessor(X).fit(X)
+
+
+ISO = ["2021-01-31", "2021-02-05", None, "2021-12-01"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (ISO, "date"),
+        (["31.01.2021", "5.2.2021", None, "01.12.2021"], "day-first date"),
+        (["31/01/2021", "05/02/2021", None, "1/12/2021"], "day-first date"),
+        (["01/31/2021", "2/5/2021", None, "12-01-2021 0:00"], "month-first date"),
+    ],
+)
+def test_dates_however_written_are_the_same_days(cells, kind):
+    written, typed = pd.DataFrame({"day": cells}), pd.DataFrame({"day": pd.to_datetime(ISO)})
+    transformer = table_preprocessor(written).fit(written)
+    assert transformer["columns"].kinds == {"day": kind}
+    expected = table_preprocessor(typed).fit_transform(typed)
+    np.testing.assert_array_equal(transformer.transform(written), expected)
+    np.testing.assert_array_equal(transformer.transform(typed), expected)
+
+
+def test_the_order_of_day_and_month_is_that_of_the_training_rows():
+    transformer = table_preprocessor(frame := pd.DataFrame({"day": ["01/31/2021", "02/05/2021"]}))
+    days = transformer.fit(frame)["columns"].transform(pd.DataFrame({"day": ["03/04/2021"]}))
+    assert days["day"][0] == (datetime.date(2021, 3, 4) - datetime.date(1970, 1, 1)).days
+    with pytest.raises(ValueError, match="column of month-first dates, and data row 1 holds '31/"):
+        transformer.transform(pd.DataFrame({"day": ["31/01/2021"]}))
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["03/04/2021", "05/06/2021"],  # which number is the day?
+        ["31/01/2021", "01/31/2021"],
+        ["31.02.2021", "01.02.2021"],
+        ["2021-01-31", "soon"],
+        ["2021", "2022"],
+        ["1.2.3", "1.2.4"],
+    ],
+)
+def test_what_is_not_surely_a_date_stays_text(cells):
+    frame = pd.DataFrame({"day": cells})
+    assert table_preprocessor(frame)[0].kinds == {"day": "category"}

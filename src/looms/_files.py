@@ -25,15 +25,18 @@ def write_whole(path: Path, data: bytes) -> None:
     Parameters
     ----------
     path : Path
-        The file; one that is there is replaced.
+        The file; one that is there is replaced. Of a symbolic link that is the file it leads to.
     data : bytes
         Its content.
 
     Raises
     ------
     OSError
-        If it cannot be written; what was there stays.
+        If it cannot be written, as it is no regular file; what was there stays.
     """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
     while True:
         # Process numbers come again, in another container or after a kill; this name does not.
         beside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}{_PART}")

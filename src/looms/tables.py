@@ -1,7 +1,9 @@
 """From a table of mixed columns with gaps to a dense matrix of floats for a kernel.
 
 Numbers (dates as days) get the median for a gap, unit variance, and a column that marks the gaps
-where there are any; text, categories and booleans become one column of zeros and ones a value.
+where there are any; text, categories and booleans become one column of zeros and ones a value. A
+column of text is of dates if each of its cells is one, and not more than one order of day and month
+can be meant.
 
 Built from scikit-learn's ``ColumnTransformer`` and not on skrub's ``TableVectorizer`` because
 benchmarks/table_preprocessing.py found, on the credit data (690 rows, 15 mixed columns, five times
@@ -14,7 +16,9 @@ against 12.8 MB (deflated 11 kB against 342 kB), loaded in 3 ms against 90 ms, a
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, Any, Literal
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from scipy import sparse
@@ -30,9 +34,11 @@ from looms._optional import require
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SparseColumns", "TableColumns", "as_text", "table_preprocessor"]
+__all__ = ["KINDS", "SparseColumns", "TableColumns", "as_text", "date_kinds", "table_preprocessor"]
 
-Kind = Literal["number", "date", "category"]
+Kind = Literal["number", "date", "day-first date", "month-first date", "category"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_DATE_KINDS: tuple[Kind, ...] = ("date", "day-first date", "month-first date")
 
 #: Categories of one column that get a column of their own; the rarest beyond these share one.
 MAX_CATEGORIES = 40
@@ -40,6 +46,10 @@ MAX_CATEGORIES = 40
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")
 _DATES = ("datetime64", "datetime", "date")
 _CATEGORIES = ("string", "boolean", "categorical", "mixed-integer")
+
+_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
+#: Two numbers of which one is the day and one the month, a year, and perhaps a time.
+_OTHER_DATE = re.compile(r"(\d\d?)([./-])(\d\d?)\2(\d{4})(?:[T ]+(\d\d?)(:\d\d(?::\d\d)?))?")
 
 
 def table_preprocessor(X: pd.DataFrame | sparse.sparray | sparse.spmatrix) -> TransformerMixin:
@@ -100,8 +110,8 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    kinds : dict of str to {"number", "date", "category"}
-        What each column is. Dates become days since 1970, categories become text.
+    kinds : dict of str to str
+        What each column is, of `KINDS`. Dates become days since 1970, categories become text.
 
     Attributes
     ----------
@@ -305,10 +315,11 @@ def _kind(column: pd.Series, name: Any) -> Kind | None:
     inferred = pandas.api.types.infer_dtype(column, skipna=True)
     if inferred == "empty":
         return None
+    dates = date_kinds(column)
+    if len(dates) == 1:
+        return dates[0]
     if inferred in _CATEGORIES:
         return "category"
-    if inferred in _DATES:
-        return "date"
     if inferred in _NUMBERS:
         _as_floats(column, name, "number")
         return "number"
@@ -318,12 +329,49 @@ def _kind(column: pd.Series, name: Any) -> Kind | None:
     )
 
 
+def date_kinds(column: pd.Series) -> list[Kind]:
+    """Kinds of date that a column may be: none if it is something else.
+
+    Parameters
+    ----------
+    column : pandas.Series
+        Dates, or text: years of four digits first (ISO 8601), or last after day and month. With
+        dots between them the day is first.
+
+    Returns
+    -------
+    kinds : list of str
+        More than one if the cells do not tell which of their numbers is the day.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> date_kinds(pd.Series(["03/04/2021", "03/31/2021"]))
+    ['month-first date']
+    >>> date_kinds(pd.Series(["03/04/2021", "05/06/2021"]))
+    ['day-first date', 'month-first date']
+    """
+    inferred = require("pandas", "A table of mixed columns").api.types.infer_dtype(column)
+    if inferred in _DATES:
+        return ["date"]
+    cells = column.dropna()
+    if inferred != "string" or not _iso_date(cells.iloc[0], "day-first date"):
+        return []
+    kinds: dict[bytes, Kind] = {}  # by the days that they read
+    for kind in _DATE_KINDS:
+        with suppress(ValueError):
+            kinds.setdefault(_as_floats(cells, column.name, kind).tobytes(), kind)
+    return list(kinds.values())
+
+
 def _as_floats(column: pd.Series, name: Any, kind: str) -> np.ndarray[Any, Any]:
     """Numbers, or days since 1970; NaN for a gap."""
     pandas = require("pandas", "A table of mixed columns")
     gaps = column.isna().to_numpy()
-    if kind == "date":
-        times = pandas.to_datetime(column, errors="coerce", utc=True)
+    if kind.endswith("date"):
+        cells = [_iso_date(v, kind) if isinstance(v, str) else v for v in column.astype(object)]
+        iso = pandas.Series(cells, column.index, dtype=object)
+        times = pandas.to_datetime(iso, format="ISO8601", errors="coerce", utc=True)
         values = (times - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(days=1)
     else:
         values = pandas.to_numeric(column, errors="coerce")
@@ -338,3 +386,15 @@ def _as_floats(column: pd.Series, name: Any, kind: str) -> np.ndarray[Any, Any]:
             "correct the cell or leave it empty"
         )
     return floats
+
+
+def _iso_date(text: str, kind: str) -> str:
+    """A date as ISO 8601 writes it; nothing for what is no date of the kind."""
+    text = text.strip()
+    match = _OTHER_DATE.fullmatch(text)
+    if match is None or kind == "date":
+        return text if _ISO_DATE.fullmatch(text) else ""
+    day, mark, month, year, hour, minutes = match.groups()
+    if kind == "month-first date":
+        day, month = (month, day) if mark != "." else ("", "")
+    return f"{year}-{month:0>2}-{day:0>2}" + (f"T{hour:0>2}{minutes}" if hour else "")

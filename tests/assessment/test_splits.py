@@ -78,6 +78,34 @@ def test_bootstrap_keeps_the_number_of_each_class():
     assert np.mean(left_out) == pytest.approx(np.exp(-1), abs=0.03)
 
 
+@pytest.mark.parametrize("stratified", [True, False])
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_of_a_group_are_on_one_side(method, stratified):
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 60, 100)
+    y = Y[rng.permutation(100)]  # groups hold rows of several classes
+    sizes = []
+    for split in splits_of(method, stratified=stratified):
+        train, test = split.rows(y, groups)
+        if split.index != WHOLE:
+            assert not set(groups[train]) & set(groups[test])
+            assert set(train) | set(test) == set(range(100))
+            assert set(y[train]) == {"a", "b", "c"}
+            sizes.append(len(test))
+        if split.resamples:
+            times = np.bincount(train, minlength=100)
+            assert all(len(set(times[groups == g])) == 1 for g in set(groups))
+    if method != "bootstrap":
+        assert np.mean(sizes) == pytest.approx(10, abs=1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_groups_of_one_row_change_nothing(method):
+    groups = np.random.default_rng(0).permutation(100)
+    for split in splits_of(method):
+        assert [p.tolist() for p in split.rows(Y, groups)] == [p.tolist() for p in split.rows(Y)]
+
+
 def test_small_classes_are_in_both_parts():
     y = np.repeat([0, 1, 2], [90, 2, 8])
     for split in splits_of("shuffle", 50, y):

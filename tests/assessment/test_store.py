@@ -19,8 +19,8 @@ from sklearn.linear_model import LogisticRegression
 
 import looms
 from looms._files import remove_parts, write_whole
-from looms.assessment import StoreError, _assess, _store
-from looms.assessment._run import SplitResult
+from looms.assessment import StoreError, _experiment, _store
+from looms.assessment._split_run import SplitResult
 
 
 @pytest.fixture
@@ -158,10 +158,10 @@ def test_another_version(counted, tmp_path, monkeypatch, package):
 
 def test_another_version_of_a_package_of_a_scorer(counted, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(_assess, "package_versions", lambda *things: {"pandas": "1"})
+        patch.setattr(_experiment, "package_versions", lambda *things: {"pandas": "1"})
         counted()
-    assert _assess.package_versions(corr_of_pandas) == {"pandas": pd.__version__}
-    monkeypatch.setattr(_assess, "package_versions", lambda *things: {"pandas": "2"})
+    assert _experiment.package_versions(corr_of_pandas) == {"pandas": pd.__version__}
+    monkeypatch.setattr(_experiment, "package_versions", lambda *things: {"pandas": "2"})
     with pytest.raises(StoreError, match="stored by pandas 1, and this is pandas 2"):
         counted()
 

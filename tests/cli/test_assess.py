@@ -169,3 +169,24 @@ def test_bar_on_a_terminal(looms, pets, monkeypatch):
     assert result.exit_code == 0, result.stderr
     assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
     assert np.isfinite(float(re.search(r"ber +([\d.]+)", result.stdout)[1]))
+
+
+def test_copies_together_are_on_one_side_of_every_split(looms):
+    rng = np.random.default_rng(0)
+    once = pd.DataFrame(rng.normal(size=(40, 3)), columns=list("abc")).assign(y=["u", "v"] * 20)
+    pd.concat([once] * 3).to_csv("thrice.csv", index=False)
+    command = (
+        "assess",
+        "thrice.csv",
+        "-t",
+        "y",
+        "-n",
+        "3",
+        "--test-size",
+        "0.3",
+        "--kernel",
+        "rbf",
+    )
+    assert "80 of 120 rows are copies" in " ".join(looms(*command).stderr.split())
+    looms(*command, "--copies", "together", "-o", "splits.csv")
+    assert pd.read_csv("splits.csv")["ber"].mean() > 0.3

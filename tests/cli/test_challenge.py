@@ -208,3 +208,8 @@ def test_a_folder_is_not_for_a_file(looms, tmp_path):
     result = looms("challenge", "run", *given)
     assert result.exit_code == 2
     assert "--folder is for a set by name, and --data f.csv is a file" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "table"])
+def test_flags_have_no_type_in_the_help(looms, command):
+    assert "bool" not in looms("challenge", command, "--help").stdout.lower()

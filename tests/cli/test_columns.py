@@ -72,3 +72,18 @@ def test_commands_say_it(looms, tmp_path):
         assert result.exit_code == 0, result.stderr
         assert "same value in every row: 'one'" in result.stderr
         assert "in every row: 'id'; if this is an identifier" in result.stderr
+
+
+def test_dates_are_not_used_without_a_word(said):
+    days = pd.Timestamp("2021-01-01") + pd.to_timedelta(ROWS, unit="D")
+    found = said(a=days, b=days.strftime("%d.%m.%Y"), c=days.strftime("%m/%d/%Y"))
+    assert "'a': read as a date and used as a number of days; leave it out by --drop" in found
+    assert "'b': read as a date, the day before the month, and used" in found
+    assert "'c': read as a date, the month before the day, and used" in found
+    assert "identifier" not in found
+
+
+def test_dates_whose_order_is_not_clear(said):
+    assert "'a': taken for text, for these are dates" in said(
+        a=[f"0{k % 9 + 1}/02/2021" for k in ROWS]
+    )

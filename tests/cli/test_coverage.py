@@ -101,3 +101,11 @@ def test_refusals(looms, pets, one_line, model, options, text):
     machine = ("--target", *target) if target else ("--target", "kind", "--machine", "svm")
     assert looms("fit", "pets.csv", *machine, "-o", model).exit_code == 0
     one_line(looms("predict", model, "pets.csv", *options, "--digits", 17), 2, text)
+
+
+def test_empty_sets_are_counted(looms, pets):
+    looms("fit", pets, "-t", "kind", "-k", "linear", "-o", "m.skops")
+    result = looms("predict", "m.skops", pets, "--coverage", 0.3)
+    n = int((predictions(result).set == "").sum())
+    assert n > 1
+    assert f"Note: {n} sets of 40 are empty: at coverage 0.3 such a row is typical" in result.stderr

@@ -56,7 +56,6 @@ def test_an_option_of_the_search_that_met_a_bound_is_said_once(looms, rare):
 @pytest.mark.parametrize("command", ["predict", "score"])
 def test_rows_unlike_those_of_training_are_counted(looms, rare, command):
     looms("fit", "rare.csv", "-t", "event", "-k", "linear")
-    assert said(looms(command, "rare.looms.skops", "rare.csv")) == []
     new = rare.head(20).copy()
     new["a"] += 100
     new.loc[:4, "b"] = -99.5
@@ -64,19 +63,40 @@ def test_rows_unlike_those_of_training_are_counted(looms, rare, command):
     new.to_csv("new.csv", index=False)
     low, high = rare.a.min(), rare.a.max()
     assert said(looms(command, "rare.looms.skops", "new.csv")) == [
-        f"Note: 20 of 20 rows have 'a' far outside its training range, {low:.6g} to {high:.6g}, "
+        f"Note: in 20 of 20 rows 'a' is far outside its training range, {low:.6g} to {high:.6g}, "
         f"furthest {new.a.max():.6g}; predictions there are extrapolated",
-        f"Note: 5 of 20 rows have 'b' far outside its training range, {rare.b.min():.6g} to "
+        f"Note: in 5 of 20 rows 'b' is far outside its training range, {rare.b.min():.6g} to "
         f"{rare.b.max():.6g}, furthest -99.5; predictions there are extrapolated",
-        "Note: 1 of 20 rows have a value of 'ward' that no training row has, first 'west': it "
+        "Note: in 1 of 20 rows 'ward' has a value that no training row has, first 'west': it "
         "tells the model nothing",
     ]
 
 
+def test_rows_outside_in_several_columns_have_one_note(looms, rare):
+    looms("fit", "rare.csv", "-t", "event", "-k", "linear")
+    assert said(looms("predict", "rare.looms.skops", "rare.csv")) == []
+    rare.head(1).assign(a=50, c=60).to_csv("new.csv", index=False)
+    (line,) = said(looms("predict", "rare.looms.skops", "new.csv"))
+    assert line.startswith("Note: in 1 of 1 row 'a' is far outside its training range, ")
+    assert ", furthest 50 and 'c' is far outside its training range, " in line
+
+
+@pytest.mark.parametrize("machine", ["lssvm", "svm"])
+def test_scoring_rows_of_training_is_said_to_flatter(looms, rare, machine):
+    looms("fit", "rare.csv", "-t", "event", "-k", "linear", "-m", machine)
+    other = rare.head(20).copy()
+    other["c"] += 1e-3 * np.arange(20)  # the first row stays as it is
+    other.to_csv("other.csv", index=False)
+    (line,) = said(looms("score", "rare.looms.skops", "other.csv"))
+    assert line.startswith("Note: 1 row of 20 equal in every feature what the model was")
+    assert "the figures flatter it" in line
+
+
 def test_dates_out_of_range_are_shown_as_dates(looms, rare):
-    rare["day"] = pd.date_range("2020-01-01", periods=600).strftime("%Y-%m-%d")
+    rare["day"] = pd.date_range("2020-01-01", periods=600).strftime("%d.%m.%Y")
     rare.to_csv("t.csv", index=False)
     looms("fit", "t.csv", "-t", "event", "-k", "linear")
-    rare.assign(day="2031-05-06").to_csv("later.csv", index=False)
-    (line,) = said(looms("predict", "t.looms.skops", "later.csv"))
+    rare.assign(day="06.05.2031").to_csv("later.csv", index=False)
+    read, line = said(looms("predict", "t.looms.skops", "later.csv"))
+    assert "'day': read as a date, the day before the month," in read
     assert "range, 2020-01-01 to 2021-08-22, furthest 2031-05-06;" in line

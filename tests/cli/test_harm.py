@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import looms as looms_package
+from looms._files import write_whole
 from looms.cli._text import csv_of, visible, without_formula
 from looms.model_files import load_model
 
@@ -145,6 +146,38 @@ def test_force_overwrites_only_what_the_command_writes(looms, pets, one_line):
     assert looms("predict", "m.skops", pets, "-f", "-o", "p.csv").exit_code == 0
     assert looms("fit", pets, "-t", "kind", "-f", "-o", "m.skops").exit_code == 0
     load_model("m.skops")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("notes.csv", "name,prediction,notes\nx,1,precious\n"),
+        ("blank.csv", "\nmy data\n"),
+        ("page.html", "<!doctype html>\n<title>mine</title>\n"),
+    ],
+)
+def test_what_only_looks_alike_is_not_overwritten(looms, pets, one_line, name, text):
+    looms("fit", pets, "-t", "kind", "-o", "m.skops")
+    Path(name).write_text(text)
+    command = ("predict", "m.skops", pets, "-f", "-o", name)
+    if name.endswith("html"):
+        command = ("fit", pets, "-t", "kind", "-f", "-o", "m.skops", "--report", name)
+    one_line(looms(*command), 2, "is not a file that this command writes")
+    assert Path(name).read_text() == text
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and links of POSIX")
+def test_links_stay_and_pipes_are_refused(looms, pets, one_line):
+    looms("fit", pets, "-t", "kind", "-o", "m.skops")
+    os.mkfifo("pipe")
+    one_line(looms("predict", "m.skops", pets, "-f", "-o", "pipe"), 2, "is no regular file")
+    with pytest.raises(OSError, match="no regular file"):
+        write_whole(Path("pipe"), b"")
+    Path("real.csv").touch()
+    Path("link.csv").symlink_to("real.csv")
+    assert looms("predict", "m.skops", pets, "-f", "-o", "link.csv").exit_code == 0
+    assert Path("link.csv").is_symlink()
+    assert len(pd.read_csv("real.csv")) == len(pd.read_csv(pets))
 
 
 @pytest.mark.parametrize("name", ["wine.csv", "tiny.pkl", "m.npz"])

@@ -78,7 +78,7 @@ def test_columns_that_are_ignored_are_noted(looms, pets):
     result = looms("predict", "pets.looms.skops", "more.csv")
     assert result.exit_code == 0
     assert result.stderr.startswith(
-        "Note: 12 columns that the model does not know are ignored: 'ex"
+        "Note: 12 columns ignored, for the model does not know them: 'extra0"
     )
     assert result.stderr.rstrip().endswith("'extra9' and 2 more")
 

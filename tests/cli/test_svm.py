@@ -65,7 +65,10 @@ def test_assess(looms, pets):
         (("-c", "ber", "-c", "error"), "--criterion of --machine svm is one"),
         (("-c", "loss"), "there is no criterion 'loss'; known are log_likelihood, error, ber"),
         (("-k", "ard"), "--kernel ard needs a gradient"),
-        (("--machine", "lssvm", "-c", "log_likelihood"), "there is no criterion 'log_likelihood'"),
+        (
+            ("--machine", "lssvm", "-c", "log_likelihood"),
+            "--criterion log_likelihood needs --machine svm",
+        ),
         (("--task", "regression"), "--machine svm is for classification"),
     ],
 )
@@ -77,3 +80,9 @@ def test_options_that_do_not_apply_are_refused_by_name(looms, pets, one_line, op
 def test_the_report_is_of_least_squares_machines(looms, pets, one_line):
     result = looms("fit", pets, *SVM, "--report", "page.html")
     one_line(result, 2, "--report is for --machine lssvm")
+
+
+def test_the_log_likelihood_is_shown_as_the_deviance_that_is_minimised(looms, pets):
+    result = looms("fit", pets, "-t", "kind", "-m", "svm", "-k", "linear")
+    assert "deviance" in result.stdout
+    assert "log_likelihood" not in result.stdout

@@ -6,7 +6,7 @@ import pytest
 
 from looms.cli._errors import InputError
 from looms.cli._options import Task
-from looms.cli._task import MOST_CLASSES, choose_task, labels, numbers, text
+from looms.cli._task import MOST_CLASSES, alike_labels, choose_task, labels, numbers, text
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,13 @@ def test_the_target_of_single_rows():
     assert "; 1 of them in one row only" in choose_task(pd.Series([1, 2, 2]), Task.AUTO)[1]
     assert "only" not in choose_task(pd.Series([1, 1, 2, 2]), Task.AUTO)[1]
     assert "only" not in choose_task(pd.Series([0.5, 1.0]), Task.AUTO)[1]
+    many = pd.Series([*range(MOST_CLASSES + 1), 3])  # numbers to predict, and no classes
+    assert "only" not in choose_task(many, Task.AUTO)[1]
+
+
+def test_labels_that_differ_by_case_or_blanks():
+    assert alike_labels(pd.Series(["Ja ", "nein", "ja", "Ja "])) == [["Ja ", "ja"]]
+    assert alike_labels(pd.Series(["a", "b"])) == alike_labels(pd.Series([1, 2])) == []
 
 
 @pytest.mark.parametrize(

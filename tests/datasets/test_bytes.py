@@ -76,6 +76,24 @@ def test_a_zip_archive_counts_unpacked(tmp_path):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a", b"0" * 10**6)
     with pytest.raises(TableError, match="more than 999,999 bytes, unpacked"):
-        read_table(path, format="svmlight", max_bytes=10**6 - 1)
-    with pytest.raises(TableError, match="is not a number"):
-        read_table(path, format="svmlight", max_bytes=10**6)
+        read_table(path, format="spreadsheet", max_bytes=10**6 - 1)
+    with pytest.raises(TableError, match="is not a whole spreadsheet"):
+        read_table(path, format="spreadsheet", max_bytes=10**6)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".arff", ".svm"])
+@pytest.mark.parametrize(
+    ("content", "what", "cure"),
+    [
+        (b"PK\3\4", "zip archive, such as a spreadsheet", "--format spreadsheet"),
+        (b"\x1f\x8b\x08", "compressed by gzip", ".gz"),
+        (b"PAR1", "a Parquet file", "--format parquet"),
+        (b"%PDF-1.7", "a PDF document", ".csv"),
+        (b"\xd0\xcf\x11\xe0", "old Office programs", "--format spreadsheet"),
+    ],
+)
+def test_a_file_that_is_no_text_is_named(tmp_path, suffix, content, what, cure):
+    path = tmp_path / f"t{suffix}"
+    path.write_bytes(content + bytes(100))
+    with pytest.raises(TableError, match=f"by its first bytes this is .*{what}.*{cure}"):
+        read_table(path, None)

@@ -131,6 +131,18 @@ def test_few_samples_and_a_rare_class(points):
     assert "Consider" in found["Unequal classes"][1]
     weighted = titles(LSSVMClassifier(class_weight="balanced").fit(X[keep], y[keep]))
     assert "were weighted" in weighted["Unequal classes"][1]
+    moved = titles(LSSVMClassifier(threshold="ber").fit(X[keep], y[keep]))
+    assert "weighted" not in moved["Unequal classes"][1]
+    assert "threshold was set" in moved["Unequal classes"][1]
+
+
+def test_a_machine_far_better_than_a_guess_needs_no_remedy():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [70, 70, 15])
+    X = np.eye(3)[y] + 0.15 * rng.normal(size=(155, 3))
+    text = titles(LSSVMClassifier().fit(X, y))["Unequal classes"][1]
+    assert text.startswith("Always saying the largest class is wrong for 54.8 %, this machine for")
+    assert text.endswith("judge it by the balanced error rate.")
 
 
 def test_no_better_than_a_guess(points):

@@ -126,6 +126,7 @@ def test_headline(pages, binary):
     assert f">{100 * assessment.mean['ber']:.1f} %<" in pages["binary"]
     assert "to expect on new samples" in pages["binary"]
     assert "an optimistic figure" in pages["several"]
+    assert "± ±" not in "".join(pages.values())
 
 
 @pytest.mark.parametrize("which", ["binary", "several", "regression"])

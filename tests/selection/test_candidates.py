@@ -1,11 +1,13 @@
 """Choosing among kernels and criteria."""
 
 import gc
+import re
 import weakref
 
 import numpy as np
 import pytest
 
+from looms import LSSVMRegressorCV
 from looms.criteria import PRESS, balanced_error_rate
 from looms.kernels import RBF, GramBlocks, Linear, as_kernel
 from looms.selection import choose
@@ -146,3 +148,12 @@ def test_the_reason_why_nothing_could_be_evaluated_is_that_of_the_first_candidat
     ):
         with pytest.raises(ValueError, match=reason):
             chosen(kernels, X=far)
+
+
+def test_a_choice_is_shown_in_a_line():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    machine = LSSVMRegressorCV(kernel="ard").fit(X, X[:, 0])
+    assert re.fullmatch(r"Candidate\(\w+, press, score=[\d.e-]+\)", repr(machine.candidates_[0]))
+    assert re.fullmatch(
+        r"Tuning\(value=[\d.e-]+, outcome=[A-Z_]+, n_evaluations=\d+\)", repr(machine.selection_)
+    )

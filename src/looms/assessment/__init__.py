@@ -7,11 +7,11 @@ from looms.assessment._assess import (
     stored,
 )
 from looms.assessment._compare import Comparison, compare
-from looms.assessment._kinds import ScoreKind, smaller_is_better
+from looms.assessment._experiment import estimator_text
 from looms.assessment._result import Assessment, ScoreFigures
-from looms.assessment._run import SplitResult
+from looms.assessment._scoring import ScoreKind, smaller_is_better
+from looms.assessment._split_run import SplitResult
 from looms.assessment._store import StoreError
-from looms.assessment._text import estimator_text
 
 __all__ = [
     "AllSplitsRaisedError",

@@ -5,28 +5,20 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy import sparse
 from sklearn.base import is_classifier
-from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.validation import _num_samples
 
-from looms._typing import Array
-from looms.assessment._bootstrap import check_defined, out_of_bag
-from looms.assessment._execute import run_splits
-from looms.assessment._key import content_key, package_versions
-from looms.assessment._kinds import kind_of
+from looms.assessment._bootstrap632 import out_of_bag
+from looms.assessment._experiment import Experiment, estimator_text
+from looms.assessment._parallel import run_splits
 from looms.assessment._result import Assessment
-from looms.assessment._run import SplitResult
-from looms.assessment._scoring import scorers_of, with_weights
-from looms.assessment._splits import WHOLE, Split, plan
-from looms.assessment._store import FORMAT, Store, StoreError
-from looms.assessment._text import estimator_text
-from looms.assessment._weights import checked_weights, route, takes_weights_in_fit
+from looms.assessment._scoring import kind_of
+from looms.assessment._split_run import SplitResult
+from looms.assessment._splits import WHOLE
+from looms.estimators import CopiesWarning
+from looms.estimators._callbacks import level_of_user
 
 #: Told of every finished split: how many are done, of how many, and which; None once for those
 #: that were in the store.
@@ -78,6 +70,7 @@ def assess(
     *,
     method: str = "shuffle",
     sample_weight: Any = None,
+    copies: str = "apart",
     progress: Progress | None = None,
 ) -> Assessment:
     """Performance of an estimator on data that no part of its selection has seen.
@@ -137,6 +130,10 @@ def assess(
         and with ``sklearn.set_config(enable_metadata_routing=True)`` as requested by
         ``set_fit_request``; a scorer that has ``set_score_request(sample_weight=False)`` stays
         unweighted. Splits do not depend on them.
+    copies : {"apart", "together"}, default="apart"
+        Rows that are equal in every feature of ``X``: "together" keeps them on one side of
+        every split, and resamples draw them as one. With "apart" a model that remembers its
+        training rows knows the answers to their copies in the test part.
     progress : callable, default=None
         Called with the number of splits done, their total, and the `SplitResult` that
         came; with None for it at the start, when those in the store have been read.
@@ -165,6 +162,9 @@ def assess(
 
     Warns
     -----
+    CopiesWarning
+        If many rows are copies of others where that is no accident, and these are not kept
+        together.
     UserWarning
         If the bootstrap has to give copies of rows to an estimator that takes no weights.
 
@@ -187,6 +187,7 @@ def assess(
     class, averaged over the classes; for "rmse" and "r2" made of the mean squared error. Areas
     under the curve are no means over rows: theirs is the mean over the resamples. Other than
     in [1]_, resamples of classifiers are drawn within each class, so that none lacks one.
+    Standard errors are of the delta method of [1]_, and need 20 resamples.
 
     On a cluster: ``with joblib.parallel_config("dask"): assess(...)`` after making a
     ``distributed.Client`` (``pip install "looms[dask]"``). Only the calling process writes
@@ -231,27 +232,21 @@ def assess(
     >>> list(result.table.columns[:6])
     ['n_train', 'n_test', 'ber', 'auc', 'loo_ber', 'loo_auc']
     """
-    X, y, weight, scorers, splits = _planned(
-        estimator, X, y, n_splits, test_size, scoring, store, random_state, method, sample_weight
+    experiment = Experiment.of(
+        estimator,
+        X,
+        y,
+        n_splits=n_splits,
+        test_size=test_size,
+        scoring=scoring,
+        store=store,
+        random_state=random_state,
+        method=method,
+        sample_weight=sample_weight,
+        copies=copies,
     )
-    kept = None
-    if store is not None:
-        kept = _opened(Path(store), estimator, X, y, weight, scorers, splits[0])
-    if method == "bootstrap" and not takes_weights_in_fit(estimator):
-        warnings.warn(
-            f"{type(estimator).__name__} cannot be given sample_weight in fit, so resamples hold "
-            "copies of rows. What it chooses by leaving rows out, as by cross-validation, is "
-            'misled by them, and so is the estimate; method="shuffle" has no copies.',
-            stacklevel=2,
-        )
-    results: dict[int, SplitResult] = {}
-    try:
-        _run_into(results, kept, estimator, X, y, weight, scorers, splits, n_jobs, progress)
-    except KeyboardInterrupt:
-        raise _interrupted(results, store, estimator, y, weight, scorers, splits) from None
-    result = _assessment(results, splits, scorers, estimator, y, weight)
-    _check_success(result)
-    return result
+    warn_of_copies(experiment)
+    return finished(experiment, store, n_jobs, progress)
 
 
 def stored(
@@ -266,12 +261,14 @@ def stored(
     random_state: int,
     method: str = "shuffle",
     sample_weight: Any = None,
+    copies: str = "apart",
 ) -> Assessment | None:
     """What a store has of an assessment; nothing is run, and nothing written.
 
     Parameters
     ----------
-    estimator, X, y, n_splits, test_size, scoring, store, random_state, method, sample_weight
+    estimator, X, y, n_splits, test_size, scoring, store, random_state, method, sample_weight, \
+copies
         As `assess` was given them, or will be.
 
     Returns
@@ -286,221 +283,118 @@ def stored(
     StoreError
         If the store is of another version.
     """
-    X, y, weight, scorers, splits = _planned(
-        estimator, X, y, n_splits, test_size, scoring, store, random_state, method, sample_weight
-    )
-    key = _key(Path(store), estimator, X, y, weight, scorers, _plan_of(splits[0], estimator))
-    if not (Path(store) / key).is_dir():
-        return None
-    results = _opened(Path(store), estimator, X, y, weight, scorers, splits[0]).load(splits)
-    return _so_far(results, splits, scorers, estimator, y, weight)
-
-
-def _planned(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    n_splits: int,
-    test_size: float,
-    scoring: Any,
-    store: Any,
-    random_state: Any,
-    method: str,
-    sample_weight: Any,
-) -> tuple[Any, Any, Array | None, dict[str, Any], list[Split]]:
-    """Checked data, weights, scorers and splits."""
-    X, y = _checked(X, y)
-    weight = checked_weights(sample_weight, estimator, len(y))
-    seed = _checked_seed(random_state, store)
-    scorers = scorers_of(scoring, estimator, y)
-    if method == "bootstrap":
-        check_defined(scorers, y)
-    if weight is not None or method == "bootstrap":  # which weighs leave-one-out outputs
-        scorers = with_weights(scorers)
-    splits = plan(
+    experiment = Experiment.of(
+        estimator,
+        X,
         y,
-        method=method,
         n_splits=n_splits,
         test_size=test_size,
-        random_state=seed,
-        stratified=bool(is_classifier(estimator)),
+        scoring=scoring,
+        store=store,
+        random_state=random_state,
+        method=method,
+        sample_weight=sample_weight,
+        copies=copies,
     )
-    return X, y, weight, scorers, splits
+    kept = experiment.store(Path(store), make=False)
+    return None if kept is None else _so_far(experiment, kept.load(experiment.splits))
 
 
-def _assessment(
-    results: dict[int, SplitResult],
-    splits: list[Split],
-    scorers: dict[str, Any],
-    estimator: Any,
-    y: Any,
-    weight: Array | None,
-) -> Assessment:
-    pairs = [(split, results[split.index]) for split in splits if split.index != WHOLE]
-    method, seed = splits[0].method, splits[0].random_state
-    resamples = [
-        (split.rows(y)[1], result.predictions, result.scores)
-        for split, result in pairs
-        if split.resamples and result.error is None
-    ]
-    return Assessment(
-        tuple(result for _, result in pairs),
-        *(results.get(WHOLE), tuple(scorers), method, seed, estimator_text(estimator)),
-        kinds={name: kind_of(scorer) for name, scorer in scorers.items()},
-        classification=bool(is_classifier(estimator)),
-        out_of_bag=out_of_bag(scorers, y, weight, resamples) if resamples else None,
-    )
+def warn_of_copies(experiment: Experiment) -> None:
+    """CopiesWarning if splits may part equal rows where these are no accident."""
+    n_copies = experiment.n_unexpected_copies
+    if n_copies:
+        warnings.warn(
+            f"{n_copies} of {len(experiment.y)} rows are copies of other rows, equal in every "
+            "feature. Splits put some in both parts, and whatever remembers the training rows "
+            "knows the answers in the test part: scores are too good. Drop the copies, or keep "
+            'them on one side: copies="together" (--copies together of looms assess).',
+            CopiesWarning,
+            stacklevel=level_of_user(),
+        )
 
 
-def _interrupted(
-    results: dict[int, SplitResult],
-    store: Any,
-    estimator: Any,
-    y: Any,
-    weight: Array | None,
-    scorers: dict[str, Any],
-    splits: list[Split],
-) -> AssessmentInterrupted:
-    """What to say of an assessment that ends early, with its figures where there are any."""
-    done = [split for split in splits if split.index in results]
-    message = f"{len(done)} of {len(splits)} splits are done"
-    message += (
-        " and were not stored: with a store (--store of looms assess) they would have been kept."
-        if store is None
-        else f" and stored in {store}: the same again runs the rest."
-    )
-    result = _so_far(results, splits, scorers, estimator, y, weight)
-    if result is not None and len(result.failures) == len(result.splits):
-        result = None
-    return AssessmentInterrupted(message, result)
-
-
-def _so_far(
-    results: dict[int, SplitResult],
-    splits: list[Split],
-    scorers: dict[str, Any],
-    estimator: Any,
-    y: Any,
-    weight: Array | None,
-) -> Assessment | None:
-    """An assessment of those splits that there are; None where that takes more."""
-    done = [split for split in splits if split.index in results]
-    whole = results.get(WHOLE)
-    lacks_whole = splits[0].index == WHOLE and (whole is None or whole.error is not None)
-    if lacks_whole or all(split.index == WHOLE for split in done):
-        return None
-    return _assessment(results, done, scorers, estimator, y, weight)
-
-
-def _run_into(
-    results: dict[int, SplitResult],
-    kept: Store | None,
-    estimator: Any,
-    X: Any,
-    y: Any,
-    weight: Array | None,
-    scorers: dict[str, Any],
-    splits: list[Split],
+def finished(
+    experiment: Experiment,
+    store: str | os.PathLike[str] | None,
     n_jobs: int | None,
     progress: Progress | None,
-) -> None:
-    """Put in results of all splits by index: those in the store, and the missing ones run now."""
-    stored = {} if kept is None else kept.load(splits)
-    results |= {index: result for index, result in stored.items() if result.error is None}
-    by_index = {split.index: split for split in splits}
-    if progress is not None:
-        progress(len(results), len(splits), None)
-    missing = [split for split in splits if split.index not in results]
-    for result in run_splits(estimator, X, y, weight, scorers, missing, n_jobs):
-        if kept is not None:
-            kept.save(by_index[result.index], result)
-        results[result.index] = result
-        if progress is not None:
-            progress(len(results), len(splits), result)
-
-
-def _opened(
-    folder: Path,
-    estimator: Any,
-    X: Any,
-    y: Any,
-    weight: Array | None,
-    scorers: dict[str, Any],
-    split: Split,
-) -> Store:
-    """The part of a store that belongs to these data, this estimator and such splits."""
-    plan_of = _plan_of(split, estimator)
-    key = _key(folder, estimator, X, y, weight, scorers, plan_of)
-    about = {
-        "estimator": estimator_text(estimator),
-        "shape": list(getattr(X, "shape", (len(y),))),
-        "scores": list(scorers),
-        "weighted": weight is not None,
-        **plan_of,
-    }
-    return Store(folder, key, about, package_versions(estimator, scorers))
-
-
-def _plan_of(split: Split, estimator: Any) -> dict[str, Any]:
-    """What splits of one store have in common."""
-    in_common = {"method": split.method, "stratified": split.stratified}
-    if split.method == "bootstrap":
-        as_weights = takes_weights_in_fit(estimator)
-        return in_common | {"copies": (route(estimator) or "weights") if as_weights else "rows"}
-    rows = isinstance(split.test_size, Integral)
-    return in_common | {"test_size": float(split.test_size), "test_rows": rows}
-
-
-def _key(
-    folder: Path,
-    estimator: Any,
-    X: Any,
-    y: Any,
-    weight: Array | None,
-    scorers: dict[str, Any],
-    plan_of: dict[str, Any],
-) -> str:
-    # Without weights the key is what it was before there were any: old stores stay good.
-    weights = {} if weight is None else {"sample_weight": weight, "route": route(estimator)}
+) -> Assessment:
+    """The assessment after those splits were run that the store lacks."""
+    splits = experiment.splits
+    kept = None if store is None else experiment.store(Path(store), make=True)
+    if experiment.repeats_rows:
+        warnings.warn(
+            f"{type(experiment.estimator).__name__} cannot be given sample_weight in fit, so "
+            "resamples hold copies of rows. What it chooses by leaving rows out, as by "
+            "cross-validation, is misled by them, and so is the estimate; "
+            'method="shuffle" has no copies.',
+            stacklevel=level_of_user(),
+        )
+    results: dict[int, SplitResult] = {}
     try:
-        return content_key(
-            estimator=estimator, X=X, y=y, scorers=scorers, plan=plan_of, format=FORMAT, **weights
+        stored = {} if kept is None else kept.load(splits)
+        results |= {index: result for index, result in stored.items() if result.error is None}
+        by_index = {split.index: split for split in splits}
+        if progress is not None:
+            progress(len(results), len(splits), None)
+        missing = [split for split in splits if split.index not in results]
+        for result in run_splits(experiment, missing, n_jobs):
+            if kept is not None:
+                kept.save(by_index[result.index], result)
+            results[result.index] = result
+            if progress is not None:
+                progress(len(results), len(splits), result)
+    except KeyboardInterrupt:
+        message = f"{len(results)} of {len(splits)} splits are done"
+        message += (
+            " and were not stored: with a store (--store of looms assess) they would have been "
+            "kept."
+            if store is None
+            else f" and stored in {store}: the same again runs the rest."
         )
-    except TypeError as error:
-        raise StoreError(folder, str(error).rstrip("."), "Assess without a store.") from error
-
-
-def _checked(X: Any, y: Any) -> tuple[Any, Any]:
-    """Samples that rows can be taken of, and as many targets."""
-    if sparse.issparse(X):
-        X = X.tocsr()
-    elif not hasattr(X, "shape"):
-        X = np.asarray(X)
-    if not hasattr(y, "shape"):
-        y = np.asarray(y)
-    check_consistent_length(X, y)
-    if _num_samples(X) < 2:
-        raise ValueError("An assessment needs more than one sample.")
-    return X, y
-
-
-def _checked_seed(random_state: Any, store: Any) -> int:
-    whole = isinstance(random_state, Integral) and not isinstance(random_state, bool)
-    if whole and int(random_state) >= 0:
-        return int(random_state)
-    if whole:
-        raise ValueError(f"random_state must not be negative, got {random_state!r}.")
-    if store is not None:
-        raise ValueError(
-            "A store needs an integer random_state, or its splits could not be found again; got "
-            f"{random_state!r}."
-        )
-    return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-def _check_success(result: Assessment) -> None:
-    whole = result.whole
+        so_far = _so_far(experiment, results)
+        if so_far is not None and len(so_far.failures) == len(so_far.splits):
+            so_far = None
+        raise AssessmentInterrupted(message, so_far) from None
+    whole = results.get(WHOLE)
     if whole is not None and whole.error is not None:
         raise ValueError(f"The fit to all rows, which the bootstrap needs, raised {whole.error}")
-    if len(result.failures) == len(result.splits):
-        raise AllSplitsRaisedError(result)
+    assessment = _assessment(experiment, results)
+    if len(assessment.failures) == len(assessment.splits):
+        raise AllSplitsRaisedError(assessment)
+    return assessment
+
+
+def _so_far(experiment: Experiment, results: dict[int, SplitResult]) -> Assessment | None:
+    """An assessment of those splits that there are; None where that takes more."""
+    whole = results.get(WHOLE)
+    lacks_whole = experiment.splits[0].index == WHOLE and (whole is None or whole.error is not None)
+    if lacks_whole or not results.keys() - {WHOLE}:
+        return None
+    return _assessment(experiment, results)
+
+
+def _assessment(experiment: Experiment, results: dict[int, SplitResult]) -> Assessment:
+    """Figures of the splits that have results, without changing their order."""
+    done = [split for split in experiment.splits if split.index in results]
+    resamples = [
+        (*experiment.rows(split), results[split.index])
+        for split in done
+        if split.resamples and results[split.index].error is None
+    ]
+    return Assessment(
+        tuple(results[split.index] for split in done if split.index != WHOLE),
+        results.get(WHOLE),
+        tuple(experiment.scorers),
+        experiment.splits[0].method,
+        experiment.splits[0].random_state,
+        estimator_text(experiment.estimator),
+        kinds={name: kind_of(scorer) for name, scorer in experiment.scorers.items()},
+        classification=bool(is_classifier(experiment.estimator)),
+        out_of_bag=out_of_bag(
+            experiment.scorers, experiment.y, experiment.weight, resamples, experiment.groups
+        )
+        if resamples
+        else None,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -11,9 +12,9 @@ import numpy as np
 from scipy import stats
 
 from looms._optional import require
-from looms.assessment._assess import _checked_seed, assess
+from looms.assessment._assess import Progress, finished, warn_of_copies
+from looms.assessment._experiment import Experiment, checked_seed
 from looms.assessment._result import Assessment, corrected_error, test_over_train
-from looms.assessment._weights import checked_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +95,15 @@ class Comparison:
 
 
 def compare(
-    estimators: Mapping[str, Any], X: Any, y: Any, *, random_state: Any = None, **options: Any
+    estimators: Mapping[str, Any],
+    X: Any,
+    y: Any,
+    *,
+    random_state: Any = None,
+    store: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
 ) -> Comparison:
     """Several estimators on the same splits, with their paired differences.
 
@@ -108,10 +117,11 @@ def compare(
         Targets.
     random_state : int, RandomState instance or None, default=None
         Seed of the splits, which are the same for all.
+    store, n_jobs, progress
+        As for `assess`.
     **options
-        As for `assess`: ``n_splits``, ``test_size``, ``scoring``, ``store``, ``n_jobs``,
-        ``method`` "shuffle" or "kfold", ``sample_weight``, which all of them must take,
-        ``progress``.
+        As for `assess`: ``n_splits``, ``test_size``, ``scoring``, ``method`` "shuffle" or
+        "kfold", ``sample_weight``, which all of them must take, ``copies``.
 
     Returns
     -------
@@ -119,17 +129,22 @@ def compare(
         Printed, a summary; ``results`` has the assessments, ``differences()`` the
         differences with intervals and p-values.
 
+    Warns
+    -----
+    CopiesWarning
+        As `assess` does, once.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.dummy import DummyClassifier
     >>> import looms
     >>> X, y = load_iris(return_X_y=True)
-    >>> found = looms.compare(
+    >>> comparison = looms.compare(
     ...     {"machine": looms.LSSVMClassifier(), "majority": DummyClassifier()},
     ...     X, y, n_splits=10, scoring="error", random_state=0,
     ... )
-    >>> bool(found.differences()["high"].iloc[0] < -0.4)
+    >>> bool(comparison.differences()["high"].iloc[0] < -0.4)
     True
     """
     if not isinstance(estimators, Mapping) or len(estimators) < 2:
@@ -139,12 +154,15 @@ def compare(
             'The corrected resampled t-test is for method="shuffle" and "kfold"; assess each '
             "estimator by itself for the bootstrap."
         )
-    for estimator in estimators.values():  # before any of them runs
-        checked_weights(options.get("sample_weight"), estimator, len(y))
-    seed = _checked_seed(random_state, options.get("store"))
-    results = {
-        str(name): assess(estimator, X, y, random_state=seed, **options)
+    seed = checked_seed(random_state, store)
+    experiments = {  # all are checked before any of them runs
+        str(name): Experiment.of(estimator, X, y, store=store, random_state=seed, **options)
         for name, estimator in estimators.items()
+    }
+    warn_of_copies(next(iter(experiments.values())))
+    results = {
+        name: finished(experiment, store, n_jobs, progress)
+        for name, experiment in experiments.items()
     }
     if len({(r.scores, len(r.splits)) for r in results.values()}) > 1:
         raise ValueError("Classifiers and regressors have no score in common; give `scoring`.")

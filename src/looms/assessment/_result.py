@@ -10,10 +10,9 @@ import numpy as np
 from scipy import stats
 
 from looms._optional import require
-from looms.assessment._bootstrap import plus_632
-from looms.assessment._kinds import ScoreKind, kind_of
-from looms.assessment._run import SplitResult
-from looms.assessment._scoring import OWN
+from looms.assessment._bootstrap632 import LEAST, OutOfBag, plus_632, standard_error_632
+from looms.assessment._scoring import OWN, ScoreKind, kind_of
+from looms.assessment._split_run import SplitResult, without_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,9 +81,9 @@ class Assessment:
         Of every score, which way is better and where it can lie.
     classification : bool or None
         Whether the estimator is a classifier; None if that is not known.
-    out_of_bag : mapping of str to float, or None
-        Of the bootstrap, every score of the rows that resamples left out, a mean over the
-        rows of each one's mean loss; see `assess`.
+    out_of_bag : mapping of str to OutOfBag, or None
+        Of the bootstrap, ``score`` and ``standard_error`` of the rows that resamples left out, a
+        mean over the rows of each one's mean loss; see `assess`.
     """
 
     splits: tuple[SplitResult, ...]
@@ -95,7 +94,7 @@ class Assessment:
     estimator: str
     kinds: Mapping[str, ScoreKind] | None = None
     classification: bool | None = None
-    out_of_bag: Mapping[str, float] | None = None
+    out_of_bag: Mapping[str, OutOfBag] | None = None
 
     @property
     def table(self) -> pd.DataFrame:
@@ -137,13 +136,17 @@ class Assessment:
         .. math:: \left(\tfrac{1}{J} + \tfrac{n_{test}}{n_{train}}\right) S^2,
 
         J splits with sample variance S², which allows for the rows that training parts
-        share [1]_. For "bootstrap" the standard deviation over the resamples of the .632+
-        estimate of each, which tends to be large. NaN for fewer than two splits.
+        share [1]_. For "bootstrap" that of the out-of-bag error by the delta method [2]_, times the
+        derivative of the .632+ error by the out-of-bag error; for areas under a curve the
+        standard deviation over the resamples, which tends to be large, in place of the former.
+        NaN for fewer than two splits or 20 resamples.
 
         References
         ----------
         .. [1] Nadeau & Bengio (2003), Inference for the generalization error, Machine
            Learning 52.
+        .. [2] Efron & Tibshirani (1997), Improvements on cross-validation: the .632+
+           bootstrap method, JASA 92, section 5.
         """
         return self._series([self._standard_error(name) for name in self.scores], "error")
 
@@ -176,11 +179,10 @@ class Assessment:
     def interval(self, level: float = 0.95) -> pd.DataFrame:
         """Confidence interval of every score.
 
-        For "shuffle" and "kfold" `mean` ± t `standard_error`, with the quantile t of
-        Student's distribution with one degree of freedom less than there are splits. For
-        "bootstrap" the quantiles over the resamples of the .632+ estimate of each, which
-        tends to be wide. Where a score has a range, as an area from 0 to 1, the interval
-        ends with it.
+        `mean` ± t `standard_error`, with the quantile t of Student's distribution with one
+        degree of freedom less than there are splits; for "bootstrap" that of the normal
+        distribution. NaN for fewer than two splits or 20 resamples. Where a score has a range,
+        as an area from 0 to 1, the interval ends with it.
 
         Parameters
         ----------
@@ -228,15 +230,18 @@ class Assessment:
     def summary(self) -> str:
         """Every score with standard error, interval and optimism, and what went wrong."""
         error = (
-            "their spread" if self.method == "bootstrap" else "corrected for the rows they share"
+            "delta method" if self.method == "bootstrap" else "corrected for the rows they share"
         )
         lines = [f"{self.estimator}", f"{self._count()}, seed {self.random_state}; s.e.: {error}"]
         header = f"{'':<12}{'mean':>10}{'s.e.':>9}{'95 % interval':>20}{'LOO':>10}"
         lines.append(header.rstrip())
         for name in self.scores:
             low, high = self._limits(name, 0.95)
-            line = f"{name:<12}{self._estimate(name):>10.4f}{self._standard_error(name):>9.4f}"
-            line += f"{f'{low:.4f} to {high:.4f}':>20}"
+            line = f"{name:<12}{self._estimate(name):>10.4f}"
+            if np.isnan(low):
+                line += f"{'–':>9}{'–':>20}"
+            else:
+                line += f"{self._standard_error(name):>9.4f}{f'{low:.4f} to {high:.4f}':>20}"
             loo = self._loo(name)
             lines.append(line + (f"{np.mean(loo):>10.4f}" if len(loo) else ""))
         return "\n".join([*lines, *self._remarks()])
@@ -282,19 +287,23 @@ class Assessment:
             remarks.append(
                 "Resamples held copies of rows, which mislead whatever leaves rows out to choose."
             )
+        if self.whole is not None and len(self._done()) < LEAST:
+            remarks.append(f"An interval needs {LEAST} resamples.")
         if self.failures:
             first = next(iter(self.failures.items()))
             remarks.append(
                 f"{len(self.failures)} of {len(self.splits)} splits raised; split {first[0]}: "
                 f"{first[1]}"
             )
-        warned = [split for split in self.splits if split.warnings]
-        if warned:
-            remarks.append(
-                f"{len(warned)} of {len(self.splits)} splits warned; split {warned[0].index}: "
-                f"{warned[0].warnings[0]}"
-            )
-        return remarks
+        warned: dict[str, list[tuple[int, str]]] = {}
+        for split in self.splits:
+            for text in split.warnings:
+                warned.setdefault(without_numbers(text), []).append((split.index, text))
+        n = len(self.splits)
+        return remarks + [
+            f"{len(same)} of {n} splits warned; split {same[0][0]}: {same[0][1]}"
+            for same in warned.values()
+        ]
 
     def _kind(self, name: str) -> ScoreKind:
         if self.kinds is not None:
@@ -315,14 +324,15 @@ class Assessment:
         if self.whole is None or self.out_of_bag is None:
             return float(np.mean(self._values(name)))
         none = self.whole.no_information[name]
-        return float(plus_632(name, self.whole.scores[name], self.out_of_bag[name], none))
+        return float(plus_632(name, self.whole.scores[name], self.out_of_bag[name].score, none))
 
     def _standard_error(self, name: str) -> float:
         values = self._values(name)
+        if self.whole is not None and self.out_of_bag is not None:
+            apparent, none = self.whole.scores[name], self.whole.no_information[name]
+            return standard_error_632(name, apparent, self.out_of_bag[name], none)
         if len(values) < 2:
             return float("nan")
-        if self.whole is not None:
-            return float(np.std(values, ddof=1))
         return corrected_error(values, test_over_train(self._done()))
 
     def _loo(self, name: str) -> Any:
@@ -338,11 +348,8 @@ class Assessment:
         return float(np.mean(difference)), corrected_error(difference, test_over_train(both))
 
     def _limits(self, name: str, level: float) -> tuple[float, float]:
-        values = self._values(name)
-        if self.whole is not None:
-            low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-            return self._within(name, float(low), float(high))
-        half = float(stats.t.ppf((1 + level) / 2, len(values) - 1)) * self._standard_error(name)
+        degrees = np.inf if self.whole is not None else len(self._done()) - 1
+        half = float(stats.t.ppf((1 + level) / 2, degrees)) * self._standard_error(name)
         return self._within(name, self._estimate(name) - half, self._estimate(name) + half)
 
     def _within(self, name: str, low: float, high: float) -> tuple[float, float]:

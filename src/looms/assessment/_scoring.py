@@ -1,10 +1,11 @@
-"""Scores by name: looms' own, in which a rate of errors is a rate of errors, and scikit-learn's."""
+"""Scores by name, looms' own and scikit-learn's, with their direction and range."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn import config_context
@@ -18,50 +19,117 @@ from sklearn.metrics import (
     zero_one_loss,
 )
 
+S = TypeVar("S", bound=Callable[..., float])
 
-def balanced_error_rate(y: Any, predicted: Any) -> float:
-    """Mean over the classes in ``y`` of the rate of errors in the class.
+
+#: Scores that are shares, so between 0 and 1, by the function that scikit-learn computes them with.
+_SHARES = {
+    "accuracy_score",
+    "average_precision_score",
+    "balanced_accuracy_score",
+    "f1_score",
+    "fbeta_score",
+    "jaccard_score",
+    "precision_score",
+    "recall_score",
+    "roc_auc_score",
+    "top_k_accuracy_score",
+}
+_AT_MOST_ONE = {"d2_absolute_error_score", "explained_variance_score", "r2_score"}
+#: The ends of names by which scikit-learn marks functions of which smaller values are better.
+_SMALLER_IS_BETTER = ("_error", "_loss", "_deviance")
+#: Arguments that make something else of a share.
+_RESCALING = {"adjusted", "normalize"}
+
+
+@dataclass(frozen=True)
+class ScoreKind:
+    """Direction and range of a score.
+
+    Attributes
+    ----------
+    smaller_is_better : True, False, or None where the scorer does not tell.
+    low, high : least and largest possible value; infinite where there is no end.
+    """
+
+    smaller_is_better: bool | None = None
+    low: float = -np.inf
+    high: float = np.inf
+
+
+def smaller_is_better(scorer: S) -> S:
+    """Declare that of a scorer ``(estimator, X, y)`` smaller values are better; a decorator.
+
+    Only then can an assessment say whether leave-one-out flatters: of a plain function it does
+    not know which way is better. A scorer of ``sklearn.metrics.make_scorer`` says it itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.assessment import smaller_is_better
+    >>> @smaller_is_better
+    ... def largest_error(model, X, y):
+    ...     return float(np.max(np.abs(y - model.predict(X))))
+    >>> largest_error.smaller_is_better
+    True
+    """
+    scorer.smaller_is_better = True  # type: ignore[attr-defined]
+    return scorer
+
+
+def kind_of(scorer: Any) -> ScoreKind:
+    """Direction and range of a scorer ``(estimator, X, y)``, as far as known.
+
+    Scorers of scikit-learn give a loss with its sign turned, so that larger is better. One that
+    leaves the sign of a loss alone is recognized by the end of its function's name.
+    """
+    if isinstance(kind := getattr(scorer, "kind", None), ScoreKind):
+        return kind
+    declared = getattr(scorer, "smaller_is_better", None)
+    if declared is not None:
+        return ScoreKind(bool(declared))
+    function = getattr(scorer, "_score_func", None)
+    if function is None:
+        return ScoreKind()
+    name, sign = getattr(function, "__name__", ""), getattr(scorer, "_sign", 1)
+    is_loss = name.endswith(_SMALLER_IS_BETTER)
+    low, high = -np.inf, np.inf
+    if not _RESCALING & set(getattr(scorer, "_kwargs", {})):
+        low = 0.0 if is_loss or name in _SHARES else low
+        high = 1.0 if name in _SHARES | _AT_MOST_ONE else high
+    return ScoreKind(is_loss, low, high) if sign > 0 else ScoreKind(False, -high, -low)
+
+
+def balanced_error_rate(y: Any, predicted: Any, sample_weight: Any = None) -> float:
+    """Mean over the classes in ``y`` of the weighted rate of errors in the class.
 
     Parameters
     ----------
     y, predicted : (n_samples,) classes.
+    sample_weight : (n_samples,) weights, or None for ones. A class without weight does not
+        count.
     """
-    labels = np.unique(np.asarray(y))
-    return float(1.0 - recall_score(y, predicted, labels=labels, average="macro", zero_division=0))
-
-
-def weighted_balanced_error_rate(y: Any, predicted: Any, sample_weight: Any = None) -> float:
-    """The same of weighted samples; a class whose samples have no weight does not count.
-
-    Parameters
-    ----------
-    y, predicted : (n_samples,) classes.
-    sample_weight : (n_samples,) weights, or None for ones.
-    """
-    if sample_weight is None:
-        return balanced_error_rate(y, predicted)
-    seen = np.asarray(sample_weight) > 0
-    y, predicted, weight = (np.asarray(v)[seen] for v in (y, predicted, sample_weight))
-    recall = recall_score(
-        y,
-        predicted,
-        labels=np.unique(y),
-        average="macro",
-        zero_division=0,
-        sample_weight=weight,
+    y = np.asarray(y)
+    labels = np.unique(y if sample_weight is None else y[np.asarray(sample_weight) > 0])
+    recalls = recall_score(
+        y, predicted, labels=labels, average=None, zero_division=0, sample_weight=sample_weight
     )
-    return float(1.0 - recall)
+    return float(1.0 - np.mean(recalls))
+
+
+def _own(function: Callable[..., float], high: float) -> Any:
+    scorer = make_scorer(function)
+    scorer.kind = ScoreKind(True, 0.0, high)
+    return scorer
 
 
 OWN: dict[str, Any] = {
-    "ber": make_scorer(balanced_error_rate),
-    "error": make_scorer(zero_one_loss),
-    "rmse": make_scorer(root_mean_squared_error),
+    "ber": _own(balanced_error_rate, 1.0),
+    "error": _own(zero_one_loss, 1.0),
+    "rmse": _own(root_mean_squared_error, np.inf),
     "auc": get_scorer("roc_auc"),
     "r2": get_scorer("r2"),
 }
-#: In runs with weights; the function is a part of a store's key, in runs without as it was.
-_WEIGHTED_BER = make_scorer(weighted_balanced_error_rate)
 
 
 def scorers_of(scoring: Any, estimator: Any, y: Any) -> dict[str, Any]:
@@ -90,13 +158,6 @@ def scorers_of(scoring: Any, estimator: Any, y: Any) -> dict[str, Any]:
     if not named:
         raise ValueError("scoring names no score.")
     return {str(name): _scorer(scorer) for name, scorer in named.items()}
-
-
-def with_weights(scorers: Mapping[str, Any]) -> dict[str, Any]:
-    """The scorers of a run with weights: our own take them too."""
-    return {
-        name: _WEIGHTED_BER if scorer is OWN["ber"] else scorer for name, scorer in scorers.items()
-    }
 
 
 def all_scores(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import KFold, StratifiedKFold
+
+from looms._typing import AnyArray
 
 METHODS = ("shuffle", "kfold", "bootstrap")
 
@@ -54,38 +56,102 @@ class Split:
         entropy = (self.random_state, self.index + 1, purpose)
         return int(np.random.SeedSequence(entropy).generate_state(1)[0])
 
-    def rows(self, y: Any) -> tuple[Rows, Rows]:
-        """Rows that train and rows that test, each sorted; repeated ones for the bootstrap."""
-        everything = np.arange(len(y))
+    def rows(self, y: Any, groups: AnyArray | None = None) -> tuple[Rows, Rows]:
+        """Rows that train and rows that test, each sorted; repeated ones for the bootstrap.
+
+        Parameters
+        ----------
+        y : (n_samples,) targets.
+        groups : (n_samples,) number of the group that each row belongs to. All rows of a group
+            are on the same side. None takes every row by itself.
+        """
+        n = len(y)
         if self.index == WHOLE:
-            return everything, everything
+            return np.arange(n), np.arange(n)
+        units = Units.of(y, groups)
+        labels = units.labels if self.stratified else None
         if self.method == "kfold":
-            return self._fold(y)
-        labels = np.unique(np.asarray(y), return_inverse=True)[1] if self.stratified else None
-        groups = [everything] if labels is None else _groups(labels)
+            return units.rows(self._fold(labels, units.n))
+        everything = np.arange(units.n)
+        classes = [everything] if labels is None else _classes(labels)
         rng = np.random.default_rng(self.seed())
         if self.method == "bootstrap":
-            train = np.sort(np.concatenate([_resampled(group, rng) for group in groups]))
-            return train, np.setdiff1d(everything, train)
-        counts = _test_counts([len(group) for group in groups], self.test_size)
-        parts = [rng.permutation(g)[:k] for g, k in zip(groups, counts, strict=True)]
-        test = np.sort(np.concatenate(parts))
-        return np.setdiff1d(everything, test), test
+            drawn = np.concatenate([_resampled(members, rng) for members in classes])
+            times = np.bincount(drawn, minlength=units.n)[units.of_row]
+            return np.repeat(np.arange(n), times), np.flatnonzero(times == 0)
+        sizes = [units.sizes[members] for members in classes]
+        counts = _test_counts([int(each.sum()) for each in sizes], self.test_size)
+        parts = []
+        for members, count in zip(classes, counts, strict=True):
+            order = rng.permutation(members)
+            n_rows = np.cumsum(units.sizes[order])[:-1]  # one is left to train
+            parts.append(order[: 1 + np.argmin(np.abs(n_rows - count))])
+        return units.rows(np.concatenate(parts))
 
-    def _fold(self, y: Any) -> tuple[Rows, Rows]:
+    def _fold(self, labels: AnyArray | None, n: int) -> Rows:
+        """The units that test."""
         n_folds = n_folds_of(self.test_size)
         repeat, fold = divmod(self.index, n_folds)
-        seed = Split(repeat, "kfold", self.test_size, self.random_state, self.stratified).seed()
-        folds = (StratifiedKFold if self.stratified else KFold)(
+        seed = replace(self, index=repeat).seed()
+        folds = (KFold if labels is None else StratifiedKFold)(
             n_folds, shuffle=True, random_state=seed
         )
-        return list(folds.split(np.zeros(len(y)), np.asarray(y)))[fold]  # type: ignore[no-any-return]
+        return list(folds.split(np.zeros(n), labels))[fold][1]  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Units:
+    """What splits divide: rows, or groups of rows, numbered by their first rows.
+
+    Attributes
+    ----------
+    of_row : (n_samples,) unit that each row belongs to.
+    sizes : (n,) rows of each unit.
+    labels : (n,) targets; of a unit with several the one that is rarest in all rows, so that
+        both parts get members of every class.
+    """
+
+    of_row: AnyArray
+    sizes: AnyArray
+    labels: AnyArray
+
+    @classmethod
+    def of(cls, y: Any, groups: AnyArray | None) -> Self:
+        y = np.asarray(y)
+        if groups is None:
+            return cls(np.arange(len(y)), np.ones(len(y), dtype=np.intp), y)
+        _, first, unit, sizes = np.unique(groups, True, True, True)
+        rank = np.argsort(np.argsort(first))
+        of_row = rank[unit]
+        one_target = y.reshape(len(y), -1)[:, 0]
+        _, label, counts = np.unique(one_target, return_inverse=True, return_counts=True)
+        by_rarity = np.argsort(counts[label], kind="stable")
+        rarest = by_rarity[np.unique(of_row[by_rarity], return_index=True)[1]]
+        return cls(of_row, sizes[np.argsort(rank)], y[rarest])
+
+    @property
+    def n(self) -> int:
+        return len(self.sizes)
+
+    def rows(self, testing: AnyArray) -> tuple[Rows, Rows]:
+        """Rows of all other units, and of those that test."""
+        tests = np.isin(self.of_row, testing)
+        return np.flatnonzero(~tests), np.flatnonzero(tests)
 
 
 def plan(
-    y: Any, *, method: str, n_splits: int, test_size: float, random_state: int, stratified: bool
+    y: Any,
+    *,
+    method: str,
+    n_splits: int,
+    test_size: float,
+    random_state: int,
+    stratified: bool,
+    groups: AnyArray | None = None,
 ) -> list[Split]:
     """The splits in their order, after checking that the rows suffice for them.
+
+    Of rows that `Split.rows` keeps together by ``groups`` each group counts as one.
 
     Raises
     ------
@@ -109,7 +175,7 @@ def plan(
     else:
         least = 2
         _check_share(test_size, n)
-    _check_members(y, least, stratified, method, test_size)
+    _check_members(Units.of(y, groups).labels, least, stratified, method, test_size)
     indices = range(WHOLE if method == "bootstrap" else 0, n_splits)
     return [Split(i, method, test_size, random_state, stratified) for i in indices]
 
@@ -155,8 +221,8 @@ def _check_members(y: Any, least: int, stratified: bool, method: str, test_size:
             )
 
 
-def _groups(labels: Any) -> list[Rows]:
-    return [np.flatnonzero(labels == k) for k in range(labels.max() + 1)]
+def _classes(labels: AnyArray) -> list[Rows]:
+    return [np.flatnonzero(labels == label) for label in np.unique(labels)]
 
 
 def _test_counts(sizes: list[int], test_size: float) -> list[int]:

@@ -16,7 +16,7 @@ import sklearn
 
 from looms._files import remove_parts, write_whole
 from looms._version import __version__
-from looms.assessment._run import SplitResult
+from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import Split
 
 #: Of the files; another number is another key and another store.

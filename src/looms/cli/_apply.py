@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ from looms.cli._figures import (
     regression_figures,
 )
 from looms.cli._options import Reading
-from looms.cli._say import note, warnings_as_notes
+from looms.cli._say import count, note, warnings_as_notes
 from looms.cli._task import numbers, text
 from looms.datasets import Format, Table, read_table
 from looms.model_files import SavedModel, is_model_file, load_model
@@ -108,8 +109,8 @@ def rows_for(
     ignored = [str(name) for name in table.X.columns if name not in {*columns, *kept, target}]
     if ignored:
         note(
-            f"{len(ignored)} columns that the model does not know are ignored: "
-            f"{listed(ignored, 10)}"
+            f"{count(len(ignored), 'column')} ignored, for the model does not know "
+            f"{'it' if len(ignored) == 1 else 'them'}: {listed(ignored, 10)}"
         )
     return table
 
@@ -179,7 +180,7 @@ def check_can_write(
     force : whether it may be overwritten.
     inputs : what the command reads.
     option : what the path is given by.
-    holds : what the first line of a file that the command wrote has, or "model".
+    holds : regular expression of the beginning of what the command writes, or "model".
     """
     try:
         exists = path.exists()
@@ -192,9 +193,11 @@ def check_can_write(
         raise InputError(f"{path} is an input and would be lost; name another {option}")
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file")
+    if exists and not path.is_file():  # a device or a pipe, at the end of links too
+        raise InputError(f"{path} is no regular file; name another {option}")
     if exists and not force:
         raise InputError(f"{path} exists; use --force to overwrite it, or {option} for another")
-    if path.exists() and not _is_ours(path, holds):
+    if exists and not _is_ours(path, holds):
         raise InputError(
             f"{path} is not a file that this command writes, and --force is for those; remove it, "
             f"or name another {option}"
@@ -205,13 +208,13 @@ def check_can_write(
 
 def _is_ours(path: Path, holds: str) -> bool:
     """Whether a file is what this command writes, or empty."""
+    if path.stat().st_size == 0:
+        return True
     if holds == "model":
-        return path.stat().st_size == 0 or is_model_file(path)
+        return is_model_file(path)
     with path.open("rb") as file:
-        first = file.readline(100_000).decode(errors="replace").strip().lower()
-    if holds.endswith(","):
-        return not first or f",{holds}" in f",{first},"
-    return first.startswith(holds) or not first
+        begins = file.read(100_000).decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
+    return re.match(holds, begins, re.IGNORECASE | re.MULTILINE) is not None
 
 
 def without(table: Table, columns: list[str], path: Path) -> Table:

@@ -112,7 +112,7 @@ def assess(
         if jobs == 0:
             raise InputError("--jobs 0 would run nothing; use 1, or -1 for one a core")
         if output is not None:
-            check_can_write(output, force, file, holds="split,")
+            check_can_write(output, force, file, holds="split,n_train,n_test,")
         check_report(report, machine, force, file, output, "the row a split")
         table = without(read(file, target, reading), drop or [], file)
         check_target(table, file)
@@ -123,6 +123,7 @@ def assess(
             "store": store,
             "n_jobs": jobs,
             "random_state": random_state,
+            "copies": copies.value,
         }
         chosen, reason = choose_task(table.y, task)
         note(f"{chosen}: {reason}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from looms.cli._command import Command
 from looms.cli._errors import InputError, reported
 from looms.cli._options import ForceOption
 
@@ -110,7 +111,7 @@ PreparationOption = Annotated[
 SeedOption = Annotated[int, typer.Option("--random-state", min=0, help="Seed of the splits.")]
 
 
-@challenge.command("run")
+@challenge.command("run", cls=Command)
 def run(
     data: DataOption,
     plan: PlanOption = Plan.TABLE3,
@@ -146,7 +147,7 @@ def run(
         to_stdout(markdown(_table(asked, runs, run=True)))
 
 
-@challenge.command("table")
+@challenge.command("table", cls=Command)
 def table(
     data: DataOption,
     store: Annotated[Path, typer.Option("--store", help="Folder of finished splits.")],

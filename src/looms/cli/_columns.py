@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,16 +11,23 @@ from scipy import sparse
 from looms._optional import require
 from looms.cli._say import note
 from looms.cli._task import number_like
-from looms.tables import as_text
+from looms.tables import as_text, date_kinds
 
 #: So many columns are named in a note.
 MOST_NAMES = 5
 #: In fewer rows different values are no sign of an identifier.
 FEWEST_ROWS = 20
 
+#: What is said of kinds of date.
+_ORDERS = {
+    "date": "",
+    "day-first date": ", the day before the month,",
+    "month-first date": ", the month before the day,",
+}
+
 
 def note_columns(X: Any) -> None:
-    """Say which columns are surprising: numbers with a word among them, constants, identifiers.
+    """Say which columns are dates, identifiers, constants, or numbers with a word among them.
 
     Parameters
     ----------
@@ -41,13 +48,31 @@ def note_columns(X: Any) -> None:
     dropped = [str(name) for name in X.columns if X[name].nunique(dropna=False) < 2]
     if dropped:
         note(f"left out, for they have the same value in every row: {listed(dropped)}")
-    named = {each[0] for each in broken}
+    dates = {str(n): date_kinds(X[n]) for n in X.columns if str(n) not in dropped}
+    unclear = [name for name, kinds in dates.items() if len(kinds) > 1]
+    if unclear:
+        note(
+            f"{listed(unclear)}: taken for text, for these are dates whose day and month may be "
+            "either number; write them as 2021-12-31 to have them read as dates"
+        )
+    certain = {name: kinds[0] for name, kinds in dates.items() if len(kinds) == 1}
+    note_dates(certain, "; leave it out by --drop unless new rows are of the same days")
+    named = {each[0] for each in broken} | {name for name, kinds in dates.items() if kinds}
     alike = [str(name) for name in X.columns if name not in named and _is_identifier(X[name])]
     if alike:
         note(
             f"a different value in every row: {listed(alike)}; if this is an identifier, which "
             "says nothing of new rows, leave it out by --drop"
         )
+
+
+def note_dates(kinds: Mapping[str, str], advice: str = "") -> None:
+    """Say which columns, of kinds of `looms.tables`, are read as dates, and add the advice."""
+    for kind, order in _ORDERS.items():
+        names = [name for name, of in kinds.items() if of == kind]
+        if names:
+            read = f"read as {'a date' if len(names) == 1 else 'dates'}{order}"
+            note(f"{listed(names)}: {read} and used as a number of days{advice}")
 
 
 def _broken_numbers(X: Any) -> Iterator[tuple[Any, int, int, str]]:

@@ -11,7 +11,7 @@ import numpy as np
 from looms._typing import AnyArray
 from looms.cli._errors import InputError
 from looms.cli._options import IntervalMethod
-from looms.cli._say import note, warnings_as_notes
+from looms.cli._say import count, note, warnings_as_notes
 from looms.model_files import SavedModel
 
 #: Between the labels of a set.
@@ -80,6 +80,13 @@ class CoverageRequest:
             raise
         except ValueError as error:  # more coverage than the rows of the model can give
             raise InputError(f"--coverage {self.coverage:g}: {error}") from error
+        n_empty = int((~found.any(axis=1)).sum())
+        if n_empty:
+            note(
+                f"{count(n_empty, 'set')} of {len(found)} {'is' if n_empty == 1 else 'are'} empty: "
+                f"at coverage {self.coverage:g} such a row is typical of no class of the training "
+                "rows"
+            )
         return {"set": joined(found, [str(label) for label in machine.classes_])}
 
     def _given(self) -> list[str]:

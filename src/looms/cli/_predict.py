@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from looms.model_files import SavedModel
 
 
+#: First line of what is written: columns that tell the rows, then those of `_predictions`.
+_HEADER = r"(.+,)?prediction(,decision_.*|,lower,upper)?$"
+
+
 def predict(
     model: Annotated[Path, typer.Argument(help="A model file of looms fit.", metavar="MODEL")],
     file: Annotated[Path, typer.Argument(help="The rows to predict.", metavar="FILE")],
@@ -86,12 +90,12 @@ def predict(
         from looms.cli._apply import check_can_write, load, rows_for
         from looms.cli._coverage import CoverageRequest
         from looms.cli._new_rows import note_unlike
-        from looms.cli._say import note, to_stdout, write_output
+        from looms.cli._say import count, note, to_stdout, write_output
 
         request = CoverageRequest(coverage, method, class_conditional)
         request.check()
         if output is not None:
-            check_can_write(output, force, file, model, holds="prediction,")
+            check_can_write(output, force, file, model, holds=_HEADER)
         saved = load(model, max_bytes)
         request.check_model(saved, model)
         reading = Reading(format, sep, decimal, encoding, sheet, max_bytes)
@@ -104,7 +108,7 @@ def predict(
             to_stdout(text)
         else:
             write_output(output, text.encode())
-            note(f"{table.X.shape[0]} predictions are in {output}")
+            note(f"{count(table.X.shape[0], 'prediction')} in {output}")
 
 
 def _predictions(saved: SavedModel, table: Table, request: CoverageRequest) -> dict[str, Any]:

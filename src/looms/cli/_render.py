@@ -16,6 +16,7 @@ from rich.text import Text
 
 from looms._classes import class_indices
 from looms.cli._figures import confusion, loo_figures, threshold_figures
+from looms.cli._say import count
 from looms.cli._text import visible
 from looms.cli._threshold import loss_name
 
@@ -25,6 +26,8 @@ MOST_SCALES = 8
 MOST_POINTS = 8
 #: Width of a terminal below which a table says less.
 NARROW = 80
+#: What a column of figures shows where it is not called as the option is.
+_HEADS = {"log_likelihood": "deviance"}
 #: Classes up to which their confusion is shown.
 MOST_CONFUSED = 10
 
@@ -56,8 +59,8 @@ def show_asked(metadata: Mapping[str, Any]) -> None:
     out = console()
     target = f" of {metadata['target']!r}" if metadata["target"] else ""
     out.print(
-        f"{metadata['task'].capitalize()}{target}, {metadata['file']}: {metadata['n_rows']} "
-        f"rows, {metadata['n_features']} features"
+        f"{metadata['task'].capitalize()}{target}, {metadata['file']}: "
+        f"{count(metadata['n_rows'], 'row')}, {count(metadata['n_features'], 'feature')}"
     )
     out.print(f"Asked for: {wanted}")
     out.print(
@@ -147,7 +150,7 @@ def _show_points(machine: Any) -> None:
     for name in ("", "kernel"):
         table.add_column(name)
     for name in (*names, machine.criterion, "support", "s"):
-        table.add_column(name, justify="right")
+        table.add_column(_HEADS.get(name, name), justify="right")
     order = np.argsort(results["rank_loo_score"], kind="stable")
     for k in order[:MOST_POINTS]:
         params = results["params"][k]

@@ -35,7 +35,8 @@ def check_report(
         return
     if machine is Machine.SVM:
         raise InputError("--report is for --machine lssvm")
-    check_can_write(report, force, file, option="--report", holds="<!doctype html")
+    made_by_looms = r'<!doctype html>[\s\S]*<meta name="generator" content="looms '
+    check_can_write(report, force, file, option="--report", holds=made_by_looms)
     if other is not None and report.absolute() == other.absolute():
         raise InputError(f"{report} is to hold {holds}; name another --report")
     for package in ("jinja2", "matplotlib"):

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+def count(n: int, what: str) -> str:
+    """A number of things, in the plural where there is not one."""
+    return f"{n} {what}{'s' * (n != 1)}"
+
+
 def note(message: str) -> None:
     """Say something on stderr, so that stdout can be piped."""
     typer.echo(f"Note: {visible(' '.join(message.split()))}", err=True)

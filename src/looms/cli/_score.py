@@ -33,14 +33,16 @@ def score(
     """Score the model on rows whose target is known."""
     with reported():
         from looms.cli._apply import load, rows_for, scored
-        from looms.cli._new_rows import note_unlike
+        from looms.cli._new_rows import note_trained_on, note_unlike
         from looms.cli._render import show_confusion, show_figures
+        from looms.cli._say import count
 
         saved = load(model, max_bytes)
         reading = Reading(format, sep, decimal, encoding, sheet, max_bytes)
         table = rows_for(saved, file, reading, with_target=True)
         result = scored(saved, table)
         note_unlike(saved, table.X)
-        show_figures({f"{table.X.shape[0]} rows of {file.name}": result.figures})
+        note_trained_on(saved, table.X)
+        show_figures({f"{count(table.X.shape[0], 'row')} of {file.name}": result.figures})
         if result.confusion is not None:
             show_confusion(*result.confusion)

@@ -53,16 +53,15 @@ def choose_task(y: Any, task: Task) -> tuple[Task, str]:
         how = "the target has one value"
         return Task.REGRESSION if is_number(y) and not _whole(y) else Task.CLASSIFICATION, how
     how = "the target has {} different {}; choose with --task"
+    if is_number(y) and (not _whole(y) or n_values > MOST_CLASSES):
+        what = "whole numbers" if _whole(y) else "numbers, not all whole"
+        return Task.REGRESSION, how.format(n_values, what)
     if n_alone:
         how += f"; {n_alone} of them in one row only, which no machine without that row can know"
-    if not is_number(y):
-        _check_text(y, n_values, n_alone)
-        return Task.CLASSIFICATION, how.format(n_values, "labels")
-    if not _whole(y):
-        how = how.partition("; ")[0] + "; choose with --task"
-        return Task.REGRESSION, how.format(n_values, "numbers, not all whole")
-    few = n_values <= MOST_CLASSES
-    return Task.CLASSIFICATION if few else Task.REGRESSION, how.format(n_values, "whole numbers")
+    if is_number(y):
+        return Task.CLASSIFICATION, how.format(n_values, "whole numbers")
+    _check_text(y, n_values, n_alone)
+    return Task.CLASSIFICATION, how.format(n_values, "labels")
 
 
 def _check_text(y: Any, n_values: int, n_alone: int) -> None:
@@ -108,6 +107,20 @@ def is_number(y: Any) -> bool:
     """Whether the values are numbers, and not booleans."""
     types = require("pandas", "Reading tables").api.types
     return bool(types.is_numeric_dtype(y) and not types.is_bool_dtype(y))
+
+
+def alike_labels(y: Any) -> list[list[str]]:
+    """Labels that differ by case or by blanks around them only, in groups.
+
+    Parameters
+    ----------
+    y : Series or ndarray
+        The target.
+    """
+    groups: dict[str, list[str]] = {}
+    for value in () if is_number(y) else sorted(set(map(str, y))):
+        groups.setdefault(value.strip().casefold(), []).append(value)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def labels(y: Any) -> AnyArray:

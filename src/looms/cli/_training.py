@@ -17,12 +17,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV, __version__
+from looms.cli._columns import MOST_NAMES
 from looms.cli._errors import InputError
 from looms.cli._new_rows import ranges
 from looms.cli._options import Calibration, Copies, Machine, Optimizer, Task
 from looms.cli._progress import progress_of
-from looms.cli._say import warnings_as_notes
-from looms.cli._task import labels, numbers
+from looms.cli._say import note, warnings_as_notes
+from looms.cli._task import alike_labels, labels, numbers
 from looms.cli._threshold import threshold_of
 from looms.criteria import DIFFERENTIABLE
 from looms.datasets import Table
@@ -60,6 +61,8 @@ class Request:
             "kernel", self.kernels, [name for name in KERNEL_NAMES if name != "precomputed"]
         )
         if self.machine != Machine.SVM:
+            for name in sorted({*self.criteria} & {*SVM_CRITERIA} - {*DIFFERENTIABLE}):
+                raise InputError(f"--criterion {name} needs --machine svm")
             _check_names("criterion", self.criteria, list(DIFFERENTIABLE))
             return
         _check_names("criterion", self.criteria, SVM_CRITERIA)
@@ -216,6 +219,13 @@ def targets(table: Table, task: Task, request: Request) -> Any:
     """The target as the estimators take it, or a refusal of what they could not learn."""
     request.check_task(task)
     y = labels(table.y) if task is Task.CLASSIFICATION else numbers(table.y)
+    alike = alike_labels(table.y) if task is Task.CLASSIFICATION else []
+    if alike:
+        groups = "; ".join(", ".join(map(repr, group)) for group in alike[:MOST_NAMES])
+        note(
+            f"labels that differ only by case or by blanks around them: {groups}; write those of "
+            "one class alike (blanks are taken away, case makes another class)"
+        )
     n_values = len(np.unique(y))
     if n_values < 2:
         raise InputError(

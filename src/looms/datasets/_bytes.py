@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import zipfile
 import zlib
 from io import BytesIO
@@ -14,6 +15,20 @@ from looms.datasets._table import TableError
 #: fourteen times as much memory while it is read; the kernel matrix of its rows takes far more.
 MAX_BYTES = 2**30
 
+#: What files begin with that are no text, and what to do with them.
+_SIGNATURES = {
+    b"PK\3\4": (
+        "a zip archive, such as a spreadsheet (.xlsx, .ods)",
+        "Name a spreadsheet so, or read it by --format spreadsheet; unpack other archives.",
+    ),
+    b"\xd0\xcf\x11\xe0": (
+        "a file of old Office programs, such as .xls",
+        "Name a spreadsheet so, or read it by --format spreadsheet.",
+    ),
+    b"\x1f\x8b": ("compressed by gzip", "Add .gz to its name, or unpack it."),
+    b"PAR1": ("a Parquet file", "Name it .parquet, or read it by --format parquet."),
+    b"%PDF-": ("a PDF document", "Save its table as .csv or .xlsx."),
+}
 _CHUNK = 2**20
 
 
@@ -60,6 +75,20 @@ def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     if unpacked.startswith(b"PK\3\4") and _zip_size(content, path) > max_bytes:
         raise too_large(path, max_bytes)
     return unpacked
+
+
+def refuse_binary(path: Path) -> None:
+    """Refuse a file whose first bytes are those of a format that is no text, by its name."""
+    if path.suffix == ".gz" or not os.path.isfile(path):
+        return
+    try:
+        with path.open("rb") as file:
+            begin = file.read(8)
+    except OSError:
+        return  # for the reader to refuse
+    for signature, (what, advice) in _SIGNATURES.items():
+        if begin.startswith(signature):
+            raise TableError(path, f"by its first bytes this is {what}", advice)
 
 
 def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from looms.datasets._arff import read_arff
-from looms.datasets._bytes import MAX_BYTES
+from looms.datasets._bytes import MAX_BYTES, refuse_binary
 from looms.datasets._challenge import read_challenge
 from looms.datasets._delimited import read_delimited
 from looms.datasets._parquet import read_parquet
@@ -131,6 +131,8 @@ def read_table(
     if os.path.isdir(path):  # unlike Path.is_dir() not an error for names that cannot be
         raise TableError(path, "this is a folder", "Name one file in it.")
     format = format or _guess(path)
+    if format in ("csv", "tsv", "arff", "svmlight", "challenge"):
+        refuse_binary(path)
     options = {"sep": sep, "decimal": decimal, "encoding": encoding, "sheet": sheet}
     for name, value in options.items():
         if value is not None and format not in _OPTIONS[name]:

@@ -105,6 +105,12 @@ class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
 
     def _checked_targets(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """Validated samples, float targets and sample weights."""
+        for first in np.asarray(y).ravel()[:1]:
+            if isinstance(first, str):
+                raise ValueError(
+                    f"y must be numbers for regression, and it holds {str(first)!r}; use "
+                    "LSSVMClassifierCV for classes."
+                )
         X, y, weight = self._checked_data(X, y, sample_weight, multi_output=True, y_numeric=True)
         return X, np.asarray(y, dtype=np.float64), weight
 

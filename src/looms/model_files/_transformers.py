@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 
 from looms._typing import AnyArray
 from looms.model_files._values import indices, numbers, positive, require
+from looms.tables import KINDS
 
 
 def scaler(transformer: Any) -> None:
@@ -160,8 +161,7 @@ def table_columns(transformer: Any) -> None:
     """What each column is."""
     kinds = transformer.kinds
     proper = isinstance(kinds, dict) and all(
-        isinstance(name, str) and kind in ("number", "date", "category")
-        for name, kind in kinds.items()
+        isinstance(name, str) and kind in KINDS for name, kind in kinds.items()
     )
     names = list(getattr(transformer, "feature_names_in_", kinds))
     require(proper and names == list(kinds), "kinds is not of columns")

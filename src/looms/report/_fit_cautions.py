@@ -28,6 +28,8 @@ _FEW_SAMPLES, _FEW_IN_CLASS = 100, 20
 _RARE = 0.4
 #: A class predicted less often than this share of its samples is pointed out, if it has so many.
 _SELDOM, _FEWEST_OF_SELDOM = 0.6, 5
+#: A machine with less than this share of the errors of a guess needs no remedy.
+_GOOD = 0.5
 #: Columns named in a caution.
 _MOST_NAMES = 3
 
@@ -167,6 +169,12 @@ _OPTIONS = {
 _OTHERS = "Consider another kernel (--kernel) or other features."
 
 
+def _allowance(model: Model) -> str:
+    """What was done about classes of unequal size."""
+    weighted = getattr(model.machine, "class_weight", None) is not None
+    return "The classes were weighted." if weighted else "The threshold was set for it."
+
+
 def _remedy(model: Model) -> str:
     settings = settings_for_rare_classes(model.machine, len(model.classes))
     if not settings:
@@ -284,13 +292,15 @@ def _sizes(model: Model) -> Iterator[Caution]:
         )
     if least < _RARE * n / len(counts) and not _rarest_in_predictions(model):
         settings = settings_for_rare_classes(model.machine, len(counts))
-        advice = _remedy(model) if settings else "The classes were weighted."
+        guess, rate = guess_error(model), scores["error"][0]
+        advice = _remedy(model) if settings else _allowance(model)
         yield caution(
             "note",
             "Unequal classes",
-            f"Always saying the largest class is wrong for {100 * guess_error(model):.1f} % only, "
-            f"this machine for {100 * scores['error'][0]:.1f} %; judge it by the balanced error "
-            f"rate. {advice}",
+            f"Always saying the largest class is wrong for {100 * guess:.1f} %, this machine for "
+            f"{100 * rate:.1f} %; judge it by the balanced error rate."
+            + f" {advice}"
+            * (not settings or rate > _GOOD * guess),
         )
 
 
@@ -301,8 +311,8 @@ def _perfection(model: Model) -> Iterator[Caution]:
         yield caution(
             "note",
             "Too good",
-            "Leave-one-out makes no error worth the name. Look for a feature that holds the "
-            "answer, and for copies of samples.",
+            f"{'No sample is' if model.classification else 'Next to nothing is'} wrong in "
+            "leave-one-out. Look for a feature that holds the answer, and for copies of samples.",
         )
 
 

@@ -55,6 +55,10 @@ class Candidate:
     outcome: Outcome
     at_bounds: tuple[BoundMet, ...]
 
+    def __repr__(self) -> str:
+        name = self.criterion if isinstance(self.criterion, str) else repr(self.criterion)
+        return f"Candidate({type(self.kernel).__name__}, {name}, score={self.score:.4g})"
+
 
 @dataclass(frozen=True, eq=False)
 class Choice:

@@ -91,6 +91,12 @@ class Tuning:
     n_measured: int
     at_bounds: tuple[BoundMet, ...]
 
+    def __repr__(self) -> str:
+        return (
+            f"Tuning(value={self.value:.4g}, outcome={self.outcome.name}, "
+            f"n_evaluations={self.n_evaluations})"
+        )
+
     @property
     def history(self) -> tuple[Point, ...]:
         """Points of the searches on all samples, in the order of evaluation."""

@@ -7,9 +7,9 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -18,8 +18,8 @@ from joblib.parallel import BACKENDS, get_active_backend
 from sklearn import config_context, get_config
 
 from looms._threads import one_blas_thread
-from looms._typing import Array
-from looms.assessment._run import PROCESS, SplitResult, run_split
+from looms.assessment._experiment import Experiment
+from looms.assessment._split_run import PROCESS, SplitResult
 from looms.assessment._splits import Split
 
 #: Seconds after which a cluster without workers is given up, unless joblib is told to wait longer.
@@ -36,23 +36,17 @@ class _Lost:
     reason: str
 
 
-Send = Callable[[Callable[..., SplitResult], tuple[Any, ...], list[Split]], Iterator[Any]]
+Send = Callable[[Callable[..., SplitResult], Experiment, list[Split]], Iterator[Any]]
 
 
 def run_splits(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    weight: Array | None,
-    scorers: dict[str, Any],
-    splits: Sequence[Split],
-    n_jobs: int | None,
+    experiment: Experiment, splits: Iterable[Split], n_jobs: int | None
 ) -> Iterator[SplitResult]:
-    """Results as they come, one of every split.
+    """Results as they come, one of each of ``splits``.
 
-    No backend is named: ``joblib.parallel_config`` around the call decides. Data,
-    estimator and scorers are the same objects in every task, so that a backend sends
-    them once: loky maps arrays from 1 MB on into memory, dask keeps them on its workers.
+    No backend is named: ``joblib.parallel_config`` around the call decides. The experiment
+    is the same object in every task, so that a backend sends its data once: loky maps arrays
+    from 1 MB on into memory, dask keeps them on its workers.
 
     A split that is lost with its worker is sent again: first with all others, then, when
     nothing else is left, alone. If its worker dies again and again while it is the only
@@ -67,26 +61,26 @@ def run_splits(
         send, in_company, alone = partial(_by_dask, backend), 1, 1  # its scheduler tries too
     capped = PROCESS if n_workers > 1 else None
     run = partial(_run, capped=capped, caller=os.getpid(), config=get_config())
-    arguments = (estimator, X, y, weight, scorers)
+    shared = replace(experiment, splits=())  # which need not know of each other
     waiting = {split.index: split for split in splits}
     n_losses: Counter[int] = Counter()
     with nullcontext() if capped is None else one_blas_thread():
         while waiting:
             group = [split for split in waiting.values() if n_losses[split.index] < in_company]
             group.sort(key=lambda split: n_losses[split.index])
-            for result in send(run, arguments, group or [next(iter(waiting.values()))]):
+            for result in send(run, shared, group or [next(iter(waiting.values()))]):
                 if isinstance(result, SplitResult):
                     del waiting[result.index]
                     yield result
                     continue
                 n_losses[result.index] += 1
                 if n_losses[result.index] == in_company + alone:
-                    train, test = waiting.pop(result.index).rows(y)
+                    train, test = experiment.rows(waiting.pop(result.index))
                     yield SplitResult(result.index, len(train), len(test), error=result.reason)
 
 
 def _run(
-    arguments: tuple[Any, ...],
+    experiment: Experiment,
     split: Split,
     *,
     capped: str | None,
@@ -97,8 +91,7 @@ def _run(
     if os.getppid() == caller:
         _end_with(caller)
     with config_context(**config):
-        estimator, X, y, weight, scorers = arguments
-        return run_split(estimator, X, y, weight, scorers, split, capped)
+        return experiment.run(split, capped)
 
 
 @cache
@@ -117,7 +110,7 @@ def _by_joblib(
     backend: Any,
     n_workers: int,
     run: Callable[..., SplitResult],
-    arguments: tuple[Any, ...],
+    experiment: Experiment,
     splits: list[Split],
 ) -> Iterator[SplitResult | _Lost]:
     """Results of splits until a worker dies; then those that were at work are lost."""
@@ -127,7 +120,7 @@ def _by_joblib(
     def tasks() -> Iterator[Any]:
         for split in splits:
             at_work.add(split.index)
-            yield delayed(run)(arguments, split)
+            yield delayed(run)(experiment, split)
 
     # A pool of multiprocessing never tells that a worker died; loky's processes do.
     pool = isinstance(backend, BACKENDS.get("multiprocessing", ()))
@@ -154,7 +147,7 @@ def _by_joblib(
 
 
 def _by_dask(
-    backend: Any, run: Callable[..., SplitResult], arguments: tuple[Any, ...], splits: list[Split]
+    backend: Any, run: Callable[..., SplitResult], experiment: Experiment, splits: list[Split]
 ) -> Iterator[SplitResult | _Lost]:
     """Results and losses of splits sent through the client of joblib's backend.
 
@@ -166,7 +159,7 @@ def _by_dask(
     client, options = backend.client, {"pure": False, **backend.submit_kwargs}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-        data = client.submit(_same, arguments, **options)
+        data = client.submit(_same, experiment, **options)
         at_work = {client.submit(run, data, split, **options): split.index for split in splits}
     patience = max(_PATIENCE, backend.wait_for_workers_timeout or 0)
     served = time.monotonic()

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from looms import LSSVMClassifierCV
-from looms.assessment._key import content_key, package_versions
+from looms.assessment._content_key import content_key, package_versions
 from looms.kernels import RBF
 from looms.leave_one_out import LeaveOneOut
 
@@ -135,7 +135,7 @@ def test_fitting_does_not_count():
 
 CODE = """
 import sys; sys.path.insert(0, sys.argv[1])
-from test_key import THINGS, key
+from test_content_key import THINGS, key
 print(*(key(make()) for name, make in THINGS.items() if name not in ("lambda", "other lambda")))
 """
 
@@ -152,6 +152,22 @@ def test_keys_are_the_same_in_every_process():
         for seed in ("0", "1")
     }
     assert len(found) == 1
+
+
+def test_a_matrix_with_repeated_entries_stays_as_it_is():
+    X = sparse.csr_matrix(([1.0, 2.0], [0, 0], [0, 2]), shape=(1, 3))
+    same = sparse.csr_matrix([[3.0, 0.0, 0.0]])
+    assert key(X) == key(same)
+    assert X.nnz == 2
+
+
+def test_a_function_without_its_variable_has_no_key():
+    def score(estimator, X, y):
+        return later
+
+    with pytest.raises(TypeError, match=r"thing names a variable .* that has no value"):
+        key(score)
+    later = 1.0
 
 
 def test_no_key():

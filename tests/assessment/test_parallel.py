@@ -15,10 +15,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from threadpoolctl import threadpool_info
 
 import looms
-from looms.assessment import _execute
-from looms.assessment._execute import run_splits
-from looms.assessment._scoring import scorers_of
-from looms.assessment._splits import plan
+from looms.assessment import _parallel
+from looms.assessment._experiment import Experiment
+from looms.assessment._parallel import run_splits
 
 
 class Deadly(ClassifierMixin, BaseEstimator):
@@ -125,11 +124,10 @@ def _lives(pid):
 
 
 def test_who_stops_early_gets_no_warning(numbered):
-    X, y = numbered
-    splits = plan(y, method="shuffle", n_splits=30, test_size=0.1, random_state=0, stratified=True)
     model = Deadly(os.getpid(), seconds=0.02, until=os.devnull)
+    experiment = Experiment.of(model, *numbered, n_splits=30, scoring="ber", random_state=0)
     with joblib.parallel_config("threading"):
-        results = run_splits(model, X, y, None, scorers_of("ber", model, y), splits, 2)
+        results = run_splits(experiment, experiment.splits, 2)
         next(results)
         results.close()
     time.sleep(0.3)  # the splits at work then end by themselves
@@ -257,7 +255,7 @@ def test_splits_that_kill_workers_of_dask_are_recorded(numbered, tmp_path):
 @quiet_clusters
 def test_a_cluster_that_loses_all_workers_for_good_is_an_error(numbered, monkeypatch):
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(_execute, "_PATIENCE", 2)
+    monkeypatch.setattr(_parallel, "_PATIENCE", 2)
     options = {"n_workers": 1, "threads_per_worker": 1, "silence_logs": 50}
     with (
         distributed.LocalCluster(**options, processes=False, dashboard_address=None) as cluster,

@@ -106,7 +106,7 @@ class _Feeder:
         elif isinstance(value, np.ndarray):
             self._array(value, where)
         elif sparse.issparse(value):
-            matrix = value.tocsr()
+            matrix = value.tocsr(copy=True)
             matrix.sum_duplicates()
             self._text("sparse", str(value.shape))
             self._items((matrix.data, matrix.indices, matrix.indptr), where)
@@ -232,7 +232,14 @@ class _Feeder:
             self.item(getattr(value, "__wrapped__", None), where)
             return
         self._items((value.__defaults__, value.__kwdefaults__), where)
-        self._items([cell.cell_contents for cell in value.__closure__ or ()], where)
+        try:
+            enclosed = [cell.cell_contents for cell in value.__closure__ or ()]
+        except ValueError:
+            raise TypeError(
+                f"{where} names a variable of the function around it that has no value: no key "
+                "can be made of it."
+            ) from None
+        self._items(enclosed, where)
 
     def _code(self, code: CodeType, names: dict[str, Any], where: str) -> None:
         self._text("code", code.co_code.hex(), code.co_exceptiontable.hex(), str(code.co_flags))

@@ -7,8 +7,7 @@ from sklearn.metrics import accuracy_score, get_scorer, make_scorer, mean_absolu
 
 import looms
 from looms.assessment import smaller_is_better
-from looms.assessment._kinds import kind_of
-from looms.assessment._scoring import OWN
+from looms.assessment._scoring import OWN, kind_of
 from looms.challenge._scores import SCORING
 
 
@@ -63,7 +62,7 @@ def test_directions_are_told_or_not(two_classes):
 
 @pytest.mark.parametrize("method", ["shuffle", "bootstrap"])
 def test_figures_are_those_of_the_tables(two_classes, method):
-    result = looms.assess(looms.LSSVMClassifier(), *two_classes, 6, random_state=0, method=method)
+    result = looms.assess(looms.LSSVMClassifier(), *two_classes, 20, random_state=0, method=method)
     for name in result.scores:
         found = result.figures(name, 0.8)
         assert found.value == result.mean[name]

@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 
 import looms
 from looms.assessment import AllSplitsRaisedError, SplitResult, compare, stored
-from looms.assessment._bootstrap import NO_INFORMATION, no_information
-from looms.assessment._scoring import OWN, all_scores, with_weights
+from looms.assessment._bootstrap632 import NO_INFORMATION, no_information
+from looms.assessment._scoring import OWN, all_scores
 from looms.assessment._splits import plan
 
 SCORES = ["ber", "error", "auc", "balanced_accuracy", "accuracy", "roc_auc", "neg_log_loss"]
@@ -134,7 +134,7 @@ def test_scorers_that_take_weights_and_others(two_classes):
 
 
 def test_a_class_without_weight_does_not_count_in_the_ber():
-    scorers = with_weights({"ber": OWN["ber"]})
+    scorers = {"ber": OWN["ber"]}
     y, weight = np.array([0, 0, 1, 1]), np.array([1.0, 3.0, 0.0, 0.0])
     model = DummyClassifier(strategy="constant", constant=0).fit(y[:, None], y)
     assert all_scores(scorers, model, y[:, None], y, weight) == {"ber": 0.0}
@@ -152,7 +152,7 @@ def test_no_information_is_that_of_copies(task):
     else:
         y, predicted, names = rng.normal(size=40), rng.normal(1, size=40), ["rmse", "r2"]
     assert set(names) <= set(NO_INFORMATION)
-    scorers = with_weights({name: OWN.get(name) or get_scorer(name) for name in names})
+    scorers = {name: OWN.get(name) or get_scorer(name) for name in names}
     found = no_information(scorers, y, predicted, weight)
     assert found == pytest.approx(no_information(scorers, y[copies], predicted[copies]))
     assert found != pytest.approx(no_information(scorers, y, predicted))
@@ -173,7 +173,7 @@ def test_bootstrap_draws_rows_with_their_weights(two_classes):
         assert split.scores["error"] == pytest.approx(1 - right)
     model.fit(X, y, sample_weight=W60)
     assert found.whole.scores["error"] == pytest.approx(1 - model.score(X, y, W60))
-    scorers = with_weights({name: OWN[name] for name in ("error", "ber")})
+    scorers = {name: OWN[name] for name in ("error", "ber")}
     expected = no_information(scorers, y, model.predict(X), W60)
     assert found.whole.no_information == expected
 

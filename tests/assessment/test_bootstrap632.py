@@ -13,12 +13,13 @@ from sklearn.metrics import (
     zero_one_loss,
 )
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, assess
-from looms.assessment._bootstrap import NO_INFORMATION, no_information, plus_632
+from looms.assessment._bootstrap632 import NO_INFORMATION, no_information, plus_632
 from looms.assessment._scoring import balanced_error_rate
 from looms.assessment._splits import plan
 
@@ -99,18 +100,18 @@ def test_out_of_bag_error_is_a_mean_over_rows(two_classes, a_line, task, weighte
         expected = {"rmse": np.sqrt(square), "r2": 1 - square / variance}
     options = {"method": "bootstrap", "random_state": 0, "scoring": names}
     result = assess(model, X, y, 12, sample_weight=w if weighted else None, **options)
-    assert result.out_of_bag == pytest.approx(expected)
+    assert {n: each.score for n, each in result.out_of_bag.items()} == pytest.approx(expected)
     for name in names:
-        whole = (result.whole.scores[name], result.out_of_bag[name])
+        whole = (result.whole.scores[name], result.out_of_bag[name].score)
         estimate = plus_632(name, *whole, result.whole.no_information[name])
         assert result.mean[name] == pytest.approx(estimate)
-        assert result.out_of_bag[name] != result.table[name].mean()
+        assert result.out_of_bag[name].score != result.table[name].mean()
 
 
 def test_the_area_is_a_mean_over_resamples(two_classes):
     options = {"method": "bootstrap", "random_state": 0, "scoring": "auc"}
     result = assess(LogisticRegression(), *two_classes, 5, **options)
-    assert result.out_of_bag["auc"] == result.table["auc"].mean()
+    assert result.out_of_bag["auc"].score == result.table["auc"].mean()
 
 
 @pytest.mark.parametrize("own", [None, np.random.default_rng(5).uniform(0.5, 2.0, 60)])
@@ -169,7 +170,7 @@ def test_assessment_puts_them_together(two_classes):
         nearest, X, y, 20, scoring=["error", "accuracy"], method="bootstrap", random_state=0
     )
     assert result.whole.scores["error"] == 0.0
-    out_of_bag = result.out_of_bag["error"]
+    out_of_bag = result.out_of_bag["error"].score
     expected = plus_632("error", 0.0, out_of_bag, result.whole.no_information["error"])
     assert 0.632 * out_of_bag < result.mean["error"] <= out_of_bag
     assert result.mean["error"] == pytest.approx(expected)
@@ -177,6 +178,32 @@ def test_assessment_puts_them_together(two_classes):
     interval = result.interval()
     assert interval.loc["error", "low"] < expected < interval.loc["error", "high"]
     assert "20 bootstrap resamples" in result.summary()
+
+
+@pytest.mark.parametrize("names", [["error", "ber"], ["rmse", "r2"]])
+def test_standard_errors_are_those_of_new_data(names):
+    """Over 40 data sets of 50 rows, against the spread of the estimates."""
+    estimates, errors = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(50, 3))
+        y = X[:, 0] + X[:, 1] + rng.normal(size=50)
+        model = Ridge() if "r2" in names else GaussianNB()
+        y = y if "r2" in names else y > 0
+        result = assess(model, X, y, 25, scoring=names, method="bootstrap", random_state=seed)
+        estimates.append(result.mean)
+        errors.append(result.standard_error)
+    ratio = np.sqrt(np.mean(np.square(errors), axis=0)) / np.std(estimates, axis=0)
+    assert (ratio > 0.75).all()
+    assert (ratio < 1.35).all()
+
+
+def test_no_interval_from_few_resamples(a_line):
+    result = assess(Ridge(), *a_line, 19, method="bootstrap", random_state=0)
+    assert result.interval().isna().all(axis=None)
+    assert result.standard_error.isna().all()
+    assert "An interval needs 20 resamples." in str(result)
+    assert "nan" not in str(result)
 
 
 def test_scores_without_a_definition(two_classes):

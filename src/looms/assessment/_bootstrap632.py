@@ -1,0 +1,285 @@
+"""The .632+ bootstrap of Efron & Tibshirani (1997)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import get_scorer
+
+from looms._typing import AnyArray, Array
+from looms.assessment._scoring import OWN, takes_weights
+from looms.assessment._split_run import SplitResult
+from looms.assessment._splits import Rows
+
+#: Resamples that a standard error needs.
+LEAST = 20
+
+#: Scores that are means over rows, by name, and of what.
+LOSSES = {
+    "ber": "wrong",
+    "balanced_accuracy": "wrong",
+    "error": "wrong",
+    "accuracy": "wrong",
+    "rmse": "square",
+    "r2": "square",
+}
+
+#: Scores that are one minus an error, and the error.
+COMPLEMENTS = frozenset({"auc", "roc_auc", "accuracy", "balanced_accuracy", "r2"})
+
+
+def error_of(name: str, score: Any) -> Any:
+    """Error of a score by its name: itself, or one minus itself; and the other way around."""
+    return 1.0 - score if name in COMPLEMENTS else score
+
+
+def _shares(values: Any, classes: Any, weight: Any) -> Any:
+    """Share of each class among values."""
+    return np.array([np.average(values == label, weights=weight) for label in classes])
+
+
+def _error(y: Any, predicted: Any, weight: Any) -> float:
+    # Σ_k p_k (1 − q_k), their eq. (27), for any number of classes
+    classes = np.unique(y)
+    p, q = (_shares(values, classes, weight) for values in (y, predicted))
+    return float(np.sum(p * (1.0 - q)))
+
+
+def _balanced_error(y: Any, predicted: Any, weight: Any) -> float:
+    q = _shares(predicted, np.unique(y if weight is None else y[weight > 0]), weight)
+    return float(np.mean(1.0 - q))
+
+
+def _variance(values: Any, weight: Any) -> float:
+    mean = np.average(values, weights=weight)
+    return float(np.average((values - mean) ** 2, weights=weight))
+
+
+def _squared(y: Any, predicted: Any, weight: Any) -> float:
+    # mean over all pairs (i, j) of (y_i − f_j)²
+    between = np.average(y, weights=weight) - np.average(predicted, weights=weight)
+    return _variance(y, weight) + _variance(predicted, weight) + float(between**2)
+
+
+#: Error expected when targets have nothing to do with predictions, by the score's name.
+NO_INFORMATION: dict[str, Callable[[Any, Any, Any], float]] = {
+    "ber": _balanced_error,
+    "balanced_accuracy": _balanced_error,
+    "error": _error,
+    "accuracy": _error,
+    "auc": lambda y, predicted, weight: 0.5,
+    "roc_auc": lambda y, predicted, weight: 0.5,
+    "rmse": lambda y, predicted, weight: float(np.sqrt(_squared(y, predicted, weight))),
+    "r2": lambda y, predicted, weight: _squared(y, predicted, weight) / _variance(y, weight),
+}
+
+
+def check_defined(names: Mapping[str, Any], y: Any) -> None:
+    """ValueError unless .632+ is defined for all these scores of these targets."""
+    if np.ndim(y) != 1:
+        raise ValueError("The .632+ bootstrap takes one target; assess each by itself.")
+    unknown = [name for name, scorer in names.items() if not _is_known(name, scorer)]
+    if unknown:
+        raise ValueError(
+            f"The .632+ bootstrap needs the score of predictions without information, which is "
+            f"known for {', '.join(NO_INFORMATION)} under these names, not for "
+            f'{", ".join(unknown)}; give those as scoring, or use method="shuffle".'
+        )
+
+
+def _is_known(name: str, scorer: Any) -> bool:
+    """Whether a scorer is what its name says, and .632+ is defined for that."""
+    if name not in NO_INFORMATION:
+        return False
+    known = OWN.get(name) or get_scorer(name)
+    parts = ("_score_func", "_sign", "_kwargs")
+    return all(getattr(scorer, part, None) == getattr(known, part) for part in parts)
+
+
+def no_information(
+    scorers: Mapping[str, Any], y: Any, predicted: Any, weight: Any = None
+) -> dict[str, float]:
+    """No-information score by name, in units of the score; weighted where the scorer is."""
+    y, predicted = np.asarray(y), np.asarray(predicted)
+    weights = {
+        n: weight if weight is not None and takes_weights(s) else None for n, s in scorers.items()
+    }
+    rates = {name: NO_INFORMATION[name](y, predicted, weights[name]) for name in scorers}
+    return {name: error_of(name, rate) for name, rate in rates.items()}
+
+
+@dataclass(frozen=True)
+class OutOfBag:
+    """A leave-one-out bootstrap score and the standard error of it."""
+
+    score: float
+    standard_error: float
+
+
+def out_of_bag(
+    scorers: Mapping[str, Any],
+    y: Any,
+    weight: Array | None,
+    resamples: Sequence[tuple[Rows, Rows, SplitResult]],
+    groups: AnyArray | None = None,
+) -> dict[str, OutOfBag]:
+    r"""Leave-one-out bootstrap score by name: the samples have one vote each.
+
+    .. math:: e_1 = \frac{1}{n} \sum_i E_i, \quad
+        E_i = \frac{\sum_b I_i^b \, L(y_i, f_b(x_i))}{\sum_b I_i^b},
+
+    :math:`I_i^b` is 1 where resample b left sample i out, else 0; L is 1 for a wrong class
+    and 0 for a right one, or the squared error. Of a balanced rate the outer mean is taken
+    over each class, and then over the classes; of "rmse" its root; of "r2" it is divided by
+    the variance of y. An area under a curve is no mean over samples: it is the mean over the
+    resamples.
+
+    The standard error is that of the nonparametric delta method, the square root of
+    :math:`\sum_i D_i^2` with
+
+    .. math:: D_i = c_i (E_i - e_1) + \sum_b (N_i^b - 1) \, t_b, \quad
+        t_b = \sum_j c_j \frac{I_j^b (L_j^b - E_j)}{\sum_b I_j^b},
+
+    :math:`N_i^b` the times that i was drawn, :math:`c_i` the derivative of the score by
+    :math:`E_i`, 1/n for a plain mean. The first term is of i being tested, the second of i
+    training. From the sum is taken what the limited number of resamples adds on average,
+    :math:`\sum_i \mathrm{var}_b((N_i^b - 1) t_b)`, but no more than leaves the first term.
+
+    Source: Efron & Tibshirani (1997), sections 3 and 5; samples that no resample left out do
+    not count. Correction for the number of resamples: Wager, Hastie & Efron (2014), Confidence
+    intervals for random forests, JMLR 15. The area under a curve has the standard deviation over
+    resamples, which tends to be large.
+
+    Parameters
+    ----------
+    scorers : by name; those that take weights are weighted.
+    y : (n_samples,) targets.
+    weight : (n_samples,) weights of the outer mean, or None.
+    resamples : of each, the rows that were drawn, those left out, and the result.
+    groups : (n_samples,) group of each row, if rows were drawn in groups; these are then what is
+        independent.
+
+    Returns
+    -------
+    scores : by name, in units of the score. The error is NaN for fewer than `LEAST` resamples.
+    """
+    y = np.asarray(y)
+    n, n_resamples = len(y), len(resamples)
+    _, first, group = np.unique(
+        np.arange(n) if groups is None else groups, return_index=True, return_inverse=True
+    )
+    drawn = np.array([np.bincount(train, minlength=n) for train, _, _ in resamples])
+    left_out = drawn == 0
+    n_left_out = left_out.sum(axis=0)
+    rows = np.flatnonzero(n_left_out)
+    scores: dict[str, OutOfBag] = {}
+    for name, scorer in scorers.items():
+        values = [result.scores[name] for _, _, result in resamples]
+        score = float(np.mean(values))
+        error = float(np.std(values, ddof=1)) if n_resamples >= LEAST else float("nan")
+        if name in LOSSES:
+            loss = np.zeros((n_resamples, n))
+            for b, (_, test, result) in enumerate(resamples):
+                f = np.asarray(result.predictions)
+                loss[b, test] = y[test] != f if LOSSES[name] == "wrong" else (y[test] - f) ** 2
+            w = np.ones(n) if weight is None or not takes_weights(scorer) else weight
+            E = loss[:, rows].sum(axis=0) / n_left_out[rows]
+            e1, c, deviation = _summary(name, y[rows], E, w[rows])
+            score = float(error_of(name, e1))
+            if n_resamples >= LEAST:
+                tested = np.bincount(group[rows], c * deviation, minlength=len(first))
+                t = (left_out[:, rows] * (loss[:, rows] - E)) @ (c / n_left_out[rows])
+                products = (drawn[:, first] - 1.0) * t[:, None]
+                noise = n_resamples * np.var(products, axis=0, ddof=1).sum()
+                variance = np.sum((tested + products.sum(axis=0)) ** 2) - noise
+                error = float(np.sqrt(max(variance, np.sum(tested**2))))
+        scores[name] = OutOfBag(score, error)
+    return scores
+
+
+def _summary(name: str, y: AnyArray, E: Array, weight: Array) -> tuple[float, Array, Array]:
+    """Score of the mean losses E, its derivatives by them, and E less the mean it enters."""
+    if name in ("ber", "balanced_accuracy"):
+        labels = np.unique(y[weight > 0])
+        c, deviation = np.zeros(len(y)), np.zeros(len(y))
+        for m in (y == label for label in labels):
+            c[m] = weight[m] / weight[m].sum() / len(labels)
+            deviation[m] = E[m] - np.average(E[m], weights=weight[m])
+        return float(c @ E), c, deviation
+    c = weight / weight.sum()
+    mean = float(c @ E)
+    deviation = E - mean
+    if name == "rmse":
+        root = float(np.sqrt(mean))
+        return root, c / (2.0 * root) if root else c, deviation
+    if name == "r2":
+        variance = _variance(y, weight)
+        squares = (y - np.average(y, weights=weight)) ** 2
+        return mean / variance, c / variance, deviation - mean / variance * (squares - variance)
+    return mean, c, deviation
+
+
+def plus_632(name: str, apparent: float, out_of_bag: Any, none: float) -> Any:
+    r"""The .632+ estimate.
+
+    .. math::
+        \hat{R} = \frac{e_1' - \bar e}{\gamma - \bar e}, \quad e_1' = \min(e_1, \gamma), \qquad
+        .368 \bar e + .632 e_1 + (e_1' - \bar e)
+        \frac{.368 \cdot .632 \hat R}{1 - .368 \hat R}
+
+    Source: Efron & Tibshirani (1997), eqs. (24), (31), (32); :math:`\bar e` is the
+    apparent error, :math:`e_1` the out-of-bag error, :math:`\gamma` the error rate
+    without information, and :math:`\hat R`, 0 unless :math:`e_1` and :math:`\gamma` exceed
+    :math:`\bar e`, the relative rate of overfitting.
+
+    Parameters
+    ----------
+    name : of the score; accuracies, AUC and R² enter as one minus themselves.
+    apparent : score of the training data of a fit to all rows.
+    out_of_bag : score or scores of the rows that a resample left out.
+    none : score of predictions without information.
+
+    Returns
+    -------
+    estimate : in units of the score, of the shape of `out_of_bag`.
+
+    Examples
+    --------
+    >>> bool(np.isclose(plus_632("error", 0.0, 0.5, 0.5), 0.5))    # 1-NN on noise
+    True
+    """
+    e, e1, gamma = (error_of(name, np.asarray(s)) for s in (apparent, out_of_bag, none))
+    clipped = np.minimum(e1, gamma)
+    overfits = (e1 > e) & (gamma > e)
+    R = np.where(overfits, (clipped - e) / np.where(gamma > e, gamma - e, 1.0), 0.0)
+    estimate = 0.368 * e + 0.632 * e1 + (clipped - e) * 0.368 * 0.632 * R / (1.0 - 0.368 * R)
+    return error_of(name, estimate)
+
+
+def standard_error_632(name: str, apparent: float, out_of_bag: OutOfBag, none: float) -> float:
+    r"""Standard error of the .632+ estimate.
+
+    That of the out-of-bag error times the derivative of the .632+ error by it, where the
+    apparent error is taken to vary in proportion and the error without information not at all.
+
+    Source: Efron & Tibshirani (1997), section 5, for the delta method. They let the .632+ error
+    vary in proportion to the out-of-bag error, which leaves out that the relative rate of
+    overfitting varies too: for a nearest neighbor that is a quarter of the standard error.
+
+    Parameters
+    ----------
+    name, apparent, none : as for `plus_632`.
+    out_of_bag : score and its standard error.
+    """
+    e, e1 = error_of(name, apparent), error_of(name, out_of_bag.score)
+    if e1 == 0:
+        return out_of_bag.standard_error
+    step = 1e-6
+    low, high = (
+        plus_632(name, error_of(name, k * e), error_of(name, k * e1), none)
+        for k in (1.0 - step, 1.0 + step)
+    )
+    return float(abs(high - low) / (2.0 * step * abs(e1)) * out_of_bag.standard_error)

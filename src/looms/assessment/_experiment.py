@@ -1,0 +1,303 @@
+"""What is assessed: an estimator, data, weights, scores and splits, as one value."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone, is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import _num_samples
+
+from looms._threads import one_blas_thread
+from looms._typing import AnyArray, Array, Matrix
+from looms.assessment._bootstrap632 import check_defined, no_information
+from looms.assessment._content_key import content_key, package_versions
+from looms.assessment._scoring import all_scores, scorers_of
+from looms.assessment._split_run import (
+    PROCESS,
+    SplitResult,
+    chosen_by,
+    distinct,
+    loo_scores,
+    seeded,
+)
+from looms.assessment._splits import WHOLE, Rows, Split, plan
+from looms.assessment._store import FORMAT, Store, StoreError
+from looms.assessment._weight_routing import (
+    checked_weights,
+    fit_arguments,
+    route,
+    takes_weights_in_fit,
+)
+from looms.copies import copy_groups, n_unexpected_copies
+from looms.estimators import machine_of
+
+#: What becomes of rows that are equal in every feature: any side of a split, or the same.
+COPIES = ("apart", "together")
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """An estimator, data, weights, scorers and splits.
+
+    Attributes
+    ----------
+    estimator : not fitted; stays as it is.
+    X, y : all rows.
+    weight : (n_samples,) weights for the fit and the scores, or None.
+    scorers : by name.
+    splits : tuple of Split, in their order.
+    groups : (n_samples,) number of the distinct row that each row is equal to, where equal rows
+        are kept on one side of every split; else None.
+    """
+
+    estimator: Any
+    X: Any
+    y: Any
+    weight: Array | None
+    scorers: Mapping[str, Any]
+    splits: tuple[Split, ...]
+    groups: AnyArray | None = None
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        n_splits: int = 100,
+        test_size: float = 0.1,
+        scoring: Any = None,
+        store: Any = None,
+        random_state: Any = None,
+        method: str = "shuffle",
+        sample_weight: Any = None,
+        copies: str = "apart",
+    ) -> Self:
+        """From the arguments of `assess`, checked; ``store`` tells that one is used."""
+        if sparse.issparse(X):
+            X = X.tocsr()
+        elif not hasattr(X, "shape"):
+            X = np.asarray(X)
+        if not hasattr(y, "shape"):
+            y = np.asarray(y)
+        check_consistent_length(X, y)
+        if _num_samples(X) < 2:
+            raise ValueError("An assessment needs more than one sample.")
+        if not (isinstance(copies, str) and copies in COPIES):
+            raise ValueError(f"copies must be one of {', '.join(COPIES)}, got {copies!r}.")
+        weight = checked_weights(sample_weight, estimator, len(y))
+        seed = checked_seed(random_state, store)
+        scorers = scorers_of(scoring, estimator, y)
+        if method == "bootstrap":
+            check_defined(scorers, y)
+        groups = copy_groups(numbered(X)) if copies == "together" else None
+        splits = plan(
+            y,
+            method=method,
+            n_splits=n_splits,
+            test_size=test_size,
+            random_state=seed,
+            stratified=bool(is_classifier(estimator)),
+            groups=groups,
+        )
+        return cls(estimator, X, y, weight, scorers, tuple(splits), groups)
+
+    @property
+    def n_unexpected_copies(self) -> int:
+        """Rows that splits may part from rows equal to them, where that is no accident."""
+        if self.groups is not None:
+            return 0
+        X = numbered(self.X)
+        X = X if self.weight is None else X[self.weight > 0]
+        return n_unexpected_copies(X, copy_groups(X))
+
+    @property
+    def repeats_rows(self) -> bool:
+        """True where resamples of the bootstrap hold copies of rows, for want of weights."""
+        return self.splits[0].method == "bootstrap" and not takes_weights_in_fit(self.estimator)
+
+    def rows(self, split: Split) -> tuple[Rows, Rows]:
+        """Rows that train and rows that test."""
+        return split.rows(self.y, self.groups)
+
+    def run(self, split: Split, capped: str | None) -> SplitResult:
+        """Repeat the whole selection on the training part and score it on the test part.
+
+        Parameters
+        ----------
+        split : which rows train and test.
+        capped : None leaves the threads of BLAS alone; the `PROCESS` of the caller, who holds
+            its own BLAS to one thread, has them held to one in any other process too.
+
+        Returns
+        -------
+        result : SplitResult
+            An exception does not leave: it is recorded by type and message.
+        """
+        began = time.perf_counter()
+        train, test = self.rows(split)
+        w_train, w_test = (None, None) if (w := self.weight) is None else (w[train], w[test])
+        if split.resamples and takes_weights_in_fit(self.estimator):
+            # Who leaves a row out then leaves all its copies out.
+            train, first, times = np.unique(train, return_index=True, return_counts=True)
+            w_train = times.astype(np.float64) if w_train is None else times * w_train[first]
+        values: dict[str, Any] = {}
+        with (
+            one_blas_thread() if capped not in (None, PROCESS) else nullcontext(),
+            warnings.catch_warnings(record=True) as caught,
+        ):
+            warnings.simplefilter("always")
+            try:
+                values = self._measured(split, train, w_train, test, w_test)
+            except Exception as error:  # of any estimator; the other splits go on
+                values = {"error": f"{type(error).__name__}: {error}"}
+        return SplitResult(
+            split.index,
+            len(train),
+            len(test),
+            warnings=distinct(f"{w.category.__name__}: {w.message}" for w in caught),
+            seconds=time.perf_counter() - began,
+            **values,
+        )
+
+    def _measured(
+        self, split: Split, train: Rows, w_train: Array | None, test: Rows, w_test: Array | None
+    ) -> dict[str, Any]:
+        model = seeded(clone(self.estimator), split.seed(1))
+        X_train, y_train = _safe_split(model, self.X, self.y, train)
+        X_test, y_test = _safe_split(model, self.X, self.y, test, train)
+        if w_test is not None and not w_test.any():
+            raise ValueError("No row of the test part has a positive weight.")
+        model.fit(X_train, y_train, **({} if w_train is None else fit_arguments(model, w_train)))
+        last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+        wraps = hasattr(last, "loo_") and hasattr(last, "estimator_")  # outputs of its own
+        machine = machine_of(last.estimator_ if wraps else last)
+        source = last if wraps else machine
+        values = {
+            "scores": all_scores(self.scorers, model, X_test, y_test, w_test),
+            "loo_scores": {} if machine is None else loo_scores(source, self.scorers, w_train),
+            "chosen": chosen_by(model, machine),
+        }
+        if split.index == WHOLE:
+            predicted = model.predict(X_test)
+            values["no_information"] = no_information(self.scorers, y_test, predicted, w_test)
+        elif split.resamples:
+            values["predictions"] = tuple(np.asarray(model.predict(X_test)).tolist())
+        return values
+
+    def design(self) -> dict[str, Any]:
+        """What the splits of one store have in common, as plain values."""
+        split = self.splits[0]
+        copies = COPIES[self.groups is not None]
+        design = {"method": split.method, "stratified": split.stratified, "copies": copies}
+        if split.method == "bootstrap":
+            repeats = "rows" if self.repeats_rows else route(self.estimator) or "weights"
+            return design | {"repeats": repeats}
+        rows = isinstance(split.test_size, Integral)
+        return design | {"test_size": float(split.test_size), "test_rows": rows}
+
+    def key(self) -> str:
+        """Digest of all that results depend on, other than the index of a split.
+
+        Raises
+        ------
+        TypeError
+            If a parameter has no content that could be named.
+        """
+        return content_key(
+            estimator=self.estimator,
+            X=self.X,
+            y=self.y,
+            scorers=self.scorers,
+            sample_weight=self.weight,
+            route=None if self.weight is None else route(self.estimator),
+            design=self.design(),
+            format=FORMAT,
+        )
+
+    def store(self, folder: Path, *, make: bool) -> Store | None:
+        """The part of a store that keeps these splits; None if it is not there and not made."""
+        try:
+            key = self.key()
+        except TypeError as error:
+            raise StoreError(folder, str(error).rstrip("."), "Assess without a store.") from error
+        if not make and not (folder / key).is_dir():
+            return None
+        about = {
+            "estimator": estimator_text(self.estimator),
+            "shape": list(getattr(self.X, "shape", (len(self.y),))),
+            "scores": list(self.scorers),
+            "weighted": self.weight is not None,
+            **self.design(),
+        }
+        return Store(folder, key, about, package_versions(self.estimator, self.scorers))
+
+
+def numbered(X: Any) -> Matrix:
+    """A number for every distinct value of each column, or the values where they are numbers.
+
+    Returns
+    -------
+    X : (n_samples, n_columns) array or CSR matrix; rows of it are equal where those of ``X`` are.
+    """
+    if sparse.issparse(X):
+        X = X.tocsr(copy=True)
+        X.sum_duplicates()
+        return X
+    if hasattr(X, "iloc"):
+        frame = X.to_frame() if X.ndim == 1 else X
+        columns = [np.asarray(frame.iloc[:, k]) for k in range(frame.shape[1])]
+    else:
+        values = np.asarray(X)
+        values = values.reshape(len(values), -1)
+        if values.dtype.kind in "biuf":
+            return values.astype(np.float64)
+        columns = list(values.T)
+    # In the order of the values, not of the rows, by which columns are told apart.
+    return np.column_stack(
+        [
+            column if column.dtype.kind in "biuf" else np.unique(column.astype(str), False, True)[1]
+            for column in columns
+        ]
+    ).astype(np.float64)
+
+
+def checked_seed(random_state: Any, store: Any) -> int:
+    """An integer seed; with a store it must be one already."""
+    whole = isinstance(random_state, Integral) and not isinstance(random_state, bool)
+    if whole and int(random_state) >= 0:
+        return int(random_state)
+    if whole:
+        raise ValueError(f"random_state must not be negative, got {random_state!r}.")
+    if store is not None:
+        raise ValueError(
+            "A store needs an integer random_state, or its splits could not be found again; got "
+            f"{random_state!r}."
+        )
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def estimator_text(estimator: Any) -> str:
+    """An estimator in a line: of a pipeline the names of the steps, and the last one whole."""
+    if isinstance(estimator, Pipeline):
+        *before, (_, last) = estimator.steps
+        names = [name if isinstance(step, Pipeline) else _class(step) for name, step in before]
+        return " → ".join([*names, estimator_text(last)])
+    return " ".join(repr(estimator).split())
+
+
+def _class(step: Any) -> str:
+    return step if isinstance(step, str) else type(step).__name__

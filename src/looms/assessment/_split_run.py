@@ -1,0 +1,172 @@
+"""Result of one split: scores, leave-one-out scores, what was chosen, warnings."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.pipeline import Pipeline
+
+from looms._classes import class_indices
+from looms._typing import Array
+from looms.assessment._scoring import all_scores
+from looms.leave_one_out import LeaveOneOut
+
+#: Tells processes apart, also on different machines.
+PROCESS = secrets.token_hex(8)
+
+#: What estimators may choose, as JSON keeps it.
+Value = float | int | str | bool | None
+
+
+@dataclass(frozen=True)
+class SplitResult:
+    """What one split gave.
+
+    Attributes
+    ----------
+    index : of the split in its plan.
+    n_train, n_test : rows of each part. A row that the bootstrap drew several times counts
+        once where `fit` takes weights, which tell how often, else as often as it was drawn.
+    scores : of the test part, by name.
+    loo_scores : of the leave-one-out outputs of the machine fitted, where it has them.
+    chosen : kernel, hyper-parameters and threshold chosen.
+    no_information : scores expected of these predictions if targets had nothing to do
+        with them; for the fit to all rows only.
+    predictions : of the test part in its order, for a resample of the bootstrap only.
+    warnings : of the fit and the scorers; of those that differ in numbers only, the first.
+    seconds : that fit and scores took.
+    error : type and message of what the split raised; None if it went well.
+    """
+
+    index: int
+    n_train: int
+    n_test: int
+    scores: dict[str, float] = field(default_factory=dict)
+    loo_scores: dict[str, float] = field(default_factory=dict)
+    chosen: dict[str, Value] = field(default_factory=dict)
+    no_information: dict[str, float] = field(default_factory=dict)
+    predictions: tuple[Value, ...] = ()
+    warnings: tuple[str, ...] = ()
+    seconds: float = 0.0
+    error: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain values, for a file."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Back from `as_dict`; TypeError or KeyError for anything else."""
+        sequences = {name: tuple(values[name]) for name in ("predictions", "warnings")}
+        return cls(**{**values, **sequences})
+
+
+def without_numbers(text: str) -> str:
+    """The text with a sign in place of every number: what warnings of several splits share."""
+    return re.sub(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?", "#", text)
+
+
+def distinct(texts: Iterable[str]) -> tuple[str, ...]:
+    """The first of those texts that differ in numbers only, in their order."""
+    return tuple({without_numbers(text): text for text in reversed(list(texts))}.values())[::-1]
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """The estimator with ``seed`` for every random_state in it that is None."""
+    parameters = estimator.get_params(deep=True)
+    unseeded = [
+        name
+        for name, value in sorted(parameters.items())
+        if value is None and name.split("__")[-1] == "random_state"
+    ]
+    return estimator.set_params(**dict.fromkeys(unseeded, seed)) if unseeded else estimator
+
+
+def loo_scores(
+    machine: Any, scorers: Mapping[str, Any], weight: Array | None = None
+) -> dict[str, float]:
+    """Scores of the leave-one-out outputs, by the scorers that judge the test part.
+
+    Weighted by the (n_train,) ``weight``, where it is given.
+
+    NaN where a score needs what these outputs do not say, such as probabilities.
+    """
+    loo: LeaveOneOut = machine.loo_
+    rows = np.arange(loo.n_samples)[:, None]
+    if is_classifier(machine):
+        y: Any = machine.classes_[class_indices(loo.y)]
+        stand_in: Any = _LooClassifier(loo, machine.threshold_)
+        stand_in.classes_, stand_in.threshold_ = machine.classes_, machine.threshold_
+    else:
+        y, stand_in = loo.y, _LooRegressor(loo)
+    scores: dict[str, float] = {}
+    for name, scorer in scorers.items():
+        try:
+            scores |= all_scores({name: scorer}, stand_in, rows, y, weight)
+        except Exception:  # of any scorer, whatever it asks for
+            scores[name] = float("nan")
+    return scores
+
+
+class _Loo(BaseEstimator):  # type: ignore[misc]
+    """Gives the leave-one-out outputs of training samples; a sample is its row number."""
+
+    def __init__(self, loo: LeaveOneOut, threshold: float = 0.0) -> None:
+        self.loo = loo
+        self.threshold = threshold
+
+    def fit(self, X: Any, y: Any) -> Self:
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def _outputs(self, X: Any) -> Any:
+        return self.loo.outputs[X[:, 0]] - self.threshold
+
+
+class _LooClassifier(ClassifierMixin, _Loo):  # type: ignore[misc]
+    classes_: Any
+
+    def decision_function(self, X: Any) -> Any:
+        return self._outputs(X)
+
+    def predict(self, X: Any) -> Any:
+        return self.classes_[class_indices(self._outputs(X))]
+
+
+class _LooRegressor(RegressorMixin, _Loo):  # type: ignore[misc]
+    def predict(self, X: Any) -> Any:
+        return self._outputs(X)
+
+
+def chosen_by(model: Any, machine: Any) -> dict[str, Value]:
+    """What a fitted model chose, as plain values."""
+    if machine is None:
+        last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+        params = getattr(last, "best_params_", {})
+        return {str(name): _plain(value) for name, value in sorted(params.items())}
+    values: dict[str, Value]
+    if hasattr(machine, "cv_results_"):
+        table, best = machine.cv_results_, machine.best_index_
+        criterion = table["criterion"][best] if "criterion" in table else str(machine.criterion)
+        values = {"kernel": table["kernel"][best], "criterion": criterion, **table["params"][best]}
+    else:
+        values = {"kernel": str(machine.kernel)}
+        values |= {h.name: h.value for h in machine.kernel_.hyperparameters}
+        values["mu"] = float(machine.mu_)
+    if is_classifier(machine):
+        values["threshold"] = float(machine.threshold_)
+    return values
+
+
+def _plain(value: Any) -> Value:
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, float | int | str | bool | None) else repr(value)

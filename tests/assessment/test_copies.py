@@ -1,0 +1,90 @@
+"""Rows that are equal: on both sides of splits with a warning, or on one side."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.neighbors import KNeighborsClassifier
+
+from looms import CopiesWarning, LSSVMClassifierCV
+from looms.assessment import assess, compare
+from looms.assessment._experiment import numbered
+from looms.copies import copy_groups, n_unexpected_copies
+
+NEAREST = KNeighborsClassifier(1)
+
+
+@pytest.fixture(scope="module")
+def thrice():
+    """Pure noise, each row three times."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 3)), rng.integers(0, 2, 100)
+    return np.tile(X, (3, 1)), np.tile(y, 3)
+
+
+def mixed(X):
+    """The same rows as a table of text, a category and numbers with gaps."""
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame["a"] = frame["a"].astype(str)
+    frame["b"] = frame["b"].astype("category")
+    return frame.assign(c=frame["c"].where(frame["c"] > 0))
+
+
+@pytest.mark.parametrize("method", ["shuffle", "kfold", "bootstrap"])
+@pytest.mark.filterwarnings("ignore:KNeighborsClassifier cannot be given sample_weight")
+def test_what_remembers_the_rows_is_no_better_than_a_guess(thrice, method):
+    options = {"n_splits": 20, "random_state": 0, "scoring": "error", "method": method}
+    with pytest.warns(CopiesWarning, match="200 of 300 rows are copies .* on one side: copies="):
+        apart = assess(NEAREST, *thrice, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CopiesWarning)
+        together = assess(NEAREST, *thrice, copies="together", **options)
+    assert apart.mean["error"] < 0.05
+    assert together.mean["error"] == pytest.approx(0.5, abs=0.08)
+
+
+@pytest.mark.parametrize("form", [np.asarray, list, sparse.csr_matrix, pd.DataFrame, mixed])
+def test_copies_are_those_of_any_table(thrice, form):
+    X = numbered(form(thrice[0]))
+    groups = copy_groups(X)
+    assert np.array_equal(groups[:100], groups[100:200])
+    assert len(set(groups.tolist())) == 100
+    assert n_unexpected_copies(X, copy_groups(X)) == 200
+
+
+def test_a_comparison_warns_once(thrice):
+    models = {"one": NEAREST, "three": KNeighborsClassifier(3)}
+    with pytest.warns(CopiesWarning) as caught:
+        compare(models, *thrice, n_splits=2, random_state=0)
+    assert len(caught) == 1
+    both = compare(models, *thrice, n_splits=2, random_state=0, copies="together")
+    assert both.table["ber"].min() > 0.3
+
+
+def test_rows_without_weight_are_no_copies(thrice):
+    X, y = thrice
+    weight = np.repeat([1.0, 0.0], [100, 200])
+    assess(LSSVMClassifierCV("linear"), X, y, 2, 0.5, sample_weight=weight, random_state=0)
+
+
+def test_a_store_tells_both_apart(thrice, tmp_path):
+    options = {"n_splits": 2, "random_state": 0, "scoring": "error", "store": tmp_path}
+    with pytest.warns(CopiesWarning):
+        assert assess(NEAREST, *thrice, **options).mean["error"] == 0.0
+    assert assess(NEAREST, *thrice, copies="together", **options).mean["error"] > 0.3
+
+
+def test_warnings_of_splits_that_differ_in_numbers_are_one(thrice):
+    X, y = thrice
+    with pytest.warns(CopiesWarning):
+        result = assess(LSSVMClassifierCV("linear"), X, y, 4, 0.2, random_state=0)
+    remarks = [line for line in str(result).splitlines() if "splits warned" in line]
+    assert len([line for line in remarks if "CopiesWarning" in line]) == 1
+    assert any(line.startswith("4 of 4 splits warned; split 0: CopiesW") for line in remarks)
+
+
+def test_other_words_are_refused(thrice):
+    with pytest.raises(ValueError, match="copies must be one of apart, together, got 'dropped'"):
+        assess(NEAREST, *thrice, copies="dropped")
