@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -34,7 +35,14 @@ from looms._optional import require
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["KINDS", "SparseColumns", "TableColumns", "as_text", "date_kinds", "table_preprocessor"]
+__all__ = [
+    "KINDS",
+    "SparseColumns",
+    "TableColumns",
+    "as_text",
+    "column_kinds",
+    "table_preprocessor",
+]
 
 Kind = Literal["number", "date", "day-first date", "month-first date", "category"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -52,13 +60,47 @@ _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
 _OTHER_DATE = re.compile(r"(\d\d?)([./-])(\d\d?)\2(\d{4})(?:[T ]+(\d\d?)(:\d\d(?::\d\d)?))?")
 
 
-def table_preprocessor(X: pd.DataFrame | sparse.sparray | sparse.spmatrix) -> TransformerMixin:
+def column_kinds(X: pd.DataFrame) -> dict[str, tuple[Kind, ...]]:
+    """Kinds that each column of a table may be.
+
+    Parameters
+    ----------
+    X : pandas.DataFrame
+        Columns of numbers, dates, text or booleans.
+
+    Returns
+    -------
+    kinds : dict of str to tuple of str
+        By column, one of `KINDS`; none for a column without two different values; more than one,
+        all of them dates, if the cells do not tell which of their numbers is the day.
+
+    Raises
+    ------
+    ValueError
+        If a column holds something else, or numbers that are infinite.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> column_kinds(pd.DataFrame({"a": ["03/04/2021", "03/31/2021"], "b": [1, 1]}))
+    {'a': ('month-first date',), 'b': ()}
+    """
+    kinds = {str(name): _kinds(X[name], name) for name in X.columns}
+    return {name: of if X[name].nunique(dropna=False) > 1 else () for name, of in kinds.items()}
+
+
+def table_preprocessor(
+    X: pd.DataFrame | sparse.sparray | sparse.spmatrix,
+    kinds: Mapping[str, tuple[Kind, ...]] | None = None,
+) -> TransformerMixin:
     """Transformer, not fitted yet, that makes a dense and scaled matrix of a table like this.
 
     Parameters
     ----------
     X : pandas.DataFrame or sparse matrix of shape (n_samples, n_features)
         The table to fit later on. Its types decide what each column is.
+    kinds : mapping, default=None
+        `column_kinds` of the table, if they are known; sparse matrices have none.
 
     Returns
     -------
@@ -69,8 +111,7 @@ def table_preprocessor(X: pd.DataFrame | sparse.sparray | sparse.spmatrix) -> Tr
     Raises
     ------
     ValueError
-        If a column holds something that is neither number, date, text nor boolean, numbers that
-        are infinite, or if no column has two different values.
+        As by `column_kinds`, or if no column has two different values.
 
     Notes
     -----
@@ -81,9 +122,9 @@ def table_preprocessor(X: pd.DataFrame | sparse.sparray | sparse.spmatrix) -> Tr
     """
     if sparse.issparse(X):
         return Pipeline([("columns", SparseColumns()), ("scale", MaxAbsScaler())])
-    kinds = {str(name): _kind(X[name], name) for name in X.columns}
+    known = column_kinds(X) if kinds is None else kinds
     kept: dict[str, Kind] = {
-        name: kind for name, kind in kinds.items() if kind and X[name].nunique(dropna=False) > 1
+        name: each[0] if len(each) == 1 else "category" for name, each in known.items() if each
     }
     if not kept:
         raise ValueError("no column of the table has two different values: nothing to learn from")
@@ -309,59 +350,31 @@ def _text(value: Any) -> str:
     return str(value).strip()
 
 
-def _kind(column: pd.Series, name: Any) -> Kind | None:
-    """What a column is; None if it is empty."""
+def _kinds(column: pd.Series, name: Any) -> tuple[Kind, ...]:
+    """Kinds that a column may be; none if it is empty, several dates if the order is not clear."""
     pandas = require("pandas", "A table of mixed columns")
     inferred = pandas.api.types.infer_dtype(column, skipna=True)
     if inferred == "empty":
-        return None
-    dates = date_kinds(column)
-    if len(dates) == 1:
-        return dates[0]
+        return ()
+    if inferred in _DATES:
+        return ("date",)
+    cells = column.dropna()
+    if inferred == "string" and _iso_date(cells.iloc[0], "day-first date"):
+        kinds: dict[bytes, Kind] = {}  # by the days that they read
+        for kind in _DATE_KINDS:
+            with suppress(ValueError):
+                kinds.setdefault(_as_floats(cells, name, kind).tobytes(), kind)
+        if kinds:
+            return tuple(kinds.values())
     if inferred in _CATEGORIES:
-        return "category"
+        return ("category",)
     if inferred in _NUMBERS:
         _as_floats(column, name, "number")
-        return "number"
+        return ("number",)
     raise ValueError(
         f"column {name!r} holds {inferred} values, which are neither numbers, dates, text nor "
         "booleans: leave it out or convert it"
     )
-
-
-def date_kinds(column: pd.Series) -> list[Kind]:
-    """Kinds of date that a column may be: none if it is something else.
-
-    Parameters
-    ----------
-    column : pandas.Series
-        Dates, or text: years of four digits first (ISO 8601), or last after day and month. With
-        dots between them the day is first.
-
-    Returns
-    -------
-    kinds : list of str
-        More than one if the cells do not tell which of their numbers is the day.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> date_kinds(pd.Series(["03/04/2021", "03/31/2021"]))
-    ['month-first date']
-    >>> date_kinds(pd.Series(["03/04/2021", "05/06/2021"]))
-    ['day-first date', 'month-first date']
-    """
-    inferred = require("pandas", "A table of mixed columns").api.types.infer_dtype(column)
-    if inferred in _DATES:
-        return ["date"]
-    cells = column.dropna()
-    if inferred != "string" or not _iso_date(cells.iloc[0], "day-first date"):
-        return []
-    kinds: dict[bytes, Kind] = {}  # by the days that they read
-    for kind in _DATE_KINDS:
-        with suppress(ValueError):
-            kinds.setdefault(_as_floats(cells, column.name, kind).tobytes(), kind)
-    return list(kinds.values())
 
 
 def _as_floats(column: pd.Series, name: Any, kind: str) -> np.ndarray[Any, Any]:

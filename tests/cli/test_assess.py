@@ -1,7 +1,9 @@
 """looms assess: figures, table, resumption, refusals."""
 
+import io
 import os
 import re
+import sys
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ from sklearn.pipeline import Pipeline
 
 import looms as package
 from looms.cli import _progress
+from looms.cli._progress import Meter
 from looms.tables import table_preprocessor
 
 
@@ -54,15 +57,13 @@ def test_resumes(looms, pets):
 
 @pytest.mark.parametrize("given", [(), ("--store", "kept")])
 def test_interrupted_it_prints_the_table_so_far(looms, pets, monkeypatch, given):
-    class Stopping(_progress.SplitLines):
-        def __call__(self, done, total, result):
-            super().__call__(done, total, result)
-            if done == 3:
-                raise KeyboardInterrupt
+    def stopping(self, done, total, result):
+        if done == 3:
+            raise KeyboardInterrupt
 
     arguments = ("assess", pets, "-t", "kind", "-n", 5, *given)
     with monkeypatch.context() as patched:
-        patched.setattr(_progress, "SplitLines", Stopping)
+        patched.setattr(Meter, "split", stopping)
         stopped = looms(*arguments, "-o", "t.csv")
     assert stopped.exit_code == 130
     assert "3 random splits, seed 0" in stopped.stdout
@@ -146,29 +147,42 @@ def test_class_with_one_member(looms, pets, one_line):
 
 def test_lines_and_durations(capsys):
     result = package.assessment.SplitResult(3, 9, 1, error="ValueError: no\nway")
-    lines = _progress.SplitLines()
-    lines(0, 2, None)
-    lines(1, 2, result)
+    meter = Meter("Splits")
+    meter.split(0, 2, None)
+    meter.split(1, 2, result)
     assert "Split 3: raised ValueError: no way (1 of 2" in capsys.readouterr().err
     durations = [_progress._duration(s) for s in (3, 119, 150, 7000, 7300)]
     assert durations == ["3 s", "119 s", "2 min", "117 min", "2 h 2 min"]
 
 
-def test_bar_on_a_terminal(looms, pets, monkeypatch):
-    """The bar is told of every split, with the number that were in the store at first."""
-    told = []
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
-    class Recorder(_progress.SplitBar):
-        def __call__(self, done, total, result):
-            told.append((done, total))
-            super().__call__(done, total, result)
 
-    monkeypatch.setattr(_progress, "_is_terminal", lambda: True)
-    monkeypatch.setattr(_progress, "SplitBar", Recorder)
-    result = looms("assess", pets, "-t", "kind", "-n", 3)
+def shown_on_a_terminal(looms, monkeypatch, *arguments):
+    """Counts and texts that the bar of a command is given, which writes no lines."""
+    shown = []
+
+    def show(self, done, total, text, line):
+        shown.append((done, total, text))
+        Meter.show.original(self, done, total, text, line)
+
+    show.original = Meter.show
+    with monkeypatch.context() as patched:
+        enter = Meter.__enter__
+
+        def on_a_terminal(self):
+            with monkeypatch.context() as terminal:
+                terminal.setattr(sys, "stderr", Terminal())
+                return enter(self)
+
+        patched.setattr(Meter, "__enter__", on_a_terminal)
+        patched.setattr(Meter, "show", show)
+        result = looms(*arguments)
     assert result.exit_code == 0, result.stderr
-    assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
-    assert np.isfinite(float(re.search(r"ber +([\d.]+)", result.stdout)[1]))
+    assert " of " not in result.stderr
+    return shown, result
 
 
 def test_copies_together_are_on_one_side_of_every_split(looms):
@@ -190,3 +204,26 @@ def test_copies_together_are_on_one_side_of_every_split(looms):
     assert "80 of 120 rows are copies" in " ".join(looms(*command).stderr.split())
     looms(*command, "--copies", "together", "-o", "splits.csv")
     assert pd.read_csv("splits.csv")["ber"].mean() > 0.3
+
+
+def test_the_bar_counts_splits_from_those_in_the_store(looms, pets, monkeypatch):
+    arguments = ("assess", pets, "-t", "kind", "-n", 3)
+    shown, result = shown_on_a_terminal(looms, monkeypatch, *arguments)
+    assert [each[:2] for each in shown] == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    assert all("ber" in text for *_, text in shown[1:])
+    assert np.isfinite(float(re.search(r"ber +([\d.]+)", result.stdout)[1]))
+
+
+def test_the_bar_counts_candidates_and_shows_the_search(looms, pets, monkeypatch):
+    pytest.importorskip("sklearn.callback")
+    arguments = ("fit", pets, "-t", "kind", "-k", "linear", "-k", "rbf")
+    shown, _ = shown_on_a_terminal(looms, monkeypatch, *arguments)
+    assert shown[0] == (0, 2, "linear, press")
+    assert shown[-1][:2] == (2, 2)
+    assert any(re.search(r"rbf: 40 of 40 rows, evaluation 1, press 0\.", t) for *_, t in shown)
+
+
+def test_the_bar_counts_refits(looms, pets, monkeypatch):
+    arguments = ("diagnose", pets, "-t", "kind", "--C", 1, "--gamma", 1, "-b", 0)
+    shown, _ = shown_on_a_terminal(looms, monkeypatch, *arguments)
+    assert shown[-1][:2] == (40, 40)

@@ -5,45 +5,42 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from looms.cli._columns import note_columns
+from looms.cli._options import Task
+from looms.cli._prepare import Target, prepare
+from looms.tables import TableColumns
 
 ROWS = np.arange(30)
 
 
-@pytest.fixture
-def said(capsys):
+def said(**columns):
     """The notes on a frame of these columns."""
-
-    def notes(**columns):
-        note_columns(pd.DataFrame(columns))
-        return capsys.readouterr().err
-
-    return notes
+    target = Target(np.arange(30), Task.REGRESSION, "as asked")
+    return "\n".join(prepare(pd.DataFrame(columns), target).notes)
 
 
-def test_ordinary_columns_give_no_note(said):
+def test_ordinary_columns_give_no_note():
     words = np.array(["red", "blue"])[ROWS % 2]
     grades = np.array(["1", "x", "y"])[ROWS % 3]
     codes = pd.Categorical(np.array(["1", "2", "x"])[ROWS % 3])
     assert said(a=ROWS / 7, b=ROWS % 5, c=words, d=grades, e=codes) == ""
 
 
-def test_a_word_among_numbers(said):
+def test_a_word_among_numbers():
     cells = [str(value / 2) for value in ROWS]
     cells[6], cells[8], cells[9] = "twelve", None, "-"
     found = said(size=cells, b=ROWS % 5)
     assert "column 'size' is taken for text, a feature for each value, for 2 of its cells" in found
     assert "first 'twelve' in data row 7; correct" in found
-    assert found.count("Note:") == 1
+    assert "\n" not in found
     assert "and so are 'width'" in said(size=cells, width=cells)
 
 
-def test_a_word_among_numbers_with_commas(said):
+def test_a_word_among_numbers_with_commas():
     cells = [str(value / 2).replace(".", ",") for value in ROWS]
     assert "first 'twelve' in data row 7" in said(size=[*cells[:6], "twelve", *cells[7:]])
 
 
-def test_constant_and_empty_columns(said):
+def test_constant_and_empty_columns():
     found = said(a=ROWS / 7, same=ROWS * 0, empty=[None] * 30)
     assert "left out, for they have the same value in every row: 'same', 'empty'" in found
     many = said(**{f"c{k}": ROWS * 0 for k in range(7)})
@@ -51,14 +48,14 @@ def test_constant_and_empty_columns(said):
 
 
 @pytest.mark.parametrize("values", [ROWS, ROWS * 3.0 + 100, [f"P{k}" for k in ROWS]])
-def test_identifiers(said, values):
+def test_identifiers(values):
     assert "in every row: 'number'; if this is an identifier" in said(number=values, b=ROWS % 5)
     assert said(number=values[:15], b=ROWS[:15] % 5) == ""
 
 
-def test_sparse_features_give_no_note(capsys):
-    note_columns(sparse.csr_array(np.zeros((30, 2))))
-    assert capsys.readouterr().err == ""
+def test_sparse_features_give_no_note():
+    target = Target(np.arange(30), Task.REGRESSION, "as asked")
+    assert prepare(sparse.csr_array(np.zeros((30, 2))), target).notes == ()
 
 
 def test_commands_say_it(looms, tmp_path):
@@ -74,7 +71,7 @@ def test_commands_say_it(looms, tmp_path):
         assert "in every row: 'id'; if this is an identifier" in result.stderr
 
 
-def test_dates_are_not_used_without_a_word(said):
+def test_dates_are_not_used_without_a_word():
     days = pd.Timestamp("2021-01-01") + pd.to_timedelta(ROWS, unit="D")
     found = said(a=days, b=days.strftime("%d.%m.%Y"), c=days.strftime("%m/%d/%Y"))
     assert "'a': read as a date and used as a number of days; leave it out by --drop" in found
@@ -83,7 +80,22 @@ def test_dates_are_not_used_without_a_word(said):
     assert "identifier" not in found
 
 
-def test_dates_whose_order_is_not_clear(said):
+def test_dates_whose_order_is_not_clear():
     assert "'a': taken for text, for these are dates" in said(
         a=[f"0{k % 9 + 1}/02/2021" for k in ROWS]
     )
+
+
+def test_columns_are_typed_once(looms, pets, monkeypatch):
+    """A fit infers what each column is once, and brings its cells to numbers and text once."""
+    typed, converted = [], []
+    infer, convert = pd.api.types.infer_dtype, TableColumns.transform
+    monkeypatch.setattr(
+        pd.api.types, "infer_dtype", lambda c, **kw: typed.append(c.name) or infer(c, **kw)
+    )
+    monkeypatch.setattr(
+        TableColumns, "transform", lambda self, X: converted.append(len(X)) or convert(self, X)
+    )
+    assert looms("fit", pets, "-t", "kind").exit_code == 0
+    assert sorted(typed) == ["colour", "indoors", "weight"]
+    assert converted == [40]

@@ -5,9 +5,11 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import ColumnTransformer
 
-from looms.cli._coverage import joined
+from looms.cli.predict import joined
 from looms.model_files import load_model
+from looms.tables import TableColumns
 
 
 def predictions(result):
@@ -109,3 +111,19 @@ def test_empty_sets_are_counted(looms, pets):
     n = int((predictions(result).set == "").sum())
     assert n > 1
     assert f"Note: {n} sets of 40 are empty: at coverage 0.3 such a row is typical" in result.stderr
+
+
+def test_rows_are_preprocessed_once(looms, pets, monkeypatch):
+    assert looms("fit", pets, "-t", "kind", "-o", "m.skops").exit_code == 0
+    passes = []
+    for step in (TableColumns, ColumnTransformer):
+
+        def counted(self, X, transform=step.transform):
+            passes.append(type(self))
+            return transform(self, X)
+
+        monkeypatch.setattr(step, "transform", counted)
+    predictions(looms("predict", "m.skops", pets, "--coverage", 0.8, "--keep", "weight"))
+    assert passes == [TableColumns, ColumnTransformer]
+    assert looms("score", "m.skops", pets).exit_code == 0
+    assert passes == 2 * [TableColumns, ColumnTransformer]

@@ -13,8 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from looms import SVCCV, LSSVMClassifier
-from looms.cli._diagnose import _BY_OPTION
-from looms.cli._diagnosis import Plan, Subject, diagnosed
+from looms.cli.diagnose import _BY_OPTION, Plan, Subject, diagnosed
 from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence
 from looms.estimators._svc_search import spaces_of
 from looms.kernels import RBF
@@ -269,7 +268,7 @@ def test_a_support_vector_machine_of_looms_fit(looms, catches, threshold):
         (("catches.csv", "-t", "found", "-o", "no/rows.csv"), "there is no folder no"),
         (("catches.csv", "-t", "depth"), "diagnostics are of classes, and the target has 50"),
         (("catches.csv", "-t", "found", "--drop", "net"), "there is no column 'net'"),
-        (("one.csv", "-t", "y"), "one class only, 'a'"),
+        (("one.csv", "-t", "y"), "one value only, 'a'"),
         (("alone.csv", "-t", "y"), "Class 'b' has one member"),
         (("flat.csv", "-t", "y"), "no column of the table has two different values"),
         (("catches.csv", "--model", "m.skops", "--C", "1"), "--C is for a support vector machine"),

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from looms import LeaveOneOut
+from looms import LeaveOneOut, LSSVMClassifier, LSSVMRegressor
 from looms.cli._figures import (
     classification_figures,
-    confusion,
     loo_figures,
     probability_figures,
     regression_figures,
+    show_confusion,
 )
 
 RNG = np.random.default_rng(0)
@@ -62,34 +62,43 @@ def test_regression_against_scikit_learn():
     assert np.isnan(regression_figures(np.ones(3), np.ones(3))["R2"])
 
 
-def test_confusion_against_scikit_learn():
+def test_a_confusion_has_counts_and_shares(capsys):
     y = np.array(["a", "b", "c", "a", "z"], dtype=object)
     predicted = np.array(["a", "a", "c", "b", "c"], dtype=object)
-    labels, counts = confusion(y, predicted, ["c", "b", "a", "z"])
-    assert labels == ["c", "b", "a", "z"]
-    assert counts == metrics.confusion_matrix(y, predicted, labels=labels).tolist()
+    show_confusion(y, predicted, ["a", "b", "c", "z"])
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["a", "1", "1", "0", "0", "40.0%"] in rows
+    assert ["z", "0", "0", "1", "0", "20.0%"] in rows
+    assert ["share", "40.0%", "20.0%", "40.0%", "0.0%"] in rows
+
+
+def machine_of(loo, threshold=0.0):
+    """A machine with these leave-one-out outputs."""
+    machine = LSSVMRegressor() if threshold is None else LSSVMClassifier()
+    machine.loo_, machine.threshold_ = loo, threshold
+    return machine
 
 
 def test_leave_one_out_of_two_classes_by_hand():
     weighted = LeaveOneOut([1, 1, 1, -1], [0.3, -0.2, 0.9, -0.5], [1, 9, 1, 1])
-    assert loo_figures(weighted, "classification", 0.0) == {
+    assert loo_figures(machine_of(weighted)) == {
         "error": 0.25,
         "BER": pytest.approx(1 / 6),
         "AUC": 1.0,
     }
-    assert loo_figures(weighted, "classification", -0.3)["error"] == 0.0
+    assert loo_figures(machine_of(weighted, -0.3))["error"] == 0.0
 
 
 def test_leave_one_out_of_three_classes_by_hand():
     y = 2.0 * np.eye(3) - 1.0
     outputs = np.array([[0.5, 0.6, 0.0], [0.1, 0.2, 0.0], [0.0, 0.0, 0.9]])
-    figures = loo_figures(LeaveOneOut(y, outputs), "classification", 0.0)
+    figures = loo_figures(machine_of(LeaveOneOut(y, outputs)))
     assert figures["error"] == pytest.approx(1 / 3)
     assert figures[MEAN_AUC] == pytest.approx(np.mean([1.0, 0.5, 1.0]))
 
 
 def test_leave_one_out_of_a_regression():
-    figures = loo_figures(LeaveOneOut([1.0, 2.0, 6.0], [4.0, 3.5, 1.5]), "regression", 0.0)
+    figures = loo_figures(machine_of(LeaveOneOut([1.0, 2.0, 6.0], [4.0, 3.5, 1.5]), None))
     assert figures["RMSE"] == pytest.approx(np.sqrt((9 + 2.25 + 20.25) / 3))
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from looms.cli._render import _figure, show_figures
+from looms.cli._figures import show_figures
+from looms.cli._output import figure
 from looms.model_files import load_model
 
 
@@ -60,7 +61,7 @@ def test_prior_reaches_the_estimator(looms, replicates):
     [(0.0376, "0.0376"), (0.0, "0.0000"), (4.7e-8, "4.7e-08"), (11031258.48, "1.103e+07")],
 )
 def test_figures_have_digits_in_any_units(value, text):
-    assert _figure(value) == text
+    assert figure(value) == text
 
 
 def test_every_column_of_figures_has_a_heading(capsys):

@@ -13,7 +13,8 @@ import pytest
 
 import looms as looms_package
 from looms._files import write_whole
-from looms.cli._text import csv_of, visible, without_formula
+from looms.cli._errors import visible
+from looms.cli._output import csv_text, without_formula
 from looms.model_files import load_model
 
 #: A window title, the clipboard, a cleared screen, colours, C1, the direction of writing, lines.
@@ -104,11 +105,10 @@ def test_numbers_signs_and_words_stay_as_they_are(value):
     assert without_formula(value) == value
 
 
-def test_cells_names_and_rows_of_a_table_are_guarded_and_numbers_are_not():
+def test_cells_names_and_rows_of_a_table_are_guarded_and_numbers_are_not(capsys):
     table = pd.DataFrame({"=a": [-1.5, 2.0], "b": ["@x", "-3"]}, index=["+i+1", "j"])
-    text, n_changed = csv_of(table)
-    assert text == ",'=a,b\n'+i+1,-1.5,'@x\nj,2.0,-3\n"
-    assert n_changed == 3
+    assert csv_text(table) == ",'=a,b\n'+i+1,-1.5,'@x\nj,2.0,-3\n"
+    assert capsys.readouterr().err.startswith("Note: 3 cells or names begin like a formula")
     assert list(table.columns) == ["=a", "b"]
 
 

@@ -6,12 +6,14 @@ import shlex
 import signal
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import looms
+from looms.cli._app import COMMANDS
 
 # A relative PYTHONPATH would not be found from another folder.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(looms.__file__).parents[1])}
@@ -46,10 +48,17 @@ def test_help_and_version():
 
 
 def test_help_imports_nothing_heavy():
-    imported = run(code="import sys, looms.cli._app; print(*sys.modules)").stdout.split()
+    imported = run("--help", code=f"import atexit, sys; atexit.register(lambda: print(*sys.modules)); {RUN}").stdout.split()
     assert "typer" in imported
     heavy = {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "skops", "rich.progress"}
     assert not heavy & set(imported)
+
+
+def test_the_list_of_commands_has_the_first_line_of_the_help_of_each():
+    for name, (module, summary) in COMMANDS.items():
+        command = getattr(import_module(f"looms.cli.{module}"), name)
+        text = command.info.help if name == "challenge" else command.__doc__
+        assert text.splitlines()[0] == summary, name
 
 
 @pytest.mark.parametrize("module", ["typer", "typer.core"])

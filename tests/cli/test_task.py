@@ -6,7 +6,7 @@ import pytest
 
 from looms.cli._errors import InputError
 from looms.cli._options import Task
-from looms.cli._task import MOST_CLASSES, alike_labels, choose_task, labels, numbers, text
+from looms.cli._prepare import MOST_CLASSES, numbers, target_of, text
 
 
 @pytest.mark.parametrize(
@@ -23,22 +23,24 @@ from looms.cli._task import MOST_CLASSES, alike_labels, choose_task, labels, num
     ],
 )
 def test_auto(y, task, reason):
-    chosen, why = choose_task(pd.Series(y), Task.AUTO)
-    assert chosen is task
-    assert f"the target has {reason}; choose with --task" in why
+    target = target_of(pd.Series(y), Task.AUTO)
+    assert target.task is task
+    assert f"the target has {reason}; choose with --task" in target.reason
 
 
 def test_the_target_of_single_rows():
-    assert "; 1 of them in one row only" in choose_task(pd.Series([1, 2, 2]), Task.AUTO)[1]
-    assert "only" not in choose_task(pd.Series([1, 1, 2, 2]), Task.AUTO)[1]
-    assert "only" not in choose_task(pd.Series([0.5, 1.0]), Task.AUTO)[1]
+    assert "; 1 of them in one row only" in target_of(pd.Series([1, 2, 2]), Task.AUTO).reason
+    assert "only" not in target_of(pd.Series([1, 1, 2, 2]), Task.AUTO).reason
+    assert "only" not in target_of(pd.Series([0.5, 1.0]), Task.AUTO).reason
     many = pd.Series([*range(MOST_CLASSES + 1), 3])  # numbers to predict, and no classes
-    assert "only" not in choose_task(many, Task.AUTO)[1]
+    assert "only" not in target_of(many, Task.AUTO).reason
 
 
 def test_labels_that_differ_by_case_or_blanks():
-    assert alike_labels(pd.Series(["Ja ", "nein", "ja", "Ja "])) == [["Ja ", "ja"]]
-    assert alike_labels(pd.Series(["a", "b"])) == alike_labels(pd.Series([1, 2])) == []
+    (note,) = target_of(pd.Series(["Ja ", "nein", "ja", "Ja "]), Task.CLASSIFICATION).notes
+    assert "blanks around them: 'Ja ', 'ja'; write" in note
+    for column in (["a", "b"], [1, 2]):
+        assert target_of(pd.Series(column), Task.CLASSIFICATION).notes == ()
 
 
 @pytest.mark.parametrize(
@@ -59,10 +61,10 @@ def test_labels_that_differ_by_case_or_blanks():
 def test_text_that_is_hardly_classes(y, problem):
     y = pd.Series(y)
     with pytest.raises(InputError) as caught:
-        choose_task(y, Task.AUTO)
+        target_of(y, Task.AUTO)
     assert problem in str(caught.value)
     assert "use --task classification to make a class of each" in str(caught.value)
-    assert choose_task(y, Task.CLASSIFICATION)[0] is Task.CLASSIFICATION
+    assert target_of(y, Task.CLASSIFICATION).task is Task.CLASSIFICATION
 
 
 @pytest.mark.parametrize(
@@ -76,28 +78,38 @@ def test_text_that_is_hardly_classes(y, problem):
     ],
 )
 def test_text_that_is_classes(y):
-    assert choose_task(pd.Series(y), Task.AUTO)[0] is Task.CLASSIFICATION
+    assert target_of(pd.Series(y), Task.AUTO).task is Task.CLASSIFICATION
 
 
-@pytest.mark.parametrize(
-    ("y", "task"),
-    [("a", Task.CLASSIFICATION), (1, Task.CLASSIFICATION), (0.5, Task.REGRESSION)],
-)
-def test_one_value(y, task):
-    assert choose_task(pd.Series([y, y]), Task.AUTO) == (task, "the target has one value")
+@pytest.mark.parametrize("y", ["a", 1, 0.5])
+def test_one_value_is_refused(y):
+    with pytest.raises(InputError, match=f"one value only, {y!r}: name another column"):
+        target_of(pd.Series([y, y]), Task.AUTO)
 
 
 @pytest.mark.parametrize("task", [Task.CLASSIFICATION, Task.REGRESSION])
 def test_as_asked(task):
-    assert choose_task(pd.Series([1, 2]), task) == (task, "as asked")
+    target = target_of(pd.Series([1, 2]), task)
+    assert (target.task, target.reason) == (task, "as asked")
 
 
-def test_labels():
-    assert labels(pd.Series([1.0, 2.0])).dtype == np.int64
-    assert labels(np.array([1, -1])).tolist() == [1, -1]
-    assert labels(pd.Series([0.5, 1.0])).tolist() == ["0.5", "1"]
-    assert labels(pd.Series([True, False])).tolist() == ["True", "False"]
-    assert labels(pd.Series(["x "])).tolist() == ["x"]
+@pytest.mark.parametrize(
+    ("column", "labels"),
+    [
+        (pd.Series([1.0, 2.0]), [1, 2]),
+        (np.array([1, -1]), [1, -1]),
+        (pd.Series([0.5, 1.0]), ["0.5", "1"]),
+        (pd.Series([True, False]), ["True", "False"]),
+        (pd.Series(["x ", "y"]), ["x", "y"]),
+    ],
+)
+def test_labels(column, labels):
+    y = target_of(column, Task.CLASSIFICATION).y
+    assert y.tolist() == labels
+    assert (y.dtype == np.int64) == isinstance(labels[0], int)
+
+
+def test_labels_of_files_and_models_compare_as_text():
     assert text(np.array([1, 2])).tolist() == ["1", "2"]
 
 

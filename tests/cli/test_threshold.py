@@ -4,7 +4,8 @@ import pytest
 from sklearn.metrics import f1_score
 
 from looms.cli._errors import InputError
-from looms.cli._threshold import FORMS, loss_name, threshold_of
+from looms.cli._figures import loss_name
+from looms.cli._request import FORMS, threshold_of
 from looms.model_files import load_model
 from looms.threshold import Cost, RequiredPrecision, RequiredRecall
 
@@ -56,7 +57,7 @@ def test_numbers_out_of_range(text, said):
 
 def test_losses_have_names():
     texts = (None, "0", "ber", "f1", "recall=0.9", "precision=0.8", "cost=1:5")
-    assert [loss_name(text) for text in texts] == [
+    assert [loss_name(threshold_of(text)) for text in texts] == [
         *("BER", "BER", "BER", "1 - F1", "1 - precision", "1 - recall", "cost")
     ]
 
@@ -83,7 +84,7 @@ def test_rules_reach_the_estimator_and_its_file(looms, data_folder, text, machin
         f"recall {recall:.4f}, precision {precision:.4f}" in result.stdout
     )
     if machine == "lssvm":
-        assert f"LOO {loss_name(text)} " in result.stdout
+        assert f"LOO {loss_name(threshold_of(text))} " in result.stdout
 
 
 def test_a_precision_out_of_reach_is_a_note(looms, data_folder):

@@ -1,25 +1,90 @@
-"""The commands put together. Nothing heavy is imported before a command runs."""
+"""The commands put together; the module of a command is imported when the command runs."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from importlib import import_module
+from inspect import cleandoc
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from looms import __version__
-from looms.cli._assess import assess
-from looms.cli._challenge import challenge
-from looms.cli._command import Command
-from looms.cli._demo import demo
-from looms.cli._diagnose import diagnose
 from looms.cli._errors import reported
-from looms.cli._fit import fit
-from looms.cli._predict import predict
-from looms.cli._score import score
-from looms.cli._show import show
+
+#: Of every command its module and the first line of its help.
+COMMANDS = {
+    "fit": ("fit", "Fit a kernel machine to a table, chosen by exact leave-one-out, and store it."),
+    "predict": (
+        "predict",
+        "Predict rows: a CSV with the prediction, decision values and probabilities of each.",
+    ),
+    "score": ("predict", "Score the model on rows whose target is known."),
+    "assess": (
+        "assess",
+        "Assess the whole selection on outer splits, whose test rows it never sees.",
+    ),
+    "diagnose": (
+        "diagnose",
+        "Diagnose a classifier: excess error, deviance, goodness of fit, influential rows.",
+    ),
+    "show": (
+        "predict",
+        "Show what was asked, what was chosen, the candidates and the leave-one-out figures.",
+    ),
+    "demo": (
+        "demo",
+        "Fit half of a real data set, and compare leave-one-out with the other half.",
+    ),
+    "challenge": ("challenge", "The papers' experiments, run here, beside what the papers print."),
+}
+
+
+class Command(TyperCommand):
+    """A command whose help is in paragraphs, and whose flags and files have no brackets."""
+
+    def __init__(self, *args: Any, help: str | None = None, **options: Any) -> None:
+        paragraphs = cleandoc(help or "").split("\n\n")
+        super().__init__(
+            *args, help="\n\n".join(" ".join(p.split()) for p in paragraphs), **options
+        )
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Parameters, the flags without a type, for they take no value."""
+        params = super().get_params(ctx)
+        for param in params:
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+        return params
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Pieces of the usage line, required arguments by their names."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+
+class LazyGroup(TyperGroup):
+    """The commands by name and first line of help, each imported when it runs."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        for name, (_, summary) in COMMANDS.items():
+            self.commands[name] = TyperCommand(name, help=summary)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Name, command and arguments; here the command is imported."""
+        name, _, rest = super().resolve_command(ctx, args)
+        assert name is not None  # else there was a usage error
+        with reported():
+            app = getattr(import_module(f"looms.cli.{COMMANDS[name][0]}"), name)
+        if not isinstance(app, typer.Typer):
+            function, app = app, typer.Typer(add_completion=False)
+            app.command(name, cls=Command)(function)
+        return name, typer.main.get_command(app), rest
+
 
 app = typer.Typer(
     name="looms",
+    cls=LazyGroup,
     help="Kernel machines for tables, tuned by their exact leave-one-out predictions.",
     epilog="Start with: looms demo",
     add_completion=False,
@@ -46,8 +111,3 @@ def looms(
     ] = False,
 ) -> None:
     """Kernel machines for tables, tuned by their exact leave-one-out predictions."""
-
-
-for command in (fit, predict, score, assess, diagnose, show, demo):
-    app.command(cls=Command)(command)
-app.add_typer(challenge)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import typer
 
-from looms.cli._text import visible
-
 BAD_INPUT = 2
 OTHER = 1
 INTERRUPTED = 130
+#: Format characters that join letters and change nothing else.
+_JOINERS = "\u200c\u200d"
 
 
 class InputError(ValueError):
@@ -73,3 +74,22 @@ def _drop_output() -> None:
 
 def _say(message: str) -> None:
     typer.echo(visible(" ".join(message.split())), err=True)
+
+
+def visible(text: str, keep: str = "") -> str:
+    """Text with what a terminal obeys instead of showing it as escapes, such as ``\\x1b``.
+
+    Control characters, line separators, marks that turn the direction of writing and other
+    format characters, and halves of characters.
+
+    Parameters
+    ----------
+    text : what names, labels and messages hold.
+    keep : characters to leave as they are.
+    """
+    return "".join(
+        c.encode("unicode_escape").decode()
+        if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c not in _JOINERS + keep
+        else c
+        for c in text
+    )

@@ -1,28 +1,43 @@
-"""Figures of merit of predictions, whether leave-one-out or of new rows."""
+"""Figures of merit and the choice among candidates, as tables on stdout."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
+from sklearn.base import is_regressor
+from sklearn.metrics import confusion_matrix, mean_absolute_error, r2_score, roc_auc_score
+from sklearn.metrics import root_mean_squared_error as rmse
 
+from looms import SVCCV
 from looms._classes import class_indices
 from looms._typing import AnyArray
 from looms.calibration import brier_score, log_loss
-from looms.cli._threshold import threshold_of
+from looms.cli._output import NARROW, console, count, figure, table
+from looms.cli._request import Threshold
 from looms.leave_one_out import LeaveOneOut
-from looms.threshold import Cost
+from looms.threshold import Cost, RequiredPrecision, RequiredRecall
 
+#: Of a kernel with a scale for every feature, so many are shown, the largest.
+MOST_SCALES = 8
+#: Of the settings of a support vector machine so many are shown, the best.
+MOST_POINTS = 8
+#: Classes up to which their confusion is shown.
+MOST_CONFUSED = 10
 #: Name of the mean over the classes of the area of each against the rest.
 MEAN_AREA = "mean AUC, each class against the rest"
+#: What a column of figures shows where it is not called as the option is.
+_HEADS = {"log_likelihood": "deviance"}
 
 
-def loo_figures(loo: LeaveOneOut, task: str, threshold: float) -> dict[str, float]:
-    """Figures of leave-one-out outputs; every sample counts as one."""
-    if task == "regression":
+def loo_figures(machine: Any) -> dict[str, float]:
+    """Figures of the leave-one-out outputs of a machine; every sample counts as one."""
+    loo = machine.loo_
+    if is_regressor(machine):
         return regression_figures(loo.y, loo.outputs)
-    truth, predicted = class_indices(loo.y), class_indices(loo.outputs, threshold)
+    truth, predicted = class_indices(loo.y), class_indices(loo.outputs, machine.threshold_)
     classes = np.arange(2 if loo.y.ndim == 1 else loo.y.shape[1])
     return classification_figures(truth, predicted, loo.outputs, classes)
 
@@ -46,17 +61,18 @@ def classification_figures(
     """
     wrong = y != predicted
     rates = [wrong[y == label].mean() for label in np.unique(y)]
-    name = "AUC"
-    if decision.ndim == 1:
-        areas = [_auc(y == classes[1], decision)]
-    else:
-        name = MEAN_AREA
-        both = [_auc(y == label, decision[:, k]) for k, label in enumerate(classes)]
-        areas = [area for area in both if not np.isnan(area)] or [float("nan")]
+    of_classes = (
+        [(classes[1], decision)] if decision.ndim == 1 else zip(classes, decision.T, strict=True)
+    )
+    areas = [
+        roc_auc_score(y == label, values)
+        for label, values in of_classes
+        if 0 < np.count_nonzero(y == label) < len(y)
+    ]
     return {
         "error": float(wrong.mean()),
         "BER": float(np.mean(rates)),
-        name: float(np.mean(areas)),
+        "AUC" if decision.ndim == 1 else MEAN_AREA: float(np.mean(areas or [np.nan])),
     }
 
 
@@ -76,9 +92,9 @@ def probability_figures(
     figures : "log loss" and "Brier", which of two classes is that of one. NaN if a label is none
         of the classes: it has no probability.
     """
-    codes = np.where(y[:, None] == classes, 1.0, -1.0)
-    if (codes < 0).all(axis=1).any():
+    if not np.isin(y, classes).all():
         return {"log loss": float("nan"), "Brier": float("nan")}
+    codes = np.where(y[:, None] == classes, 1.0, -1.0)
     codes = codes[:, 1] if len(classes) == 2 else codes
     truth = LeaveOneOut(codes, np.zeros(codes.shape))
     return {
@@ -87,58 +103,188 @@ def probability_figures(
     }
 
 
-def threshold_figures(loo: LeaveOneOut, threshold: float, rule: str) -> dict[str, float]:
-    """What a threshold was put for, by leave-one-out; every sample counts as one.
+def threshold_figures(loo: LeaveOneOut, threshold: float, rule: Threshold) -> dict[str, float]:
+    """Figures that a threshold was set for, by leave-one-out; every sample counts as one.
 
     Parameters
     ----------
     loo : of two classes.
     threshold : above it a sample is taken for positive.
-    rule : a form of ``--threshold``.
+    rule : that set it.
 
     Returns
     -------
     figures : "recall" and "precision" of the positive class (NaN where none is taken for
         positive), and "F1" or "cost" (of a row) before them where the rule is of it.
     """
-    truth, taken = loo.y > 0, loo.outputs > threshold
-    hits, missed = int((truth & taken).sum()), int((truth & ~taken).sum())
-    alarms = int((~truth & taken).sum())
+    positive, taken = loo.y > 0, loo.outputs > threshold
+    hits, missed = int((positive & taken).sum()), int((positive & ~taken).sum())
+    alarms = int((~positive & taken).sum())
     figures = {
         "recall": hits / (hits + missed),
         "precision": hits / (hits + alarms) if hits + alarms else float("nan"),
     }
     if rule == "f1":
         return {"F1": 2 * hits / (2 * hits + alarms + missed)} | figures
-    wanted = threshold_of(rule)
-    if isinstance(wanted, Cost):
-        total = alarms * wanted.false_positive + missed * wanted.false_negative
-        return {"cost": total / len(truth)} | figures
+    if isinstance(rule, Cost):
+        total = alarms * rule.false_positive + missed * rule.false_negative
+        return {"cost": total / len(positive)} | figures
     return figures
 
 
 def regression_figures(y: AnyArray, predicted: AnyArray) -> dict[str, float]:
     """Root mean square error, mean absolute error, and the share of the variance explained."""
-    residuals = y - predicted
-    total = np.sum((y - y.mean()) ** 2)
+    varies = len(y) > 1 and np.ptp(y) > 0
     return {
-        "RMSE": float(np.sqrt(np.mean(residuals**2))),
-        "MAE": float(np.mean(np.abs(residuals))),
-        "R2": float(1.0 - np.sum(residuals**2) / total) if total > 0 else float("nan"),
+        "RMSE": float(rmse(y, predicted)),
+        "MAE": float(mean_absolute_error(y, predicted)),
+        "R2": float(r2_score(y, predicted)) if varies else float("nan"),
     }
 
 
-def confusion(
-    y: AnyArray, predicted: AnyArray, labels: list[Any]
-) -> tuple[list[Any], list[list[int]]]:
-    """Labels, and how often each (row) was predicted as each (column)."""
-    index = {label: k for k, label in enumerate(labels)}
-    counts = np.zeros((len(labels), len(labels)), dtype=int)
-    np.add.at(counts, ([index[v] for v in y.tolist()], [index[v] for v in predicted.tolist()]), 1)
-    return labels, counts.tolist()
+def show_figures(figures: Mapping[str, Mapping[str, float]]) -> None:
+    """Figures of merit, a row each of what they are of; a dash where a row lacks one."""
+    names = list(dict.fromkeys(name for values in figures.values() for name in values))
+    shown = table(None, [""], names)
+    for row, values in figures.items():
+        shown.add_row(row, *(figure(values.get(name, np.nan)) for name in names))
+    console().print(shown)
 
 
-def _auc(positive: AnyArray, decision: AnyArray) -> float:
-    if positive.all() or not positive.any():
-        return float("nan")
-    return float(roc_auc_score(positive, decision))
+def show_confusion(
+    y: AnyArray, predicted: AnyArray, labels: Sequence[Any], title: str = "Confusion"
+) -> None:
+    """Counts of each label (row) predicted as each (column), and the share of either."""
+    counts = confusion_matrix(y, predicted, labels=labels)
+    names = [str(label) for label in labels]
+    shown = table(title, ["true \\ predicted"], [*names, "share"])
+    for name, row in zip(names, counts, strict=True):
+        shown.add_row(name, *map(str, row), f"{row.sum() / counts.sum():.1%}")
+    shown.add_row("share", *(f"{n / counts.sum():.1%}" for n in counts.sum(axis=0)), "")
+    console().print(shown)
+
+
+def show_request(metadata: Mapping[str, Any]) -> None:
+    """Data that the model was fitted to, and the options that were asked for."""
+    target = f" of {metadata['target']!r}" if metadata["target"] else ""
+    options = {
+        name: " ".join(map(str, value)) if isinstance(value, list | tuple) else value
+        for name, value in metadata["asked"].items()
+        if value
+    }
+    for line in (
+        f"{metadata['task'].capitalize()}{target}, {metadata['file']}: "
+        f"{count(metadata['n_rows'], 'row')}, {count(metadata['n_features'], 'feature')}",
+        f"Asked for: {', '.join(f'{name}={value}' for name, value in options.items())}",
+        f"Fitted {metadata['date']} in {metadata['seconds']:.1f} s by looms "
+        f"{metadata['looms_version']}, scikit-learn {metadata['sklearn_version']}",
+    ):
+        console().print(line)
+
+
+def loss_name(rule: Threshold) -> str:
+    """Name of the loss by which candidates compete at a threshold."""
+    if isinstance(rule, Cost):
+        return "cost"
+    if isinstance(rule, RequiredRecall):
+        return "1 - precision"
+    if isinstance(rule, RequiredPrecision):
+        return "1 - recall"
+    return "1 - F1" if rule == "f1" else "BER"
+
+
+def show_candidates(machine: Any) -> None:
+    """Every kernel under every criterion, and an arrow at the best."""
+    score = "RMSE" if is_regressor(machine) else loss_name(machine.threshold)
+    wide = console().width >= NARROW
+    search = ["evals", "s", "stopped"] if wide else []
+    numbers = ["value ± s.e.", f"LOO {score}", *search[:2]]
+    shown = table("Candidates", ["", "kernel", "criterion"], numbers)
+    if wide:
+        shown.add_column("stopped")
+    for k, candidate in enumerate(machine.candidates_):
+        taken = (
+            str(candidate.n_evaluations),
+            f"{candidate.seconds:.2f}",
+            candidate.outcome.name.lower().replace("_", " "),
+        )
+        value = np.sqrt(candidate.score) if is_regressor(machine) else candidate.score
+        shown.add_row(
+            "→" if k == machine.best_index_ else "",
+            candidate.kernel_name,
+            candidate.criterion,
+            f"{candidate.value:.4g} ± {candidate.standard_error:.2g}",
+            f"{value:.4g}",
+            *(taken if wide else ()),
+        )
+    console().print(shown)
+
+
+def show_choice(model: Any, metadata: Mapping[str, Any]) -> None:
+    """Candidates, the hyper-parameters of the best one, and its leave-one-out figures."""
+    machine = model[-1]
+    out = console()
+    if isinstance(machine, SVCCV):
+        _show_settings(machine)
+        best = machine.cv_results_["params"][machine.best_index_]
+        chosen, scales = [f"{name} = {value:.4g}" for name, value in best.items()], []
+    else:
+        show_candidates(machine)
+        values = machine.kernel_.hyperparameters
+        scales = [h for h in values if re.fullmatch(r".*\[\d+\]", h.name)]
+        chosen = [f"{h.name} = {h.value:.4g}" for h in values if h not in scales]
+        chosen.append(f"mu = {machine.mu_:.4g}")
+    if not is_regressor(machine) and machine.loo_.y.ndim == 1:
+        one_side = abs(machine.threshold_) > 2**9 * np.abs(machine.loo_.outputs).max()
+        chosen.append(
+            "no output has probability 1/2" if one_side else f"threshold = {machine.threshold_:.4g}"
+        )
+    out.print(f"Chosen: {', '.join(chosen)}")
+    if scales:
+        names = model[:-1].get_feature_names_out()
+        order = np.argsort([-h.value for h in scales])[:MOST_SCALES]
+        largest = ", ".join(f"{_feature(names[k])} {scales[k].value:.3g}" for k in order)
+        out.print(f"Largest of {len(scales)} scales: {largest}")
+    show_figures({"leave-one-out": loo_figures(machine)})
+    if is_regressor(machine):
+        return
+    if len(machine.classes_) <= MOST_CONFUSED:
+        predicted = machine.classes_[class_indices(machine.loo_.outputs, machine.threshold_)]
+        truth = machine.classes_[class_indices(machine.loo_.y)]
+        show_confusion(truth, predicted, machine.classes_.tolist(), "Confusion, leave-one-out")
+    if machine.threshold not in (None, 0.0):
+        values = threshold_figures(machine.loo_, machine.threshold_, machine.threshold)
+        shown = ", ".join(f"{name} {figure(value)}" for name, value in values.items())
+        rule = metadata["asked"]["threshold"]
+        out.print(f"Leave-one-out at threshold {rule} (positive: {machine.classes_[1]}): {shown}")
+
+
+def _show_settings(machine: SVCCV) -> None:
+    """The best settings of a search among support vector machines."""
+    results = machine.cv_results_
+    names = list(dict.fromkeys(name for params in results["params"] for name in params))
+    heads = (*names, machine.criterion, "support", "s")
+    title = f"Best of {len(results['params'])} settings"
+    shown = table(title, ["", "kernel"], [_HEADS.get(name, name) for name in heads])
+    for k in np.argsort(results["rank_loo_score"], kind="stable")[:MOST_POINTS]:
+        params = results["params"][k]
+        shown.add_row(
+            "→" if k == machine.best_index_ else "",
+            results["kernel"][k],
+            *(f"{params[name]:.4g}" if name in params else "" for name in names),
+            f"{results['loo_score'][k]:.5g}",
+            str(results["n_support"][k]),
+            f"{results['seconds'][k]:.2f}",
+        )
+    console().print(shown)
+
+
+def _feature(name: str) -> str:
+    """Name of a column of the matrix without the transformer that made it."""
+    kind, _, column = name.partition("__")
+    if kind == "gaps":
+        column = column.removeprefix("missingindicator_")
+        return f"{column} is missing"
+    if kind == "categories" and column.endswith("_nan"):
+        return f"{column.removesuffix('_nan')} is missing"
+    return column or name

@@ -1,12 +1,51 @@
-"""Options that more than one module knows."""
+"""Options of the commands, each said once."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
 
 import typer
+
+from looms.cli._errors import InputError, reported
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """A function as Typer takes it, which ends with one line instead of a traceback.
+
+    A parameter that is a dataclass of options is spelled out as its fields. A field or parameter
+    called ``jobs`` is not zero.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name not in groups:
+            parameters.append(parameter.replace(kind=keyword, annotation=hints[name]))
+            continue
+        kinds = get_type_hints(groups[name], include_extras=True)
+        parameters += [
+            inspect.Parameter(f.name, keyword, default=f.default, annotation=kinds[f.name])
+            for f in fields(groups[name])
+        ]
+
+    def run(**values: Any) -> None:
+        with reported():
+            if values.get("jobs") == 0:
+                raise InputError("--jobs 0 would run nothing; use 1, or -1 for one a core")
+            for name, kind in groups.items():
+                values[name] = kind(**{f.name: values.pop(f.name) for f in fields(kind)})
+            function(**values)
+
+    run.__doc__ = function.__doc__
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run
 
 
 class Task(StrEnum):
@@ -91,150 +130,144 @@ class DecimalMark(StrEnum):
     COMMA = ","
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How a file is to be read; None leaves it to the file."""
-
-    format: FileFormat | None
-    sep: str | None
-    decimal: DecimalMark | None
-    encoding: str | None
-    sheet: str | None
-    max_bytes: int
-
-
-FormatOption = Annotated[
-    FileFormat | None,
-    typer.Option("--format", help="Format of the file, where its suffix does not tell."),
-]
-
-SepOption = Annotated[
-    str | None,
-    typer.Option(
-        "--sep",
-        help='Character between cells of CSV files, or "tab"; else detected.',
-        metavar="CHARACTER",
-    ),
-]
-
-DecimalOption = Annotated[
-    DecimalMark | None,
-    typer.Option(
-        "--decimal", help="Decimal mark of CSV files and of text in spreadsheets, else detected."
-    ),
-]
-
-EncodingOption = Annotated[
-    str | None,
-    typer.Option("--encoding", help="Encoding of CSV files, such as cp1252; else detected."),
-]
-
-SheetOption = Annotated[
-    str | None,
-    typer.Option("--sheet", help="Sheet of a spreadsheet: its name, or its number from 1."),
-]
-
 MaxBytesOption = Annotated[
     int,
     typer.Option(
         "--max-bytes", min=1, metavar="BYTES", help="Largest file that is read, unpacked."
     ),
 ]
-#: 1 GiB, as `looms.datasets.read_table` has it.
-MAX_BYTES = 2**30
 
-ForceOption = Annotated[
-    bool, typer.Option("--force", "-f", help="Overwrite the output if it is there.")
-]
 
+@dataclass(frozen=True)
+class Reading:
+    """How a file is to be read; None leaves it to the file."""
+
+    format: Annotated[
+        FileFormat | None,
+        typer.Option("--format", help="Format of the file, where its suffix does not tell."),
+    ] = None
+    sep: Annotated[
+        str | None,
+        typer.Option(
+            "--sep",
+            help='Character between cells of CSV files, or "tab"; else detected.',
+            metavar="CHARACTER",
+        ),
+    ] = None
+    decimal: Annotated[
+        DecimalMark | None,
+        typer.Option(
+            "--decimal",
+            help="Decimal mark of CSV files and of text in spreadsheets, else detected.",
+        ),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        typer.Option("--encoding", help="Encoding of CSV files, such as cp1252; else detected."),
+    ] = None
+    sheet: Annotated[
+        str | None,
+        typer.Option("--sheet", help="Sheet of a spreadsheet: its name, or its number from 1."),
+    ] = None
+    max_bytes: MaxBytesOption = 2**30  # as `looms.datasets.read_table` has it
+
+
+@dataclass(frozen=True)
+class MachineOptions:
+    """Machine to fit, as it is asked for; None leaves a choice to the machine."""
+
+    task: Annotated[Task, typer.Option("--task", help="What to learn.")] = Task.AUTO
+    machine: Annotated[
+        Machine,
+        typer.Option(
+            "--machine",
+            "-m",
+            help="Least-squares support vector machine, or, for classes, support vector machine.",
+        ),
+    ] = Machine.LSSVM
+    kernel: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kernel",
+            "-k",
+            help=(
+                "linear, quadratic, cubic, boolean, rbf (default) or ard, or one of these after "
+                "normalized_; give it again to compare."
+            ),
+        ),
+    ] = None
+    criterion: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--criterion",
+            "-c",
+            help=(
+                "press (default); for classes also hinge, squared_hinge, smoothed_error, wmw or "
+                "cross_entropy; give it again to compare. Of an svm also log_likelihood (default), "
+                "error or ber, and one only."
+            ),
+        ),
+    ] = None
+    optimizer: Annotated[
+        Optimizer | None,
+        typer.Option("--optimizer", help="Optimiser of the hyper-parameters, default lbfgs."),
+    ] = None
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            "--threshold",
+            help=(
+                "Of two classes, default where the probability is a half: 0, ber (least balanced "
+                "error), f1, recall=0.9, precision=0.8, or cost=1:5, of a false positive to a "
+                "false negative; positive is the later class in order."
+            ),
+            metavar="RULE",
+        ),
+    ] = None
+    calibration: Annotated[
+        Calibration | None,
+        typer.Option(
+            "--calibration", help="How probabilities are learned, default sigmoid; none for none."
+        ),
+    ] = None
+    weight: Annotated[
+        Weight | None,
+        typer.Option("--weight", help="Weight of the classes; balanced counts them alike."),
+    ] = None
+    max_iter: Annotated[
+        int | None, typer.Option("--max-iter", min=1, help="Iterations allowed for each search.")
+    ] = None
+    random_state: Annotated[
+        int, typer.Option("--random-state", min=0, help="Seed of subsamples and splits.")
+    ] = 0
+    prior: Annotated[
+        bool,
+        typer.Option(
+            "--prior",
+            help="Hold many hyper-parameters near their start; for ard, above all on few rows.",
+        ),
+    ] = False
+    copies: Annotated[
+        Copies,
+        typer.Option("--copies", help="How rows equal in every feature are left out."),
+    ] = Copies.APART
+
+
+FileArgument = Annotated[Path, typer.Argument(help="The table to learn from.", metavar="FILE")]
+ModelArgument = Annotated[Path, typer.Argument(help="A model file of looms fit.", metavar="MODEL")]
 TargetOption = Annotated[
     str | None,
     typer.Option("--target", "-t", help="Column to predict; not for svmlight, challenge, npz."),
 ]
-
-TaskOption = Annotated[Task, typer.Option("--task", help="What to learn.")]
-
-MachineOption = Annotated[
-    Machine,
-    typer.Option(
-        "--machine",
-        "-m",
-        help="Least-squares support vector machine, or, for classes, support vector machine.",
-    ),
-]
-
-KernelOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--kernel",
-        "-k",
-        help=(
-            "linear, quadratic, cubic, boolean, rbf (default) or ard, or one of these after "
-            "normalized_; give it again to compare."
-        ),
-    ),
-]
-
-CriterionOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--criterion",
-        "-c",
-        help=(
-            "press (default); for classes also hinge, squared_hinge, smoothed_error, wmw or "
-            "cross_entropy; give it again to compare. Of an svm also log_likelihood (default), "
-            "error or ber, and one only."
-        ),
-    ),
-]
-
-OptimizerOption = Annotated[
-    Optimizer | None,
-    typer.Option("--optimizer", help="Optimiser of the hyper-parameters, default lbfgs."),
-]
-
-ThresholdOption = Annotated[
-    str | None,
-    typer.Option(
-        "--threshold",
-        help=(
-            "Of two classes, default where the probability is a half: 0, ber (least balanced "
-            "error), f1, recall=0.9, precision=0.8, or cost=1:5, of a false positive to a false "
-            "negative; positive is the later class in order."
-        ),
-        metavar="RULE",
-    ),
-]
-
-CalibrationOption = Annotated[
-    Calibration | None,
-    typer.Option(
-        "--calibration", help="How probabilities are learned, default sigmoid; none for none."
-    ),
-]
-
-WeightOption = Annotated[
-    Weight | None,
-    typer.Option("--weight", help="Weight of the classes; balanced counts them alike."),
-]
-
-MaxIterOption = Annotated[
-    int | None, typer.Option("--max-iter", min=1, help="Iterations allowed for each search.")
-]
-
-PriorOption = Annotated[
-    bool,
-    typer.Option(
-        "--prior",
-        help="Hold many hyper-parameters near their start; for ard, above all on few rows.",
-    ),
-]
-
-CopiesOption = Annotated[
-    Copies,
-    typer.Option("--copies", help="How rows equal in every feature are left out."),
-]
-
 DropOption = Annotated[
     list[str] | None, typer.Option("--drop", help="Column to leave out; may be given again.")
+]
+StoreOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--store", help="Folder that keeps finished splits; the same again runs the rest."
+    ),
+]
+ForceOption = Annotated[
+    bool, typer.Option("--force", "-f", help="Overwrite the output if it is there.")
 ]

@@ -1,0 +1,258 @@
+"""Output: notes on stderr, tables and CSV on stdout, files written whole."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from looms._files import advice_on, write_whole
+from looms.cli._errors import InputError, visible
+from looms.model_files import is_model_file
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: So many names are listed in a note.
+MOST_NAMES = 5
+#: Width of a terminal below which a table says less.
+NARROW = 80
+#: What a spreadsheet takes for a formula; a sign alone is a label.
+_FORMULA = re.compile(r"'*(?:[=@\t\r\n]|[+-](?=.)).*", re.DOTALL)
+
+
+def count(n: int, what: str) -> str:
+    """A number of things, in the plural where there is not one."""
+    return f"{n} {what}{'s' * (n != 1)}"
+
+
+def listed(names: Iterable[Any], most: int = MOST_NAMES) -> str:
+    """Names in quotation marks, those beyond the most counted."""
+    shown = [repr(str(name)) for name in names]
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return ", ".join(shown[:most]) + more
+
+
+def note(message: str) -> None:
+    """Write a remark to stderr, so that stdout can be piped."""
+    typer.echo(f"Note: {visible(' '.join(message.split()))}", err=True)
+
+
+def show_cautions(cautions: Sequence[Mapping[str, str]]) -> None:
+    """Write cautions of `looms.report`, the serious ones as warnings."""
+    for each in cautions:
+        # Isolates around a name, for the order of words in a page; in a line quotes show it.
+        text = each["text"].replace("\u2068", "'").replace("\u2069", "'")
+        if each["level"] == "serious":
+            typer.echo(f"Warning: {' '.join(text.split())}", err=True)
+        else:
+            note(text)
+
+
+@contextmanager
+def as_messages(
+    words: Mapping[str, str] | None = None,
+    prefix: str = "",
+    faults: tuple[type[Exception], ...] = (ValueError,),
+) -> Iterator[None]:
+    """Warnings as notes, each once at the end, and errors of values as errors of the input.
+
+    Parameters
+    ----------
+    words : what the command line says for words of Python in a warning.
+    prefix : of the errors.
+    faults : errors that are of the input.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except (InputError, np.linalg.LinAlgError):  # the latter is not the fault of the input
+            raise
+        except faults as error:
+            raise InputError(f"{prefix}{error}") from error
+    for message in dict.fromkeys(str(w.message) for w in caught):
+        for word, other in (words or {}).items():
+            message = message.replace(word, other)
+        note(message)
+
+
+def to_stdout(text: str) -> None:
+    """Write a result; what a terminal would obey is shown to it instead."""
+    sys.stdout.write(visible(text, keep="\n\t") if sys.stdout.isatty() else text)
+    sys.stdout.flush()
+
+
+class _Visible(Console):
+    """A console that shows names as they are: what a terminal would obey comes as escapes."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """A text, such as a cell of a table, on one line."""
+        return super().render_str(visible(text), **options)
+
+
+def console() -> Console:
+    """Standard output; wide enough for all columns where it is no terminal."""
+    terminal = sys.stdout.isatty()
+    return _Visible(
+        width=None if terminal else 120,
+        soft_wrap=not terminal,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+
+
+def table(title: str | None, left: Sequence[str], right: Sequence[str]) -> Table:
+    """A table without rows: headings of columns of words, then of columns of numbers."""
+    made = Table(
+        box=SIMPLE_HEAD,
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        pad_edge=False,
+        collapse_padding=console().width < NARROW,
+    )
+    for name in left:
+        made.add_column(name)
+    for name in right:
+        made.add_column(name, justify="right")
+    return made
+
+
+def figure(value: float) -> str:
+    """Four decimals, which rates have, or four significant digits where these say more."""
+    if not np.isfinite(value):
+        return "–"
+    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.4g}"
+
+
+def without_formula(value: Any) -> Any:
+    """A cell, with an apostrophe in front if a spreadsheet would run it; numbers stay as they are.
+
+    Text that begins with apostrophes before such a sign gets another one, so that taking away one
+    apostrophe from every cell of that kind gives back what was written.
+    """
+    if not isinstance(value, str) or not _FORMULA.fullmatch(value):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
+
+
+def csv_text(frame: pd.DataFrame, **options: Any) -> str:
+    """A table as CSV without formulas, and a note if cells or names of it begin like one.
+
+    Parameters
+    ----------
+    frame : what to write.
+    options : of ``DataFrame.to_csv``.
+    """
+    safe, n_changed = frame.copy(), 0
+
+    def guarded(values: Any) -> list[Any]:
+        nonlocal n_changed
+        after = [without_formula(value) for value in values]
+        n_changed += sum(a is not b for a, b in zip(after, values, strict=True))
+        return after
+
+    for k, kind in enumerate(frame.dtypes):
+        if kind.kind not in "biufcmM":
+            safe.isetitem(k, guarded(frame.iloc[:, k].astype(object).tolist()))
+    safe.columns = guarded(frame.columns.tolist())
+    if frame.index.dtype.kind not in "iu":
+        safe.index = guarded(frame.index.tolist())
+    safe.index.name = frame.index.name
+    if n_changed:
+        note(
+            f"{n_changed} cells or names begin like a formula of a spreadsheet (= + - @) and have "
+            "an apostrophe in front in the table; take one away to have them as they were"
+        )
+    return str(safe.to_csv(lineterminator="\n", **options))
+
+
+def check_can_write(
+    path: Path | None, force: bool, *inputs: Path, option: str = "--output", holds: str = ""
+) -> None:
+    """Refuse, before any work, to overwrite unless told to, or to write where no folder is.
+
+    Whatever was told, no input is overwritten, and nothing that this command does not write.
+
+    Parameters
+    ----------
+    path : where to; None for nowhere.
+    force : whether it may be overwritten.
+    inputs : what the command reads.
+    option : what the path is given by.
+    holds : regular expression of the beginning of what the command writes, or "model".
+    """
+    if path is None:
+        return
+    try:
+        exists = path.exists()
+        lost = exists and any(source.exists() and path.samefile(source) for source in inputs)
+    except OSError as error:
+        raise InputError(
+            f"no file can be called so ({error.strerror}): {error.filename}; check the name"
+        ) from None
+    if lost:
+        raise InputError(f"{path} is an input and would be lost; name another {option}")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name a file")
+    if exists and not path.is_file():  # a device or a pipe, at the end of links too
+        raise InputError(f"{path} is no regular file; name another {option}")
+    if exists and not force:
+        raise InputError(f"{path} exists; use --force to overwrite it, or {option} for another")
+    if exists and path.stat().st_size and not _begins_with(path, holds):
+        raise InputError(
+            f"{path} is not a file that this command writes, and --force is for those; remove it, "
+            f"or name another {option}"
+        )
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}; make it, or name another")
+
+
+def _begins_with(path: Path, holds: str) -> bool:
+    if holds == "model":
+        return is_model_file(path)
+    with path.open("rb") as file:
+        begins = file.read(100_000).decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
+    return re.match(holds, begins, re.IGNORECASE | re.MULTILINE) is not None
+
+
+@contextmanager
+def writing(path: Path, option: str) -> Iterator[None]:
+    """Errors of writing a file as errors of the option that names it."""
+    try:
+        yield
+    except OSError as error:
+        advice = advice_on(error, f"name another {option}")
+        raise InputError(f"{path} cannot be written ({error.strerror}); {advice}") from None
+
+
+def write_output(path: Path, data: bytes) -> None:
+    """Write a result to a file, whole or not at all."""
+    with writing(path, "file"):
+        write_whole(path, data)
+
+
+def write_or_print(path: Path | None, text: str, what: str) -> None:
+    """Write a result to a file and note what is in it; to stdout where there is no file."""
+    if path is None:
+        to_stdout(text)
+    else:
+        write_output(path, text.encode())
+        note(f"{what} {path}")

@@ -1,0 +1,321 @@
+"""From a file to what the machines take: a table, its columns and its target."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from scipy import sparse
+
+from looms._optional import require
+from looms._typing import AnyArray
+from looms.cli._errors import InputError
+from looms.cli._options import Reading, Task
+from looms.cli._output import MOST_NAMES, as_messages, listed, note
+from looms.datasets import Format, Table, read_table
+from looms.tables import Kind, as_text, column_kinds
+
+#: Whole numbers with no more different values than this are taken for classes.
+MOST_CLASSES = 20
+#: In fewer rows different values are no sign of an identifier.
+FEWEST_ROWS = 20
+
+#: A number in some country's writing, with or without thousands.
+_NUMBER = re.compile(
+    r"[+-]?(\d+|\d{1,3}([.,'\s]\d{3})+|(?=[.,]\d))([.,]\d*)?(e[+-]?\d+)?", re.IGNORECASE
+)
+#: Order of the numbers in kinds of date.
+_ORDERS = {
+    "date": "",
+    "day-first date": ", the day before the month,",
+    "month-first date": ", the month before the day,",
+}
+
+
+def read(path: Path, target: str | None, reading: Reading, keep: Sequence[str] = ()) -> Table:
+    """The table of a file, read as options say, with what was detected as notes."""
+    sep = "\t" if reading.sep in ("tab", r"\t") else reading.sep
+    if sep is not None and (len(sep) != 1 or not sep.isascii() or sep in '"\r\n'):
+        raise InputError(f'--sep {sep!r} is not one character of ASCII; give one, or "tab"')
+    table = read_table(
+        path,
+        target,
+        format=cast("Format | None", reading.format),
+        sep=sep,
+        decimal=reading.decimal,
+        encoding=reading.encoding,
+        sheet=reading.sheet,
+        keep=keep,
+        max_bytes=reading.max_bytes,
+    )
+    for remark in table.notes:
+        note(f"{path.name}: {remark}")
+    return table
+
+
+def read_training(
+    path: Path, target: str | None, drop: Sequence[str] | None, reading: Reading
+) -> Table:
+    """The table of a file without the columns to drop.
+
+    Refuses one without a target, or with more rows than a kernel matrix can have here.
+    """
+    table = read(path, target, reading)
+    names = list(getattr(table.X, "columns", []))
+    for name in drop or ():
+        if name not in names:
+            raise InputError(f"{path}: there is no column {name!r} to leave out")
+    if drop:
+        table = replace(table, X=table.X.drop(columns=drop))
+    if table.y is None:
+        columns = listed(getattr(table.X, "columns", []), 20)
+        raise InputError(
+            f"{path}: there is no target; name the column to predict with --target"
+            f"{f' ({columns})' if columns else ''}; for challenge and npz data put their "
+            ".labels file beside them"
+        )
+    n_rows = table.X.shape[0]
+    if hasattr(os, "sysconf"):  # not on Windows
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if 8 * n_rows**2 > memory:
+            raise InputError(
+                f"{path}: the kernel matrix of {n_rows:,} rows takes "
+                f"{8e-9 * n_rows**2:,.0f} GB, and this machine has {1e-9 * memory:,.0f}; give a "
+                "sample of the rows"
+            )
+    return table
+
+
+@dataclass(frozen=True)
+class Target:
+    """Target as the estimators take it.
+
+    Attributes
+    ----------
+    y : classes, as integers if all are whole numbers, else as text; floats of a regression.
+    task : classification or regression.
+    reason : of this task.
+    notes : on labels that differ by case or blanks only.
+    """
+
+    y: AnyArray
+    task: Task
+    reason: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Table as the machines take it.
+
+    Attributes
+    ----------
+    X : features as they were read, a data frame or a sparse matrix.
+    target : of the rows.
+    kinds : of the columns, as `looms.tables.column_kinds`; None for a sparse matrix.
+    notes : what is surprising about columns and target.
+    """
+
+    X: Any
+    target: Target
+    kinds: dict[str, tuple[Kind, ...]] | None
+    notes: tuple[str, ...]
+
+
+def prepare(X: Any, target: Target) -> Prepared:
+    """Kinds of the columns of a table as it was read, and notes; its target is known."""
+    if sparse.issparse(X):
+        return Prepared(X, target, None, target.notes)
+    with as_messages():
+        kinds = column_kinds(X)
+    return Prepared(X, target, kinds, (*column_notes(X, kinds), *target.notes))
+
+
+def target_of(column: Any, task: Task) -> Target:
+    """The target, its labels or numbers made once.
+
+    Parameters
+    ----------
+    column : Series or ndarray
+        As it was read.
+    task : Task
+        As it was asked for; AUTO decides by the target.
+
+    Raises
+    ------
+    InputError
+        If there is one value only; if a regression has no numbers; without an explicit task, if
+        the target is text and most of it looks like numbers, or most labels are in a single row.
+    """
+    numeric = is_number(column)
+    floats = numbers(column) if numeric or task is Task.REGRESSION else np.empty(0)
+    whole = numeric and bool(np.all(np.isfinite(floats) & (floats == np.round(floats))))
+    if numeric and (task is Task.REGRESSION or (task is Task.AUTO and not whole)):
+        y = floats
+    else:
+        y = np.asarray(column, dtype=np.int64) if whole else text(column)
+    counts = np.unique(y, return_counts=True)[1]
+    n_values, n_alone = len(counts), int((counts == 1).sum())
+    if n_values == 1:
+        raise InputError(
+            f"the target has one value only, {y[:1].tolist()[0]!r}: name another column with "
+            "--target, or give rows of other values too"
+        )
+    reason = "as asked"
+    if task is Task.AUTO:
+        many = numeric and (not whole or n_values > MOST_CLASSES)
+        task = Task.REGRESSION if many else Task.CLASSIFICATION
+        what = "whole numbers" if whole else "numbers, not all whole" if numeric else "labels"
+        reason = f"the target has {n_values} different {what}; choose with --task"
+        if n_alone and not many:
+            reason += (
+                f"; {n_alone} of them in one row only, which no machine without that row can know"
+            )
+        if not numeric:
+            _check_labels(column, y, n_values, n_alone)
+    if task is Task.REGRESSION:
+        return Target(floats, task, reason)
+    alike: dict[str, list[str]] = {}
+    for value in () if numeric else sorted(set(map(str, column))):
+        alike.setdefault(value.strip().casefold(), []).append(value)
+    groups = [", ".join(map(repr, group)) for group in alike.values() if len(group) > 1]
+    remark = (
+        f"labels that differ only by case or by blanks around them: "
+        f"{'; '.join(groups[:MOST_NAMES])}; write those of one class alike (blanks are taken away, "
+        "case makes another class)"
+    )
+    return Target(y, task, reason, (remark,) if groups else ())
+
+
+def _check_labels(column: Any, labels: AnyArray, n_values: int, n_alone: int) -> None:
+    """Refuse to take text for classes that is more likely to be something else."""
+    if isinstance(column.dtype, require("pandas", "Reading tables").CategoricalDtype):
+        return
+    like = number_like(labels)
+    codes = n_values <= MOST_CLASSES and all(value.isdecimal() for value in labels[like])
+    if like.sum() > len(labels) / 2 and not codes:
+        others = np.flatnonzero(~like)
+        if len(others):
+            shown = ", ".join(f"{labels[row]!r} in data row {row + 1}" for row in others[:3])
+            are = "is" if len(others) == 1 else "are"
+            why = f"{len(others)} {are} not: {shown}{', ...' if len(others) > 3 else ''}"
+            cure = "correct them or take their rows away"
+        elif all(value.isdecimal() for value in labels):
+            why, cure = f"it is stored as text: {labels[0]!r} in data row 1", "store it as numbers"
+        else:
+            why = f"its decimal mark is not clear: {labels[0]!r} in data row 1"
+            cure = "choose the mark by --decimal"
+        raise InputError(
+            f"the target is text, though {like.sum()} of its {len(labels)} values look like "
+            f"numbers, for {why}; {cure}, or use --task classification to make a class of each "
+            "value"
+        )
+    if n_values > 2 and max(n_values / len(labels), n_alone / n_values) > 0.5:
+        raise InputError(
+            f"the target has {n_values} different labels in {len(labels)} rows, {n_alone} of them "
+            "in one row only; name another column with --target, or use --task classification to "
+            "make a class of each label"
+        )
+
+
+def is_number(column: Any) -> bool:
+    """Whether the values are numbers, and not booleans."""
+    types = require("pandas", "Reading tables").api.types
+    return bool(types.is_numeric_dtype(column) and not types.is_bool_dtype(column))
+
+
+def numbers(column: Any) -> AnyArray:
+    """Target of a regression; refuses what is no number."""
+    if not is_number(column):
+        values = text(column)
+        row = int(number_like(values).argmin())  # the first of all if all look like numbers
+        raise InputError(
+            f"the target of a regression must be numbers, and this one holds {values[row]!r}; use "
+            f"--task classification, or correct data row {row + 1} and others like it, or choose "
+            "the decimal mark of the file by --decimal"
+        )
+    return np.asarray(column, dtype=float)
+
+
+def number_like(values: Any) -> AnyArray:
+    """Whether texts look like numbers, with a decimal point or comma; gaps do not."""
+    return np.array(
+        [isinstance(value, str) and _NUMBER.fullmatch(value) is not None for value in values]
+    )
+
+
+def text(values: Any) -> AnyArray:
+    """Labels as text, in which labels of files and of models can be compared."""
+    return as_text(require("pandas", "Reading tables").Series(values))
+
+
+def column_notes(X: Any, kinds: Mapping[str, tuple[Kind, ...]]) -> Iterator[str]:
+    """Notes on columns that are dates, identifiers, constants, or numbers with a word among them.
+
+    Parameters
+    ----------
+    X : data frame of the features.
+    kinds : of its columns, as `looms.tables.column_kinds`.
+    """
+    categorical = require("pandas", "A table of mixed columns").CategoricalDtype
+    broken = []
+    for name, of in kinds.items():
+        if of == ("category",) and not isinstance(X[name].dtype, categorical):
+            cells = as_text(X[name])
+            like = number_like(cells)
+            wrong = X[name].notna().to_numpy() & ~like
+            if like.sum() > wrong.sum() > 0:
+                broken.append((name, int(wrong.sum()), int(wrong.argmax()), cells))
+    if broken:
+        name, n_wrong, first, cells = broken[0]
+        others = f", and so are {listed([each[0] for each in broken[1:]])}" if broken[1:] else ""
+        yield (
+            f"column {name!r} is taken for text, a feature for each value, for {n_wrong} of its "
+            f"cells {'is' if n_wrong == 1 else 'are'} no number, first {str(cells[first])!r} in "
+            f"data row {first + 1}{others}; correct such cells or leave them empty"
+        )
+    constant = [name for name, of in kinds.items() if not of]
+    if constant:
+        yield f"left out, for they have the same value in every row: {listed(constant)}"
+    unclear = [name for name, of in kinds.items() if len(of) > 1]
+    if unclear:
+        yield (
+            f"{listed(unclear)}: taken for text, for these are dates whose day and month may be "
+            "either number; write them as 2021-12-31 to have them read as dates"
+        )
+    certain = {name: of[0] for name, of in kinds.items() if len(of) == 1}
+    yield from date_notes(certain, "; leave it out by --drop unless new rows are of the same days")
+    known = {each[0] for each in broken}
+    alike = [
+        name
+        for name, kind in certain.items()
+        if name not in known and _is_identifier(X[name], kind)
+    ]
+    if alike:
+        yield (
+            f"a different value in every row: {listed(alike)}; if this is an identifier, which "
+            "says nothing of new rows, leave it out by --drop"
+        )
+
+
+def date_notes(kinds: Mapping[str, str], advice: str = "") -> Iterator[str]:
+    """Notes on columns, of kinds of `looms.tables`, that are read as dates, with the advice."""
+    for kind, order in _ORDERS.items():
+        names = [name for name, of in kinds.items() if of == kind]
+        if names:
+            as_dates = f"read as {'a date' if len(names) == 1 else 'dates'}{order}"
+            yield f"{listed(names)}: {as_dates} and used as a number of days{advice}"
+
+
+def _is_identifier(column: Any, kind: Kind) -> bool:
+    """Whether text or whole numbers are different in every row."""
+    if kind not in ("number", "category") or len(column) < FEWEST_ROWS:
+        return False
+    if column.nunique(dropna=False) < len(column):
+        return False
+    return kind == "category" or bool(np.all(np.mod(np.asarray(column, dtype=float), 1) == 0))

@@ -1,0 +1,338 @@
+"""Requests: machines, intervals and sets that are asked for, checked before any work."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Self, TypeAlias
+
+import numpy as np
+import typer
+from sklearn.base import BaseEstimator
+from sklearn.svm import SVC
+
+from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV
+from looms._typing import AnyArray
+from looms.cli._errors import InputError
+from looms.cli._options import (
+    Calibration,
+    Copies,
+    IntervalMethod,
+    Machine,
+    MachineOptions,
+    Optimizer,
+    Task,
+)
+from looms.cli._prepare import Target
+from looms.criteria import DIFFERENTIABLE
+from looms.kernels import KERNEL_NAMES
+from looms.model_files import SavedModel
+from looms.threshold import RULES, Cost, RequiredPrecision, RequiredRecall
+
+Threshold: TypeAlias = float | str | RequiredPrecision | RequiredRecall | Cost | None
+
+FORMS = "0, ber, f1, recall=0.9, precision=0.8 or cost=1:5 (false positive : false negative)"
+_NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+
+#: Criteria of `SVCCV`, by name.
+_SVM_CRITERIA = ["log_likelihood", "error", "ber", *DIFFERENTIABLE]
+_KERNELS = [name for name in KERNEL_NAMES if name != "precomputed"]
+
+
+def threshold_of(text: str | None) -> Threshold:
+    """The number, name or rule of `looms.threshold` that an option stands for, or None."""
+    if text is None or text in RULES:
+        return text
+    if text == "0":
+        return 0.0
+    share = re.fullmatch(f"(recall|precision)={_NUMBER}", text)
+    costs = re.fullmatch(f"cost={_NUMBER}:{_NUMBER}", text)
+    try:
+        if share is not None:
+            kind = RequiredRecall if share[1] == "recall" else RequiredPrecision
+            return kind(float(share[2]))
+        if costs is not None:
+            false_positive, false_negative = float(costs[1]), float(costs[2])
+            if not (false_positive > 0 and false_negative > 0):
+                raise ValueError("both costs must be positive, else one class takes everything")
+            return Cost(false_positive, false_negative)
+    except ValueError as error:
+        raise InputError(f"--threshold {text}: {error}") from None
+    raise InputError(f"--threshold {text} is none of {FORMS}")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `looms fit` was asked for, checked.
+
+    Attributes
+    ----------
+    options : as they were given.
+    kernels, criteria : of the candidates, by name.
+    optimizer : of the hyper-parameters; None for a machine without.
+    threshold : rule of `looms.threshold`, or None for a probability of a half.
+    """
+
+    options: MachineOptions
+    kernels: tuple[str, ...]
+    criteria: tuple[str, ...]
+    optimizer: Optimizer | None
+    threshold: Threshold
+
+    @classmethod
+    def of(cls, options: MachineOptions) -> Self:
+        """The request; refuses unknown names, and options that the machine does not have."""
+        svm = options.machine is Machine.SVM
+        kernels = tuple(options.kernel or ["rbf"])
+        criteria = tuple(options.criterion or ["log_likelihood" if svm else "press"])
+        threshold = threshold_of(options.threshold)
+        _check_names("kernel", kernels, _KERNELS)
+        if not svm:
+            for name in sorted({*criteria} & {*_SVM_CRITERIA} - {*DIFFERENTIABLE}):
+                raise InputError(f"--criterion {name} needs --machine svm")
+            _check_names("criterion", criteria, list(DIFFERENTIABLE))
+            return cls(options, kernels, criteria, options.optimizer or Optimizer.LBFGS, threshold)
+        _check_names("criterion", criteria, _SVM_CRITERIA)
+        if len(criteria) > 1:
+            raise InputError("--criterion of --machine svm is one: its scores compare no others")
+        for name in kernels:
+            if name.endswith("ard"):
+                raise InputError(f"--kernel {name} needs a gradient, which --machine svm has not")
+        if options.copies is Copies.TOGETHER:
+            raise InputError(
+                "--copies together is for --machine lssvm: the path of svm leaves one out"
+            )
+        for name in ("optimizer", "max_iter", "prior"):
+            if getattr(options, name):
+                option = f"--{name.replace('_', '-')}"
+                raise InputError(f"{option} is for --machine lssvm: svm searches without gradient")
+        if options.calibration in (Calibration.ISOTONIC, Calibration.BETA):
+            raise InputError(
+                f"--calibration {options.calibration} is for --machine lssvm; svm has sigmoid or "
+                "none"
+            )
+        return cls(options, kernels, criteria, None, threshold)
+
+    def check_target(self, target: Target) -> None:
+        """Refuse options that are not for such a target."""
+        if target.task is Task.REGRESSION:
+            if self.options.machine is Machine.SVM:
+                raise InputError("--machine svm is for classification, and this is a regression")
+            for name in ("threshold", "weight", "calibration"):
+                if getattr(self.options, name) is not None:
+                    raise InputError(f"--{name} is for classification, and this is a regression")
+        elif self.threshold not in (None, 0.0) and len(np.unique(target.y)) > 2:
+            raise InputError(
+                f"--threshold {self.options.threshold} is for two classes, and the target has "
+                f"{len(np.unique(target.y))}; against classes of unequal size use --weight balanced"
+            )
+
+    def candidates(self) -> list[str]:
+        """Names of the candidates in the order in which they are tried."""
+        return [
+            f"{kernel}, {criterion}" for kernel, criterion in product(self.kernels, self.criteria)
+        ]
+
+    def estimator(self, task: Task) -> BaseEstimator:
+        """The estimator, not fitted yet."""
+        options = self.options
+        kernel, criterion = _one_or_list(self.kernels), _one_or_list(self.criteria)
+        balanced = "balanced" if options.weight == "balanced" else None
+        of_classes: dict[str, Any] = {
+            "class_weight": balanced,
+            "selection_weight": balanced,
+            "threshold": self.threshold,
+        }
+        if options.machine is Machine.SVM:
+            probability = None if options.calibration is Calibration.NONE else "loo"
+            return SVCCV(kernel, criterion, probability=probability, **of_classes)
+        search: dict[str, Any] = {
+            "optimizer": str(self.optimizer),
+            "random_state": options.random_state,
+            "prior": options.prior,
+            "copies": str(options.copies),
+        }
+        if options.max_iter is not None:
+            search["max_iter"] = options.max_iter
+        if task is Task.CLASSIFICATION:
+            calibration = str(options.calibration or Calibration.SIGMOID)
+            of_classes["calibration"] = None if calibration == Calibration.NONE else calibration
+            return LSSVMClassifierCV(kernel, criterion, **of_classes, **search)
+        return LSSVMRegressorCV(kernel, criterion, **search)
+
+    def metadata(self) -> dict[str, Any]:
+        """The request as a model file keeps it."""
+        options = self.options
+        return {
+            "kernels": self.kernels,
+            "criteria": self.criteria,
+            "optimizer": self.optimizer,
+            "threshold": options.threshold,
+            "weight": options.weight,
+            "max_iter": options.max_iter,
+            "random_state": options.random_state,
+            "prior": options.prior,
+            "machine": options.machine,
+            "calibration": options.calibration,
+            "copies": options.copies,
+        }
+
+
+def _one_or_list(names: tuple[str, ...]) -> str | list[str]:
+    return names[0] if len(names) == 1 else list(names)
+
+
+def _check_names(what: str, names: tuple[str, ...], known: list[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise InputError(f"there is no {what} {name!r}; known are {', '.join(known)}")
+
+
+class SVMKernel(StrEnum):
+    """Kernels of a support vector machine."""
+
+    LINEAR = "linear"
+    QUADRATIC = "quadratic"
+    CUBIC = "cubic"
+    RBF = "rbf"
+
+
+_DEGREES = {SVMKernel.QUADRATIC: 2, SVMKernel.CUBIC: 3}
+#: Steps of log2 at which the search stops: statistics of a machine need it no finer.
+_RESOLUTION = 1.0
+
+
+@dataclass(frozen=True)
+class SVMRequest:
+    """Support vector machine to diagnose; None leaves a choice to the leave-one-out error.
+
+    The polynomial kernels are (gamma x·x' + 1)^degree.
+    """
+
+    kernel: Annotated[
+        SVMKernel | None, typer.Option("--kernel", "-k", help="Kernel of the SVM, default rbf.")
+    ] = None
+    C: Annotated[
+        float | None, typer.Option("--C", help="Cost of errors of the SVM, else chosen.")
+    ] = None
+    gamma: Annotated[
+        float | None,
+        typer.Option("--gamma", help="Inverse squared width of its kernel, else chosen."),
+    ] = None
+
+    def check(self) -> None:
+        """Refuse values that no machine takes, before any work."""
+        for name, value in (("--C", self.C), ("--gamma", self.gamma)):
+            if value is not None and not 0 < value < float("inf"):
+                raise InputError(f"{name} must be a positive number, not {value:g}")
+        if self.kernel is SVMKernel.LINEAR and self.gamma is not None:
+            raise InputError("--gamma is for other kernels than linear; leave it out")
+        if self.kernel in _DEGREES and self.C is not None and self.gamma is None:
+            raise InputError(
+                f"--C of the {self.kernel} kernel goes with --gamma, which scales it; give both, "
+                "or leave both to the search"
+            )
+
+    def given(self) -> list[str]:
+        """The options that were given."""
+        values = {"--kernel": self.kernel, "--C": self.C, "--gamma": self.gamma}
+        return [name for name, value in values.items() if value is not None]
+
+    def open(self) -> list[str]:
+        """The hyper-parameters that were not given."""
+        names = ["C"] if self.kernel is SVMKernel.LINEAR else ["C", "gamma"]
+        return [name for name in names if getattr(self, name) is None]
+
+    def tuned(self, X: Any, y: AnyArray, n_jobs: int) -> SVMRequest:
+        """The request with the open hyper-parameters chosen by `SVCCV`, the others held."""
+        kernel = self.kernel or SVMKernel.RBF
+        degree = _DEGREES.get(kernel)
+        held = {} if self.C is None else {"C": self.C}
+        if self.gamma is not None:
+            held |= {"gamma": self.gamma} if degree is None else {"c": 1.0 / self.gamma}
+        machine = SVCCV(
+            str(kernel), param_grid=held, resolution=_RESOLUTION, probability=None, n_jobs=n_jobs
+        ).fit(X, y)
+        if kernel is SVMKernel.LINEAR:
+            return replace(self, C=machine.C_)
+        if degree is None:
+            return replace(self, C=machine.C_, gamma=machine.kernel_.eta)
+        # The kernel of SVCCV is (x·x' + c)^degree, c^degree times that of gamma = 1/c.
+        c = machine.kernel_.c
+        return replace(self, C=machine.C_ * c**degree, gamma=1.0 / c)
+
+    def machine(self) -> SVC:
+        """The estimator, not fitted yet; nothing may be open."""
+        kernel = self.kernel or SVMKernel.RBF
+        options: dict[str, Any] = {"kernel": str(kernel)}
+        if kernel in _DEGREES:
+            options = {"kernel": "poly", "degree": _DEGREES[kernel], "coef0": 1.0}
+        if self.gamma is not None:
+            options["gamma"] = self.gamma
+        return SVC(C=self.C, **options)
+
+    def description(self) -> str:
+        """The machine in words."""
+        values = {"C": self.C, "gamma": self.gamma}
+        shown = [f"{name} = {value:.6g}" for name, value in values.items() if value is not None]
+        return f"Support vector machine, {self.kernel or SVMKernel.RBF} kernel, {', '.join(shown)}"
+
+
+@dataclass(frozen=True)
+class CoverageRequest:
+    """Intervals or sets to predict.
+
+    Attributes
+    ----------
+    coverage : nominal share of rows whose target is in their interval or set; None for neither.
+    method : of intervals, or None for that of the estimator.
+    class_conditional : whether sets have the share in every class.
+    """
+
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            "--coverage",
+            help="Share of rows to cover, such as 0.9: adds lower and upper, or a set of labels.",
+        ),
+    ] = None
+    method: Annotated[
+        IntervalMethod | None,
+        typer.Option("--method", help="Intervals: jackknife+ (default), minmax, or scaled."),
+    ] = None
+    class_conditional: Annotated[
+        bool, typer.Option("--class-conditional", help="Sets that cover the share in every class.")
+    ] = False
+
+    def check(self) -> None:
+        """Refuse what cannot be, before any work."""
+        if self.coverage is None:
+            for name in self._given():
+                raise InputError(f"{name} goes with --coverage, such as --coverage 0.9")
+        elif not 0 < self.coverage < 1:
+            raise InputError(
+                f"--coverage must be between 0 and 1, both excluded, not {self.coverage:g}"
+            )
+
+    def check_model(self, saved: SavedModel, path: Path) -> None:
+        """Refuse models without intervals or sets, and options of the other task."""
+        if self.coverage is None:
+            return
+        regression = saved.metadata["task"] == "regression"
+        machine = saved.model[-1]
+        if not hasattr(machine, "predict_interval" if regression else "predict_set"):
+            raise InputError(
+                f"--coverage: {path} is of {type(machine).__name__}, which has no prediction "
+                f"{'intervals' if regression else 'sets'}; fit one with --machine lssvm"
+            )
+        other = "--class-conditional" if regression else "--method"
+        if other in self._given():
+            task = "classification" if regression else "regression"
+            raise InputError(f"{other} is for {task}, and {path} is of {saved.metadata['task']}")
+
+    def _given(self) -> list[str]:
+        given = {"--method": self.method, "--class-conditional": self.class_conditional}
+        return [name for name, value in given.items() if value]

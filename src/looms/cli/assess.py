@@ -1,0 +1,107 @@
+"""looms assess: honest performance of a kernel machine on a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from sklearn.pipeline import Pipeline
+
+from looms.assessment import AssessmentInterrupted
+from looms.assessment import assess as assess_splits
+from looms.cli._options import (
+    DropOption,
+    FileArgument,
+    ForceOption,
+    MachineOptions,
+    Method,
+    Reading,
+    StoreOption,
+    TargetOption,
+    command,
+)
+from looms.cli._output import (
+    as_messages,
+    check_can_write,
+    csv_text,
+    note,
+    to_stdout,
+    write_or_print,
+)
+from looms.cli._prepare import prepare, read_training, target_of
+from looms.cli._progress import Meter
+from looms.cli._request import Request
+from looms.cli.fit import check_report, train, write_report
+from looms.tables import table_preprocessor
+
+
+@command
+def assess(
+    file: FileArgument,
+    *,
+    target: TargetOption = None,
+    splits: Annotated[
+        int, typer.Option("--splits", "-n", min=2, help="Number of outer splits.")
+    ] = 100,
+    test_size: Annotated[
+        float, typer.Option("--test-size", help="Share of the rows that test; for k-fold 1/k.")
+    ] = 0.1,
+    method: Annotated[
+        Method, typer.Option("--method", help="Random splits, repeated k-fold, .632+ bootstrap.")
+    ] = Method.SHUFFLE,
+    store: StoreOption = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Splits at once; -1 for one a core.")
+    ] = 1,
+    options: MachineOptions,
+    drop: DropOption = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "--out", "-o", help="CSV file for a row a split.")
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", help="HTML page on the machine of all rows and how good it is."),
+    ] = None,
+    reading: Reading,
+    force: ForceOption = False,
+) -> None:
+    """Assess the whole selection on outer splits, whose test rows it never sees."""
+    request = Request.of(options)
+    check_can_write(output, force, file, holds="split,n_train,n_test,")
+    check_report(report, request, force, file, output, "the row a split")
+    table = read_training(file, target, drop, reading)
+    known = target_of(table.y, options.task)
+    note(f"{known.task}: {known.reason}")
+    prepared = prepare(table.X, known)
+    for remark in prepared.notes:
+        note(remark)
+    request.check_target(known)
+    if request.threshold not in (None, 0.0):
+        note(f"--threshold {options.threshold}: positive is {max(known.y)}")
+    try:
+        with as_messages(), Meter("Splits") as meter:
+            before = table_preprocessor(prepared.X, prepared.kinds)
+            result = assess_splits(
+                Pipeline([("table", before), ("machine", request.estimator(known.task))]),
+                prepared.X,
+                known.y,
+                n_splits=splits,
+                test_size=test_size,
+                method=method.value,
+                store=store,
+                n_jobs=jobs,
+                random_state=options.random_state,
+                copies=options.copies.value,
+                progress=meter.split,
+            )
+    except AssessmentInterrupted as interrupt:
+        if interrupt.result is not None:
+            to_stdout(f"{interrupt.result.summary()}\n")
+        raise
+    to_stdout(f"{result.summary()}\n")
+    if output is not None:
+        write_or_print(output, csv_text(result.table), "a row for each split is in")
+    if report is not None:
+        model = train(prepared, request).model
+        write_report(report, model, table.y, target, file, result)

@@ -1,0 +1,303 @@
+"""looms challenge: the papers' experiments, run here, beside what the papers print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from looms import challenge as room
+from looms.cli._app import COMMANDS, Command
+from looms.cli._errors import InputError
+from looms.cli._options import ForceOption, StoreOption, command
+from looms.cli._output import (
+    as_messages,
+    check_can_write,
+    csv_text,
+    note,
+    to_stdout,
+    write_or_print,
+    write_output,
+)
+from looms.cli._progress import Meter
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+challenge = typer.Typer(
+    name="challenge",
+    help=COMMANDS["challenge"][1],
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+class Plan(StrEnum):
+    """Plans of experiments."""
+
+    TABLE3 = "table3"
+    TABLE4 = "table4"
+    TABLE5 = "table5"
+    TABLE6 = "table6"
+    GAME = "game"
+
+
+class Preparation(StrEnum):
+    """Preprocessing of columns."""
+
+    ADA = "ada"
+    GINA = "gina"
+    HIVA = "hiva"
+    NOVA = "nova"
+    SYLVA = "sylva"
+    STANDARDISE = "standardise"
+    TABLE = "table"
+
+
+class Form(StrEnum):
+    """Forms of a table as text."""
+
+    MARKDOWN = "markdown"
+    CSV = "csv"
+
+
+DataOption = Annotated[
+    str,
+    typer.Option(
+        "--data",
+        "-d",
+        help="ada, gina, hiva, nova or sylva, from --folder or else OpenML; or a file.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """Experiments to run or to look up, and their splits."""
+
+    plan: Annotated[
+        Plan,
+        typer.Option(
+            "--plan",
+            "-p",
+            help=(
+                "table3: every experiment; table4: their factors; table5: choice and guess by "
+                "leave-one-out; table6: guess by splits too; game: three ways to choose."
+            ),
+        ),
+    ] = Plan.TABLE3
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            help=(
+                "A part of the plan: criterion=press,wmw or weighting=none,training,both or "
+                "kernel=linear,rbf or names or numbers; given again, all must hold."
+            ),
+        ),
+    ] = None
+    splits: Annotated[
+        int, typer.Option("--splits", "-n", min=2, help="Random 90/10 splits; table6, game: inner.")
+    ] = 100
+    held_out: Annotated[
+        int,
+        typer.Option("--held-out", min=2, help="For table6 and game: tenths to test guesses on."),
+    ] = 10
+
+    @property
+    def nested(self) -> bool:
+        """Whether guesses are tested on rows held out."""
+        return self.plan in (Plan.TABLE6, Plan.GAME)
+
+    def experiments(self) -> list[room.Experiment]:
+        """The experiments of the plan."""
+        return room.only(room.experiments_of(self.plan.value), self.only or [])
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """Where the data are, and how they are prepared."""
+
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--folder", help="Folder of the sets; by default LOOMS_DATA, where it is set."
+        ),
+    ] = None
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", help="Of a file: the column to predict.")
+    ] = None
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            "--positive", help="Of a file: the classes that are positive, between commas."
+        ),
+    ] = None
+    preparation: Annotated[
+        Preparation | None,
+        typer.Option("--preparation", help="Preprocessing; by default the set's, of files table."),
+    ] = None
+    random_state: Annotated[
+        int, typer.Option("--random-state", min=0, help="Seed of the splits.")
+    ] = 0
+
+    def load(self, data: str) -> room.ChallengeData:
+        """A set by name, or a file."""
+        kind = None if self.preparation is None else self.preparation.value
+        if Path(data).suffix == "":
+            for name, value in (("--target", self.target), ("--positive", self.positive)):
+                if value is not None:
+                    raise InputError(f"{name} is for a file, and --data {data} is a set by name")
+            return room.fetch(data, self.folder, preparation=kind)
+        if self.folder is not None:
+            raise InputError(f"--folder is for a set by name, and --data {data} is a file")
+        words = self.positive.split(",") if self.positive else []
+        positive = tuple(word.strip() for word in words)
+        return room.load_file(
+            data, self.target, positive=positive, preparation=kind or Preparation.TABLE.value
+        )
+
+
+@challenge.command("run", cls=Command)
+@command
+def run(
+    data: DataOption,
+    *,
+    plan: PlanOptions,
+    store: StoreOption = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Splits at once; -1 for one a core.")
+    ] = 1,
+    source: DataOptions,
+) -> None:
+    """Run a plan or a part of it; with a store any part alone, and again for the rest."""
+    with as_messages():
+        experiments, loaded = plan.experiments(), source.load(data)
+        runs = room.Runs(loaded, store, jobs, source.random_state)
+        n_positive = int((loaded.y > 0).sum())
+        names = f" ({', '.join(loaded.positive)})" if loaded.positive else ""
+        note(
+            f"{loaded.name}: {loaded.X.shape[0]} rows, {n_positive} of them positive{names}, "
+            f"{loaded.X.shape[1]} columns, prepared as {loaded.preparation}; "
+            f"{len(experiments)} experiments"
+        )
+        with _progress() as callbacks:
+            if plan.nested:
+                results = room.run_nested(
+                    runs, experiments, plan.splits, plan.held_out, **callbacks
+                )
+            else:
+                results = room.run_plan(runs, experiments, plan.splits, **callbacks)
+        to_stdout(room.markdown(_table(plan, experiments, runs, results)))
+
+
+@challenge.command("table", cls=Command)
+@command
+def table(
+    data: DataOption,
+    *,
+    store: Annotated[Path, typer.Option("--store", help="Folder of finished splits.")],
+    plan: PlanOptions,
+    form: Annotated[Form, typer.Option("--form", help="Form of the table.")] = Form.MARKDOWN,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File for the table.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="File for a plot: .png, .svg or .pdf.")
+    ] = None,
+    source: DataOptions,
+    force: ForceOption = False,
+) -> None:
+    """Set what a store has beside the papers' results; nothing is run."""
+    for path in (output, plot):
+        check_can_write(path, force)
+    if not store.is_dir():
+        raise InputError(f"there is no store {store}; looms challenge run makes one")
+    with as_messages():
+        experiments, loaded = plan.experiments(), source.load(data)
+        runs = room.Runs(loaded, store, random_state=source.random_state)
+        if plan.nested:
+            results = room.stored_nested(runs, experiments, plan.splits, plan.held_out)
+        else:
+            results = room.stored_plan(runs, experiments, plan.splits)
+        made = _table(plan, experiments, runs, results)
+        if form is Form.CSV:
+            named = made.index.name is not None
+            text = csv_text(made, index=named, float_format="%.6g")
+        else:
+            text = room.markdown(made)
+        if plot is not None:
+            kind = plot.suffix.lower().removeprefix(".")
+            if kind not in ("png", "svg", "pdf"):
+                raise InputError(f"--plot {plot}: the plot can be .png, .svg or .pdf")
+            content = BytesIO()
+            title = f"{loaded.name}, {plan.plan}"
+            room.plot_table(made, title).savefig(content, format=kind, dpi=150)
+            write_output(plot, content.getvalue())
+            note(f"the plot is {plot}")
+    write_or_print(output, text, "the table is")
+
+
+def _table(
+    plan: PlanOptions, experiments: list[room.Experiment], runs: room.Runs, results: Any
+) -> pd.DataFrame:
+    """The table of a plan; notes what is missing, and splits that raised."""
+    assessments = results.outer if plan.nested else results
+    if not assessments:
+        raise InputError("the store has none of these experiments on these data and this seed")
+    if len(assessments) < len(experiments):
+        note(f"the store has {len(assessments)} of the {len(experiments)} experiments")
+    planned = plan.held_out if plan.nested else plan.splits
+    short = [len(r.splits) for r in assessments.values() if len(r.splits) < planned]
+    if short:
+        note(
+            f"{len(short)} of {len(assessments)} experiments have fewer than {planned} splits in "
+            f"the store, {min(short)} at least; looms challenge run with the same store runs the "
+            "rest"
+        )
+    for experiment, result in assessments.items():
+        if result.failures:
+            index, reason = next(iter(result.failures.items()))
+            note(
+                f"{experiment.name}: {len(result.failures)} of {len(result.splits)} splits raised; "
+                f"split {index}: {reason}"
+            )
+    paper_name = runs.data.paper_name
+    if plan.plan is Plan.TABLE3:
+        return room.experiments_table(results, paper_name)
+    if plan.plan is Plan.TABLE4:
+        return room.factors_table(results, paper_name)
+    if plan.plan is Plan.TABLE5:
+        entries = room.loo_entries(results, runs.data.y, runs.parts(plan.splits))
+    else:
+        entries_of = room.game_entries if plan.plan is Plan.GAME else room.nested_entries
+        entries = entries_of(results)
+    if not entries:
+        raise InputError(
+            "no split has results of all these experiments; run the rest, or choose by --only"
+        )
+    return room.entries_table(entries, paper_name)
+
+
+@contextmanager
+def _progress() -> Iterator[dict[str, Any]]:
+    """Callbacks of a plan: a line an experiment, and splits as of `looms assess`."""
+    with Meter("Splits") as meter:
+
+        def announce(name: str, number: int, total: int) -> None:
+            typer.echo(f"Experiment {number} of {total}: {name}", err=True)
+
+        def progress(done: int, total: int, result: Any) -> None:
+            if result is not None:
+                few = {name: s for name, s in result.scores.items() if name in ("ber", "auc")}
+                result = replace(result, scores=few)
+            meter.split(done, total, result)
+
+        yield {"announce": announce, "progress": progress}

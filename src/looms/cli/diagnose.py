@@ -1,0 +1,366 @@
+"""looms diagnose: excess error, deviance, goodness of fit and influence of a classifier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from io import BytesIO
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from sklearn.pipeline import Pipeline
+
+from looms import SVCCV
+from looms._optional import require
+from looms._typing import AnyArray
+from looms.cli._errors import InputError
+from looms.cli._options import (
+    DropOption,
+    FileArgument,
+    ForceOption,
+    Reading,
+    TargetOption,
+    Task,
+    command,
+)
+from looms.cli._output import (
+    as_messages,
+    check_can_write,
+    console,
+    csv_text,
+    figure,
+    note,
+    table,
+    write_or_print,
+    write_output,
+)
+from looms.cli._prepare import Target, prepare, read_training, target_of
+from looms.cli._progress import Meter
+from looms.cli._request import SVMRequest
+from looms.cli.predict import load, rows_for
+from looms.diagnostics import (
+    Deviance,
+    ExcessError,
+    GoodnessOfFit,
+    Influence,
+    deviance,
+    excess_error,
+    goodness_of_fit,
+    influence,
+    left_out_fits,
+)
+from looms.tables import table_preprocessor
+
+#: Influential rows on the screen; the CSV file holds all.
+MOST_ROWS = 10
+#: What the search advises, as options; C is the first of its two.
+_BY_OPTION = {
+    "give smaller values in param_grid": "give a smaller one by --C",
+    "give larger values in param_grid": "give a larger one by --C",
+    "give other values in param_grid": "give another by --gamma",
+}
+
+
+class Resampling(StrEnum):
+    """What the bootstrap draws."""
+
+    LABELS = "labels"
+    PAIRS = "pairs"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Options of the statistics."""
+
+    bootstrap: Annotated[
+        int, typer.Option("--bootstrap", "-b", min=0, help="Bootstrap samples; 0 for none.")
+    ] = 400
+    resampling: Annotated[
+        Resampling,
+        typer.Option("--resampling", help="Draw labels by their probabilities, or rows (pairs)."),
+    ] = Resampling.LABELS
+    alpha: Annotated[float, typer.Option("--alpha", help="Level of the tests.")] = 0.05
+    random_state: Annotated[
+        int, typer.Option("--random-state", min=0, help="Seed of the bootstrap.")
+    ] = 0
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Refits at once; -1 for one a core.")
+    ] = 1
+
+    def check(self) -> None:
+        """Refuse what cannot be done, before any work."""
+        if not 0 < self.alpha < 1:
+            raise InputError(f"--alpha must be between 0 and 1, both excluded, not {self.alpha:g}")
+        if self.bootstrap and (self.bootstrap + 1) * self.alpha < 1 - 1e-9:
+            raise InputError(
+                f"--bootstrap {self.bootstrap} cannot reach level {self.alpha:g}, which takes "
+                f"{np.ceil(1 / self.alpha - 1e-9) - 1:.0f} samples at least; take 400 to 1000, or "
+                "0 for none"
+            )
+
+
+@command
+def diagnose(
+    file: FileArgument,
+    *,
+    target: TargetOption = None,
+    model: Annotated[
+        Path | None,
+        typer.Option("--model", help="Model file of looms fit; without it, a tuned SVM."),
+    ] = None,
+    request: SVMRequest,
+    plan: Plan,
+    drop: DropOption = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Folder for the figures, as PNG files.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "--out", "-o", help="CSV file for a row a sample.")
+    ] = None,
+    reading: Reading,
+    force: ForceOption = False,
+) -> None:
+    """Diagnose a classifier: excess error, deviance, goodness of fit, influential rows.
+
+    Without --model a support vector machine with probabilities by Platt's sigmoid; what of --C and
+    --gamma is not given is chosen by leave-one-out. A model of looms fit is refitted to the rows
+    of FILE, its hyper-parameters held.
+    """
+    request.check()
+    if model is not None and request.given():
+        raise InputError(
+            f"{request.given()[0]} is for a support vector machine, and {model} brings its "
+            "own machine; leave out one of them"
+        )
+    check_can_write(output, force, file, *([] if model is None else [model]), holds="row,")
+    names = ["excess_error.png", "deviance.png", "influence.png", "goodness_of_fit.png"]
+    _check_folder(plot, names if plan.bootstrap else names[:3], force)
+    if model is None:
+        subject = _of_table(file, target, drop, reading, request, plan)
+    elif drop:
+        raise InputError("--drop is for an SVM; the model knows its columns")
+    else:
+        subject = _of_model(file, target, model, reading, plan)
+    diagnosis = diagnosed(subject, plan)
+    show(diagnosis)
+    # Everything is made before anything is written.
+    figures = {} if plot is None else _drawn(diagnosis)
+    if output is not None:
+        write_or_print(output, csv_text(rows_of(diagnosis)), "a row for each sample is in")
+    if plot is not None:
+        plot.mkdir(exist_ok=True)
+        for name, content in figures.items():
+            write_output(plot / name, content)
+        note(f"{len(figures)} figures are in {plot}")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A machine and the rows that it is diagnosed on.
+
+    Attributes
+    ----------
+    model : pipeline of a preprocessor and a machine.
+    X, y : rows and their classes.
+    description : the machine in words.
+    name : name of the file.
+    """
+
+    model: Pipeline
+    X: Any
+    y: AnyArray
+    description: str
+    name: str
+
+
+def _of_table(
+    file: Path,
+    target: str | None,
+    drop: list[str] | None,
+    reading: Reading,
+    request: SVMRequest,
+    plan: Plan,
+) -> Subject:
+    """A support vector machine, tuned on the rows where it is not given."""
+    table = read_training(file, target, drop, reading)
+    classes = classes_of(table.y, file)
+    plan.check()
+    prepared = prepare(table.X, classes)
+    for remark in prepared.notes:
+        note(remark)
+    chosen = request.open()
+    with as_messages(_BY_OPTION):
+        before = table_preprocessor(prepared.X, prepared.kinds)
+        if chosen:
+            request = request.tuned(before.fit_transform(prepared.X), prepared.target.y, plan.jobs)
+    if chosen:
+        note(
+            f"{' and '.join(chosen)} {'was' if len(chosen) == 1 else 'were'} chosen on these rows "
+            "by leave-one-out, so the errors flatter the machine; looms assess gives honest ones"
+        )
+    model = Pipeline([("table", before), ("machine", request.machine())])
+    return Subject(model, prepared.X, prepared.target.y, request.description(), file.name)
+
+
+def _of_model(
+    file: Path, target: str | None, path: Path, reading: Reading, plan: Plan
+) -> Subject:
+    """The machine of a model file, to be refitted to the rows."""
+    saved = load(path, reading.max_bytes)
+    if saved.metadata["task"] != "classification":
+        raise InputError(f"{path}: it is a regression, and diagnostics are of classes")
+    if target not in (None, saved.metadata["target"]):
+        raise InputError(f"{path}: it predicts {saved.metadata['target']!r}, not {target!r}")
+    plan.check()
+    table = rows_for(saved, file, reading, with_target=True)
+    y = classes_of(table.y, file).y
+    note(f"the machine of {path} is refitted to these rows, its hyper-parameters held")
+    kind = "Support vector" if isinstance(saved.model[-1], SVCCV) else "Least-squares"
+    return Subject(saved.model, table.X, y, f"{kind} machine of {path}", file.name)
+
+
+def classes_of(column: Any, file: Path) -> Target:
+    """The target; refuses one that is not of classes, or of too few rows of one."""
+    try:
+        target = target_of(column, Task.AUTO)
+        task, problem = target.task, target.reason
+    except InputError as error:
+        task, problem = Task.AUTO, str(error)
+    if task is not Task.CLASSIFICATION:
+        raise InputError(
+            f"{file}: diagnostics are of classes, and {problem.partition(';')[0]}"
+        ) from None
+    classes, counts = np.unique(target.y, return_counts=True)
+    if counts.min() < 2:
+        alone = classes.tolist()[int(counts.argmin())]
+        raise InputError(
+            f"{file}: Class {alone!r} has one member, and without it there is no such class to "
+            "learn; leave it out, or merge it with another"
+        )
+    return target
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Statistics of a subject; rows are named from 1."""
+
+    subject: Subject
+    errors: ExcessError
+    deviance: Deviance
+    influence: Influence
+    fit: GoodnessOfFit | None
+
+
+def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
+    """All statistics of a subject; progress goes to stderr."""
+    model, X, y = subject.model, subject.X, subject.y
+    rows = np.arange(1, len(y) + 1)
+    with as_messages(), Meter("Leave-one-out refits") as meter:
+        fits = left_out_fits(model, X, y, n_jobs=plan.jobs, progress=meter.refit)
+        fits = replace(fits, names=rows)
+        errors, spread = excess_error(fits), deviance(fits)
+        changes = influence(fits, alpha=plan.alpha)
+    if not plan.bootstrap:
+        return Diagnosis(subject, errors, spread, changes, None)
+    with as_messages(), Meter("Bootstrap") as meter:
+        fit = goodness_of_fit(
+            model,
+            X,
+            y,
+            plan.bootstrap,
+            alpha=plan.alpha,
+            resampling=str(plan.resampling),
+            random_state=plan.random_state,
+            n_jobs=plan.jobs,
+            progress=meter.refit,
+        )
+    return Diagnosis(subject, errors, spread, changes, fit)
+
+
+def show(diagnosis: Diagnosis) -> None:
+    """Print the statistics as tables on stdout."""
+    spread, changes, fit = diagnosis.deviance, diagnosis.influence, diagnosis.fit
+    n = len(diagnosis.subject.y)
+    echo = console().print
+    echo(f"{diagnosis.subject.description}; {diagnosis.subject.name}, {n} rows")
+    shown = table("Error rate", ["class"], ["rows", "apparent", "leave-one-out", "excess"])
+    for label, rows, *rates in diagnosis.errors.table.itertuples():
+        shown.add_row(str(label), str(rows), *map(figure, rates))
+    echo(shown)
+
+    shown = table("Deviance", [""], ["value", "a row"])
+    for name, value in (("deviance", spread.deviance), ("CV score", spread.cv_score)):
+        shown.add_row(name, f"{value:.2f}", figure(value / n))
+    if fit is not None:
+        shown.add_row(f"critical at {fit.alpha:g}", f"{fit.critical_value:.2f}", "")
+    echo(shown)
+    if fit is not None:
+        echo(
+            f"Goodness of fit: {fit.verdict}, "
+            f"p = {fit.p_value:.3g}; the deviance is at percentile {fit.percentile:.1f} of "
+            f"{len(fit.bootstrapped)} bootstrap samples of {fit.resampling}"
+        )
+
+    flagged = changes.flagged
+    by_chance = f"about {changes.alpha * n:.3g} of {n} would be by chance"
+    title = f"Influence above {changes.critical_value:.2f}: {len(flagged)} rows ({by_chance})"
+    if not len(flagged):
+        echo(title)
+        return
+    shown = table(title, [], [])
+    for name in ("row", "class", "influence", "p"):
+        shown.add_column(name, justify="left" if name == "class" else "right")
+    for row, label, value, p, _ in changes.table.loc[flagged[:MOST_ROWS]].itertuples():
+        shown.add_row(str(row), str(label), f"{value:.2f}", f"{p:.2g}")
+    echo(shown)
+    if len(flagged) > MOST_ROWS:
+        echo(f"and {len(flagged) - MOST_ROWS} more, which --output lists")
+
+
+def rows_of(diagnosis: Diagnosis) -> Any:
+    """A data frame with a row a sample, numbered from 1."""
+    fits, spread = diagnosis.errors.fits, diagnosis.deviance
+    rows = diagnosis.influence.table.rename_axis("row")
+    rows.insert(1, "predicted", fits.predicted)
+    rows.insert(2, "predicted_without", fits.predicted_without)
+    rows.insert(3, "deviance", spread.contributions)
+    rows.insert(4, "cv_score", spread.cv_contributions)
+    return rows
+
+
+def _check_folder(folder: Path | None, names: list[str], force: bool) -> None:
+    """Refuse, before any work, a folder in which the figures could not be written."""
+    if folder is None:
+        return
+    require("matplotlib.figure", "--plot", extra="plot")
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is no folder; name one for the figures")
+    if not folder.exists() and not folder.parent.is_dir():
+        raise InputError(f"{folder}: there is no folder {folder.parent}; make it")
+    for name in names:
+        if (folder / name).exists() and not force:
+            raise InputError(
+                f"{folder / name} exists; use --force to overwrite it, or --plot for another folder"
+            )
+
+
+def _drawn(diagnosis: Diagnosis) -> dict[str, bytes]:
+    """The figures as PNG files, by name."""
+    results: dict[str, Any] = {
+        "excess_error.png": diagnosis.errors,
+        "deviance.png": diagnosis.deviance,
+        "influence.png": diagnosis.influence,
+        "goodness_of_fit.png": diagnosis.fit,
+    }
+    figures = {}
+    for name, result in results.items():
+        if result is None:
+            continue
+        drawing = require("matplotlib.figure", "--plot", extra="plot").Figure(layout="constrained")
+        result.plot(drawing.subplots())
+        content = BytesIO()
+        drawing.savefig(content, format="png", dpi=150)
+        figures[name] = content.getvalue()
+    return figures

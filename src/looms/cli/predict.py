@@ -1,0 +1,374 @@
+"""looms predict, score and show: a saved model, and its predictions for new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import numpy as np
+import typer
+from scipy import sparse
+
+from looms._optional import require
+from looms._typing import AnyArray
+from looms.cli._errors import InputError
+from looms.cli._figures import (
+    classification_figures,
+    probability_figures,
+    regression_figures,
+    show_choice,
+    show_confusion,
+    show_figures,
+    show_request,
+)
+from looms.cli._options import (
+    ForceOption,
+    IntervalMethod,
+    MaxBytesOption,
+    ModelArgument,
+    Reading,
+    command,
+)
+from looms.cli._output import (
+    as_messages,
+    check_can_write,
+    count,
+    csv_text,
+    listed,
+    note,
+    write_or_print,
+)
+from looms.cli._prepare import date_notes, numbers, read, text
+from looms.cli._request import CoverageRequest
+from looms.copies import copy_groups
+from looms.datasets import Table
+from looms.model_files import SavedModel, load_model
+
+#: Metadata of a model of looms fit.
+METADATA = {
+    *("task", "target", "columns", "ranges", "n_rows", "n_features", "asked", "seconds", "date"),
+    *("file", "looms_version", "sklearn_version"),
+}
+#: First line of what is written: columns that tell the rows, then those of predictions.
+_HEADER = r"(.+,)?prediction(,decision_.*|,lower,upper)?$"
+#: Between the labels of a set.
+SEPARATOR = "|"
+#: Beyond the training range by this share of its width a value is far outside.
+FAR = 0.25
+#: Notes on columns, and columns in a note.
+MOST_NOTES = MOST_COLUMNS = 5
+
+
+@command
+def predict(
+    model: ModelArgument,
+    file: Annotated[Path, typer.Argument(help="The rows to predict.", metavar="FILE")],
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "--out", "-o", help="CSV file to write; without it, standard output."
+        ),
+    ] = None,
+    request: CoverageRequest,
+    id: Annotated[
+        str | None,
+        typer.Option(
+            "--id", help="Column of FILE that names the rows; without it they are numbered from 1."
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option("--keep", help="Column of FILE to write, too; may be given again."),
+    ] = None,
+    digits: Annotated[
+        int, typer.Option("--digits", min=1, max=17, help="Significant digits; 17 for all.")
+    ] = 6,
+    reading: Reading,
+    force: ForceOption = False,
+) -> None:
+    """Predict rows: a CSV with the prediction, decision values and probabilities of each.
+
+    Each row begins with its number in FILE, or what --id says, by which it can be joined to FILE.
+
+    The larger decision_CLASS, the more speaks for that class; of two classes the second has one.
+    The prediction goes by them; it need not be the class of the greatest probability_CLASS.
+
+    With --coverage an interval from lower to upper, or a set: labels with | between them, none
+    for a row that is typical of no class. Rows that chose the hyper-parameters too make them a
+    little too small.
+    """
+    request.check()
+    check_can_write(output, force, file, model, holds=_HEADER)
+    saved = load(model, reading.max_bytes)
+    request.check_model(saved, model)
+    kept = [*([] if id is None else [id]), *(keep or [])]
+    table = rows_for(saved, file, reading, with_target=False, kept=kept)
+    n_rows = table.X.shape[0]
+    predictions = Predictions.of(saved, table.X)
+    rows = ({"row": range(1, n_rows + 1)} if id is None else {}) | table.kept
+    outputs = predictions.outputs() | predictions.covering(request)
+    for name in rows.keys() & outputs.keys():
+        raise InputError(f"predict writes a column {name!r} of its own; keep it by another name")
+    frame = require("pandas", "Writing predictions").DataFrame(rows | outputs)
+    content = csv_text(frame, index=False, float_format=f"%.{digits}g")
+    for remark in predictions.unlike():
+        note(remark)
+    write_or_print(output, content, f"{count(n_rows, 'prediction')} {'is' if n_rows == 1 else 'are'} in")
+
+
+@command
+def score(
+    model: ModelArgument,
+    file: Annotated[Path, typer.Argument(help="Rows with the target.", metavar="FILE")],
+    *,
+    reading: Reading,
+) -> None:
+    """Score the model on rows whose target is known."""
+    saved = load(model, reading.max_bytes)
+    table = rows_for(saved, file, reading, with_target=True)
+    predictions = Predictions.of(saved, table.X)
+    scored = predictions.score(table.y)
+    for remark in (*predictions.unlike(), *predictions.trained_on()):
+        note(remark)
+    show_figures({f"{count(table.X.shape[0], 'row')} of {file.name}": scored.figures})
+    if scored.labels:
+        show_confusion(scored.y, scored.predicted, scored.labels)
+
+
+@command
+def show(
+    model: ModelArgument,
+    *,
+    max_bytes: MaxBytesOption = Reading.max_bytes,
+) -> None:
+    """Show what was asked, what was chosen, the candidates and the leave-one-out figures."""
+    saved = load(model, max_bytes)
+    show_request(saved.metadata)
+    show_choice(saved.model, saved.metadata)
+
+
+def load(path: Path, max_bytes: int) -> SavedModel:
+    """The model of a file of looms fit, with warnings about versions as notes."""
+    with as_messages():
+        saved = load_model(path, max_bytes=max_bytes)
+    metadata = saved.metadata
+    complete = metadata.keys() >= METADATA and isinstance(metadata["asked"], dict)
+    if not complete or not isinstance(metadata["columns"], dict | None):
+        raise InputError(f"{path}: the model was not saved by looms fit; fit it again")
+    return saved
+
+
+def rows_for(
+    saved: SavedModel,
+    path: Path,
+    reading: Reading,
+    *,
+    with_target: bool,
+    kept: Sequence[str] = (),
+) -> Table:
+    """The rows of a file in the form that the model takes, with the target if it is asked for.
+
+    Columns that the model does not know are said to be ignored, but for those ``kept``.
+    """
+    columns, target = saved.metadata["columns"], saved.metadata["target"]
+    table = read(path, target if with_target else None, reading, kept)
+    X = table.X
+    if (columns is None) != sparse.issparse(X):
+        made_for = "sparse files" if columns is None else "tables with named columns"
+        raise InputError(f"{path}: the model was fitted to {made_for}, and this is no such file")
+    if with_target and table.y is None:
+        raise InputError(f"{path}: no labels are beside it; put them there, or use looms predict")
+    if columns is None:  # a sparse file ends at the last column that it uses
+        n_features = saved.metadata["n_features"]
+        if X.shape[1] > n_features:
+            raise InputError(
+                f"{path}: a row has feature {X.shape[1]}, and the model was fitted to {n_features}"
+            )
+        X = sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
+        return replace(table, X=X)
+    ignored = [str(name) for name in X.columns if name not in {*columns, *kept, target}]
+    if ignored:
+        note(
+            f"{count(len(ignored), 'column')} ignored, for the model does not know "
+            f"{'it' if len(ignored) == 1 else 'them'}: {listed(ignored, 10)}"
+        )
+    return table
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Figures of predictions by name; of classes the labels, true and predicted, too."""
+
+    figures: dict[str, float]
+    y: AnyArray
+    predicted: AnyArray
+    labels: list[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Outputs of a saved model for some rows, from one pass of its preprocessor.
+
+    Attributes
+    ----------
+    saved : a model of looms fit.
+    columns : the rows as typed columns: floats and text, or a sparse matrix.
+    matrix : the rows as the machine takes them.
+    predicted, decision : predictions and decision values; the same twice for a regression.
+    probabilities : of the classes; None for a model that has none.
+    """
+
+    saved: SavedModel
+    columns: Any
+    matrix: Any
+    predicted: AnyArray
+    decision: AnyArray
+    probabilities: AnyArray | None
+
+    @classmethod
+    def of(cls, saved: SavedModel, X: Any) -> Self:
+        """Outputs for rows as they were read; refuses rows that the model cannot take."""
+        before, machine = saved.model
+        with as_messages(
+            prefix="the model cannot take these rows: ", faults=(ValueError, TypeError)
+        ):
+            columns = before[:-1].transform(X)
+            matrix = before[-1].transform(columns)
+            predicted = decision = machine.predict(matrix)
+            if saved.metadata["task"] == "classification":
+                decision = machine.decision_function(matrix)
+            likely = machine.predict_proba(matrix) if hasattr(machine, "predict_proba") else None
+        return cls(saved, columns, matrix, predicted, decision, likely)
+
+    def outputs(self) -> dict[str, AnyArray]:
+        """Columns of the prediction, decision values and probabilities, as the model has them."""
+        columns = {"prediction": self.predicted}
+        if self.saved.metadata["task"] == "classification":
+            classes = self.saved.model[-1].classes_
+            decided = classes[1:] if self.decision.ndim == 1 else classes
+            values = self.decision.reshape(len(self.predicted), -1)
+            columns |= {f"decision_{c}": values[:, k] for k, c in enumerate(decided)}
+            if self.probabilities is not None:
+                columns |= {
+                    f"probability_{c}": self.probabilities[:, k] for k, c in enumerate(classes)
+                }
+        return columns
+
+    def covering(self, request: CoverageRequest) -> dict[str, AnyArray]:
+        """Columns ``lower`` and ``upper``, or ``set``; none if no coverage was asked for."""
+        if request.coverage is None:
+            return {}
+        machine = self.saved.model[-1]
+        # ValueError: more coverage than the rows of the model can give.
+        with as_messages(prefix=f"--coverage {request.coverage:g}: "):
+            if self.saved.metadata["task"] == "regression":
+                method = str(request.method or IntervalMethod.PLUS)
+                lower, upper = machine.predict_interval(self.matrix, request.coverage, method).T
+                return {"lower": lower, "upper": upper}
+            sets = machine.predict_set(self.matrix, request.coverage, request.class_conditional)
+        n_empty = int((~sets.any(axis=1)).sum())
+        if n_empty:
+            note(
+                f"{count(n_empty, 'set')} of {len(sets)} {'is' if n_empty == 1 else 'are'} empty: "
+                f"at coverage {request.coverage:g} such a row is typical of no class of the "
+                "training rows"
+            )
+        return {"set": joined(sets, [str(label) for label in machine.classes_])}
+
+    def score(self, y: Any) -> Scored:
+        """Figures against the target of the rows, as it was read."""
+        if self.saved.metadata["task"] == "regression":
+            truth = numbers(y)
+            return Scored(regression_figures(truth, self.predicted), truth, self.predicted, [])
+        classes, truth, predicted = map(text, (self.saved.model[-1].classes_, y, self.predicted))
+        unknown = sorted(set(truth) - set(classes))
+        if unknown:
+            note(f"labels that the model does not know count as errors: {', '.join(unknown)}")
+        figures = classification_figures(truth, predicted, self.decision, classes)
+        if self.probabilities is not None:
+            figures |= probability_figures(truth, self.probabilities, classes)
+        return Scored(figures, truth, predicted, [*classes, *unknown])
+
+    def unlike(self) -> Iterator[str]:
+        """Notes on dates, values far outside their range, and categories not met in training."""
+        if sparse.issparse(self.columns):
+            return
+        yield from date_notes(self.saved.model[0]["columns"].kinds)
+        remarks = sorted([*self._extrapolated(), *self._foreign()], key=lambda each: -each[0])
+        for _, remark in remarks[:MOST_NOTES]:
+            yield remark
+        if len(remarks) > MOST_NOTES:
+            yield f"{len(remarks) - MOST_NOTES} more such notes are left out"
+
+    def trained_on(self) -> Iterator[str]:
+        """A note on rows equal to training rows; of an svm only its support vectors are known."""
+        machine, new = self.saved.model[-1], self.matrix
+        known = machine.X_fit_ if hasattr(machine, "X_fit_") else machine.support_vectors_
+        if sparse.issparse(new):
+            groups = copy_groups(sparse.csr_array(sparse.vstack([known, new])))
+        else:
+            groups = copy_groups(np.vstack([known, new]))
+        n = int(np.isin(groups[known.shape[0] :], groups[: known.shape[0]]).sum())
+        if n:
+            yield (
+                f"{count(n, 'row')} of {new.shape[0]} equal in every feature what the model was "
+                "fitted to: if they are the same rows, the figures flatter it; looms assess gives "
+                "honest ones"
+            )
+
+    def _extrapolated(self) -> Iterator[tuple[int, str]]:
+        """Number of rows, and the note, of columns far outside their range in these rows."""
+        kinds = self.saved.model[0]["columns"].kinds
+        columns: dict[bytes, list[str]] = {}
+        for name, (low, high) in self.saved.metadata["ranges"].items():
+            values = self.columns[name].to_numpy()
+            beyond = np.fmax(low - values, values - high)
+            far = beyond > FAR * (high - low)
+            if far.any():
+                limits = (low, high, values[np.nanargmax(beyond)])
+                least, most, furthest = (_shown(value, kinds[name]) for value in limits)
+                columns.setdefault(far.tobytes(), []).append(
+                    f"{name!r} is far outside its training range, {least} to {most}, furthest "
+                    f"{furthest}"
+                )
+        for rows, each in columns.items():
+            n, more = rows.count(1), len(each) - MOST_COLUMNS
+            named = " and ".join(each[:MOST_COLUMNS]) + f" and {more} more" * (more > 0)
+            of = count(len(self.columns), "row")
+            yield n, f"in {n} of {of} {named}; predictions there are extrapolated"
+
+    def _foreign(self) -> Iterator[tuple[int, str]]:
+        """Number of rows, and the note, of every column with categories that were not met."""
+        before = self.saved.model[0]
+        names = [name for name, kind in before["columns"].kinds.items() if kind == "category"]
+        categories = before["matrix"].named_transformers_["categories"].categories_ if names else []
+        for name, known in zip(names, categories, strict=True):
+            column = self.columns[name]
+            foreign = ~column.isin(known) & ~column.isna()
+            n = int(foreign.sum())
+            if n:
+                yield (
+                    n,
+                    f"in {n} of {count(len(column), 'row')} {name!r} has a value that no training "
+                    f"row has, first {column[foreign].iloc[0]!r}: it tells the model nothing",
+                )
+
+
+def joined(members: AnyArray, labels: list[str]) -> AnyArray:
+    """(m,) labels of every row of (m, n_classes) memberships, with bars between them."""
+    if any(SEPARATOR in label for label in labels):
+        note(f"labels hold {SEPARATOR!r}, which is between the labels of a set, too")
+    sets = [
+        SEPARATOR.join(label for label, member in zip(labels, row, strict=True) if member)
+        for row in members
+    ]
+    return np.array(sets, dtype=object)
+
+
+def _shown(value: float, kind: str) -> str:
+    if kind.endswith("date"):
+        return str(np.datetime64("1970-01-01") + np.timedelta64(round(value), "D"))
+    return f"{value:.6g}"
