@@ -197,7 +197,7 @@ def test_the_rules_see_what_they_forbid():
     assert not up_or_across("selection", "looms.criteria.PRESS")
     assert private_to_another("report", "looms.assessment._run.machine_of")
     assert private_to_another("report", "looms.assessment._run")
-    assert not private_to_another("report", "looms.report._model.Model")
+    assert not private_to_another("report", "looms.report._scores.FIGURES")
     assert not private_to_another("report", "looms._optional.require")
 
 
