@@ -4,7 +4,6 @@ from looms.report._fit_cautions import cautions
 from looms.report.displays.bound import ErrorAgainstBoundDisplay
 from looms.report.displays.curves import PrecisionRecallDisplay, RocDisplay
 from looms.report.displays.features import (
-    Importance,
     ImportanceDisplay,
     RelevanceDisplay,
     feature_importance,
@@ -25,7 +24,6 @@ __all__ = [
     "CaseDeletionDisplay",
     "CriterionHistoryDisplay",
     "ErrorAgainstBoundDisplay",
-    "Importance",
     "ImportanceDisplay",
     "OptimismDisplay",
     "PrecisionRecallDisplay",

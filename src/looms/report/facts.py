@@ -10,7 +10,7 @@ from looms._typing import Array
 from looms.assessment import Assessment
 from looms.criteria import WMW, as_criterion
 from looms.diagnostics import CaseDeletion, case_deletion
-from looms.report.displays.features import Importance, feature_importance
+from looms.report.displays.features import ImportanceDisplay
 from looms.report.displays.reliability import probabilities_of
 from looms.report.model import Model, chosen_criterion, model_of
 from looms.report.text import clean
@@ -42,7 +42,7 @@ class Facts:
     names: list[str]
     named_by: str
     target: str | None
-    importance: Importance | None
+    importance: ImportanceDisplay | None
     deletion: CaseDeletion | None
     probabilities: Array | None
     assessment: Assessment | None
@@ -82,8 +82,8 @@ def facts_of(estimator: Any, X: Any, y: Any, assessment: Assessment | None) -> F
                 f"{kinds[model.classification]}: give the assessment of the same estimator."
             )
     names, named_by = list(map(str, range(n))), "numbered from 0, in the order of training"
-    index = getattr(X, "index", None)
-    if hasattr(index, "tolist"):
+    index: Any = getattr(X, "index", None)
+    if hasattr(index, "tolist"):  # a list has an index, too
         names = [clean(name) for name in index.tolist()]
         by = "as in the index" if index.name is None else f"by their {clean(index.name)}"
         named_by = f"called {by}"
@@ -102,7 +102,7 @@ def facts_of(estimator: Any, X: Any, y: Any, assessment: Assessment | None) -> F
         names=names,
         named_by=f"Samples are {named_by}.",
         target=None if target is None else clean(target),
-        importance=None if model.pairwise else feature_importance(estimator),
+        importance=None if model.pairwise else ImportanceDisplay.compute(estimator),
         deletion=deletion,
         probabilities=None if calibration is None else probabilities_of(model, calibration),
         assessment=assessment,

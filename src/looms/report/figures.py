@@ -48,23 +48,13 @@ def leave_one_out(facts: Facts) -> dict[str, Any]:
 
 def outer(assessment: Assessment) -> dict[str, Any]:
     """Scores of outer splits."""
+    names = ("value", "standard_error", "low", "high", "loo", "optimism_error", "smaller_is_better")
     scores = []
     for key in assessment.scores:
         figures = assessment.figures(key)
-        scores.append(
-            {
-                "key": key,
-                "name": FIGURES.get(key, (key, False))[0],
-                "value": figures.value,
-                "standard_error": figures.standard_error,
-                "low": figures.low,
-                "high": figures.high,
-                "loo": figures.loo,
-                "optimism": figures.flattered_by,
-                "optimism_error": figures.optimism_error,
-                "smaller_is_better": figures.smaller_is_better,
-            }
-        )
+        row = {"key": key, "name": FIGURES.get(key, (key, False))[0]}
+        row |= {name: getattr(figures, name) for name in names}
+        scores.append(row | {"optimism": figures.flattered_by})
     return {
         "method": assessment.method,
         "n_splits": len(assessment.splits),

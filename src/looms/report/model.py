@@ -223,13 +223,14 @@ def relevances(model: Model) -> Array | None:
 
     .. math:: \mathrm{relevance}_k = \frac{\eta_k \mathrm{var}_k}{\sum_l \eta_l \mathrm{var}_l}
     """
-    etas = np.zeros(model.machine.n_features_in_)
-    scales = [(feature_of(h.name), h.value) for h in model.machine.kernel_.hyperparameters]
-    scales = [(k, value) for k, value in scales if k is not None and value is not None]
-    if not scales:
+    etas, is_ard = np.zeros(model.machine.n_features_in_), False
+    for h in model.machine.kernel_.hyperparameters:
+        feature = feature_of(h.name)
+        if feature is not None and h.value is not None:
+            etas[feature] += h.value
+            is_ard = True
+    if not is_ard:
         return None
-    for k, value in scales:
-        etas[k] += value
     part = etas * variances(model.machine.X_fit_)
     return np.asarray(part / part.sum()) if part.sum() > 0 else part
 

@@ -39,15 +39,8 @@ def write_html(
         Fitted.
     path : path
         The file to write; one that is there is replaced, whole or not at all.
-    X : the training samples, default=None
-        Of a data frame, the index names the samples; otherwise they are numbered from 0.
-    y : the training targets, default=None
-        Of a series, the name is that of the target.
-    assessment : Assessment, default=None
-        Of `looms.assess`, of the same estimator: the honest outer estimate, which becomes
-        the headline.
-    title : str, default=None
-        Of the page.
+    X, y, assessment, title : see `summary`
+        With an assessment the outer estimate becomes the headline.
 
     Raises
     ------

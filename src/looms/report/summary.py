@@ -33,6 +33,9 @@ SCHEMA = 2
 #: Rows of the tables.
 MOST_CLASSES, MOST_CANDIDATES, MOST_PARAMETERS = 30, 50, 15
 MOST_FEATURES, MOST_SURPRISING, MOST_INFLUENTIAL = 60, 20, 10
+#: Reasons for hyper-parameters without a choice among candidates.
+_GIVEN = "The hyper-parameters were given."
+_ONLY = "It was the only candidate; its hyper-parameters minimise the criterion."
 
 
 def summary(
@@ -215,43 +218,28 @@ def _chosen(model: Model) -> dict[str, Any]:
         {"name": parameter_name(model, h.name), "value": h.value, "bound": bounds.get(h.name)}
         for h in scales_last
     ]
-    chosen = {
-        "kernel": type(machine.kernel_).__name__,
-        "criterion": None,
-        "reason": "The hyper-parameters were given.",
+    kernel, criterion, reason = type(machine.kernel_).__name__, None, _GIVEN
+    if tuning is not None:
+        kernel, criterion = candidate_names(machine)[machine.best_index_]
+        n = len(machine.candidates_)
+        best = f"Of {n} candidates it has the smallest leave-one-out {score_name(machine)[0]}."
+        reason = best if n > 1 else _ONLY
+    return {
+        "kernel": kernel,
+        "criterion": criterion,
+        "reason": reason,
         "parameters": parameters[:MOST_PARAMETERS],
         "n_parameters": len(parameters),
         "mu": machine.mu_,
         "mu_bound": bounds.get("mu"),
         "threshold": model.threshold if len(model.classes) == 2 else None,
-        "criterion_value": None,
-        "criterion_error": None,
-        "n_evaluations": None,
-        "n_measured": None,
-        "outcome": None,
-        "outcome_text": None,
-        "n_stages": None,
-    }
-    if tuning is None:
-        return chosen
-    kernel, criterion = candidate_names(machine)[machine.best_index_]
-    reason = "It was the only candidate; its hyper-parameters minimise the criterion."
-    if len(machine.candidates_) > 1:
-        reason = (
-            f"Of {len(machine.candidates_)} candidates it has the smallest leave-one-out "
-            f"{score_name(machine)[0]}."
-        )
-    return chosen | {
-        "kernel": kernel,
-        "criterion": criterion,
-        "reason": reason,
-        "criterion_value": tuning.value,
-        "criterion_error": tuning.standard_error,
-        "n_evaluations": tuning.n_evaluations,
-        "n_measured": tuning.n_measured,
-        "outcome": _words(tuning.outcome.name),
-        "outcome_text": tuning.outcome.value,
-        "n_stages": len({n for n, _ in tuning.stages}),
+        "criterion_value": tuning and tuning.value,
+        "criterion_error": tuning and tuning.standard_error,
+        "n_evaluations": tuning and tuning.n_evaluations,
+        "n_measured": tuning and tuning.n_measured,
+        "outcome": tuning and _words(tuning.outcome.name),
+        "outcome_text": tuning and tuning.outcome.value,
+        "n_stages": tuning and len({n for n, _ in tuning.stages}),
     }
 
 

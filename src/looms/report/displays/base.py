@@ -61,7 +61,10 @@ class MachineDisplay(Display):
     @classmethod
     @abstractmethod
     def compute(cls, *args: Any, **options: Any) -> Self:
-        """The display of a fitted machine, the only positional argument; not drawn."""
+        """The display of a fitted machine, the only positional argument; not drawn.
+
+        That is a machine of looms, or a pipeline that ends in one.
+        """
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> Self:

@@ -36,7 +36,6 @@ class ErrorAgainstBoundDisplay(Display):
     ----------
     line_ : matplotlib Line2D
         The curve, once plotted.
-    ax_, figure_ : axes and figure drawn on.
 
     Examples
     --------

@@ -8,14 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.metrics import (
-    PrecisionRecallDisplay as PrecisionRecall,
-)
-from sklearn.metrics import (
-    RocCurveDisplay,
-    average_precision_score,
-    roc_auc_score,
-)
+from sklearn import metrics
 
 from looms._typing import AnyArray, Array
 from looms.report.displays.base import MachineDisplay, diagonal, ink, unit_square
@@ -31,7 +24,15 @@ Predictions = tuple[AnyArray, Array, Array]
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ClassCurves(MachineDisplay):
-    """A curve for each class against the rest, drawn by a display of scikit-learn."""
+    """A curve for each class against the rest, drawn by a display of scikit-learn.
+
+    Parameters
+    ----------
+    predictions : dict of str to (positive, output, weight)
+        By the label of the class; of many classes the ten largest.
+    threshold : float or None
+        Of the outputs for two classes.
+    """
 
     predictions: dict[str, Predictions]
     threshold: float | None
@@ -121,20 +122,12 @@ class RocDisplay(ClassCurves):
 
     For two classes one curve, for more one for each against the rest.
 
-    Parameters
-    ----------
-    predictions : dict of str to (positive, output, weight)
-        By the label of the class; of many classes the ten largest.
-    threshold : float or None
-        Of the outputs for two classes.
-
     Attributes
     ----------
     areas : dict of str to float
         Area under each curve.
     chosen : (false positive rate, true positive rate) or None
         Of the threshold.
-    ax_, figure_ : axes and figure drawn on.
 
     Examples
     --------
@@ -148,7 +141,7 @@ class RocDisplay(ClassCurves):
     """
 
     legend_place = "lower right"
-    curve, score, score_name = RocCurveDisplay, roc_auc_score, "AUC"
+    curve, score, score_name = metrics.RocCurveDisplay, metrics.roc_auc_score, "AUC"
 
     @property
     def chosen(self) -> tuple[float, float] | None:
@@ -170,13 +163,6 @@ class PrecisionRecallDisplay(ClassCurves):
 
     For two classes one curve, for more one for each against the rest.
 
-    Parameters
-    ----------
-    predictions : dict of str to (positive, output, weight)
-        By the label of the class; of many classes the ten largest.
-    threshold : float or None
-        Of the outputs for two classes.
-
     Attributes
     ----------
     areas : dict of str to float
@@ -185,11 +171,11 @@ class PrecisionRecallDisplay(ClassCurves):
         Of the threshold; None also where no output is above it.
     shares : dict of str to float
         Of the samples in each class: the precision of a guess.
-    ax_, figure_ : axes and figure drawn on.
     """
 
     legend_place = "lower left"
-    curve, score, score_name = PrecisionRecall, average_precision_score, "AP"
+    curve, score = metrics.PrecisionRecallDisplay, metrics.average_precision_score
+    score_name = "AP"
 
     @property
     def chosen(self) -> tuple[float, float] | None:

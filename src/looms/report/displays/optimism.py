@@ -27,10 +27,6 @@ class OptimismDisplay(Display):
         Name of the score.
     smaller_is_better : bool or None
         Direction of the score; None if it is unknown.
-
-    Attributes
-    ----------
-    ax_, figure_ : axes and figure drawn on.
     """
 
     loo: Array

@@ -15,10 +15,11 @@ from looms.calibration import (
     loo_probabilities,
     reliability_curve,
 )
+from looms.estimators._machine import fit_weight_of
 from looms.leave_one_out import LeaveOneOut
 from looms.report.displays.base import MachineDisplay, diagonal, unit_square
 from looms.report.displays.curves import classifier_of, largest_classes
-from looms.report.model import Model, fit_weight_of
+from looms.report.model import Model
 from looms.report.text import short
 
 #: By calibration the squared number of samples, times classes but for two, up to which every
@@ -39,10 +40,6 @@ class ReliabilityDisplay(MachineDisplay):
         By the label of the class; of many classes the ten largest.
     calibration : str
         What made probabilities of the outputs.
-
-    Attributes
-    ----------
-    ax_, figure_ : axes and figure drawn on.
 
     Examples
     --------
@@ -66,8 +63,6 @@ class ReliabilityDisplay(MachineDisplay):
 
         Parameters
         ----------
-        estimator : classifier of looms, or pipeline that ends in one
-            Fitted.
         calibration : {"sigmoid", "isotonic", "beta"}, default=None
             What makes probabilities of outputs; that of the machine unless given, and
             "sigmoid" where it has none.

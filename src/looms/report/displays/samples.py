@@ -40,10 +40,6 @@ class CaseDeletionDisplay(MachineDisplay):
         Of the samples.
     value_name : str
         Label of the axis.
-
-    Attributes
-    ----------
-    ax_, figure_ : axes and figure drawn on.
     """
 
     value: Array
@@ -56,8 +52,6 @@ class CaseDeletionDisplay(MachineDisplay):
 
         Parameters
         ----------
-        estimator : machine of looms, or pipeline that ends in one
-            Fitted.
         kind : str, default="rms_change"
             "rms_change", "largest_change", "criterion_change", "leverage" or "surprise" of
             `looms.diagnostics.case_deletion`; or "residual", the size of the leave-one-out
@@ -130,10 +124,6 @@ class ResidualsDisplay(MachineDisplay):
     coverage : float
         Share of the targets that the intervals are to hold.
 
-    Attributes
-    ----------
-    ax_, figure_ : axes and figure drawn on.
-
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
@@ -158,8 +148,6 @@ class ResidualsDisplay(MachineDisplay):
 
         Parameters
         ----------
-        estimator : regressor of looms, or pipeline that ends in one
-            Fitted.
         coverage : float, default=0.9
             The interval around every output is as wide on both sides as the
             ⌈coverage · n⌉-th smallest absolute residual, samples counted by their weight.

@@ -54,10 +54,6 @@ class SearchPathDisplay(MachineDisplay):
     criterion : str
         Name of the criterion.
 
-    Attributes
-    ----------
-    ax_, figure_ : axes and figure drawn on.
-
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -91,8 +87,6 @@ class SearchPathDisplay(MachineDisplay):
 
         Parameters
         ----------
-        estimator : self-tuned machine of looms, or pipeline that ends in one
-            Fitted.
         along : two names of hyper-parameters, default=None
             Those of the slice. Unless given mu and the first of the kernel; for an ARD
             kernel all scales of the features that were made of the most relevant column,
@@ -188,10 +182,6 @@ class CriterionHistoryDisplay(MachineDisplay):
         Its name.
     standard_error : float
         Of the criterion where the search ended.
-
-    Attributes
-    ----------
-    ax_, figure_ : axes and figure drawn on.
     """
 
     value: Array
@@ -255,10 +245,6 @@ class CandidatesDisplay(MachineDisplay):
         Its name.
     chosen : int
         The candidate taken.
-
-    Attributes
-    ----------
-    ax_, figure_ : axes and figure drawn on.
     """
 
     names: list[str]
