@@ -43,7 +43,7 @@ class Model:
     features : a readable name for every feature of the machine.
     sources : the column of the table that each feature was made of; the feature itself where
         no table is known.
-    named : whether the names are more than numbers.
+    named : True where the names are more than numbers.
     """
 
     machine: LeastSquaresMachine
@@ -67,17 +67,17 @@ class Model:
 
     @property
     def seen(self) -> AnyArray:
-        """Whether a sample has a weight: others took no part, and take none in figures."""
+        """True for samples with a weight: others took no part, and take none in figures."""
         return np.asarray(self.loo.sample_weight > 0)
 
     @property
     def weighted(self) -> bool:
-        """Whether the samples that took part differ in weight."""
+        """True where the samples that took part differ in weight."""
         return bool(np.ptp(self.loo.sample_weight[self.seen]) > 0)
 
     @property
     def pairwise(self) -> bool:
-        """Whether the samples are rows of a kernel matrix, so that there are no features."""
+        """True where the samples are rows of a kernel matrix, and there are no features."""
         return bool(self.machine.kernel_.pairwise)
 
     @property

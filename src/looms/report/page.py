@@ -55,7 +55,7 @@ def write_html(
 
     See Also
     --------
-    summary : What the page is made of, as a dict.
+    summary : The contents of the page as a dict.
 
     Notes
     -----
@@ -90,22 +90,19 @@ def render(
     title: str | None = None,
 ) -> str:
     """The page of `write_html` as text."""
+    template = _environment().get_template("report.html")
     facts = facts_of(estimator, X, y, assessment)
     report = summarised(facts, title)
     script = _text("report.js")
     # By its hash the page's content security policy knows its own script.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     markup = require("markupsafe", "A report", "report").Markup
-    page: str = (
-        _environment()
-        .get_template("report.html")
-        .render(
-            report=report,
-            pictures=pictures(facts, report),
-            style=markup(_text("report.css")),
-            script=markup(script),
-            script_hash=f"sha256-{digest}",
-        )
+    page: str = template.render(
+        report=report,
+        pictures=pictures(facts, report),
+        style=markup(_text("report.css")),
+        script=markup(script),
+        script_hash=f"sha256-{digest}",
     )
     return page
 

@@ -204,15 +204,13 @@ def _of_outputs(facts: Facts, report: dict[str, Any]) -> Iterator[Picture]:
     )
     if facts.probabilities is None:
         return
-    machine: Any = model.machine
-    reliability = ReliabilityDisplay.of_probabilities(
-        model, facts.probabilities, machine.calibration
-    )
+    method = getattr(model.machine, "calibration", "")
+    reliability = ReliabilityDisplay.of_probabilities(model, facts.probabilities, method)
     errors = {label: curve.calibration_error for label, curve in reliability.curves.items()}
     yield picture(
         "reliability",
         reliability,
-        f"Reliability of probabilities by {machine.calibration} calibration of the leave-one-out "
+        f"Reliability of probabilities by {method} calibration of the leave-one-out "
         f"outputs{against}: on the line they are right.",
         f"Reliability curves; mean distance from the diagonal: {_by_class(errors)}.",
     )

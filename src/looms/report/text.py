@@ -111,14 +111,5 @@ def short(text: Any, longest: int = _LONGEST_NAME) -> str:
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
-FILTERS = {
-    "number": number,
-    "figure": figure,
-    "error": error,
-    "percent": percent,
-    "sentence": sentence,
-    "count": count,
-    "thousands": thousands,
-    "day": day,
-    "clean": clean,
-}
+_FOR_TEMPLATES = (number, figure, error, percent, sentence, count, thousands, day, clean)
+FILTERS = {function.__name__: function for function in _FOR_TEMPLATES}

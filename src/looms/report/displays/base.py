@@ -1,4 +1,4 @@
-"""What all displays share: computing, storing and drawing, and the style of the drawings."""
+"""Base of all displays: computing, storing, drawing; and the style of the drawings."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class ClassCurves(MachineDisplay):
 
     @property
     def areas(self) -> dict[str, float]:
-        """Area under the curve of each class."""
+        """Area under the curve of each class; of precision–recall the average precision."""
         score = type(self).score
         return {k: float(score(y, f, sample_weight=w)) for k, (y, f, w) in self.predictions.items()}
 
@@ -121,13 +121,6 @@ class RocDisplay(ClassCurves):
     """Receiver operating characteristic of leave-one-out outputs, with the threshold chosen.
 
     For two classes one curve, for more one for each against the rest.
-
-    Attributes
-    ----------
-    areas : dict of str to float
-        Area under each curve.
-    chosen : (false positive rate, true positive rate) or None
-        Of the threshold.
 
     Examples
     --------
@@ -162,15 +155,6 @@ class PrecisionRecallDisplay(ClassCurves):
     """Precision against recall of leave-one-out outputs, with the threshold chosen.
 
     For two classes one curve, for more one for each against the rest.
-
-    Attributes
-    ----------
-    areas : dict of str to float
-        Average precision of each class.
-    chosen : (recall, precision) or None
-        Of the threshold; None also where no output is above it.
-    shares : dict of str to float
-        Of the samples in each class: the precision of a guess.
     """
 
     legend_place = "lower left"
@@ -190,7 +174,7 @@ class PrecisionRecallDisplay(ClassCurves):
 
     @property
     def shares(self) -> dict[str, float]:
-        """Share of the samples in each class."""
+        """Share of the samples in each class: the precision of a guess."""
         return {label: _share(y, weight) for label, (y, _, weight) in self.predictions.items()}
 
     def _draw(self, ax: Any) -> None:
