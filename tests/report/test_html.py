@@ -137,6 +137,7 @@ def test_headline(pages, binary):
     assessment = binary[3]
     assert f">{100 * assessment.mean['ber']:.1f} %<" in pages["binary"]
     assert "to expect on new samples" in pages["binary"]
+    assert "± ±" not in pages["binary"]
     assert "an optimistic figure" in pages["several"]
 
 

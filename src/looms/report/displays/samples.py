@@ -178,12 +178,12 @@ class ResidualsDisplay(MachineDisplay):
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw predictions of samples that the machine did not see.
+        """Draw leave-one-out predictions of any regressor.
 
         Parameters
         ----------
         y_true, y_pred : array-like of shape (n_samples,)
-            Targets and their predictions.
+            Targets, and predictions as of scikit-learn's `cross_val_predict`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
         coverage : float, default=0.9
