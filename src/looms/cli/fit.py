@@ -36,7 +36,7 @@ from looms.cli._progress import Meter
 from looms.cli._request import Request
 from looms.datasets import table_name
 from looms.model_files import save_model
-from looms.report import cautions, html
+from looms.report import cautions, write_html
 from looms.tables import table_preprocessor
 
 #: Beginning of a page of `looms.report`.
@@ -183,5 +183,5 @@ def write_report(
     rows = pandas.RangeIndex(1, len(y) + 1, name="row in the file, counted from 1 after any header")
     X = pandas.DataFrame(index=rows)
     with writing(path, "--report"):
-        html(model, path, X=X, y=y, assessment=assessment, title=title)
+        write_html(model, path, X=X, y=y, assessment=assessment, title=title)
     note(f"the report is in {path}")

@@ -11,8 +11,8 @@ import numpy as np
 
 from looms.assessment import Assessment, estimator_text
 from looms.report._fit_cautions import Caution, caution, count, fit_cautions, ordered
-from looms.report._model import Model, score_name
 from looms.report._scores import loo_scores
+from looms.report.model import Model, score_name
 
 #: Samples for each hyper-parameter below which their number is pointed out.
 _SAMPLES_PER_PARAMETER = 20
