@@ -35,14 +35,7 @@ from looms._optional import require
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "KINDS",
-    "SparseColumns",
-    "TableColumns",
-    "as_text",
-    "column_kinds",
-    "table_preprocessor",
-]
+__all__ = ["SparseColumns", "TableColumns", "as_text", "column_kinds", "table_preprocessor"]
 
 Kind = Literal["number", "date", "day-first date", "month-first date", "category"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -115,10 +108,9 @@ def table_preprocessor(
 
     Notes
     -----
-    Columns of numbers stay numbers however few values they have. Columns without two different
-    values are left out. At prediction, columns are found by name, in any order, and others are
-    ignored; a category that was not there at fit counts as a rare one if there were more than
-    ``MAX_CATEGORIES``, and else gets zeros in all columns of its own.
+    Columns without two different values are left out. At prediction, columns are found by name, in
+    any order, and others are ignored; a category that was not there at fit counts as a rare one if
+    there were more than ``MAX_CATEGORIES``, and else gets zeros in all columns of its own.
     """
     if sparse.issparse(X):
         return Pipeline([("columns", SparseColumns()), ("scale", MaxAbsScaler())])
@@ -130,12 +122,8 @@ def table_preprocessor(
         raise ValueError("no column of the table has two different values: nothing to learn from")
     numbers = [name for name, kind in kept.items() if kind != "category"]
     categories = [name for name, kind in kept.items() if kind == "category"]
-    scale = Pipeline(
-        [
-            ("impute", SimpleImputer(strategy="median", keep_empty_features=True)),
-            ("scale", StandardScaler()),
-        ]
-    )
+    impute = SimpleImputer(strategy="median", keep_empty_features=True)
+    scale = Pipeline([("impute", impute), ("scale", StandardScaler())])
     encode = OneHotEncoder(
         handle_unknown="infrequent_if_exist", max_categories=MAX_CATEGORIES, sparse_output=False
     )
@@ -366,11 +354,10 @@ def _kinds(column: pd.Series, name: Any) -> tuple[Kind, ...]:
                 kinds.setdefault(_as_floats(cells, name, kind).tobytes(), kind)
         if kinds:
             return tuple(kinds.values())
-    if inferred in _CATEGORIES:
-        return ("category",)
     if inferred in _NUMBERS:
         _as_floats(column, name, "number")
-        return ("number",)
+    if inferred in _NUMBERS + _CATEGORIES:
+        return ("number",) if inferred in _NUMBERS else ("category",)
     raise ValueError(
         f"column {name!r} holds {inferred} values, which are neither numbers, dates, text nor "
         "booleans: leave it out or convert it"

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from looms.cli._options import Task
 from looms.cli._prepare import Target, prepare
 from looms.tables import TableColumns
 
@@ -14,7 +13,7 @@ ROWS = np.arange(30)
 
 def said(**columns):
     """The notes on a frame of these columns."""
-    target = Target(np.arange(30), Task.REGRESSION, "as asked")
+    target = Target(np.arange(30), "regression", "as asked")
     return "\n".join(prepare(pd.DataFrame(columns), target).notes)
 
 
@@ -54,7 +53,7 @@ def test_identifiers(values):
 
 
 def test_sparse_features_give_no_note():
-    target = Target(np.arange(30), Task.REGRESSION, "as asked")
+    target = Target(np.arange(30), "regression", "as asked")
     assert prepare(sparse.csr_array(np.zeros((30, 2))), target).notes == ()
 
 

@@ -48,7 +48,9 @@ def test_help_and_version():
 
 
 def test_help_imports_nothing_heavy():
-    imported = run("--help", code=f"import atexit, sys; atexit.register(lambda: print(*sys.modules)); {RUN}").stdout.split()
+    imported = run(
+        "--help", code=f"import atexit, sys; atexit.register(lambda: print(*sys.modules)); {RUN}"
+    ).stdout.split()
     assert "typer" in imported
     heavy = {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "skops", "rich.progress"}
     assert not heavy & set(imported)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
 
 import typer
 
 from looms.cli._errors import InputError, reported
+from looms.datasets import Format
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
@@ -21,7 +21,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     called ``jobs`` is not zero.
     """
     hints = get_type_hints(function, include_extras=True)
-    groups = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    groups: dict[str, Any] = {n: kind for n, kind in hints.items() if is_dataclass(kind)}
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = []
     for name, parameter in inspect.signature(function).parameters.items():
@@ -48,87 +48,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-class Task(StrEnum):
-    """What to learn."""
-
-    AUTO = "auto"
-    CLASSIFICATION = "classification"
-    REGRESSION = "regression"
-
-
-class Machine(StrEnum):
-    """What is fitted."""
-
-    LSSVM = "lssvm"
-    SVM = "svm"
-
-
-class Optimizer(StrEnum):
-    """Optimisers of the hyper-parameters."""
-
-    LBFGS = "lbfgs"
-    SCG = "scg"
-    NELDER_MEAD = "nelder-mead"
-
-
-class Calibration(StrEnum):
-    """How leave-one-out outputs teach probabilities."""
-
-    SIGMOID = "sigmoid"
-    ISOTONIC = "isotonic"
-    BETA = "beta"
-    NONE = "none"
-
-
-class IntervalMethod(StrEnum):
-    """Prediction intervals from leave-one-out models: jackknife+ and its relatives."""
-
-    PLUS = "plus"
-    MINMAX = "minmax"
-    SCALED = "scaled"
-
-
-class Weight(StrEnum):
-    """How samples of different classes count."""
-
-    NONE = "none"
-    BALANCED = "balanced"
-
-
-class Method(StrEnum):
-    """How outer splits are made."""
-
-    SHUFFLE = "shuffle"
-    KFOLD = "kfold"
-    BOOTSTRAP = "bootstrap"
-
-
-class FileFormat(StrEnum):
-    """Formats of files, where the suffix does not tell."""
-
-    CSV = "csv"
-    TSV = "tsv"
-    PARQUET = "parquet"
-    ARFF = "arff"
-    SVMLIGHT = "svmlight"
-    CHALLENGE = "challenge"
-    SPREADSHEET = "spreadsheet"
-    NPZ = "npz"
-
-
-class Copies(StrEnum):
-    """How copies of rows are held out."""
-
-    APART = "apart"
-    TOGETHER = "together"
-
-
-class DecimalMark(StrEnum):
-    """What stands before the decimals of a number."""
-
-    POINT = "."
-    COMMA = ","
-
+Task: TypeAlias = Literal["auto", "classification", "regression"]
+IntervalMethod: TypeAlias = Literal["plus", "minmax", "scaled"]
 
 MaxBytesOption = Annotated[
     int,
@@ -143,7 +64,7 @@ class Reading:
     """How a file is to be read; None leaves it to the file."""
 
     format: Annotated[
-        FileFormat | None,
+        Format | None,
         typer.Option("--format", help="Format of the file, where its suffix does not tell."),
     ] = None
     sep: Annotated[
@@ -155,7 +76,7 @@ class Reading:
         ),
     ] = None
     decimal: Annotated[
-        DecimalMark | None,
+        Literal[".", ","] | None,
         typer.Option(
             "--decimal",
             help="Decimal mark of CSV files and of text in spreadsheets, else detected.",
@@ -176,15 +97,15 @@ class Reading:
 class MachineOptions:
     """Machine to fit, as it is asked for; None leaves a choice to the machine."""
 
-    task: Annotated[Task, typer.Option("--task", help="What to learn.")] = Task.AUTO
+    task: Annotated[Task, typer.Option("--task", help="What to learn.")] = "auto"
     machine: Annotated[
-        Machine,
+        Literal["lssvm", "svm"],
         typer.Option(
             "--machine",
             "-m",
             help="Least-squares support vector machine, or, for classes, support vector machine.",
         ),
-    ] = Machine.LSSVM
+    ] = "lssvm"
     kernel: Annotated[
         list[str] | None,
         typer.Option(
@@ -209,7 +130,7 @@ class MachineOptions:
         ),
     ] = None
     optimizer: Annotated[
-        Optimizer | None,
+        Literal["lbfgs", "scg", "nelder-mead"] | None,
         typer.Option("--optimizer", help="Optimiser of the hyper-parameters, default lbfgs."),
     ] = None
     threshold: Annotated[
@@ -225,13 +146,13 @@ class MachineOptions:
         ),
     ] = None
     calibration: Annotated[
-        Calibration | None,
+        Literal["sigmoid", "isotonic", "beta", "none"] | None,
         typer.Option(
             "--calibration", help="How probabilities are learned, default sigmoid; none for none."
         ),
     ] = None
     weight: Annotated[
-        Weight | None,
+        Literal["none", "balanced"] | None,
         typer.Option("--weight", help="Weight of the classes; balanced counts them alike."),
     ] = None
     max_iter: Annotated[
@@ -248,9 +169,9 @@ class MachineOptions:
         ),
     ] = False
     copies: Annotated[
-        Copies,
+        Literal["apart", "together"],
         typer.Option("--copies", help="How rows equal in every feature are left out."),
-    ] = Copies.APART
+    ] = "apart"
 
 
 FileArgument = Annotated[Path, typer.Argument(help="The table to learn from.", metavar="FILE")]

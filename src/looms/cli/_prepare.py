@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -17,7 +17,7 @@ from looms._typing import AnyArray
 from looms.cli._errors import InputError
 from looms.cli._options import Reading, Task
 from looms.cli._output import MOST_NAMES, as_messages, listed, note
-from looms.datasets import Format, Table, read_table
+from looms.datasets import Table, read_table
 from looms.tables import Kind, as_text, column_kinds
 
 #: Whole numbers with no more different values than this are taken for classes.
@@ -45,7 +45,7 @@ def read(path: Path, target: str | None, reading: Reading, keep: Sequence[str] =
     table = read_table(
         path,
         target,
-        format=cast("Format | None", reading.format),
+        format=reading.format,
         sep=sep,
         decimal=reading.decimal,
         encoding=reading.encoding,
@@ -153,9 +153,9 @@ def target_of(column: Any, task: Task) -> Target:
         the target is text and most of it looks like numbers, or most labels are in a single row.
     """
     numeric = is_number(column)
-    floats = numbers(column) if numeric or task is Task.REGRESSION else np.empty(0)
+    floats = numbers(column) if numeric or task == "regression" else np.empty(0)
     whole = numeric and bool(np.all(np.isfinite(floats) & (floats == np.round(floats))))
-    if numeric and (task is Task.REGRESSION or (task is Task.AUTO and not whole)):
+    if numeric and (task == "regression" or (task == "auto" and not whole)):
         y = floats
     else:
         y = np.asarray(column, dtype=np.int64) if whole else text(column)
@@ -167,9 +167,9 @@ def target_of(column: Any, task: Task) -> Target:
             "--target, or give rows of other values too"
         )
     reason = "as asked"
-    if task is Task.AUTO:
+    if task == "auto":
         many = numeric and (not whole or n_values > MOST_CLASSES)
-        task = Task.REGRESSION if many else Task.CLASSIFICATION
+        task = "regression" if many else "classification"
         what = "whole numbers" if whole else "numbers, not all whole" if numeric else "labels"
         reason = f"the target has {n_values} different {what}; choose with --task"
         if n_alone and not many:
@@ -178,7 +178,7 @@ def target_of(column: Any, task: Task) -> Target:
             )
         if not numeric:
             _check_labels(column, y, n_values, n_alone)
-    if task is Task.REGRESSION:
+    if task == "regression":
         return Target(floats, task, reason)
     alike: dict[str, list[str]] = {}
     for value in () if numeric else sorted(set(map(str, column))):

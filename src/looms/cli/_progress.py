@@ -40,7 +40,7 @@ class Meter:
         self._bar: Progress | None = None
 
     def __enter__(self) -> Self:
-        if sys.stderr.isatty():
+        if _is_terminal():
             self._bar = Progress(
                 TextColumn(self._title),
                 BarColumn(bar_width=20),
@@ -70,8 +70,6 @@ class Meter:
         elif line is not None:
             typer.echo(line, err=True)
 
-    # --- Splits and refits ---
-
     def split(self, done: int, total: int, result: Any) -> None:
         """Figures of a split, and the time left; without a result an assessment begins."""
         if result is None:
@@ -97,8 +95,6 @@ class Meter:
         pace = (time.monotonic() - self._began) / max(done, 1)
         left = f"about {_duration(pace * (total - done))} left" if done < total else ""
         self.show(done, total, left, f"{self._title}: {done} of {total}" if quarter else None)
-
-    # --- Candidates: the protocol of scikit-learn ---
 
     def setup(self, estimator: Any, context: Any) -> None:
         """Nothing to prepare."""
@@ -154,6 +150,10 @@ class Meter:
         else:
             return ""
         return f", about {_duration(seconds)} left" if seconds > 0 else ""
+
+
+def _is_terminal() -> bool:
+    return sys.stderr.isatty()
 
 
 def _depth(context: Any) -> int:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
 import typer
@@ -17,15 +16,7 @@ from sklearn.svm import SVC
 from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV
 from looms._typing import AnyArray
 from looms.cli._errors import InputError
-from looms.cli._options import (
-    Calibration,
-    Copies,
-    IntervalMethod,
-    Machine,
-    MachineOptions,
-    Optimizer,
-    Task,
-)
+from looms.cli._options import IntervalMethod, MachineOptions, Task
 from looms.cli._prepare import Target
 from looms.criteria import DIFFERENTIABLE
 from looms.kernels import KERNEL_NAMES
@@ -79,13 +70,13 @@ class Request:
     options: MachineOptions
     kernels: tuple[str, ...]
     criteria: tuple[str, ...]
-    optimizer: Optimizer | None
+    optimizer: str | None
     threshold: Threshold
 
     @classmethod
     def of(cls, options: MachineOptions) -> Self:
         """The request; refuses unknown names, and options that the machine does not have."""
-        svm = options.machine is Machine.SVM
+        svm = options.machine == "svm"
         kernels = tuple(options.kernel or ["rbf"])
         criteria = tuple(options.criterion or ["log_likelihood" if svm else "press"])
         threshold = threshold_of(options.threshold)
@@ -94,14 +85,14 @@ class Request:
             for name in sorted({*criteria} & {*_SVM_CRITERIA} - {*DIFFERENTIABLE}):
                 raise InputError(f"--criterion {name} needs --machine svm")
             _check_names("criterion", criteria, list(DIFFERENTIABLE))
-            return cls(options, kernels, criteria, options.optimizer or Optimizer.LBFGS, threshold)
+            return cls(options, kernels, criteria, options.optimizer or "lbfgs", threshold)
         _check_names("criterion", criteria, _SVM_CRITERIA)
         if len(criteria) > 1:
             raise InputError("--criterion of --machine svm is one: its scores compare no others")
         for name in kernels:
             if name.endswith("ard"):
                 raise InputError(f"--kernel {name} needs a gradient, which --machine svm has not")
-        if options.copies is Copies.TOGETHER:
+        if options.copies == "together":
             raise InputError(
                 "--copies together is for --machine lssvm: the path of svm leaves one out"
             )
@@ -109,7 +100,7 @@ class Request:
             if getattr(options, name):
                 option = f"--{name.replace('_', '-')}"
                 raise InputError(f"{option} is for --machine lssvm: svm searches without gradient")
-        if options.calibration in (Calibration.ISOTONIC, Calibration.BETA):
+        if options.calibration in ("isotonic", "beta"):
             raise InputError(
                 f"--calibration {options.calibration} is for --machine lssvm; svm has sigmoid or "
                 "none"
@@ -118,8 +109,8 @@ class Request:
 
     def check_target(self, target: Target) -> None:
         """Refuse options that are not for such a target."""
-        if target.task is Task.REGRESSION:
-            if self.options.machine is Machine.SVM:
+        if target.task == "regression":
+            if self.options.machine == "svm":
                 raise InputError("--machine svm is for classification, and this is a regression")
             for name in ("threshold", "weight", "calibration"):
                 if getattr(self.options, name) is not None:
@@ -146,39 +137,28 @@ class Request:
             "selection_weight": balanced,
             "threshold": self.threshold,
         }
-        if options.machine is Machine.SVM:
-            probability = None if options.calibration is Calibration.NONE else "loo"
+        if options.machine == "svm":
+            probability = None if options.calibration == "none" else "loo"
             return SVCCV(kernel, criterion, probability=probability, **of_classes)
         search: dict[str, Any] = {
-            "optimizer": str(self.optimizer),
+            "optimizer": self.optimizer,
             "random_state": options.random_state,
             "prior": options.prior,
-            "copies": str(options.copies),
+            "copies": options.copies,
         }
         if options.max_iter is not None:
             search["max_iter"] = options.max_iter
-        if task is Task.CLASSIFICATION:
-            calibration = str(options.calibration or Calibration.SIGMOID)
-            of_classes["calibration"] = None if calibration == Calibration.NONE else calibration
+        if task == "classification":
+            calibration = options.calibration or "sigmoid"
+            of_classes["calibration"] = None if calibration == "none" else calibration
             return LSSVMClassifierCV(kernel, criterion, **of_classes, **search)
         return LSSVMRegressorCV(kernel, criterion, **search)
 
     def metadata(self) -> dict[str, Any]:
         """The request as a model file keeps it."""
-        options = self.options
-        return {
-            "kernels": self.kernels,
-            "criteria": self.criteria,
-            "optimizer": self.optimizer,
-            "threshold": options.threshold,
-            "weight": options.weight,
-            "max_iter": options.max_iter,
-            "random_state": options.random_state,
-            "prior": options.prior,
-            "machine": options.machine,
-            "calibration": options.calibration,
-            "copies": options.copies,
-        }
+        made = {"kernels": self.kernels, "criteria": self.criteria, "optimizer": self.optimizer}
+        names = ("threshold", "weight", "max_iter", "random_state", "prior", "machine")
+        return made | {n: getattr(self.options, n) for n in (*names, "calibration", "copies")}
 
 
 def _one_or_list(names: tuple[str, ...]) -> str | list[str]:
@@ -191,16 +171,8 @@ def _check_names(what: str, names: tuple[str, ...], known: list[str]) -> None:
             raise InputError(f"there is no {what} {name!r}; known are {', '.join(known)}")
 
 
-class SVMKernel(StrEnum):
-    """Kernels of a support vector machine."""
-
-    LINEAR = "linear"
-    QUADRATIC = "quadratic"
-    CUBIC = "cubic"
-    RBF = "rbf"
-
-
-_DEGREES = {SVMKernel.QUADRATIC: 2, SVMKernel.CUBIC: 3}
+SVMKernel: TypeAlias = Literal["linear", "quadratic", "cubic", "rbf"]
+_DEGREES: dict[SVMKernel, int] = {"quadratic": 2, "cubic": 3}
 #: Steps of log2 at which the search stops: statistics of a machine need it no finer.
 _RESOLUTION = 1.0
 
@@ -228,7 +200,7 @@ class SVMRequest:
         for name, value in (("--C", self.C), ("--gamma", self.gamma)):
             if value is not None and not 0 < value < float("inf"):
                 raise InputError(f"{name} must be a positive number, not {value:g}")
-        if self.kernel is SVMKernel.LINEAR and self.gamma is not None:
+        if self.kernel == "linear" and self.gamma is not None:
             raise InputError("--gamma is for other kernels than linear; leave it out")
         if self.kernel in _DEGREES and self.C is not None and self.gamma is None:
             raise InputError(
@@ -243,20 +215,20 @@ class SVMRequest:
 
     def open(self) -> list[str]:
         """The hyper-parameters that were not given."""
-        names = ["C"] if self.kernel is SVMKernel.LINEAR else ["C", "gamma"]
+        names = ["C"] if self.kernel == "linear" else ["C", "gamma"]
         return [name for name in names if getattr(self, name) is None]
 
     def tuned(self, X: Any, y: AnyArray, n_jobs: int) -> SVMRequest:
         """The request with the open hyper-parameters chosen by `SVCCV`, the others held."""
-        kernel = self.kernel or SVMKernel.RBF
+        kernel = self.kernel or "rbf"
         degree = _DEGREES.get(kernel)
         held = {} if self.C is None else {"C": self.C}
         if self.gamma is not None:
             held |= {"gamma": self.gamma} if degree is None else {"c": 1.0 / self.gamma}
         machine = SVCCV(
-            str(kernel), param_grid=held, resolution=_RESOLUTION, probability=None, n_jobs=n_jobs
+            kernel, param_grid=held, resolution=_RESOLUTION, probability=None, n_jobs=n_jobs
         ).fit(X, y)
-        if kernel is SVMKernel.LINEAR:
+        if kernel == "linear":
             return replace(self, C=machine.C_)
         if degree is None:
             return replace(self, C=machine.C_, gamma=machine.kernel_.eta)
@@ -266,8 +238,8 @@ class SVMRequest:
 
     def machine(self) -> SVC:
         """The estimator, not fitted yet; nothing may be open."""
-        kernel = self.kernel or SVMKernel.RBF
-        options: dict[str, Any] = {"kernel": str(kernel)}
+        kernel = self.kernel or "rbf"
+        options: dict[str, Any] = {"kernel": kernel}
         if kernel in _DEGREES:
             options = {"kernel": "poly", "degree": _DEGREES[kernel], "coef0": 1.0}
         if self.gamma is not None:
@@ -278,7 +250,7 @@ class SVMRequest:
         """The machine in words."""
         values = {"C": self.C, "gamma": self.gamma}
         shown = [f"{name} = {value:.6g}" for name, value in values.items() if value is not None]
-        return f"Support vector machine, {self.kernel or SVMKernel.RBF} kernel, {', '.join(shown)}"
+        return f"Support vector machine, {self.kernel or 'rbf'} kernel, {', '.join(shown)}"
 
 
 @dataclass(frozen=True)

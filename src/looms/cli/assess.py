@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from sklearn.pipeline import Pipeline
@@ -15,7 +15,6 @@ from looms.cli._options import (
     FileArgument,
     ForceOption,
     MachineOptions,
-    Method,
     Reading,
     StoreOption,
     TargetOption,
@@ -48,8 +47,9 @@ def assess(
         float, typer.Option("--test-size", help="Share of the rows that test; for k-fold 1/k.")
     ] = 0.1,
     method: Annotated[
-        Method, typer.Option("--method", help="Random splits, repeated k-fold, .632+ bootstrap.")
-    ] = Method.SHUFFLE,
+        Literal["shuffle", "kfold", "bootstrap"],
+        typer.Option("--method", help="Random splits, repeated k-fold, .632+ bootstrap."),
+    ] = "shuffle",
     store: StoreOption = None,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Splits at once; -1 for one a core.")
@@ -88,11 +88,11 @@ def assess(
                 known.y,
                 n_splits=splits,
                 test_size=test_size,
-                method=method.value,
+                method=method,
                 store=store,
                 n_jobs=jobs,
                 random_state=options.random_state,
-                copies=options.copies.value,
+                copies=options.copies,
                 progress=meter.split,
             )
     except AssessmentInterrupted as interrupt:

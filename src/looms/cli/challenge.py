@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -30,6 +29,8 @@ from looms.cli._progress import Meter
 if TYPE_CHECKING:
     import pandas as pd
 
+    from looms.assessment import Assessment
+
 challenge = typer.Typer(
     name="challenge",
     help=COMMANDS["challenge"][1],
@@ -39,35 +40,7 @@ challenge = typer.Typer(
 )
 
 
-class Plan(StrEnum):
-    """Plans of experiments."""
-
-    TABLE3 = "table3"
-    TABLE4 = "table4"
-    TABLE5 = "table5"
-    TABLE6 = "table6"
-    GAME = "game"
-
-
-class Preparation(StrEnum):
-    """Preprocessing of columns."""
-
-    ADA = "ada"
-    GINA = "gina"
-    HIVA = "hiva"
-    NOVA = "nova"
-    SYLVA = "sylva"
-    STANDARDISE = "standardise"
-    TABLE = "table"
-
-
-class Form(StrEnum):
-    """Forms of a table as text."""
-
-    MARKDOWN = "markdown"
-    CSV = "csv"
-
-
+Preparation: TypeAlias = Literal["ada", "gina", "hiva", "nova", "sylva", "standardise", "table"]
 DataOption = Annotated[
     str,
     typer.Option(
@@ -83,7 +56,7 @@ class PlanOptions:
     """Experiments to run or to look up, and their splits."""
 
     plan: Annotated[
-        Plan,
+        Literal["table3", "table4", "table5", "table6", "game"],
         typer.Option(
             "--plan",
             "-p",
@@ -92,7 +65,7 @@ class PlanOptions:
                 "leave-one-out; table6: guess by splits too; game: three ways to choose."
             ),
         ),
-    ] = Plan.TABLE3
+    ] = "table3"
     only: Annotated[
         list[str] | None,
         typer.Option(
@@ -114,11 +87,11 @@ class PlanOptions:
     @property
     def nested(self) -> bool:
         """Whether guesses are tested on rows held out."""
-        return self.plan in (Plan.TABLE6, Plan.GAME)
+        return self.plan in ("table6", "game")
 
     def experiments(self) -> list[room.Experiment]:
         """The experiments of the plan."""
-        return room.only(room.experiments_of(self.plan.value), self.only or [])
+        return room.only(room.experiments_of(self.plan), self.only or [])
 
 
 @dataclass(frozen=True)
@@ -150,18 +123,17 @@ class DataOptions:
 
     def load(self, data: str) -> room.ChallengeData:
         """A set by name, or a file."""
-        kind = None if self.preparation is None else self.preparation.value
         if Path(data).suffix == "":
             for name, value in (("--target", self.target), ("--positive", self.positive)):
                 if value is not None:
                     raise InputError(f"{name} is for a file, and --data {data} is a set by name")
-            return room.fetch(data, self.folder, preparation=kind)
+            return room.fetch(data, self.folder, preparation=self.preparation)
         if self.folder is not None:
             raise InputError(f"--folder is for a set by name, and --data {data} is a file")
         words = self.positive.split(",") if self.positive else []
         positive = tuple(word.strip() for word in words)
         return room.load_file(
-            data, self.target, positive=positive, preparation=kind or Preparation.TABLE.value
+            data, self.target, positive=positive, preparation=self.preparation or "table"
         )
 
 
@@ -189,6 +161,7 @@ def run(
             f"{len(experiments)} experiments"
         )
         with _progress() as callbacks:
+            results: room.Nested | dict[room.Experiment, Assessment]
             if plan.nested:
                 results = room.run_nested(
                     runs, experiments, plan.splits, plan.held_out, **callbacks
@@ -205,7 +178,9 @@ def table(
     *,
     store: Annotated[Path, typer.Option("--store", help="Folder of finished splits.")],
     plan: PlanOptions,
-    form: Annotated[Form, typer.Option("--form", help="Form of the table.")] = Form.MARKDOWN,
+    form: Annotated[
+        Literal["markdown", "csv"], typer.Option("--form", help="Form of the table.")
+    ] = "markdown",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File for the table.")
     ] = None,
@@ -223,12 +198,13 @@ def table(
     with as_messages():
         experiments, loaded = plan.experiments(), source.load(data)
         runs = room.Runs(loaded, store, random_state=source.random_state)
+        results: room.Nested | dict[room.Experiment, Assessment]
         if plan.nested:
             results = room.stored_nested(runs, experiments, plan.splits, plan.held_out)
         else:
             results = room.stored_plan(runs, experiments, plan.splits)
         made = _table(plan, experiments, runs, results)
-        if form is Form.CSV:
+        if form == "csv":
             named = made.index.name is not None
             text = csv_text(made, index=named, float_format="%.6g")
         else:
@@ -270,14 +246,14 @@ def _table(
                 f"split {index}: {reason}"
             )
     paper_name = runs.data.paper_name
-    if plan.plan is Plan.TABLE3:
+    if plan.plan == "table3":
         return room.experiments_table(results, paper_name)
-    if plan.plan is Plan.TABLE4:
+    if plan.plan == "table4":
         return room.factors_table(results, paper_name)
-    if plan.plan is Plan.TABLE5:
+    if plan.plan == "table5":
         entries = room.loo_entries(results, runs.data.y, runs.parts(plan.splits))
     else:
-        entries_of = room.game_entries if plan.plan is Plan.GAME else room.nested_entries
+        entries_of = room.game_entries if plan.plan == "game" else room.nested_entries
         entries = entries_of(results)
     if not entries:
         raise InputError(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from io import BytesIO
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
@@ -22,7 +21,6 @@ from looms.cli._options import (
     ForceOption,
     Reading,
     TargetOption,
-    Task,
     command,
 )
 from looms.cli._output import (
@@ -63,13 +61,6 @@ _BY_OPTION = {
 }
 
 
-class Resampling(StrEnum):
-    """What the bootstrap draws."""
-
-    LABELS = "labels"
-    PAIRS = "pairs"
-
-
 @dataclass(frozen=True)
 class Plan:
     """Options of the statistics."""
@@ -78,9 +69,9 @@ class Plan:
         int, typer.Option("--bootstrap", "-b", min=0, help="Bootstrap samples; 0 for none.")
     ] = 400
     resampling: Annotated[
-        Resampling,
+        Literal["labels", "pairs"],
         typer.Option("--resampling", help="Draw labels by their probabilities, or rows (pairs)."),
-    ] = Resampling.LABELS
+    ] = "labels"
     alpha: Annotated[float, typer.Option("--alpha", help="Level of the tests.")] = 0.05
     random_state: Annotated[
         int, typer.Option("--random-state", min=0, help="Seed of the bootstrap.")
@@ -204,9 +195,7 @@ def _of_table(
     return Subject(model, prepared.X, prepared.target.y, request.description(), file.name)
 
 
-def _of_model(
-    file: Path, target: str | None, path: Path, reading: Reading, plan: Plan
-) -> Subject:
+def _of_model(file: Path, target: str | None, path: Path, reading: Reading, plan: Plan) -> Subject:
     """The machine of a model file, to be refitted to the rows."""
     saved = load(path, reading.max_bytes)
     if saved.metadata["task"] != "classification":
@@ -224,11 +213,11 @@ def _of_model(
 def classes_of(column: Any, file: Path) -> Target:
     """The target; refuses one that is not of classes, or of too few rows of one."""
     try:
-        target = target_of(column, Task.AUTO)
+        target = target_of(column, "auto")
         task, problem = target.task, target.reason
     except InputError as error:
-        task, problem = Task.AUTO, str(error)
-    if task is not Task.CLASSIFICATION:
+        task, problem = "auto", str(error)
+    if task != "classification":
         raise InputError(
             f"{file}: diagnostics are of classes, and {problem.partition(';')[0]}"
         ) from None
@@ -271,7 +260,7 @@ def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
             y,
             plan.bootstrap,
             alpha=plan.alpha,
-            resampling=str(plan.resampling),
+            resampling=plan.resampling,
             random_state=plan.random_state,
             n_jobs=plan.jobs,
             progress=meter.refit,

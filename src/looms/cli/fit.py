@@ -24,7 +24,6 @@ from looms.cli._options import (
     DropOption,
     FileArgument,
     ForceOption,
-    Machine,
     MachineOptions,
     Reading,
     TargetOption,
@@ -116,7 +115,7 @@ def train(prepared: Prepared, request: Request) -> Fitted:
         matrix = preprocessor[-1].fit_transform(columns)
         for category in (CopiesWarning, OneClassWarning):  # the cautions of the fit say these
             warnings.simplefilter("ignore", category)
-        if request.options.machine is not Machine.SVM:
+        if request.options.machine != "svm":
             warnings.simplefilter("ignore", BoundWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)
         if hasattr(machine, "set_callbacks"):  # of scikit-learn since 1.9
@@ -148,17 +147,11 @@ def check_report(
 ) -> None:
     """Refuse, before any work, a report that could not be written after it.
 
-    Parameters
-    ----------
-    report : where to; None for no report.
-    request : what is fitted.
-    force : whether files may be overwritten.
-    file : the table.
-    other : what else is written, and what it ``holds``.
+    ``other`` is what else the command writes, and ``holds`` what is in it.
     """
     if report is None:
         return
-    if request.options.machine is Machine.SVM:
+    if request.options.machine == "svm":
         raise InputError("--report is for --machine lssvm")
     check_can_write(report, force, file, option="--report", holds=_PAGE)
     if other is not None and report.absolute() == other.absolute():

@@ -25,7 +25,6 @@ from looms.cli._figures import (
 )
 from looms.cli._options import (
     ForceOption,
-    IntervalMethod,
     MaxBytesOption,
     ModelArgument,
     Reading,
@@ -116,7 +115,9 @@ def predict(
     content = csv_text(frame, index=False, float_format=f"%.{digits}g")
     for remark in predictions.unlike():
         note(remark)
-    write_or_print(output, content, f"{count(n_rows, 'prediction')} {'is' if n_rows == 1 else 'are'} in")
+    write_or_print(
+        output, content, f"{count(n_rows, 'prediction')} {'is' if n_rows == 1 else 'are'} in"
+    )
 
 
 @command
@@ -265,7 +266,7 @@ class Predictions:
         # ValueError: more coverage than the rows of the model can give.
         with as_messages(prefix=f"--coverage {request.coverage:g}: "):
             if self.saved.metadata["task"] == "regression":
-                method = str(request.method or IntervalMethod.PLUS)
+                method = request.method or "plus"
                 lower, upper = machine.predict_interval(self.matrix, request.coverage, method).T
                 return {"lower": lower, "upper": upper}
             sets = machine.predict_set(self.matrix, request.coverage, request.class_conditional)
