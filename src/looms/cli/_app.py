@@ -12,32 +12,19 @@ from typer.core import TyperCommand, TyperGroup
 from looms import __version__
 from looms.cli._errors import reported
 
-#: Of every command its module and the first line of its help.
+#: Commands, and the first line of the help of each.
 COMMANDS = {
-    "fit": ("fit", "Fit a kernel machine to a table, chosen by exact leave-one-out, and store it."),
-    "predict": (
-        "predict",
-        "Predict rows: a CSV with the prediction, decision values and probabilities of each.",
-    ),
-    "score": ("predict", "Score the model on rows whose target is known."),
-    "assess": (
-        "assess",
-        "Assess the whole selection on outer splits, whose test rows it never sees.",
-    ),
-    "diagnose": (
-        "diagnose",
-        "Diagnose a classifier: excess error, deviance, goodness of fit, influential rows.",
-    ),
-    "show": (
-        "predict",
-        "Show what was asked, what was chosen, the candidates and the leave-one-out figures.",
-    ),
-    "demo": (
-        "demo",
-        "Fit half of a real data set, and compare leave-one-out with the other half.",
-    ),
-    "challenge": ("challenge", "The papers' experiments, run here, beside what the papers print."),
+    "fit": "Fit a kernel machine to a table, chosen by exact leave-one-out, and store it.",
+    "predict": "Predict rows: a CSV with prediction, decision values and probabilities of each.",
+    "score": "Score the model on rows whose target is known.",
+    "assess": "Assess the whole selection on outer splits, whose test rows it never sees.",
+    "diagnose": "Diagnose a classifier: excess error, deviance, goodness of fit, influential rows.",
+    "show": "Show what was asked, what was chosen, the candidates and the leave-one-out figures.",
+    "demo": "Fit half of a real data set, and compare leave-one-out with the other half.",
+    "challenge": "The papers' experiments, run here, beside what the papers print.",
 }
+#: Modules of commands, where they are not called as the command.
+_MODULES = {"score": "predict", "show": "predict"}
 
 
 class Command(TyperCommand):
@@ -67,7 +54,7 @@ class LazyGroup(TyperGroup):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        for name, (_, summary) in COMMANDS.items():
+        for name, summary in COMMANDS.items():
             self.commands[name] = TyperCommand(name, help=summary)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
@@ -75,7 +62,7 @@ class LazyGroup(TyperGroup):
         name, _, rest = super().resolve_command(ctx, args)
         assert name is not None  # else there was a usage error
         with reported():
-            app = getattr(import_module(f"looms.cli.{COMMANDS[name][0]}"), name)
+            app = getattr(import_module(f"looms.cli.{_MODULES.get(name, name)}"), name)
         if not isinstance(app, typer.Typer):
             function, app = app, typer.Typer(add_completion=False)
             app.command(name, cls=Command)(function)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 challenge = typer.Typer(
     name="challenge",
-    help=COMMANDS["challenge"][1],
+    help=COMMANDS["challenge"],
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

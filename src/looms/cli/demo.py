@@ -15,7 +15,6 @@ from looms.cli._prepare import prepare, target_of
 from looms.cli._request import Request
 from looms.cli.fit import train
 from looms.cli.predict import Predictions
-from looms.model_files import SavedModel
 
 
 @command
@@ -41,7 +40,7 @@ def demo(
     fitted = train(prepared, Request.of(options))
     machine = fitted.model[-1]
     show_candidates(machine)
-    predictions = Predictions.of(SavedModel(fitted.model, fitted.metadata), X_test)
+    predictions = Predictions.of(fitted, X_test)
     show_figures(
         {
             f"leave-one-out, {len(y_train)} rows": loo_figures(machine),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,7 +33,7 @@ from looms.cli._prepare import Prepared, prepare, read_training, target_of
 from looms.cli._progress import Meter
 from looms.cli._request import Request
 from looms.datasets import table_name
-from looms.model_files import save_model
+from looms.model_files import SavedModel, save_model
 from looms.report import cautions, write_html
 from looms.tables import table_preprocessor
 
@@ -93,15 +92,7 @@ def fit(
         write_report(report, fitted.model, table.y, target, file)
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """A fitted model and what to store with it."""
-
-    model: Pipeline
-    metadata: dict[str, Any]
-
-
-def train(prepared: Prepared, request: Request) -> Fitted:
+def train(prepared: Prepared, request: Request) -> SavedModel:
     """The model that was asked for, fitted to a table; progress goes to stderr."""
     X, target = prepared.X, prepared.target
     request.check_target(target)
@@ -139,7 +130,7 @@ def train(prepared: Prepared, request: Request) -> Fitted:
         "looms_version": __version__,
         "sklearn_version": sklearn_version,
     }
-    return Fitted(Pipeline([("table", preprocessor), ("machine", machine)]), metadata)
+    return SavedModel(Pipeline([("table", preprocessor), ("machine", machine)]), metadata)
 
 
 def check_report(

@@ -88,7 +88,7 @@ def predict(
     reading: Reading,
     force: ForceOption = False,
 ) -> None:
-    """Predict rows: a CSV with the prediction, decision values and probabilities of each.
+    """Predict rows: a CSV with prediction, decision values and probabilities of each.
 
     Each row begins with its number in FILE, or what --id says, by which it can be joined to FILE.
 
