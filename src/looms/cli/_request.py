@@ -107,18 +107,24 @@ class Request:
             )
         return cls(options, kernels, criteria, None, threshold)
 
+    def check_task(self, task: Task) -> None:
+        """Refuse options of classes for a regression."""
+        if task != "regression":
+            return
+        if self.options.machine == "svm":
+            raise InputError("--machine svm is for classification, and this is a regression")
+        for name in ("threshold", "weight", "calibration"):
+            if getattr(self.options, name) is not None:
+                raise InputError(f"--{name} is for classification, and this is a regression")
+
     def check_target(self, target: Target) -> None:
         """Refuse options that are not for such a target."""
-        if target.task == "regression":
-            if self.options.machine == "svm":
-                raise InputError("--machine svm is for classification, and this is a regression")
-            for name in ("threshold", "weight", "calibration"):
-                if getattr(self.options, name) is not None:
-                    raise InputError(f"--{name} is for classification, and this is a regression")
-        elif self.threshold not in (None, 0.0) and len(np.unique(target.y)) > 2:
+        self.check_task(target.task)
+        n_classes = len(np.unique(target.y))
+        if n_classes > 2 and self.threshold not in (None, 0.0):
             raise InputError(
                 f"--threshold {self.options.threshold} is for two classes, and the target has "
-                f"{len(np.unique(target.y))}; against classes of unequal size use --weight balanced"
+                f"{n_classes}; against classes of unequal size use --weight balanced"
             )
 
     def candidates(self) -> list[str]:

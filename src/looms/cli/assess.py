@@ -68,6 +68,7 @@ def assess(
 ) -> None:
     """Assess the whole selection on outer splits, whose test rows it never sees."""
     request = Request.of(options)
+    request.check_task(options.task)
     check_can_write(output, force, file, holds="split,n_train,n_test,")
     check_report(report, request, force, file, output, "the row a split")
     table = read_training(file, target, drop, reading)

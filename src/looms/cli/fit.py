@@ -65,6 +65,7 @@ def fit(
 ) -> None:
     """Fit a kernel machine to a table, chosen by exact leave-one-out, and store it."""
     request = Request.of(options)
+    request.check_task(options.task)
     output = output or Path(f"{table_name(file)}.looms.skops")
     check_can_write(output, force, file, holds="model")
     if output.suffix not in (".skops", ""):
