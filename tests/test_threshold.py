@@ -270,14 +270,14 @@ def test_refusals(make, message):
         make()
 
 
-class Asked(Cost):
-    n_cuts = ()
+def test_a_rule_gets_the_counts_of_all_cuts_at_once():
+    n_cuts = []
 
-    def losses(self, counts):
-        Asked.n_cuts += (len(counts.true_positive),)
-        return super().losses(counts)
+    class Counting(Cost):
+        def losses(self, counts):
+            n_cuts.append(len(counts.true_positive))
+            return super().losses(counts)
 
-
-def test_a_rule_is_asked_once_for_all_cuts():
-    find_threshold(random_loo(0), Asked())
-    assert Asked.n_cuts == (len(random_loo(0).y) + 1,)
+    loo = random_loo(0)
+    find_threshold(loo, Counting())
+    assert n_cuts == [len(loo.y) + 1]

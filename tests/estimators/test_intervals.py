@@ -2,13 +2,13 @@
 
 import copy
 import pickle
-from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import pairwise
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_ridge import KernelRidge
@@ -73,7 +73,7 @@ def assert_close(ours, theirs):
 class TestModels:
     @pytest.mark.parametrize(
         ("kernel", "weights", "targets", "fit_intercept"),
-        list(product(KERNELS, WEIGHTS, TARGETS, [True, False])),
+        pairwise(KERNELS, WEIGHTS, TARGETS, [True, False]),
     )
     def test_regressors_equal_n_refits(self, kernel, weights, targets, fit_intercept):
         kernel, y = KERNELS[kernel], TARGETS[targets]
@@ -84,7 +84,7 @@ class TestModels:
 
     @pytest.mark.parametrize(
         ("labels", "weights", "class_weight", "fit_intercept"),
-        list(product(LABELS, WEIGHTS, [None, "balanced"], [True, False])),
+        pairwise(LABELS, WEIGHTS, [None, "balanced"], [True, False]),
     )
     def test_classifiers_equal_n_refits(self, labels, weights, class_weight, fit_intercept):
         k = RBF(0.3)
