@@ -24,6 +24,7 @@ def test_python_examples(capsys: pytest.CaptureFixture[str]) -> None:
     assert "10 random splits, seed 0" in said
 
 
+@pytest.mark.slow
 def test_command_line_example(tmp_path: Path) -> None:
     pytest.importorskip("typer")
     examples = [block for block in blocks("console") if block.startswith(("python -c", "looms"))]

@@ -180,6 +180,7 @@ def test_assessment_puts_them_together(two_classes):
     assert "20 bootstrap resamples" in result.summary()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [["error", "ber"], ["rmse", "r2"]])
 def test_standard_errors_are_those_of_new_data(names):
     """Over 40 data sets of 50 rows, against the spread of the estimates."""

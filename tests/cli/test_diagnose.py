@@ -81,6 +81,7 @@ SVM = re.compile(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "quadratic", "cubic"])
 def test_the_machine_is_tuned_and_can_be_given(looms, catches, kernel):
     """What was chosen, given, is the same machine; for rbf it is that of SVCCV."""
@@ -299,6 +300,7 @@ def test_refusals(looms, catches, arguments, text, one_line):
     assert set(os.listdir()) == before
 
 
+@pytest.mark.slow
 def test_three_classes(looms):
     random = np.random.default_rng(0)
     x = random.normal(size=60)

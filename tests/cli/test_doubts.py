@@ -81,6 +81,7 @@ def test_rows_outside_in_several_columns_have_one_note(looms, rare):
     assert ", furthest 50 and 'c' is far outside its training range, " in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", ["lssvm", "svm"])
 def test_scoring_rows_of_training_is_said_to_flatter(looms, rare, machine):
     looms("fit", "rare.csv", "-t", "event", "-k", "linear", "-m", machine)

@@ -61,6 +61,7 @@ def test_losses_have_names():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["f1", "recall=0.95", "precision=0.6", "cost=1:5"])
 @pytest.mark.parametrize("machine", ["lssvm", "svm"])
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")

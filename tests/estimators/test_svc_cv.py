@@ -122,6 +122,7 @@ def fitted(y=TWO, weight=None, criterion="log_likelihood", **parameters):
 
 
 class TestScores:
+    @pytest.mark.slow
     @pytest.mark.parametrize("criterion", ["log_likelihood", "error", "ber", *DIFFERENTIABLE])
     @each_problem
     def test_every_criterion_is_that_of_refits(self, y, weight, criterion):
@@ -140,6 +141,7 @@ class TestScores:
             assert_array_equal(model.loo_.y, expected.y)
             assert_array_equal(model.loo_.sample_weight, refitted.weight)
 
+    @pytest.mark.slow
     @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
     @pytest.mark.parametrize("grid", [HELD, {"C": [0.1], "gamma": [0.2]}], ids=["held", "small C"])
     @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
@@ -353,6 +355,7 @@ class TestSearch:
         assert best.params == {"C": model.C_, "gamma": model.kernel_.eta}
         assert set(table.param_C) == {1.0, 10.0, 100.0}  # to the last digit
 
+    @pytest.mark.slow
     def test_pattern_comes_close_to_a_fine_grid_with_few_points(self):
         """It is local: at 36 samples the deviance has many minima, its standard error is 15 %."""
         fine = {"C": 2.0 ** np.arange(-3, 10.5, 0.5), "gamma": 2.0 ** np.arange(-8, 3.5, 0.5)}
