@@ -374,6 +374,7 @@ def test_killed_at_random_moments(process, tmp_path, n_jobs, n_kills):
     assert (tmp_path / "table.csv").read_bytes() == (tmp_path / "quiet.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_two_processes_on_one_store(process, tmp_path):
     runs = [process("store", f"{name}.csv") for name in "ab"]
     for run in runs:

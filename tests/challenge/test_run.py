@@ -46,6 +46,7 @@ def test_estimator_of_an_experiment(data, weighting):
     assert type(reduced) is challenge.ReducedClassifier
 
 
+@pytest.mark.slow
 def test_the_choice_is_that_of_one_estimator_with_all_candidates(data, results):
     """The whole selection repeated in every split, by the estimator that selects by itself."""
     machine = looms.LSSVMClassifierCV(["linear", "rbf"], ["press", "wmw"], threshold="ber")
@@ -87,6 +88,7 @@ def test_parts_are_those_of_the_assessments(data):
     assert rate == runs.run(PART[0], 2).splits[1].scores["miss"]
 
 
+@pytest.mark.slow
 def test_guesses_are_of_the_training_part_alone(data, nested):
     train, test = Runs(data).parts(2)[0]
     again = challenge.run_plan(Runs(data).within(train), PART, 3)
@@ -168,6 +170,7 @@ def one_fails(monkeypatch):
     return next(e for e in PART if e.name == "press-rbf")
 
 
+@pytest.mark.slow
 def test_an_experiment_that_always_raises_does_not_end_the_plan(
     data, one_fails, results, nested, tmp_path
 ):

@@ -52,6 +52,7 @@ def test_resumes(looms, pets):
         assert resumed.read() == whole.read()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [(), ("--store", "kept")])
 def test_interrupted_it_prints_the_table_so_far(looms, pets, monkeypatch, given):
     class Stopping(_progress.SplitLines):
@@ -95,6 +96,7 @@ def test_options_reach_the_estimator(looms, pets):
         assert said in result.stdout
 
 
+@pytest.mark.slow
 def test_report(looms, data_folder, tmp_path):
     file = data_folder / "haberman.csv"
     given = ("-t", "target", "-n", 3, "-k", "linear", "--test-size", 0.3)

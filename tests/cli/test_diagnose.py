@@ -143,6 +143,7 @@ def test_kernels(looms, catches, options, machine):
     assert row(result.stdout, "deviance")[0] == pytest.approx(expected, abs=0.01)
 
 
+@pytest.mark.slow
 def test_resampling_and_drop(looms, catches):
     options = ("diagnose", catches, "-t", "found", "--bootstrap", 39, *GIVEN)
     labels = looms(*options)
@@ -188,6 +189,7 @@ def test_every_fit_without_a_row_is_made_once(machine, k, expected, monkeypatch)
     assert diagnosis.influence.fits is diagnosis.deviance.fits is diagnosis.errors.fits
 
 
+@pytest.mark.slow
 def test_files(looms, catches):
     options = ("diagnose", catches, "-t", "found", "--bootstrap", 19, *GIVEN)
     options = (*options, "--plot", "figures")
@@ -242,6 +244,7 @@ def test_bounds_of_the_search_are_told_in_options(looms, pets):
     assert "values as param_grid of looms.SVCCV in Python" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threshold", [(), ("--threshold", "recall=0.95")])
 def test_a_support_vector_machine_of_looms_fit(looms, catches, threshold):
     fit = ("fit", catches, "-t", "found", "-m", "svm", "-o", "s.skops", *threshold)

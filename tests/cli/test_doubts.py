@@ -36,6 +36,7 @@ def test_a_rare_class_is_warned_of_with_the_remedy_and_shown(looms, rare):
     assert not [line for line in said(result) if line.startswith("Warning: ")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", ["lssvm", "svm"])
 def test_a_copy_of_the_target_is_named(looms, rare, machine):
     rare = rare[::5]

@@ -113,6 +113,7 @@ def test_calibration(looms, pets, name):
     assert f"calibration={name}" in looms("show", "m.skops").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
 def test_calibration_of_a_support_vector_machine(looms, pets, one_line):
     svm = ("fit", pets, "-t", "kind", "--machine", "svm", "-o", "m.skops", "--calibration")

@@ -348,6 +348,7 @@ def test_the_tolerance_is_that_of_the_solver(pooled):
     assert np.abs(np.array(rough._pool.outputs(X)) - of_fine).max() < difference / 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pooled", POOLED)
 @pytest.mark.parametrize("pool", [GRID, MIXED])
 def test_workers_change_nothing(pooled, pool):

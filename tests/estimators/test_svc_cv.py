@@ -365,6 +365,7 @@ class TestSearch:
         assert pattern.loo_score_ <= 1.03 * grid.loo_score_
         assert len(pattern.cv_results_["params"]) < 80 < len(grid.cv_results_["params"])
 
+    @pytest.mark.slow
     def test_resolution(self):
         coarse, fine = (SVCCV(resolution=r).fit(X, TWO) for r in (2.0, 0.25))
         assert fine.loo_score_ < coarse.loo_score_
@@ -412,6 +413,7 @@ class TestSearch:
         assert_allclose(other.C_ * 256**2, one.C_)
         assert_allclose(other.loo_score_, one.loo_score_, rtol=1e-6)
 
+    @pytest.mark.slow
     def test_jobs_change_nothing(self):
         one = SVCCV(param_grid=GRID).fit(X, THREE)
         two = SVCCV(param_grid=GRID, n_jobs=2).fit(X, THREE)
@@ -424,6 +426,7 @@ class TestSearch:
         with pytest.warns(BoundWarning, match=f"{name} = .* value searched: .*param_grid"):
             SVCCV("rbf", param_grid={**HELD, **grid}).fit(X, TWO)
 
+    @pytest.mark.slow
     def test_mackerel(self, data_folder):
         """The search of the paper, 477.04 there."""
         table = pd.read_csv(data_folder / "mackerel.csv")

@@ -350,6 +350,7 @@ def test_cautions_of_a_fit_are_those_of_its_report(points):
         cautions(StandardScaler())
 
 
+@pytest.mark.slow
 def test_cautions_of_a_support_vector_machine(points):
     X, y = points
     X = np.column_stack([X, y])
