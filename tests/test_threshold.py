@@ -270,6 +270,18 @@ def test_refusals(make, message):
         make()
 
 
+def test_of_equal_precision_the_greater_recall_is_taken():
+    loo = LeaveOneOut([1, 1, 1, 1, -1], [0.5, -0.5, -1.5, -2.5, -3.5])  # not the one nearest to 0
+    assert find_threshold(loo, RequiredRecall(0.2)) == (-3.0, 0.0)
+
+
+def test_a_recall_that_is_met_but_for_rounding_is_met():
+    """Eight tenths of weight 0.1 are 0.7999... of ten."""
+    y = np.array([1, 1, 1, 1, 1, 1, 1, 1, -1, 1, 1, -1])
+    loo = LeaveOneOut(y, -np.arange(12.0), np.full(12, 0.1))
+    assert find_threshold(loo, RequiredRecall(0.8)) == (-7.5, 0.0)
+
+
 def test_a_rule_gets_the_counts_of_all_cuts_at_once():
     n_cuts = []
 

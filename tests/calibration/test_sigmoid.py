@@ -25,7 +25,7 @@ def objective(parameters, f, y, weight):
     return np.sum(weight * (t * np.logaddexp(0, z) + (1 - t) * np.logaddexp(0, -z)))
 
 
-CASES = ["plain", "weighted", "shifted", "tiny", "separable", "zeros"]
+CASES = ["plain", "weighted", "shifted", "tiny", "separable", "zeros", "rare and far away"]
 
 
 def case(name, seed):
@@ -35,6 +35,9 @@ def case(name, seed):
     if name == "zeros":
         weight[2:20] = 0
         f[2:20] *= 100
+    if name == "rare and far away":  # where the first step of Newton's method goes too far
+        y = np.where(np.arange(len(f)) < 2, 1.0, -1.0)
+        f = f + 10 * y
     if name == "shifted":
         f = f + 1e4
     if name == "tiny":
