@@ -47,6 +47,11 @@ def test_full_overfitting_is_the_out_of_bag_error():
     assert plus_632("error", 0.0, 0.5, 0.5) == pytest.approx(0.5)
 
 
+def test_beyond_the_error_without_information_overfitting_stays_full():
+    expected = 0.368 * 0.1 + 0.632 * 0.8 + (0.5 - 0.1) * 0.368
+    assert plus_632("error", 0.1, 0.8, 0.5) == pytest.approx(expected)
+
+
 def test_no_information_is_the_score_over_all_pairs():
     rng = np.random.default_rng(0)
     y, predicted = rng.integers(3, size=40), rng.integers(3, size=40)
