@@ -68,6 +68,7 @@ def test_the_choice_is_that_of_one_estimator_with_all_candidates(data, results):
             assert ours.chosen == split.chosen
 
 
+@pytest.mark.slow
 def test_entries_by_leave_one_out(data, results):
     runs = Runs(data)
     entries = loo_entries(results, data.y, runs.parts(6))
@@ -104,6 +105,7 @@ def test_guesses_are_of_the_training_part_alone(data, nested):
     np.testing.assert_array_equal(nested.tests[0], data.y[test])
 
 
+@pytest.mark.slow
 def test_strategies_of_the_game(nested):
     entries = game_entries(nested)
     rules = ["validation3", "validation_set", "loo_ber"]
@@ -118,6 +120,7 @@ def test_strategies_of_the_game(nested):
         assert entry.ber_test == split.scores["ber"]
 
 
+@pytest.mark.slow
 def test_a_store_resumes_and_is_read_alone(data, tmp_path, nested):
     runs = Runs(data, tmp_path / "store")
     assert challenge.stored_plan(runs, PART, 3) == {}

@@ -9,6 +9,8 @@ import pytest
 
 import looms as package
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def sets(tmp_path, monkeypatch):
@@ -125,7 +127,6 @@ def test_plans_of_one_run(looms, sets, plan, said):
     assert read.stdout == run.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("plan", ["table6", "game"])
 def test_plans_with_guesses(looms, sets, plan):
     arguments = (*HIVA, "--only", "press-linear,press-rbf", "-n", 2, "--held-out", 2, "-p", plan)

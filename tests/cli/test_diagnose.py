@@ -235,6 +235,7 @@ def test_every_advice_of_the_search_has_its_option():
             assert any(words in advice for words in _BY_OPTION), advice
 
 
+@pytest.mark.slow
 def test_bounds_of_the_search_are_told_in_options(looms, pets):
     result = looms("diagnose", pets, "-t", "kind", "-b", 0)
     assert result.exit_code == 0, result.stderr

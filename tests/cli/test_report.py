@@ -54,6 +54,7 @@ def test_what_is_not_installed_is_said_before_the_fit(looms, pets, one_line, mon
     assert not pets.with_name("m.skops").exists()
 
 
+@pytest.mark.slow
 def test_sparse_rows_without_names(looms, tmp_path):
     rows = [f"{1 if k % 3 else -1} 1:{k % 5} 3:{(k * k) % 7}" for k in range(30)]
     (tmp_path / "rows.svm").write_text("\n".join(rows) + "\n")
