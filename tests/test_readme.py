@@ -15,6 +15,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
 
 
+@pytest.mark.slow
 def test_python_examples(capsys: pytest.CaptureFixture[str]) -> None:
     examples = blocks("python")
     assert len(examples) == 5

@@ -102,6 +102,7 @@ def test_statistics_equal_refits(name):
     assert found.excess == found.leave_one_out - found.apparent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("threshold", [0.0, 0.3])
 def test_least_squares_machines_without_refits(fit_intercept, threshold):

@@ -47,6 +47,7 @@ DEGENERATE = {
 }
 
 
+@pytest.mark.slow
 @each_kernel
 @pytest.mark.parametrize("X", DEGENERATE.values(), ids=DEGENERATE)
 def test_degenerate_features(X, kernel):

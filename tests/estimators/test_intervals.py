@@ -280,6 +280,7 @@ def covered(method, heteroscedastic, n_repeats=60, n=40, m=100):
 
 
 class TestCoverage:
+    @pytest.mark.slow
     @pytest.mark.parametrize("heteroscedastic", [False, True])
     @pytest.mark.parametrize("method", METHODS)
     def test_made_data(self, method, heteroscedastic):
@@ -287,6 +288,7 @@ class TestCoverage:
         assert share > COVERAGE - 3 * error
         assert share < 0.93
 
+    @pytest.mark.slow
     def test_scaled_intervals_follow_the_noise(self):
         """About the nominal coverage where noise is small and where it is large."""
         inside = {"plus": [], "scaled": []}
@@ -308,6 +310,7 @@ class TestCoverage:
         assert_allclose(scaled, 0.9, atol=0.03)
         assert np.mean(width["scaled"]) < 0.85 * np.mean(width["plus"])
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("method", METHODS)
     def test_yacht(self, method, data_folder):
         table = pd.read_csv(data_folder / "yacht.csv")
@@ -322,6 +325,7 @@ class TestCoverage:
             shares.append(np.mean((lower <= y[test]) & (y[test] <= upper)))
         assert np.mean(shares) > 0.9 - 3 * np.std(shares, ddof=1) / np.sqrt(12)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("class_conditional", [False, True])
     @pytest.mark.parametrize("n_classes", [2, 3])
     def test_sets_on_made_data(self, class_conditional, n_classes):
@@ -346,6 +350,7 @@ class TestCoverage:
         else:
             assert rare.max() < COVERAGE - 0.1
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("class_conditional", [False, True])
     def test_sets_on_real_data(self, class_conditional, data_folder):
         table = pd.read_csv(data_folder / "liver.csv")

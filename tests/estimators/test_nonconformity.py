@@ -139,6 +139,7 @@ def test_everything_follows_from_refitted_members(n_classes):
         np.testing.assert_allclose(p, (counts[k] + 1) / (m + 1), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_leave_one_out_calibration_is_refitting(n_classes):
     X, y = data(n_classes, 60)
@@ -472,6 +473,7 @@ OPTIONS = [(NonconformityClassifier, {"random_state": 0}), (MaxMarginClassifier,
 OPTIONS += [(NonconformityClassifier, {"random_state": 0, "validation": "loo"})]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pooled", "options"), OPTIONS)
 def test_members_are_given_the_samples_as_they_are(pooled, options, monkeypatch):
     monkeypatch.setattr("looms.estimators._pooled._ROWS", 16)

@@ -239,6 +239,7 @@ def test_one_class_for_all_names_the_remedy():
     assert "(--weight balanced)" in text
 
 
+@pytest.mark.slow
 def test_a_class_that_is_seldom_predicted_is_counted():
     X, y = rare()
     machine = LSSVMClassifier("linear", mu=1e-3, threshold=0.0).fit(X, y)
