@@ -359,6 +359,9 @@ def test_cautions_of_a_support_vector_machine(points):
     model = quietly(model, X, y)
     assert "A feature gives the target" in {each["title"] for each in cautions(model, X)}
     assert "A feature gives the target" not in {each["title"] for each in cautions(model)}
+    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(X.shape[1])])
+    model = quietly(SVCCV("linear", "error", resolution=4.0), frame, y)
+    assert "A feature gives the target" in {each["title"] for each in cautions(model, frame)}
 
 
 def test_a_support_vector_machine_is_not_told_to_hold_copies_out_together(points):
