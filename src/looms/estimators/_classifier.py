@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from looms._classes import class_indices
-from looms._typing import AnyArray, Array
+from looms._typing import AnyArray, Array, Matrix
 from looms.calibration import Calibrator, as_calibration, class_probabilities, fit_calibrator
 from looms.estimators._base import LeastSquaresMachine, check_flag, fit_given, fitted_machine
 from looms.estimators._encoding import (
+    ThresholdedClassifier,
     check_threshold,
     class_weights,
     encoded,
@@ -33,49 +32,15 @@ def _has_probabilities(classifier: Classifier) -> bool:
     return True
 
 
-class Classifier(ClassifierMixin, LeastSquaresMachine):  # type: ignore[misc]
-    """What both classifiers share: classes, threshold, decisions, probabilities."""
+class Classifier(ThresholdedClassifier, LeastSquaresMachine):
+    """Base of the least-squares classifiers: sets and probabilities from leave-one-out outputs."""
 
     threshold: Any
     calibration: str | None
-    classes_: Any
-    threshold_: float
     calibrator_: Any
 
-    def decision_function(self, X: Any) -> Array:
-        """Outputs of the machine less the threshold, so that 0 is the boundary.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples; for a precomputed kernel (n_samples, n_training_samples)
-            kernel values.
-
-        Returns
-        -------
-        decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes positive for ``classes_[1]``; for more, one column a class,
-            of which the largest wins.
-        """
-        return self._outputs(self._checked_new_data(X)) - self.threshold_
-
-    def predict(self, X: Any) -> Any:
-        """Class of each sample, that of the decision values.
-
-        With ``threshold=None`` it is the class of the largest `predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Members of ``classes_``.
-        """
-        decision = self.decision_function(X)
-        return self.classes_[class_indices(decision)]
+    def _decision(self, X: Matrix) -> Array:
+        return self._outputs(X)
 
     def predict_set(
         self, X: Any, coverage: float = 0.9, class_conditional: bool = False

@@ -2,18 +2,67 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from looms._classes import class_targets
-from looms._typing import AnyArray, Array
+from looms._classes import class_indices, class_targets
+from looms._typing import AnyArray, Array, Matrix
 from looms.calibration import Calibrator, output_at_half
 from looms.criteria import balanced_error_rate
+from looms.estimators._base import KernelMachine
 from looms.leave_one_out import LeaveOneOut
 from looms.threshold import as_rule, find_threshold
+
+
+class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
+    """Base of the machines that decide between classes, two of them by a threshold."""
+
+    classes_: Any
+    threshold_: float
+
+    @abstractmethod
+    def _decision(self, X: Matrix) -> Array:
+        """(n,) or (n, n_classes) decision values before the threshold, for validated samples."""
+
+    def decision_function(self, X: Any) -> Array:
+        """Outputs of the machine less the threshold, so that 0 is the boundary.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples; for a precomputed kernel (n_samples, n_training_samples)
+            kernel values.
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes positive for ``classes_[1]``; for more, one column a class, of which
+            the largest wins: those of `SVCCV` are logarithms of the coupled probabilities.
+        """
+        return self._decision(self._checked_new_data(X)) - self.threshold_
+
+    def predict(self, X: Any) -> Any:
+        """Class of each sample, that of the decision values.
+
+        With ``threshold=None`` it is the class of the largest `predict_proba`. A threshold that
+        was given, or set for another end, is the only thing by which they differ.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Members of ``classes_``.
+        """
+        return self.classes_[class_indices(self.decision_function(X))]
 
 
 def encoded(y: Any, weight: Array) -> tuple[Any, Any, Array]:

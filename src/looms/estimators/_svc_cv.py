@@ -7,16 +7,15 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from looms._classes import class_indices
 from looms._threads import one_blas_thread
 from looms._typing import Array, Matrix
 from looms.calibration import Sigmoid, class_probabilities
 from looms.copies import copy_groups
-from looms.estimators._base import KernelMachine, one_or_many, outputs
+from looms.estimators._base import one_or_many, outputs
 from looms.estimators._encoding import (
+    ThresholdedClassifier,
     check_threshold,
     class_weights,
     classes_of_one,
@@ -51,7 +50,7 @@ def _has_probabilities(model: SVCCV) -> bool:
     return model.probability is not None
 
 
-class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
+class SVCCV(ThresholdedClassifier):
     r"""Support vector classifier that chooses C and kernel by exact leave-one-out.
 
     The machine of ``sklearn.svm.SVC``, solved to machine precision. Each setting of the
@@ -175,10 +174,8 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     (1, 3)
     """
 
-    classes_: Any
     C_: float
     kernel_: Kernel
-    threshold_: float
     calibrators_: tuple[Sigmoid, ...] | None
     support_: Any
     support_vectors_: Matrix
@@ -288,43 +285,6 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         warn_of_one_class(self, classes, loo, threshold)
         return self
 
-    def decision_function(self, X: Any) -> Array:
-        """Outputs of the machine less the threshold, so that 0 is the boundary.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples; for a precomputed kernel (n_samples, n_training_samples)
-            kernel values.
-
-        Returns
-        -------
-        decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes positive for ``classes_[1]``; for more the logarithms of the
-            coupled probabilities, of which the largest wins.
-        """
-        return self._decision(self._checked_new_data(X)) - self.threshold_
-
-    def predict(self, X: Any) -> Any:
-        """Class of each sample, that of the decision values.
-
-        For several classes, and with ``threshold=None``, it is the most probable one. A
-        threshold that was given, or set for another end, is the only thing by which `predict`
-        and `predict_proba` differ.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Members of ``classes_``.
-        """
-        decision = self.decision_function(X)
-        return self.classes_[class_indices(decision)]
-
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of `predict_proba`.
@@ -380,7 +340,6 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         return class_log_probabilities(-(slopes * self._pair_outputs(X) + intercepts))
 
     def _decision(self, X: Matrix) -> Array:
-        """(n,) or (n, n_classes) decision values before the threshold for validated samples."""
         if self.dual_coef_.ndim == 1:
             return self._pair_outputs(X)[:, 0]
         return self._log_probabilities(X)
