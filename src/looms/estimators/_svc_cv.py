@@ -92,12 +92,16 @@ class SVCCV(ThresholdedClassifier):
         the outputs of the machine for the samples it was trained on, as in [1]_. A machine
         pushes the outputs of its training samples to the margin and beyond, so that a
         sigmoid fitted to them is too steep: leave-one-out outputs are like those of new
-        samples. None: no `predict_proba`; several classes have sigmoids all the same.
+        samples. None: no `predict_proba`. Several classes, which the coupled probabilities
+        decide between, have sigmoids all the same.
     threshold : None, float, str or looms.threshold rule, default=None
         As for `LSSVMClassifier`. None: where the sigmoid is ½; 0 with ``probability=None``.
-    class_weight, selection_weight
-        As for `LSSVMClassifierCV`: factors of C, which stay while a sample is left out, and weights
-        in the sigmoids; and weights in the criterion.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C for the samples of each class; "balanced" ones, of the numbers of all
+        samples, stay while a sample is left out. Also weights in the sigmoids, which decide:
+        probabilities are those of a population with such classes.
+    selection_weight : dict, "balanced" or None, default=None
+        As for `LSSVMClassifierCV`.
     n_jobs : int or None, default=None
         Kernel parameters judged at once, as for joblib.
 
