@@ -62,7 +62,8 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         y : ndarray of shape (n_samples,)
             Members of ``classes_``.
         """
-        return self.classes_[class_indices(self.decision_function(X))]
+        decision = self.decision_function(X)
+        return self.classes_[class_indices(decision)]
 
 
 def encoded(y: Any, weight: Array) -> tuple[Any, Any, Array]:
