@@ -118,6 +118,7 @@ def in_a_fresh_process(code, *arguments):
     return result.stdout
 
 
+@pytest.mark.slow
 def test_a_fresh_process_reads_it(tmp_path):
     """Nothing but the module is imported; the types in the file must be known all the same."""
     frame = pd.DataFrame({"a": [1.0, 2, 3, 5], "b": ["x", "x", "y", "z"]})
@@ -514,6 +515,8 @@ TAMPERED = [
     ("two classes", "loo_", None),
     ("two classes", "loo_", LeaveOneOut(np.ones(3), np.ones(3))),
     ("two classes", "fit_weight_", -np.ones(12)),
+    ("two classes", "selection_weight_", np.ones(5)),
+    ("two classes", "selection_weight_", -np.ones(12)),
     ("two classes", "candidates_", None),
     ("two classes", "best_index_", 7),
     ("two classes", "calibrator_", 3),
@@ -531,6 +534,8 @@ TAMPERED = [
     ("svm", "calibrators_", ()),
     ("svm", "cv_results_", {"params": [], "score": [1]}),
     ("svm", "C_", 0.0),
+    ("svm", "fit_weight_", np.ones(5)),
+    ("svm", "selection_weight_", -np.ones(12)),
     ("pool", "validation_scores_", np.ones((1, 1))),
     ("pool", "classes_", np.array(["a", "b", "c"])),
     ("margins", "n_features_in_", 7),

@@ -14,6 +14,7 @@ from looms.cli._progress import Meter
 from looms.tables import table_preprocessor
 
 
+@pytest.mark.slow
 def test_summary_and_table(looms, pets):
     result = looms("assess", pets, "-t", "kind", "-n", 5, "-k", "linear", "-o", "table.csv")
     assert result.exit_code == 0, result.stderr
@@ -40,6 +41,7 @@ def test_regression(looms, data_folder):
     assert re.search(r"^rmse +[\d.]+ +[\d.]+ +[\d.]+ to [\d.]+ +[\d.]+$", result.stdout, re.M)
 
 
+@pytest.mark.slow
 def test_resumes(looms, pets):
     arguments = ("assess", pets, "-t", "kind", "--store", "kept")
     first = looms(*arguments, "-n", 3, "-o", "a.csv")
@@ -53,6 +55,7 @@ def test_resumes(looms, pets):
         assert resumed.read() == whole.read()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [(), ("--store", "kept")])
 def test_interrupted_it_prints_the_table_so_far(looms, pets, monkeypatch, given):
     def stopping(self, done, total, result):
@@ -74,6 +77,7 @@ def test_interrupted_it_prints_the_table_so_far(looms, pets, monkeypatch, given)
     assert ("3 of 5 splits were in the store" in resumed.stderr) == bool(given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["kfold", "bootstrap"])
 def test_methods(looms, pets, method):
     result = looms(
@@ -94,6 +98,7 @@ def test_options_reach_the_estimator(looms, pets):
         assert said in result.stdout
 
 
+@pytest.mark.slow
 def test_report(looms, data_folder, tmp_path):
     file = data_folder / "haberman.csv"
     given = ("-t", "target", "-n", 3, "-k", "linear", "--test-size", 0.3)

@@ -57,6 +57,7 @@ def test_sparse_features_give_no_note():
     assert prepare(sparse.csr_array(np.zeros((30, 2))), target).notes == ()
 
 
+@pytest.mark.slow
 def test_commands_say_it(looms, tmp_path):
     frame = pd.DataFrame({"id": ROWS, "a": ROWS % 7, "one": 1, "c": np.array(["x", "y"])[ROWS % 2]})
     frame.to_csv("table.csv", index=False)

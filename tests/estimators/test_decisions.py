@@ -17,7 +17,7 @@ from looms.calibration import (
     output_at_half,
 )
 from looms.criteria import balanced_error_rate, error_rate
-from looms.estimators._one_class import warn_of_one_class
+from looms.estimators._warnings import warn_of_one_class
 from looms.threshold import find_threshold
 
 N = 90

@@ -2,13 +2,13 @@
 
 import copy
 import pickle
-from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import pairwise
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_ridge import KernelRidge
@@ -17,8 +17,7 @@ from sklearn.preprocessing import StandardScaler, scale
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.conformal import LocalScale, jackknife_minmax, jackknife_plus
-from looms.estimators import _loo_models
-from looms.estimators._loo_models import machine_models
+from looms.estimators import _intervals
 from looms.kernels import RBF, Polynomial, as_kernel
 from looms.lssvm import LeaveOneOutModels
 from looms.model_files import load_model, save_model
@@ -45,7 +44,7 @@ METHODS = ("plus", "minmax", "scaled")
 
 def all_outputs(model, X_new):
     """(m, n_seen) or (m, n_seen, t) outputs of the leave-one-out models."""
-    return np.concatenate([F for _, _, F in machine_models(model).outputs(X_new)])
+    return np.concatenate([F for _, _, F in model.leave_one_out_models().outputs(X_new)])
 
 
 def refitted_outputs(model, K, K_new, y):
@@ -73,7 +72,7 @@ def assert_close(ours, theirs):
 class TestModels:
     @pytest.mark.parametrize(
         ("kernel", "weights", "targets", "fit_intercept"),
-        list(product(KERNELS, WEIGHTS, TARGETS, [True, False])),
+        pairwise(KERNELS, WEIGHTS, TARGETS, [True, False]),
     )
     def test_regressors_equal_n_refits(self, kernel, weights, targets, fit_intercept):
         kernel, y = KERNELS[kernel], TARGETS[targets]
@@ -84,7 +83,7 @@ class TestModels:
 
     @pytest.mark.parametrize(
         ("labels", "weights", "class_weight", "fit_intercept"),
-        list(product(LABELS, WEIGHTS, [None, "balanced"], [True, False])),
+        pairwise(LABELS, WEIGHTS, [None, "balanced"], [True, False]),
     )
     def test_classifiers_equal_n_refits(self, labels, weights, class_weight, fit_intercept):
         k = RBF(0.3)
@@ -134,7 +133,7 @@ class TestModels:
         k = model.kernel_
         theirs = refitted_outputs(model, k(X), k(X_new, X), model.loo_.y)
         assert_close(all_outputs(model, X_new), theirs)
-        residuals = machine_models(model).models.residuals
+        residuals = model.leave_one_out_models().models.residuals
         assert_allclose(residuals, model.loo_.residuals[weight > 0], rtol=1e-8)
 
     def test_fit_weight(self):
@@ -160,33 +159,33 @@ class TestModels:
         model = LSSVMRegressor(RBF(0.3)).fit(X, TARGETS[targets])
         whole = model.predict_interval(X_NEW, 0.8, method)
         for numbers in (1, 3 * N, 8 * N):
-            monkeypatch.setattr(_loo_models, "_NUMBERS", numbers)
+            monkeypatch.setattr(_intervals, "_NUMBERS", numbers)
             parts = clone(model).fit(X, TARGETS[targets]).predict_interval(X_NEW, 0.8, method)
             assert_allclose(parts, whole, rtol=1e-10)
 
     def test_memory_does_not_grow_with_new_points(self, monkeypatch):
-        monkeypatch.setattr(_loo_models, "_NUMBERS", 4 * N)
+        monkeypatch.setattr(_intervals, "_NUMBERS", 4 * N)
         model = LSSVMRegressor(RBF(0.3)).fit(X, NOISY)
-        sizes = [F.size for _, _, F in machine_models(model).outputs(np.tile(X_NEW, (9, 1)))]
+        sizes = [F.size for _, _, F in model.leave_one_out_models().outputs(np.tile(X_NEW, (9, 1)))]
         assert max(sizes) == 4 * N
         assert len(sizes) == 16
 
 
 class TestKept:
-    def test_made_once_and_again_after_a_fit(self, monkeypatch):
-        made = []
-        solve = _loo_models.solve_in_place
-        monkeypatch.setattr(
-            _loo_models, "solve_in_place", lambda *a, **k: made.append(1) or solve(*a, **k)
-        )
+    def test_made_once_and_again_after_a_fit(self):
         model = LSSVMRegressor(RBF(0.3)).fit(X, NOISY)
-        assert made == []
+        assert "_machine_models" not in vars(model)
         first = model.predict_interval(X_NEW)
+        models = model.leave_one_out_models()
         model.predict_interval(X_NEW, method="scaled")
-        assert len(made) == 1
+        assert model.leave_one_out_models() is models
         second = model.fit(X, 2 * NOISY).predict_interval(X_NEW)
-        assert len(made) == 2
+        assert model.leave_one_out_models() is not models
         assert_allclose(second, 2 * first, rtol=1e-9)
+
+    def test_need_a_fit(self):
+        with pytest.raises(NotFittedError):
+            LSSVMRegressor().leave_one_out_models()
 
     def test_a_fit_that_failed_changes_nothing(self):
         model = LSSVMRegressor(RBF(0.3)).fit(X, NOISY)
@@ -230,7 +229,7 @@ class TestIntervals:
     def test_scaled_is_the_jackknife_plus_on_local_scales(self):
         k = RBF(0.3)
         model = LSSVMRegressor(k, mu=MU).fit(X, NOISY)
-        models = machine_models(model).models
+        models = model.leave_one_out_models().models
         local = LocalScale(models.pair_residuals(), k(X))
         theirs = jackknife_plus(
             model.loo_.residuals,
@@ -280,6 +279,7 @@ def covered(method, heteroscedastic, n_repeats=60, n=40, m=100):
 
 
 class TestCoverage:
+    @pytest.mark.slow
     @pytest.mark.parametrize("heteroscedastic", [False, True])
     @pytest.mark.parametrize("method", METHODS)
     def test_made_data(self, method, heteroscedastic):
@@ -287,6 +287,7 @@ class TestCoverage:
         assert share > COVERAGE - 3 * error
         assert share < 0.93
 
+    @pytest.mark.slow
     def test_scaled_intervals_follow_the_noise(self):
         """About the nominal coverage where noise is small and where it is large."""
         inside = {"plus": [], "scaled": []}
@@ -308,6 +309,7 @@ class TestCoverage:
         assert_allclose(scaled, 0.9, atol=0.03)
         assert np.mean(width["scaled"]) < 0.85 * np.mean(width["plus"])
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("method", METHODS)
     def test_yacht(self, method, data_folder):
         table = pd.read_csv(data_folder / "yacht.csv")
@@ -322,6 +324,7 @@ class TestCoverage:
             shares.append(np.mean((lower <= y[test]) & (y[test] <= upper)))
         assert np.mean(shares) > 0.9 - 3 * np.std(shares, ddof=1) / np.sqrt(12)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("class_conditional", [False, True])
     @pytest.mark.parametrize("n_classes", [2, 3])
     def test_sets_on_made_data(self, class_conditional, n_classes):
@@ -346,6 +349,7 @@ class TestCoverage:
         else:
             assert rare.max() < COVERAGE - 0.1
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("class_conditional", [False, True])
     def test_sets_on_real_data(self, class_conditional, data_folder):
         table = pd.read_csv(data_folder / "liver.csv")
@@ -469,7 +473,7 @@ def test_the_matrix_product_does_not_go_by_targets(monkeypatch):
     model = LSSVMClassifier(RBF(0.3)).fit(X, y)
     X_many = np.random.default_rng(1).normal(size=(40, 3))
     whole = model.predict_set(X_many, 0.7)
-    monkeypatch.setattr(_loo_models, "_NUMBERS", N * 20)
+    monkeypatch.setattr(_intervals, "_NUMBERS", N * 20)
     rows, sizes = [], []
     output_blocks = LeaveOneOutModels.output_blocks
     monkeypatch.setattr(
@@ -477,7 +481,7 @@ def test_the_matrix_product_does_not_go_by_targets(monkeypatch):
         "output_blocks",
         lambda self, K, n_rows: rows.append((len(K), n_rows)) or output_blocks(self, K, n_rows),
     )
-    for part, K, F in machine_models(model).outputs(X_many):
+    for part, K, F in model.leave_one_out_models().outputs(X_many):
         sizes.append(F.size)
         assert part.stop - part.start == len(K) == len(F)
     assert rows == [(20, 3), (20, 3)]

@@ -34,7 +34,7 @@ ESTIMATORS = [
     LSSVMClassifier(RBF() + 0.5 * Linear(), mu=0.1, class_weight={True: 2.0}, threshold="ber"),
     LSSVMRegressor(Normalized(Polynomial(degree=3)), fit_intercept=False),
     LSSVMClassifierCV(["linear", RBF(eta_bounds=(0.01, 10.0))], ["press", "wmw"]),
-    LSSVMRegressorCV("ard", optimizer="scg", prior=True, tol=0.1),
+    LSSVMRegressorCV("ard", optimizer="scg", prior=True, tol_se=0.1),
 ]
 each_estimator = pytest.mark.parametrize(
     "estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__
@@ -91,6 +91,7 @@ def test_grid_search_over_kernel_parameters():
     assert len(set(search.cv_results_["mean_test_score"].round(6))) == 6
 
 
+@pytest.mark.slow
 def test_grid_search_over_kernels_and_options():
     grid = {"kernel": ["linear", RBF()], "selection_weight": [None, "balanced"]}
     search = GridSearchCV(LSSVMClassifierCV(), grid, cv=3, n_jobs=2).fit(X, LABELS)
