@@ -115,9 +115,7 @@ def predict(
     content = csv_text(frame, index=False, float_format=f"%.{digits}g")
     for remark in predictions.unlike():
         note(remark)
-    write_or_print(
-        output, content, f"{count(n_rows, 'prediction')} {'is' if n_rows == 1 else 'are'} in"
-    )
+    write_or_print(output, content, f"{count(n_rows, 'prediction')} in")
 
 
 @command
