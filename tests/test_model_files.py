@@ -46,9 +46,11 @@ from looms import (
     NonconformityClassifier,
     challenge,
 )
-from looms.calibration import Isotonic, Sigmoid
+from looms.calibration._isotonic import Isotonic
+from looms.calibration._sigmoid import Sigmoid
 from looms.criteria import Criterion
-from looms.kernels import ARD, RBF, Kernel, Linear, Polynomial, Sum, as_kernel
+from looms.kernels import ARD, RBF, Kernel, Linear, Polynomial, Sum
+from looms.kernels._names import as_kernel
 from looms.model_files import ModelFileError, _types, _values, load_model, save_model
 from looms.optimise import Outcome
 from looms.tables import table_preprocessor

@@ -6,7 +6,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from looms.challenge import ADAColumns, ContinuousScaler, preparation
+from looms.challenge._preparation import ADAColumns, ContinuousScaler, preparation
 
 
 @parametrize_with_checks([ContinuousScaler()])

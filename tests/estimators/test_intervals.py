@@ -19,8 +19,9 @@ from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegre
 from looms.conformal import LocalScale, jackknife_minmax, jackknife_plus
 from looms.estimators import _loo_models
 from looms.estimators._loo_models import machine_models
-from looms.kernels import RBF, Polynomial, as_kernel
-from looms.lssvm import LeaveOneOutModels
+from looms.kernels import RBF, Polynomial
+from looms.kernels._names import as_kernel
+from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 from looms.model_files import load_model, save_model
 
 N, M = 24, 7

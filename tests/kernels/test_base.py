@@ -12,13 +12,12 @@ from looms.kernels import (
     Constant,
     Linear,
     Normalized,
-    Pairs,
     Polynomial,
     Precomputed,
     Product,
-    Samples,
     Sum,
 )
+from looms.kernels._samples import Pairs, Samples
 
 X = np.random.default_rng(0).standard_normal((8, 3))
 G = np.random.default_rng(1).standard_normal((8, 8))

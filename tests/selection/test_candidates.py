@@ -9,7 +9,9 @@ import pytest
 
 from looms import LSSVMRegressorCV
 from looms.criteria import PRESS, balanced_error_rate
-from looms.kernels import RBF, GramBlocks, Linear, as_kernel
+from looms.kernels import RBF, Linear
+from looms.kernels._gram import GramBlocks
+from looms.kernels._names import as_kernel
 from looms.selection import choose
 
 rng = np.random.default_rng(4)

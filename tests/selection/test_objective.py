@@ -10,22 +10,13 @@ from pairwise import pairwise
 
 from looms import LeaveOneOut
 from looms.criteria import DIFFERENTIABLE, WMW, as_criterion
-from looms.kernels import (
-    ARD,
-    KERNEL_NAMES,
-    RBF,
-    Boolean,
-    Function,
-    Linear,
-    Normalized,
-    Polynomial,
-    Precomputed,
-    Samples,
-    as_kernel,
-)
+from looms.kernels import ARD, RBF, Boolean, Function, Linear, Normalized, Polynomial, Precomputed
+from looms.kernels._names import KERNEL_NAMES, as_kernel
+from looms.kernels._samples import Samples
 from looms.lssvm import NotPositiveDefiniteError, refit_loo
 from looms.optimise import Point
-from looms.selection import HyperPrior, Objective
+from looms.selection import Objective
+from looms.selection._prior import HyperPrior
 
 N = 18
 RNG = np.random.default_rng(0)

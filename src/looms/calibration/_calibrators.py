@@ -109,7 +109,7 @@ def class_probabilities(calibrator: Calibrator, outputs: npt.ArrayLike) -> Array
 
     Examples
     --------
-    >>> from looms.calibration import Sigmoid
+    >>> from looms.calibration._sigmoid import Sigmoid
     >>> class_probabilities(Sigmoid(-2.0, 1.0), [[0.9, -0.2, 0.1]]).round(2)
     array([[0.58, 0.17, 0.26]])
     """
@@ -141,7 +141,7 @@ def output_at_half(calibrator: Calibrator, outputs: npt.ArrayLike) -> float:
 
     Examples
     --------
-    >>> from looms.calibration import Sigmoid
+    >>> from looms.calibration._sigmoid import Sigmoid
     >>> output_at_half(Sigmoid(-4.0, 1.0), [-1.0, 1.0])
     0.25
     >>> output_at_half(Sigmoid(0.0, 1.0), [-1.0, 1.0])

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from looms.assessment import Assessment, SplitResult
+from looms.assessment._result import Assessment
+from looms.assessment._split_run import SplitResult
 from looms.challenge._plans import Experiment
 from looms.challenge._run import Nested, Results, with_figures
 from looms.challenge._scores import ber_standard_error, challenge_score

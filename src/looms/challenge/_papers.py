@@ -34,7 +34,7 @@ def paper_table(name: PaperTable) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from looms.challenge import paper_table
+    >>> from looms.challenge._papers import paper_table
     >>> float(paper_table("c06_table3")["ada"].min())
     0.1649
     """

@@ -15,7 +15,8 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from looms.assessment import AllSplitsRaisedError, Assessment, assess, stored
+from looms.assessment import AllSplitsRaisedError, assess, stored
+from looms.assessment._result import Assessment
 from looms.assessment._splits import plan as plan_splits
 from looms.challenge._data import ChallengeData
 from looms.challenge._plans import Experiment
@@ -190,9 +191,11 @@ def run_plan(
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from looms import challenge
+    >>> from looms.challenge._data import ChallengeData
+    >>> from looms.challenge._plans import only
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> data = challenge.ChallengeData("breast", X[::3], 2 * y[::3] - 1, "standardise")
-    >>> some = challenge.only(challenge.experiments_of("table3"), ["press-linear,press-rbf"])
+    >>> data = ChallengeData("breast", X[::3], 2 * y[::3] - 1, "standardise")
+    >>> some = only(challenge.experiments_of("table3"), ["press-linear,press-rbf"])
     >>> results = challenge.run_plan(challenge.Runs(data), some, n_splits=3)
     >>> [bool(result.mean["ber"] < 0.1) for result in results.values()]
     [True, True]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from looms._optional import require
-from looms.assessment import Assessment
+from looms.assessment._result import Assessment
 from looms.challenge._choices import Entry
 from looms.challenge._factors import factor_weights
 from looms.challenge._fetch import DATASETS

@@ -25,8 +25,11 @@ from looms.cli._figures import (
 from looms.cli._options import Reading
 from looms.cli._say import count, note, warnings_as_notes
 from looms.cli._task import numbers, text
-from looms.datasets import Format, Table, read_table
-from looms.model_files import SavedModel, is_model_file, load_model
+from looms.datasets import read_table
+from looms.datasets._read import Format
+from looms.datasets._table import Table
+from looms.model_files import load_model
+from looms.model_files._files import SavedModel, is_model_file
 
 #: What looms fit says about a model.
 METADATA = {

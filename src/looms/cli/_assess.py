@@ -38,9 +38,9 @@ from looms.cli._options import (
 )
 
 if TYPE_CHECKING:
-    from looms.assessment import Assessment
+    from looms.assessment._result import Assessment
     from looms.cli._training import Request
-    from looms.datasets import Table
+    from looms.datasets._table import Table
 
 
 def assess(

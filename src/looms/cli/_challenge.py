@@ -18,8 +18,10 @@ from looms.cli._options import ForceOption
 if TYPE_CHECKING:
     import pandas as pd
 
-    from looms.assessment import Assessment
-    from looms.challenge import ChallengeData, Experiment, Runs
+    from looms.assessment._result import Assessment
+    from looms.challenge import Runs
+    from looms.challenge._data import ChallengeData
+    from looms.challenge._plans import Experiment
 
 challenge = typer.Typer(
     name="challenge",
@@ -137,7 +139,8 @@ def run(
     with _refused():
         if jobs == 0:
             raise InputError("--jobs 0 would run nothing; use 1, or -1 for one a core")
-        from looms.challenge import Runs, markdown
+        from looms.challenge import Runs
+        from looms.challenge._tables import markdown
         from looms.cli._say import to_stdout
 
         asked = _Asked(plan, _experiments(plan, only), splits, held_out)
@@ -171,7 +174,8 @@ def table(
 ) -> None:
     """Set what a store has beside the papers' results; nothing is run."""
     with _refused():
-        from looms.challenge import Runs, markdown
+        from looms.challenge import Runs
+        from looms.challenge._tables import markdown
         from looms.cli._apply import check_can_write
         from looms.cli._say import csv_text, note, to_stdout, write_output
 
@@ -211,7 +215,8 @@ class _Asked:
 
 
 def _experiments(plan: Plan, conditions: list[str] | None) -> list[Experiment]:
-    from looms.challenge import experiments_of, only
+    from looms.challenge import experiments_of
+    from looms.challenge._plans import only
 
     return only(experiments_of(plan.value), conditions or [])
 
@@ -252,31 +257,34 @@ def _describe(data: ChallengeData, asked: _Asked) -> None:
 def _table(asked: _Asked, runs: Runs, *, run: bool) -> pd.DataFrame:
     if asked.nested:
         return _nested_table(asked, runs, run=run)
-    from looms import challenge as room
+    from looms.challenge._choices import loo_entries
+    from looms.challenge._run import run_plan, stored_plan
+    from looms.challenge._tables import experiments_table, factors_table
 
     if run:
         with _progress() as (announce, progress):
-            results = room.run_plan(
+            results = run_plan(
                 runs, asked.experiments, asked.splits, announce=announce, progress=progress
             )
     else:
-        results = room.stored_plan(runs, asked.experiments, asked.splits)
+        results = stored_plan(runs, asked.experiments, asked.splits)
     _remark(asked, results)
     paper_name = runs.data.paper_name
     if asked.plan is Plan.TABLE3:
-        return room.experiments_table(results, paper_name)
+        return experiments_table(results, paper_name)
     if asked.plan is Plan.TABLE4:
-        return room.factors_table(results, paper_name)
-    entries = room.loo_entries(results, runs.data.y, runs.parts(asked.splits))
+        return factors_table(results, paper_name)
+    entries = loo_entries(results, runs.data.y, runs.parts(asked.splits))
     return _entries_table(entries, paper_name)
 
 
 def _nested_table(asked: _Asked, runs: Runs, *, run: bool) -> pd.DataFrame:
-    from looms import challenge as room
+    from looms.challenge._choices import game_entries, nested_entries
+    from looms.challenge._run import run_nested, stored_nested
 
     if run:
         with _progress() as (announce, progress):
-            nested = room.run_nested(
+            nested = run_nested(
                 runs,
                 asked.experiments,
                 asked.splits,
@@ -285,9 +293,9 @@ def _nested_table(asked: _Asked, runs: Runs, *, run: bool) -> pd.DataFrame:
                 progress=progress,
             )
     else:
-        nested = room.stored_nested(runs, asked.experiments, asked.splits, asked.held_out)
+        nested = stored_nested(runs, asked.experiments, asked.splits, asked.held_out)
     _remark(asked, nested.outer)
-    entries_of = room.game_entries if asked.plan is Plan.GAME else room.nested_entries
+    entries_of = game_entries if asked.plan is Plan.GAME else nested_entries
     return _entries_table(entries_of(nested), runs.data.paper_name)
 
 
@@ -316,7 +324,7 @@ def _remark(asked: _Asked, results: dict[Experiment, Assessment]) -> None:
 
 
 def _entries_table(entries: Any, paper_name: str | None) -> pd.DataFrame:
-    from looms.challenge import entries_table
+    from looms.challenge._tables import entries_table
 
     if not entries:
         raise InputError(
@@ -328,7 +336,7 @@ def _entries_table(entries: Any, paper_name: str | None) -> pd.DataFrame:
 def _drawn(made: pd.DataFrame, title: str, path: Path) -> bytes:
     from io import BytesIO
 
-    from looms.challenge import plot_table
+    from looms.challenge._plot import plot_table
 
     kind = path.suffix.lower().removeprefix(".")
     if kind not in ("png", "svg", "pdf"):

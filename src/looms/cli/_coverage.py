@@ -12,7 +12,7 @@ from looms._typing import AnyArray
 from looms.cli._errors import InputError
 from looms.cli._options import IntervalMethod
 from looms.cli._say import count, note, warnings_as_notes
-from looms.model_files import SavedModel
+from looms.model_files._files import SavedModel
 
 #: Between the labels of a set.
 SEPARATOR = "|"

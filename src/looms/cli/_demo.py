@@ -24,8 +24,8 @@ def demo(
         from looms.cli._figures import loo_figures
         from looms.cli._render import console, show_candidates, show_figures
         from looms.cli._training import Request, train
-        from looms.datasets import Table
-        from looms.model_files import SavedModel
+        from looms.datasets._table import Table
+        from looms.model_files._files import SavedModel
 
         out = console()
         out.print(

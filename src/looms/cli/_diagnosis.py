@@ -20,7 +20,7 @@ from looms.cli._progress import refit_progress
 from looms.cli._render import _figure, _table, console
 from looms.cli._say import csv_text, note, warnings_as_notes, write_output
 from looms.cli._task import choose_task, labels
-from looms.datasets import Table
+from looms.datasets._table import Table
 from looms.diagnostics import (
     Deviance,
     ExcessError,

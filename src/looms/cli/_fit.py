@@ -38,7 +38,7 @@ from looms.cli._options import (
 
 if TYPE_CHECKING:
     from looms.cli._training import Request
-    from looms.datasets import Table
+    from looms.datasets._table import Table
 
 
 def fit(
@@ -82,7 +82,7 @@ def fit(
         from looms.cli._apply import check_can_write, check_target, read, without
         from looms.cli._report import check_report
         from looms.cli._training import request_of
-        from looms.datasets import table_name
+        from looms.datasets._table import table_name
 
         request = request_of(
             *(machine, kernel, criterion, optimizer, threshold, weight, max_iter, random_state),

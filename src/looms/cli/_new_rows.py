@@ -11,7 +11,7 @@ from scipy import sparse
 from looms.cli._columns import note_dates
 from looms.cli._say import count, note
 from looms.copies import copy_groups
-from looms.model_files import SavedModel
+from looms.model_files._files import SavedModel
 
 #: Beyond the training range by this share of its width a value is far outside.
 FAR = 0.25

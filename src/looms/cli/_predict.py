@@ -23,8 +23,8 @@ from looms.cli._options import (
 
 if TYPE_CHECKING:
     from looms.cli._coverage import CoverageRequest
-    from looms.datasets import Table
-    from looms.model_files import SavedModel
+    from looms.datasets._table import Table
+    from looms.model_files._files import SavedModel
 
 
 #: First line of what is written: columns that tell the rows, then those of `_predictions`.

@@ -11,8 +11,8 @@ from looms.cli._options import Machine
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-    from looms.assessment import Assessment
-    from looms.datasets import Table
+    from looms.assessment._result import Assessment
+    from looms.datasets._table import Table
 
 
 def check_report(

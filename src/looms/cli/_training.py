@@ -26,9 +26,9 @@ from looms.cli._say import note, warnings_as_notes
 from looms.cli._task import alike_labels, labels, numbers
 from looms.cli._threshold import threshold_of
 from looms.criteria import DIFFERENTIABLE
-from looms.datasets import Table
+from looms.datasets._table import Table
 from looms.estimators import BoundWarning, CopiesWarning, OneClassWarning
-from looms.kernels import KERNEL_NAMES
+from looms.kernels._names import KERNEL_NAMES
 from looms.tables import table_preprocessor
 
 #: Of `SVCCV`, by name.

@@ -132,7 +132,7 @@ def conformity_counts(calibration: Array, scores: Array) -> Counts:
     --------
     Figure 1 of [H10]: two of six validation samples are on the wrong side.
 
-    >>> from looms.conformal import class_margins
+    >>> from looms.conformal._sets import class_margins
     >>> calibration = np.array([[-2.0, -0.8, 0.5, 1.5, 2.0, 2.5]])
     >>> conformity_counts(calibration, class_margins(np.array([[[1.0]]])))
     array([[[1, 3]]])

@@ -15,7 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from looms._typing import AnyArray, Array, Matrix
 from looms.copies import n_unexpected_copies
 from looms.optimise import Outcome, Point
-from looms.selection import Candidate, Objective
+from looms.selection import Objective
+from looms.selection._candidates import Candidate
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks

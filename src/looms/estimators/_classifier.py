@@ -12,13 +12,8 @@ from sklearn.utils.metaestimators import available_if
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
-from looms.calibration import (
-    Calibrator,
-    as_calibration,
-    class_probabilities,
-    fit_calibrator,
-    output_at_half,
-)
+from looms.calibration import class_probabilities, fit_calibrator
+from looms.calibration._calibrators import Calibrator, as_calibration, output_at_half
 from looms.criteria import balanced_error_rate
 from looms.estimators._callbacks import level_of_user
 from looms.estimators._classes import encoded

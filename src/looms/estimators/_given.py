@@ -10,15 +10,11 @@ import numpy as np
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
 from looms.estimators._machine import check_kernel_matrix
-from looms.kernels import (
-    GramBlocks,
-    Kernel,
-    check_scale,
-    gram_into,
-    is_finite_lower,
-    training_rows,
-)
-from looms.lssvm import Fit, solve_in_place
+from looms.kernels import Kernel
+from looms.kernels._gram import GramBlocks, gram_into, is_finite_lower
+from looms.kernels._samples import check_scale, training_rows
+from looms.lssvm._system import Fit
+from looms.lssvm.cholesky import solve_in_place
 
 
 def fit_given(estimator: Any, X: Matrix, targets: Array, fit_weight: Array) -> tuple[Kernel, Fit]:

@@ -8,13 +8,9 @@ import numpy as np
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
-from looms.conformal import (
-    class_margins,
-    jackknife_minmax,
-    jackknife_plus,
-    prediction_sets,
-    required_rank,
-)
+from looms.conformal import jackknife_minmax, jackknife_plus, prediction_sets
+from looms.conformal._jackknife import required_rank
+from looms.conformal._sets import class_margins
 from looms.estimators._loo_models import MachineModels, machine_models
 
 METHODS = ("plus", "minmax", "scaled")

@@ -18,8 +18,12 @@ import numpy as np
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
 from looms.conformal import LocalScale
-from looms.kernels import GramBlocks, Kernel, Pairs, Samples, centre_of, gram_into, training_rows
-from looms.lssvm import LeaveOneOutModels, held_out_sets, solve_in_place
+from looms.kernels import Kernel
+from looms.kernels._gram import GramBlocks, gram_into
+from looms.kernels._samples import Pairs, Samples, centre_of, training_rows
+from looms.lssvm._held_out_sets import held_out_sets
+from looms.lssvm.cholesky import solve_in_place
+from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 
 _NUMBERS = 1 << 20  # in an array of a block
 

@@ -13,9 +13,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
 from looms.estimators._weights import checked_sample_weight
-from looms.kernels import Kernel, Samples, as_kernel, centre_of, expansion
+from looms.kernels import Kernel
+from looms.kernels._gram import expansion
+from looms.kernels._names import as_kernel
+from looms.kernels._samples import Samples, centre_of
 from looms.leave_one_out import LeaveOneOut
-from looms.lssvm import Fit
+from looms.lssvm._system import Fit
 
 _ROWS = 256  # compared at a time, so that a kernel matrix is not copied for it
 

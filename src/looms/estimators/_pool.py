@@ -15,7 +15,8 @@ from sklearn.svm import SVC
 from sklearn.utils import _safe_indexing, get_tags
 
 from looms._typing import AnyArray, Array
-from looms.conformal import class_margins, pairwise_margins
+from looms.conformal._nonconformity import pairwise_margins
+from looms.conformal._sets import class_margins
 from looms.estimators._svm_grid import SVMGridPlan
 from looms.svm import leave_one_out
 

@@ -20,9 +20,12 @@ from looms.estimators._machine import (
     fitted_machine,
     one_or_many,
 )
-from looms.kernels import Kernel, training_rows
-from looms.optimise import OPTIMIZERS
-from looms.selection import Candidate, Choice, Judge, Tuning, choose
+from looms.kernels import Kernel
+from looms.kernels._samples import training_rows
+from looms.optimise._minimise import OPTIMIZERS
+from looms.selection import choose
+from looms.selection._candidates import Candidate, Choice, Judge
+from looms.selection._tune import Tuning
 
 COPIES = ("apart", "together")
 

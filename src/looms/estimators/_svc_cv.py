@@ -12,7 +12,8 @@ from sklearn.utils.metaestimators import available_if
 from looms._classes import class_indices
 from looms._threads import one_blas_thread
 from looms._typing import Array, Matrix
-from looms.calibration import Sigmoid, class_probabilities
+from looms.calibration import class_probabilities
+from looms.calibration._sigmoid import Sigmoid
 from looms.copies import copy_groups
 from looms.estimators._callbacks import warn_of_copies
 from looms.estimators._classes import encoded
@@ -36,7 +37,8 @@ from looms.estimators._svc_fitted import (
 )
 from looms.estimators._svc_search import check_search, kernel_matrix, search_space, spaces_of
 from looms.estimators._weights import class_weights
-from looms.kernels import Kernel, training_rows
+from looms.kernels import Kernel
+from looms.kernels._samples import training_rows
 from looms.leave_one_out import LeaveOneOut
 from looms.svm._one_against_one import class_leave_one_out, class_log_probabilities
 from looms.svm._scores import Sample, Score

@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from sklearn.exceptions import ConvergenceWarning
 
 from looms._typing import AnyArray, Array, Matrix
-from looms.calibration import Sigmoid
+from looms.calibration._sigmoid import Sigmoid
 from looms.criteria import DIFFERENTIABLE, Criterion, balanced_error_rate, error_rate
 from looms.estimators._callbacks import BoundWarning, level_of_user
 from looms.estimators._classifier import number_or_rule, threshold_and_loss

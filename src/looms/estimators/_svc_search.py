@@ -14,7 +14,8 @@ from looms._threads import one_blas_thread
 from looms._typing import Array, Matrix
 from looms.estimators._given import check_finite_lower
 from looms.estimators._machine import outputs
-from looms.kernels import RBF, Kernel, Samples, centre_of, check_scale
+from looms.kernels import RBF, Kernel
+from looms.kernels._samples import Samples, centre_of, check_scale
 from looms.selection import grid_search, pattern_search
 from looms.svm._scores import Sample, Score, Scored, sweep
 

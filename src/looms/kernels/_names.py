@@ -42,7 +42,7 @@ def as_kernel(kernel: Any) -> Kernel:
 
     Examples
     --------
-    >>> from looms.kernels import as_kernel
+    >>> from looms.kernels._names import as_kernel
     >>> as_kernel("normalized_cubic")
     Normalized(kernel=Polynomial(degree=3))
     """

@@ -7,20 +7,10 @@ name before anything is built. What was built is then checked: shapes against ea
 against what they point into, numbers against their range.
 """
 
-from looms.model_files._files import (
-    MAX_BYTES,
-    ModelFileError,
-    SavedModel,
-    is_model_file,
-    load_model,
-    save_model,
-)
+from looms.model_files._files import ModelFileError, load_model, save_model
 
 __all__ = [
-    "MAX_BYTES",
     "ModelFileError",
-    "SavedModel",
-    "is_model_file",
     "load_model",
     "save_model",
 ]

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from looms.calibration import Beta, Isotonic, Sigmoid
-from looms.kernels import Kernel, Samples
+from looms.calibration._beta import Beta
+from looms.calibration._isotonic import Isotonic
+from looms.calibration._sigmoid import Sigmoid
+from looms.kernels import Kernel
+from looms.kernels._samples import Samples
 from looms.leave_one_out import LeaveOneOut
 from looms.model_files._values import index, indices, numbers, positive, require
-from looms.selection import Candidate
+from looms.selection._candidates import Candidate
 
 #: Degrees of a polynomial are multiplied out one by one.
 _HIGHEST_DEGREE = 1000

@@ -15,7 +15,7 @@ from looms.report._axes import axes_for, bars
 from looms.report._model import Model, model_of
 from looms.report._relevance import relevances, variances
 from looms.report._training import sampled_rows, training_objective
-from looms.selection import log2_mu_shift
+from looms.selection._tune import log2_mu_shift
 
 _FLOPS = 1.5e10  # of all factorisations, a second or two on one thread
 

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._optional import require
 from looms._typing import Array
-from looms.conformal import error_against_bound
+from looms.conformal._bounds import error_against_bound
 from looms.report._axes import label_axes, plain_legend
 
 

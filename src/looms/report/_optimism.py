@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from looms._typing import Array
-from looms.assessment import Assessment
+from looms.assessment._result import Assessment
 from looms.report._axes import axes_for, ink, label_axes, plain_frame, short
 
 

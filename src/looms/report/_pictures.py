@@ -13,7 +13,7 @@ import numpy as np
 
 from looms._optional import require
 from looms._typing import Array
-from looms.assessment import Assessment
+from looms.assessment._result import Assessment
 from looms.report._candidates import CandidatesDisplay
 from looms.report._case_deletion import CaseDeletionDisplay
 from looms.report._curves import PrecisionRecallDisplay, RocDisplay

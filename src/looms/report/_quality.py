@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from looms._classes import class_indices
-from looms.assessment import Assessment
+from looms.assessment._result import Assessment
 from looms.calibration import brier_score, log_loss
 from looms.report._facts import Facts
 from looms.report._left_out import predicted_labels

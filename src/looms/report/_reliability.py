@@ -8,12 +8,12 @@ import numpy as np
 
 from looms._typing import Array
 from looms.calibration import (
-    ReliabilityCurve,
     class_probabilities,
     fit_calibrator,
     loo_probabilities,
     reliability_curve,
 )
+from looms.calibration._reliability import ReliabilityCurve
 from looms.leave_one_out import LeaveOneOut
 from looms.report._axes import axes_for, ink, plain_frame, plain_legend, short
 from looms.report._curves import MOST_CURVES

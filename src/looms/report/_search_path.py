@@ -11,7 +11,8 @@ from looms.report._axes import axes_for, ink, label_axes, plain_frame, short
 from looms.report._model import Model, check_selected, model_of
 from looms.report._relevance import feature_of, parameter_name, relevances
 from looms.report._training import sampled_rows, training_objective
-from looms.selection import Objective, log2_mu_shift
+from looms.selection import Objective
+from looms.selection._tune import log2_mu_shift
 
 _MARGIN = 2.0  # log₂ units shown beyond the path
 _LEAST_WIDTH = 8.0

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from looms._version import __version__
-from looms.assessment import Assessment
+from looms.assessment._result import Assessment
 from looms.report._axes import clean
 from looms.report._cases import features, samples
 from looms.report._cautions import all_cautions

@@ -9,7 +9,7 @@ import numpy as np
 from looms._classes import class_indices
 from looms._typing import AnyArray
 from looms.estimators._weights import class_weights
-from looms.kernels import training_rows
+from looms.kernels._samples import training_rows
 from looms.report._model import Model
 from looms.selection import Objective
 

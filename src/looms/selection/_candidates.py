@@ -12,9 +12,11 @@ import numpy as np
 
 from looms._typing import Array
 from looms.criteria import Criterion
-from looms.kernels import Kernel, as_kernel
+from looms.kernels import Kernel
+from looms.kernels._names import as_kernel
 from looms.leave_one_out import LeaveOneOut
-from looms.lssvm import Fit, NotPositiveDefiniteError
+from looms.lssvm import NotPositiveDefiniteError
+from looms.lssvm._system import Fit
 from looms.optimise import Outcome, Point
 from looms.selection._objective import Objective
 from looms.selection._tune import BoundMet, Tuning, tune

@@ -10,26 +10,15 @@ import numpy as np
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
 from looms.criteria import Criterion, Evaluation, as_criterion
-from looms.kernels import (
-    GramBlocks,
-    Hyperparameter,
-    Kernel,
-    as_kernel,
-    as_matrix,
-    check_scale,
-    contract_lower,
-    gram_into,
-    is_finite_lower,
-    training_rows,
-)
-from looms.lssvm import (
-    Fit,
-    NotPositiveDefiniteError,
-    Solution,
-    decompose,
-    held_out_sets,
-    solve_in_place,
-)
+from looms.kernels import Kernel
+from looms.kernels._gram import GramBlocks, contract_lower, gram_into, is_finite_lower
+from looms.kernels._hyperparameters import Hyperparameter
+from looms.kernels._names import as_kernel
+from looms.kernels._samples import as_matrix, check_scale, training_rows
+from looms.lssvm import NotPositiveDefiniteError, decompose
+from looms.lssvm._held_out_sets import held_out_sets
+from looms.lssvm._system import Fit
+from looms.lssvm.cholesky import Solution, solve_in_place
 from looms.optimise import Point
 from looms.selection._prior import HyperPrior
 

@@ -15,16 +15,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from looms._typing import Array
-from looms.lssvm import Fit
-from looms.optimise import (
-    Evaluate,
-    Outcome,
-    Point,
-    Search,
-    difference_inverse_hessian,
-    minimise,
-    secant_inverse_hessian,
-)
+from looms.lssvm._system import Fit
+from looms.optimise import Outcome, Point, minimise
+from looms.optimise._curvature import difference_inverse_hessian, secant_inverse_hessian
+from looms.optimise._search import Evaluate, Search
 from looms.selection._objective import Objective
 from looms.selection._start import starting_points
 

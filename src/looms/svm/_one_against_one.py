@@ -21,7 +21,8 @@ from scipy.special import log_expit
 
 from looms._classes import class_targets
 from looms._typing import Array
-from looms.calibration import Sigmoid, couple, fit_increasing_sigmoid, fit_sigmoid, fit_sigmoids
+from looms.calibration import couple, fit_sigmoid
+from looms.calibration._sigmoid import Sigmoid, fit_increasing_sigmoid, fit_sigmoids
 from looms.leave_one_out import LeaveOneOut
 from looms.svm.dual import DualSolution, solve
 

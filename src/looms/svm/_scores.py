@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from looms._typing import Array
-from looms.calibration import Sigmoid
+from looms.calibration._sigmoid import Sigmoid
 from looms.criteria import Criterion
 from looms.leave_one_out import LeaveOneOut
 from looms.svm._one_against_one import (
