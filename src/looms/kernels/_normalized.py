@@ -1,4 +1,4 @@
-"""A kernel made to have unit values k(x, x)."""
+"""Normalized kernel, with k(x, x) = 1."""
 
 from __future__ import annotations
 
@@ -20,6 +20,14 @@ class Normalized(Composite):
     ----------
     kernel : the kernel to normalise; not a precomputed one, whose k(x, x) is not known
         for new samples: normalise the matrices themselves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.kernels import Linear, Normalized
+    >>> Normalized(Linear())(np.array([[3.0, 0.0], [3.0, 3.0]])).round(4)
+    array([[1.    , 0.7071],
+           [0.7071, 1.    ]])
     """
 
     _parts = ("kernel",)

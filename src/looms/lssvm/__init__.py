@@ -1,7 +1,7 @@
 """The least-squares SVM and its exact leave-one-out, by several routes.
 
-All give the same `looms.LeaveOneOut`: `solve` by a Cholesky factorisation, the one
-to use; `decompose` by eigenvectors, for one kernel matrix and many μ;
+All return the same `looms.LeaveOneOut`: `solve` by a Cholesky factorisation, the
+default; `decompose` by eigenvectors, for one kernel matrix and many μ;
 `gauss_jordan_loo`, the reference algorithm of Saadi, Cawley & Talbot; `refit_loo`
 by n refits, the oracle. `Solution.models` has the n leave-one-out models themselves.
 """

@@ -1,4 +1,4 @@
-"""Sets of rows that are held out together, in closed form.
+"""Residuals of sets of rows that are held out together, in closed form.
 
 Without the rows G, the machine trained on the others has residuals
 
