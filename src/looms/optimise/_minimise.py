@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
+from looms._checks import check_known
 from looms._typing import Array
 from looms.optimise._coordinates import Coordinates
 from looms.optimise._scg import scg_start, scg_step
@@ -53,13 +54,13 @@ def minimise(
         promises less.
     callback : called after every iteration with its number and the best point so
         far; a true result stops the search.
-    inverse_hessian : (p, p) of the function near the start, if something is known of it:
+    inverse_hessian : (p, p) of the function near the start, if known:
         `difference_inverse_hessian` or `secant_inverse_hessian` of an earlier search of
         a similar function.
 
     Returns
     -------
-    search : with the best point seen, never worse than the start.
+    search : with the best point, never worse than the start.
 
     Examples
     --------
@@ -70,8 +71,7 @@ def minimise(
     >>> bool(search.best.value < 1e-6)
     True
     """
-    if optimizer not in OPTIMIZERS:
-        raise ValueError(f"Unknown optimizer {optimizer!r}; known are {', '.join(OPTIMIZERS)}.")
+    check_known(optimizer, "optimizer", OPTIMIZERS)
     recorder = Recorder(evaluate, bounds, tolerance, max_iter, callback)
     try:
         start = recorder.start(np.clip(theta0, *bounds.T), gradient=optimizer != "nelder-mead")
@@ -150,7 +150,7 @@ OPTIMIZERS: dict[str, Callable[[Coordinates, Recorder], Outcome]] = {
 
 
 def _bowl(z: Array, around: Point) -> tuple[float, Array]:
-    """A stand-in value that sends a line search back to the last point that could be evaluated."""
+    """Substitute value and gradient, which lead a line search back to the last finite point."""
     away = z - around.theta
     steepness = 1.0 + abs(around.value)
     return around.value + steepness * (1.0 + float(away @ away)), 2.0 * steepness * away

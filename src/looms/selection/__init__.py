@@ -1,13 +1,11 @@
 """Choosing hyper-parameters, kernels and criteria by exact leave-one-out."""
 
-from looms.selection._candidates import choose
 from looms.selection._grid import grid_search, pattern_search
 from looms.selection._objective import Objective
 from looms.selection._tune import tune
 
 __all__ = [
     "Objective",
-    "choose",
     "grid_search",
     "pattern_search",
     "tune",

@@ -51,10 +51,10 @@ class Objective:
 
     Parameters
     ----------
-    X : (n, n_features) dense or sparse samples, or what the kernel takes instead.
+    X : (n, n_features) dense or sparse samples, or the matrix of a precomputed kernel.
     y : (n,) or (n, t) targets; ±1 for criteria of classification.
-    kernel : name, `looms.kernels.Kernel` or function; values that it leaves open are
-        taken from the data.
+    kernel : name, `looms.kernels.Kernel` or function; values that are None are set
+        from the data.
     criterion : name or `looms.criteria.Criterion`.
     sample_weight : (n,) positive weights ζ of the fit; ones unless given. Rescaled
         to mean one, so that λ_i = μ Σζ / ζ_i.
@@ -165,11 +165,11 @@ class Objective:
             return self.penalised(point)
 
     def penalised(self, point: Point) -> Point:
-        """A point of the criterion under the prior, if there is one."""
+        """Point of the criterion with the prior, if there is one."""
         return point if self.prior is None else self.prior.penalised(point, self.n_samples)
 
     def fit(self, theta: Array) -> Fit:
-        """The machine at ``theta``, with its leave-one-out outputs.
+        """Machine at ``theta``, with its leave-one-out outputs.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class Objective:
             return self._solve(theta).fit
 
     def judge(self, outputs: Array) -> Evaluation:
-        """The criterion on some held-out outputs, under the selection weights."""
+        """Criterion of held-out outputs under the selection weights."""
         return self.criterion.evaluate(self.y, outputs, self.selection_weight, self.groups)
 
     def along_mu(self, kernel_theta: Array, log2_mu: Array) -> list[Point]:
@@ -226,7 +226,7 @@ class Objective:
         return self._work
 
     def subset(self, rows: Any) -> Objective:
-        """The objective of some of the samples, with the same kernel and box.
+        """Objective on a subset of the samples, with the same kernel and box.
 
         The box moves with the number of samples, so that it holds the same ridges n μ.
         """
@@ -247,7 +247,7 @@ class Objective:
         return part
 
     def with_criterion(self, criterion: Any) -> Objective:
-        """The same machine judged by another criterion; kernel caches and buffers are shared."""
+        """Objective of another criterion; kernel caches and buffers are shared."""
         other = copy(self)
         other.criterion = as_criterion(criterion)
         other._check()
@@ -261,7 +261,7 @@ class Objective:
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
-        """What is searched for, in the order of ``theta0``."""
+        """Hyper-parameters of the search, in the order of ``theta0``."""
         mu = Hyperparameter("mu", self.mu_at(self.theta0), None, _MU_AT_LOWER, _MU_AT_UPPER)
         return [*self.kernel.hyperparameters, mu]
 
@@ -282,7 +282,7 @@ class Objective:
         )
 
     def _chain(self, theta: Array, solution: Solution, slope: Array) -> Array:
-        """∂J/∂θ = θ ln 2 Σ_ij G_ij ∂K_ij/∂θ in log₂ units: the only place that multiplies."""
+        """∂J/∂θ = θ ln 2 Σ_ij G_ij ∂K_ij/∂θ in log₂ units."""
         if self._scratch is None:
             self._scratch = np.empty((self.n_samples, self.n_samples), order="F")
         G, slope_mu = solution.contract(slope, self._scratch)
@@ -321,7 +321,7 @@ class Objective:
             )
         if self.criterion.needs_labels and not np.isin(self.y, (-1.0, 1.0)).all():
             raise ValueError(
-                f"Criterion {type(self.criterion).__name__} judges labels -1 and +1; for other "
+                f"Criterion {type(self.criterion).__name__} needs labels -1 and +1; for other "
                 "targets use 'press'."
             )
         weight = self.selection_weight
