@@ -1,6 +1,6 @@
 """Copies: rows that are equal in every feature.
 
-Leaving out a row leaves its copies in, and the machine trained on the rest knows the answer.
+When a row is left out its copies stay in the training set, with its target.
 In coarse tables such twins are ordinary samples, among others that are nearly equal; twins
 without such neighbors are repeated entries, and selection by leave-one-out drifts to a nearest
 neighbor.
@@ -14,6 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from looms._typing import AnyArray, Array, Matrix
+
+__all__ = ["copy_groups", "n_unexpected_copies"]
 
 _BLOCK = 1 << 20  # values hashed at a time
 #: Share of rows from which copies matter. On four real tables with a tenth of the rows copied,
@@ -55,7 +57,7 @@ def copy_groups(X: Matrix) -> AnyArray:
 
 
 def n_unexpected_copies(X: Matrix, groups: AnyArray) -> int:
-    r"""Number of rows that repeat another one, where that is no accident; 0 if few do.
+    r"""Number of rows that repeat another one other than by chance; 0 if few do.
 
     Where values are so coarse, or depend so much on each other, that rows are equal by accident,
     rows that are nearly equal abound. A copy has no such neighbors. The number is

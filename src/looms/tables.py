@@ -1,4 +1,4 @@
-"""From a table of mixed columns with gaps to a dense matrix of floats for a kernel.
+"""Preprocessing of tables: mixed columns with gaps to a dense matrix of floats.
 
 Numbers (dates as days) get the median for a gap, unit variance, and a column that marks the gaps
 where there are any; text, categories and booleans become one column of zeros and ones a value. A
@@ -34,7 +34,7 @@ from looms._optional import require
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["KINDS", "SparseColumns", "TableColumns", "as_text", "date_kinds", "table_preprocessor"]
+__all__ = ["table_preprocessor"]
 
 Kind = Literal["number", "date", "day-first date", "month-first date", "category"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -53,12 +53,12 @@ _OTHER_DATE = re.compile(r"(\d\d?)([./-])(\d\d?)\2(\d{4})(?:[T ]+(\d\d?)(:\d\d(?
 
 
 def table_preprocessor(X: pd.DataFrame | sparse.sparray | sparse.spmatrix) -> TransformerMixin:
-    """Transformer, not fitted yet, that makes a dense and scaled matrix of a table like this.
+    """Unfitted transformer from tables like this one to a dense and scaled matrix.
 
     Parameters
     ----------
     X : pandas.DataFrame or sparse matrix of shape (n_samples, n_features)
-        The table to fit later on. Its types decide what each column is.
+        The table. Its types determine the kind of each column.
 
     Returns
     -------
@@ -78,6 +78,13 @@ def table_preprocessor(X: pd.DataFrame | sparse.sparray | sparse.spmatrix) -> Tr
     values are left out. At prediction, columns are found by name, in any order, and others are
     ignored; a category that was not there at fit counts as a rare one if there were more than
     ``MAX_CATEGORIES``, and else gets zeros in all columns of its own.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"size": [1.0, 2.0, None], "color": ["red", "blue", "red"]})
+    >>> table_preprocessor(table).fit_transform(table).shape
+    (3, 4)
     """
     if sparse.issparse(X):
         return Pipeline([("columns", SparseColumns()), ("scale", MaxAbsScaler())])
@@ -106,12 +113,12 @@ def table_preprocessor(X: pd.DataFrame | sparse.sparray | sparse.spmatrix) -> Tr
 
 
 class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Columns of a data frame, found by name and brought to floats and text.
+    """Columns of a data frame, selected by name and converted to floats and text.
 
     Parameters
     ----------
     kinds : dict of str to str
-        What each column is, of `KINDS`. Dates become days since 1970, categories become text.
+        Kind of each column, of `KINDS`. Dates become days since 1970, categories become text.
 
     Attributes
     ----------
@@ -185,8 +192,8 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise TypeError(f"a pandas data frame is needed, not {type(X).__name__}")
         absent = [name for name in self.kinds if name not in X.columns]
         if absent:
-            there = [str(name) for name in X.columns]
-            alike = difflib.get_close_matches(absent[0], there, 1)
+            columns = [str(name) for name in X.columns]
+            alike = difflib.get_close_matches(absent[0], columns, 1)
             hint = f" ({alike[0]!r} is there)" if alike else ""
             shown = ", ".join(map(repr, absent[:10])) + (", ..." if len(absent) > 10 else "")
             raise ValueError(
@@ -263,7 +270,7 @@ class SparseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return type(X)(parts, shape=(X.shape[0], len(self.columns_)))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray[Any, Any]:
-        """Names of the columns, as scikit-learn makes them up: ``x`` and the place at input.
+        """Names of the columns, as scikit-learn generates them: ``x`` and the position at input.
 
         Parameters
         ----------
@@ -284,7 +291,7 @@ class SparseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def as_text(column: pd.Series) -> np.ndarray[Any, Any]:
-    """Values as text that is the same however a file's reader typed them; NaN for a gap.
+    """Values as text, whatever type a file's reader gave them; NaN for a gap.
 
     Parameters
     ----------
@@ -310,7 +317,7 @@ def _text(value: Any) -> str:
 
 
 def _kind(column: pd.Series, name: Any) -> Kind | None:
-    """What a column is; None if it is empty."""
+    """Kind of a column; None if it is empty."""
     pandas = require("pandas", "A table of mixed columns")
     inferred = pandas.api.types.infer_dtype(column, skipna=True)
     if inferred == "empty":
@@ -330,7 +337,7 @@ def _kind(column: pd.Series, name: Any) -> Kind | None:
 
 
 def date_kinds(column: pd.Series) -> list[Kind]:
-    """Kinds of date that a column may be: none if it is something else.
+    """Possible kinds of date of a column; empty if it has no dates.
 
     Parameters
     ----------
@@ -365,7 +372,7 @@ def date_kinds(column: pd.Series) -> list[Kind]:
 
 
 def _as_floats(column: pd.Series, name: Any, kind: str) -> np.ndarray[Any, Any]:
-    """Numbers, or days since 1970; NaN for a gap."""
+    """Column as numbers or days since 1970; NaN for a gap."""
     pandas = require("pandas", "A table of mixed columns")
     gaps = column.isna().to_numpy()
     if kind.endswith("date"):
@@ -389,7 +396,7 @@ def _as_floats(column: pd.Series, name: Any, kind: str) -> np.ndarray[Any, Any]:
 
 
 def _iso_date(text: str, kind: str) -> str:
-    """A date as ISO 8601 writes it; nothing for what is no date of the kind."""
+    """Date in ISO 8601; None if the cell is no date of the kind."""
     text = text.strip()
     match = _OTHER_DATE.fullmatch(text)
     if match is None or kind == "date":

@@ -227,8 +227,8 @@ def test_the_dkw_bound_holds_for_all_models_at_once():
         ((np.nan, 50, 110), "epsilon_crit must lie"),
         ((0.1, 0, 110), "n_validation must be at least 1"),
         ((0.1, 50, 0), "n_models must be at least 1"),
-        ((0.1, 50, 110, 0.0), "delta must lie"),
-        ((0.1, 50, 110, 1.0), "delta must lie"),
+        ((0.1, 50, 110, 0.0), "delta must be"),
+        ((0.1, 50, 110, 1.0), "delta must be"),
     ],
 )
 @pytest.mark.parametrize("bound", [vc_bound, dkw_bound])

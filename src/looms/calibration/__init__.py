@@ -1,7 +1,6 @@
-"""Probabilities from leave-one-out outputs, and what they are worth.
+"""Probabilities from leave-one-out outputs, and their scores.
 
-Which outputs and which calibrator are used where:
-
+Outputs and calibrators:
 - new samples: the outputs of the model of all samples, a calibrator fitted to all leave-one-out
   outputs (`fit_calibrator`, `class_probabilities`);
 - training samples: their leave-one-out outputs, each with a calibrator fitted without it

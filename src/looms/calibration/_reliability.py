@@ -1,4 +1,4 @@
-"""How often what had a probability did happen."""
+"""Reliability curve: observed frequency against predicted probability."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from looms.calibration._sigmoid import checked_sample
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """Probabilities in bins beside the shares of positive samples there; read-only arrays.
+    """Mean probability and share of positive samples in bins; read-only arrays.
 
     Parameters
     ----------

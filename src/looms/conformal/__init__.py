@@ -1,4 +1,4 @@
-"""Prediction intervals and sets, and the choice of a model by what conforms to unseen samples."""
+"""Prediction intervals, prediction sets, and model selection by nonconformity."""
 
 from looms.conformal._bounds import dkw_bound, vc_bound
 from looms.conformal._jackknife import jackknife_minmax, jackknife_plus

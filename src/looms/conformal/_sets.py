@@ -15,7 +15,7 @@ from looms.conformal._jackknife import required_rank
 
 
 def class_margins(outputs: npt.ArrayLike) -> Array:
-    """Margin of every class, its output less the largest of the others, (..., k).
+    """Margin of every class, (..., k): its output less the largest of the others.
 
     Parameters
     ----------
