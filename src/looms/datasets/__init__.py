@@ -1,4 +1,4 @@
-"""Readers: a file in, features and target out."""
+"""Readers of tables: features and target of a file."""
 
 from looms.datasets._read import read_table
 from looms.datasets._table import TableError
