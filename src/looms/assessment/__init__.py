@@ -1,4 +1,4 @@
-"""Honest performance: outer splits that repeat the whole selection, stored as they finish."""
+"""Assessment by outer splits that repeat the whole selection, stored as they finish."""
 
 from looms.assessment._assess import AllSplitsRaisedError, AssessmentInterrupted, assess, stored
 from looms.assessment._compare import compare
