@@ -1,4 +1,4 @@
-"""The papers' experiments, run on your machine and set beside what they print.
+"""Experiments of [C06] and [G06], beside the printed results.
 
 Data of the WCCI-2006 challenge, the preprocessing of each set, plans of experiments, and
 tables of results beside those of [C06] and [G06].
