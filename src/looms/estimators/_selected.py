@@ -23,8 +23,7 @@ from looms.estimators._machine import (
 from looms.kernels import Kernel
 from looms.kernels._samples import training_rows
 from looms.optimise._minimise import OPTIMIZERS
-from looms.selection import choose
-from looms.selection._candidates import Candidate, Choice, Judge
+from looms.selection._candidates import Candidate, Choice, Judge, choose
 from looms.selection._tune import Tuning
 
 COPIES = ("apart", "together")
