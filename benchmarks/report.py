@@ -58,7 +58,7 @@ def measured(name: str, splits: int, folder: Path | None) -> dict[str, float]:
             began, worked = time.perf_counter(), time.process_time()
             from looms import report  # with matplotlib and jinja2: part of the price
 
-            report.html(model, path, X=table.X, assessment=outer, title=name)
+            report.write_html(model, path, X=table.X, assessment=outer, title=name)
             seconds, worked = time.perf_counter() - began, time.process_time() - worked
             page = path.read_bytes()
     n, columns = table.X.shape

@@ -24,10 +24,10 @@ from looms.report import (
     ResidualsDisplay,
     RocDisplay,
     SearchPathDisplay,
-    _reliability,
 )
-from looms.report._model import model_of
-from looms.report._residuals import spread_out
+from looms.report.displays import reliability
+from looms.report.displays.samples import spread_out
+from looms.report.model import model_of
 
 OF_SEARCH = [SearchPathDisplay, CriterionHistoryDisplay, CandidatesDisplay]
 OF_ALL = [*OF_SEARCH, CaseDeletionDisplay, ImportanceDisplay]
@@ -122,6 +122,30 @@ def test_of_classes_only(display, regression):
         display.from_estimator(regression[0])
 
 
+def test_curves_of_predictions():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(60) < 0.4, "b", "a")
+    f, w = rng.normal(size=60) + (y == "b"), rng.integers(0, 3, 60) * 1.0
+    _, ax = pyplot.subplots()
+    roc = RocDisplay.from_predictions(y, f, sample_weight=w, threshold=0.5, ax=ax)
+    assert roc.ax_ is ax
+    assert roc.areas == {"b": pytest.approx(roc_auc_score(y == "b", f, sample_weight=w))}
+    rate = np.average(f[y == "b"] > 0.5, weights=w[y == "b"])
+    curve = PrecisionRecallDisplay.from_predictions(y, f, sample_weight=w, threshold=0.5)
+    assert roc.chosen[1] == pytest.approx(rate) == pytest.approx(curve.chosen[0])
+    assert PrecisionRecallDisplay.from_predictions(y, f).chosen is None
+    with pytest.raises(ValueError, match="two classes, but has 3"):
+        RocDisplay.from_predictions([0, 1, 2], [0, 1, 2])
+
+
+def test_residuals_of_predictions(regression):
+    model, _, y = regression
+    shown = ResidualsDisplay.from_predictions(y, model.loo_.outputs, coverage=0.8, max_points=9)
+    of_estimator = ResidualsDisplay.compute(model, coverage=0.8)
+    np.testing.assert_array_equal(shown.interval, of_estimator.interval)
+    assert len(shown.ax_.lines[-1].get_xdata()) == 9
+
+
 def test_of_numbers_only(several):
     with pytest.raises(TypeError, match="of regressors; RocDisplay of classifiers"):
         ResidualsDisplay.from_estimator(several[0])
@@ -143,7 +167,8 @@ def test_roc_at_the_threshold(binary):
     assert recall == pytest.approx(above[positive].mean())
     assert precision == pytest.approx(positive[above].mean())
     # The point lies on the curve.
-    x, y = shown.curves[label]
+    (x, y), marked = (line.get_data() for line in shown.ax_.lines[1:])
+    assert tuple(np.ravel(marked)) == shown.chosen
     assert np.interp(shown.chosen[0] + 1e-9, x, y) == pytest.approx(shown.chosen[1], abs=0.02)
 
 
@@ -160,7 +185,7 @@ def test_many_classes_are_cut():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(14), [3] * 4 + [5] * 10)
     model = LSSVMClassifier().fit(rng.normal(size=(len(y), 2)) + y[:, None], y)
-    assert list(RocDisplay.from_estimator(model).curves) == [str(k) for k in range(4, 14)]
+    assert list(RocDisplay.from_estimator(model).areas) == [str(k) for k in range(4, 14)]
     assert len(ReliabilityDisplay.from_estimator(model).curves) == 10
 
 
@@ -265,12 +290,12 @@ def test_reliability_of_many_samples_is_of_one_calibrator(several, monkeypatch):
     model = several[0]
     exact = ReliabilityDisplay.from_estimator(model)
     n, k = model.loo_.y.shape
-    monkeypatch.setitem(_reliability._MOST_LEFT_OUT, "sigmoid", n * n * k)
+    monkeypatch.setitem(reliability._MOST_LEFT_OUT, "sigmoid", n * n * k)
     np.testing.assert_array_equal(
         ReliabilityDisplay.from_estimator(model).curves["1"].probability,
         exact.curves["1"].probability,
     )
-    monkeypatch.setitem(_reliability._MOST_LEFT_OUT, "sigmoid", n * n * k - 1)
+    monkeypatch.setitem(reliability._MOST_LEFT_OUT, "sigmoid", n * n * k - 1)
     (_, other, _) = ReliabilityDisplay.from_estimator(model).curves.values()
     assert len(other.probability) != len(exact.curves["1"].probability) or not np.array_equal(
         other.probability, exact.curves["1"].probability
@@ -310,6 +335,6 @@ def test_samples_are_placed_where_their_names_count():
 def test_beta_calibration_of_many_samples_is_of_one_calibrator(binary):
     model = model_of(binary[0])
     n = model.loo.n_samples
-    most = _reliability._MOST_LEFT_OUT
+    most = reliability._MOST_LEFT_OUT
     assert most["beta"] < most["sigmoid"]
     assert n**2 <= most["beta"]

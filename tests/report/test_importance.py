@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from looms import LSSVMClassifier, LSSVMRegressor, LSSVMRegressorCV
 from looms.kernels import RBF
 from looms.report import feature_importance
-from looms.report._model import model_of
+from looms.report.model import model_of
 from looms.tables import table_preprocessor
 
 

@@ -16,7 +16,6 @@ from sklearn.metrics import (
 
 from looms import LeaveOneOut, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.report import PrecisionRecallDisplay, ResidualsDisplay, RocDisplay, summary
-from looms.report._model import model_of
 from looms.report._scores import (
     area_under_curve,
     error_by_class,
@@ -25,6 +24,7 @@ from looms.report._scores import (
     guess_rmse,
     loo_scores,
 )
+from looms.report.model import model_of
 
 
 def test_two_classes(binary):

@@ -10,8 +10,8 @@ import pytest
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV, assess
 from looms.calibration import brier_score, log_loss, loo_probabilities
 from looms.diagnostics import case_deletion
-from looms.report import _facts, summary
-from looms.report._html import render
+from looms.report import facts, summary
+from looms.report.page import render
 from looms.threshold import FBeta
 
 
@@ -30,28 +30,17 @@ def test_keys_are_the_documented_ones(binary):
     assert [key for line in keys for key in line.split(", ")] == list(found)
     inner = {
         *(key for part in found.values() if isinstance(part, dict) for key in part),
-        *(key for rows in _tables(found) for row in rows for key in row),
+        *(key for row in _rows(found) for key in row),
     }
     assert inner == set(re.findall(r"``(\w+)``", text))
 
 
-def _tables(found):
-    yield from (part for part in found.values() if isinstance(part, list))
-    for part in found.values():
-        if isinstance(part, dict):
-            yield from (v for v in part.values() if v and isinstance(v, list) and v[0] is not None)
-    yield [found["loo"]["confusion"]]
-
-
-@pytest.fixture(autouse=True)
-def _skip_strings(monkeypatch):
-    """Rows of `_tables` that are plain text have no keys."""
-    original = _tables
-    monkeypatch.setitem(
-        globals(),
-        "_tables",
-        lambda found: ([r for r in rows if isinstance(r, dict)] for rows in original(found)),
-    )
+def _rows(found):
+    """Dicts in the lists of the summary, and the confusion."""
+    parts = [v for part in found.values() if isinstance(part, dict) for v in part.values()]
+    for part in [*found.values(), *parts, [found["loo"]["confusion"]]]:
+        if isinstance(part, list):
+            yield from (row for row in part if isinstance(row, dict))
 
 
 def test_headline_is_the_outer_estimate_where_there_is_one(binary):
@@ -101,7 +90,7 @@ def test_samples_are_named_by_the_index(binary):
 
 
 def test_influence_of_many_samples_is_left_out(several, monkeypatch):
-    monkeypatch.setattr(_facts, "MOST_DELETIONS", 149)
+    monkeypatch.setattr(facts, "MOST_DELETIONS", 149)
     found = summary(several[0])["samples"]
     assert found["criterion"] is None
     assert all(row["rms_change"] is None for row in found["rows"])

@@ -108,7 +108,7 @@ def show_candidates(machine: Any, metadata: Mapping[str, Any]) -> None:
 def show_choice(model: Any, metadata: Mapping[str, Any]) -> None:
     """Candidates, the hyper-parameters of the best one, and its leave-one-out figures."""
     machine = model[-1]
-    if hasattr(machine, "cv_results_"):
+    if hasattr(machine, "support_vectors_"):
         _show_points(machine)
         _show_threshold(machine, metadata)
         return

@@ -56,14 +56,14 @@ def write_report(
 
     from looms._files import advice_on
     from looms.cli._say import note
-    from looms.report import html
+    from looms.report import write_html
 
     title = f"{target}, {file.name}" if target else file.name
     y = Series(table.y, name=target)
     # People count the rows of a file from 1; only the names of the samples matter here.
     rows = RangeIndex(1, len(y) + 1, name="row in the file, counted from 1 after any header")
     try:
-        html(model, path, X=DataFrame(index=rows), y=y, assessment=assessment, title=title)
+        write_html(model, path, X=DataFrame(index=rows), y=y, assessment=assessment, title=title)
     except OSError as error:
         advice = advice_on(error, "name another --report")
         raise InputError(f"{path} cannot be written ({error.strerror}); {advice}") from None

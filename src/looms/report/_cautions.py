@@ -12,8 +12,8 @@ import numpy as np
 from looms.assessment._experiment import estimator_text
 from looms.assessment._result import Assessment
 from looms.report._fit_cautions import Caution, caution, count, fit_cautions, ordered
-from looms.report._model import Model, score_name
 from looms.report._scores import loo_scores
+from looms.report.model import Model, score_name
 
 #: Samples for each hyper-parameter below which their number is pointed out.
 _SAMPLES_PER_PARAMETER = 20

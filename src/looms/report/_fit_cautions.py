@@ -14,13 +14,10 @@ from looms.criteria import standard_error
 from looms.estimators import machine_of
 from looms.estimators._one_class import settings_for_rare_classes
 from looms.optimise import Outcome
-from looms.report._axes import isolated
-from looms.report._format import sentence
-from looms.report._left_out import predicted_labels
-from looms.report._model import Model, candidate_names, named
-from looms.report._relevance import parameter_name
 from looms.report._scores import error_by_class, gain_over_mean, guess_error, loo_scores
 from looms.report._telltales import telltales
+from looms.report.model import Model, candidate_names, named, parameter_name, predicted_labels
+from looms.report.text import isolated, sentence
 
 #: Below these the figures are said to be uncertain.
 _FEW_SAMPLES, _FEW_IN_CLASS = 100, 20

@@ -9,8 +9,7 @@ import numpy as np
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.criteria import standard_error
-from looms.report._left_out import predicted_labels
-from looms.report._model import Model
+from looms.report.model import Model, predicted_labels
 
 #: Name, and whether smaller is better, of each figure; the first of each task is the headline.
 FIGURES = {

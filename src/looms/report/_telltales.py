@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.copies import copy_groups
-from looms.report._model import Model
+from looms.report.model import Model
 
 #: A feature gives the classes away above this area under the ROC curve, a number above this rank
 #: correlation.

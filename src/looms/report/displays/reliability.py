@@ -1,7 +1,8 @@
-"""How often what had a probability did happen, from leave-one-out outputs."""
+"""Reliability of probabilities: observed frequency against predicted probability."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,19 +16,22 @@ from looms.calibration import (
 )
 from looms.calibration._reliability import ReliabilityCurve
 from looms.leave_one_out import LeaveOneOut
-from looms.report._axes import axes_for, ink, plain_frame, plain_legend, short
-from looms.report._curves import MOST_CURVES
-from looms.report._model import Model, model_of
+from looms.report.displays.base import MachineDisplay, diagonal, unit_square
+from looms.report.displays.curves import classifier_of, largest_classes
+from looms.report.model import Model
+from looms.report.text import short
 
 #: By calibration the squared number of samples, times classes but for two, up to which every
 #: probability comes from a calibrator that did not see its sample: what takes about a second.
 _MOST_LEFT_OUT = {"sigmoid": 1500**2, "isotonic": 1500**2, "beta": 300**2}
 
 
-class ReliabilityDisplay:
+@dataclass(eq=False, repr=False, kw_only=True)
+class ReliabilityDisplay(MachineDisplay):
     """Shares of positive samples against their probabilities.
 
-    For two classes the reliability of the second's probability, for more a curve for each.
+    For two classes the reliability of the second's probability, with 95 % intervals of the
+    shares; for more a curve for each.
 
     Parameters
     ----------
@@ -35,10 +39,6 @@ class ReliabilityDisplay:
         By the label of the class; of many classes the ten largest.
     calibration : str
         What made probabilities of the outputs.
-
-    Attributes
-    ----------
-    ax_, figure_ : axes and figure drawn on.
 
     Examples
     --------
@@ -52,43 +52,21 @@ class ReliabilityDisplay:
     True
     """
 
-    ax_: Any
-    figure_: Any
-
-    def __init__(self, *, curves: dict[str, ReliabilityCurve], calibration: str) -> None:
-        self.curves = curves
-        self.calibration = calibration
+    curves: dict[str, ReliabilityCurve]
+    calibration: str
+    legend_place = "upper left"
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        calibration: str | None = None,
-        n_bins: int = 10,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Probabilities from the leave-one-out outputs of a fitted classifier.
+    def compute(cls, estimator: Any, *, calibration: str | None = None, n_bins: int = 10) -> Self:
+        """Reliability of probabilities from the leave-one-out outputs of a fitted classifier.
 
         Parameters
         ----------
-        estimator : classifier of looms, or pipeline that ends in one
-            Fitted.
         calibration : {"sigmoid", "isotonic", "beta"}, default=None
             What makes probabilities of outputs; that of the machine unless given, and
             "sigmoid" where it has none.
         n_bins : int, default=10
             Bins of about the same number of samples.
-        ax : matplotlib axes, default=None
-            To draw on; those of a new figure unless given.
-        **kwargs
-            For `plot`.
-
-        Returns
-        -------
-        display : ReliabilityDisplay
-            Drawn; `compute` gives it without, and needs no matplotlib.
 
         Notes
         -----
@@ -96,58 +74,38 @@ class ReliabilityDisplay:
         probability comes from a calibrator that did not see its sample; with more, where that
         hardly matters, from one that saw all.
         """
-        return cls.compute(estimator, calibration=calibration, n_bins=n_bins).plot(ax, **kwargs)
+        model = classifier_of(cls, estimator)
+        calibration = calibration or getattr(model.machine, "calibration", None) or "sigmoid"
+        return cls.of_probabilities(
+            model, probabilities_of(model, calibration), calibration, n_bins=n_bins
+        )
 
     @classmethod
-    def compute(cls, estimator: Any, *, calibration: str | None = None, n_bins: int = 10) -> Self:
-        """What `from_estimator` draws, not drawn."""
-        model = model_of(estimator)
-        if not model.classification:
-            raise TypeError(f"{cls.__name__} is of classifiers; ResidualsDisplay of regressors.")
-        calibration = calibration or getattr(model.machine, "calibration", None) or "sigmoid"
-        probabilities = probabilities_of(model, calibration)
-        return cls(curves=curves_of(model, probabilities, n_bins), calibration=calibration)
+    def of_probabilities(
+        cls, model: Model, probabilities: Array, calibration: str, *, n_bins: int = 10
+    ) -> Self:
+        """Reliability of the probabilities of every class, (n_samples, n_classes)."""
+        y = model.loo.y.reshape(model.loo.n_samples, -1)
+        columns = {1: 0} if y.shape[1] == 1 else {int(k): int(k) for k in largest_classes(y)}
+        weight = model.loo.sample_weight
+        curves = {
+            model.classes[k]: reliability_curve(
+                y[:, column], probabilities[:, k], weight, n_bins=n_bins
+            )
+            for k, column in columns.items()
+        }
+        return cls(curves=curves, calibration=calibration)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the curves; for two classes with 95 % intervals of the shares.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            Those of a new figure unless given.
-
-        Returns
-        -------
-        self : ReliabilityDisplay
-            With ``ax_`` and ``figure_``.
-        """
-        ax = axes_for(self, ax)
-        ax.plot([0, 1], [0, 1], color=ink(), linewidth=0.6, linestyle=":")
+    def _draw(self, ax: Any) -> None:
+        diagonal(ax)
         for k, (label, curve) in enumerate(self.curves.items()):
             name = f"class {short(label, 20)}"
             ax.plot(curve.probability, curve.share, "-o", color=f"C{k}", markersize=4, label=name)
             if len(self.curves) == 1:
                 low, high = _wilson(curve)
                 ax.vlines(curve.probability, low, high, color=f"C{k}", linewidth=1, alpha=0.6)
-        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+        unit_square(ax)
         ax.set(xlabel="probability", ylabel="share")
-        plain_frame(ax)
-        plain_legend(ax, loc="upper left", fontsize="small", frameon=False)
-        return self
-
-
-def curves_of(model: Model, probabilities: Array, n_bins: int = 10) -> dict[str, ReliabilityCurve]:
-    """Reliability of the second of two classes, or of each of the largest ones."""
-    y = model.loo.y.reshape(model.loo.n_samples, -1)
-    largest = np.sort(np.argsort(-(y > 0).sum(axis=0), kind="stable")[:MOST_CURVES])
-    columns = {1: 0} if y.shape[1] == 1 else {int(k): int(k) for k in largest}
-    weight = model.loo.sample_weight
-    return {
-        model.classes[k]: reliability_curve(
-            y[:, column], probabilities[:, k], weight, n_bins=n_bins
-        )
-        for k, column in columns.items()
-    }
 
 
 def probabilities_of(model: Model, calibration: str) -> Array:
@@ -159,7 +117,7 @@ def probabilities_of(model: Model, calibration: str) -> Array:
     return class_probabilities(fit_calibrator(loo, calibration), loo.outputs)
 
 
-def _wilson(curve: ReliabilityCurve, z: float = 1.96) -> Any:
+def _wilson(curve: ReliabilityCurve, z: float = 1.96) -> tuple[Array, Array]:
     """Ends of Wilson's score interval of every share."""
     n, p = curve.count, curve.share
     middle = (p + z**2 / (2 * n)) / (1 + z**2 / n)

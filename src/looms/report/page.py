@@ -1,4 +1,4 @@
-"""A report as one page that needs nothing but itself."""
+"""A report as one HTML page that needs nothing but itself."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from typing import Any
 from looms._files import write_whole
 from looms._optional import require
 from looms.assessment._result import Assessment
-from looms.report._axes import clean
-from looms.report._facts import facts_of
-from looms.report._format import FILTERS
-from looms.report._pictures import pictures
-from looms.report._summary import summarised
+from looms.report.facts import facts_of
+from looms.report.pictures import pictures
+from looms.report.summary import summarised
+from looms.report.text import FILTERS
 
 
-def html(
+def write_html(
     estimator: Any,
     path: str | os.PathLike[str],
     *,
@@ -31,9 +30,8 @@ def html(
 ) -> None:
     """Write a report of a fitted machine: one page of HTML that loads nothing.
 
-    What was asked, what was chosen and why, how good it is, which features and samples
-    matter, what to distrust. Light or dark as the reader's device, for screens of any
-    size and for paper.
+    The parameters, the choice and its reason, figures of merit, features and samples that
+    matter, cautions. Light or dark as the reader's device, for screens of any size and for paper.
 
     Parameters
     ----------
@@ -41,15 +39,8 @@ def html(
         Fitted.
     path : path
         The file to write; one that is there is replaced, whole or not at all.
-    X : the training samples, default=None
-        Of a data frame, the index names the samples; otherwise they are numbered from 0.
-    y : the training targets, default=None
-        Of a series, the name is that of the target.
-    assessment : Assessment, default=None
-        Of `looms.assess`, of the same estimator: the honest outer estimate, which becomes
-        the headline.
-    title : str, default=None
-        Of the page.
+    X, y, assessment, title : see `summary`
+        With an assessment the outer estimate becomes the headline.
 
     Raises
     ------
@@ -64,7 +55,7 @@ def html(
 
     See Also
     --------
-    summary : What the page is made of, as a dict.
+    summary : The contents of the page as a dict.
 
     Notes
     -----
@@ -77,7 +68,7 @@ def html(
     >>> from looms import LSSVMClassifierCV, report
     >>> data = load_iris(as_frame=True)
     >>> model = LSSVMClassifierCV().fit(data.data, data.target)
-    >>> report.html(model, "iris.html", y=data.target)              # doctest: +SKIP
+    >>> report.write_html(model, "iris.html", y=data.target)              # doctest: +SKIP
     """
     place = Path(path)
     if place.is_dir():
@@ -98,22 +89,20 @@ def render(
     assessment: Assessment | None = None,
     title: str | None = None,
 ) -> str:
-    """The page of `html` as text."""
-    environment = _environment()
+    """The page of `write_html` as text."""
+    template = _environment().get_template("report.html")
     facts = facts_of(estimator, X, y, assessment)
-    found = summarised(facts, title)
-    drawn = pictures(facts, found)
+    report = summarised(facts, title)
     script = _text("report.js")
+    # By its hash the page's content security policy knows its own script.
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     markup = require("markupsafe", "A report", "report").Markup
-    page: str = environment.get_template("report.html").render(
-        report=found,
-        pictures={
-            name: {"svg": markup(p.svg), "caption": p.caption, "alt": p.alt}
-            for name, p in drawn.items()
-        },
+    page: str = template.render(
+        report=report,
+        pictures=pictures(facts, report),
         style=markup(_text("report.css")),
         script=markup(script),
-        script_hash=_hash(script),
+        script_hash=f"sha256-{digest}",
     )
     return page
 
@@ -128,14 +117,9 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {**FILTERS, "clean": clean}
+    environment.filters |= FILTERS
     return environment
 
 
 def _text(name: str) -> str:
     return files("looms.report").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-def _hash(script: str) -> str:
-    """By which a content security policy knows the page's own script."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

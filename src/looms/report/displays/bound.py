@@ -1,23 +1,25 @@
-"""Error of predictions beside what bounds them."""
+"""Error rate of predictions against their bounds."""
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from looms._optional import require
 from looms._typing import Array
 from looms.conformal._bounds import error_against_bound
-from looms.report._axes import label_axes, plain_legend
+from looms.report.displays.base import Display, label_axes
 
 
-class ErrorAgainstBoundDisplay:
+@dataclass(eq=False, repr=False)
+class ErrorAgainstBoundDisplay(Display):
     """Error rate of the samples up to each value of their bound [H10 Figure 2].
 
     The curve ends at the error rate of all samples; where it is lower before, samples with
-    smaller bounds are predicted better. Made by `from_estimator` or `from_predictions`.
+    smaller bounds are predicted better. ``plot(name=..., color=...)``: another name in the
+    legend, and options of matplotlib's ``plot``.
 
     Parameters
     ----------
@@ -26,18 +28,14 @@ class ErrorAgainstBoundDisplay:
     errors : ndarray of shape (n_values,)
         Error rate of the samples whose bound does not exceed each of them.
     name : str, default=None
-        What the curve is called in a legend.
+        Name of the curve in a legend.
     bound_name : str, default="Bound"
-        What the bound is called on its axis.
+        Name of the bound on its axis.
 
     Attributes
     ----------
     line_ : matplotlib Line2D
         The curve, once plotted.
-    ax_ : matplotlib Axes
-        Its axes.
-    figure_ : matplotlib Figure
-        Its figure.
 
     Examples
     --------
@@ -46,42 +44,11 @@ class ErrorAgainstBoundDisplay:
     ... )                                                            # doctest: +SKIP
     """
 
-    def __init__(
-        self, bounds: Array, errors: Array, *, name: str | None = None, bound_name: str = "Bound"
-    ) -> None:
-        self.bounds = bounds
-        self.errors = errors
-        self.name = name
-        self.bound_name = bound_name
-
-    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw the curve.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-        name : str, default=None
-            Name in the legend, instead of the one given before.
-        **kwargs : dict
-            Passed to matplotlib's ``plot``.
-
-        Returns
-        -------
-        display : ErrorAgainstBoundDisplay
-            With the figure in its attributes.
-        """
-        pyplot = require("matplotlib.pyplot", f"{type(self).__name__}.plot", "plot")
-        if ax is None:
-            _, ax = pyplot.subplots()
-        name = self.name if name is None else name
-        options = {"drawstyle": "steps-post", "marker": "o", "markersize": 3.0, "label": name}
-        (self.line_,) = ax.plot(self.bounds, self.errors, **{**options, **kwargs})
-        label_axes(ax, self.bound_name, "Error rate up to this bound")
-        if self.line_.get_label() and not self.line_.get_label().startswith("_"):
-            plain_legend(ax, loc="best")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+    bounds: Array
+    errors: Array
+    _: KW_ONLY
+    name: str | None = None
+    bound_name: str = "Bound"
 
     @classmethod
     def from_estimator(
@@ -96,7 +63,7 @@ class ErrorAgainstBoundDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
-        """Predict new samples, and draw their errors beside their bounds.
+        """Predict new samples, and draw their errors against their bounds.
 
         Parameters
         ----------
@@ -107,11 +74,11 @@ class ErrorAgainstBoundDisplay:
         y : array-like of shape (n_samples,)
             Their classes.
         delta, method : see `NonconformityClassifier.error_bound`
-            Which bound.
+            Of the bound.
         name : str, default=None
             Name in the legend; None takes that of the estimator.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+        ax : matplotlib axes, default=None
+            To draw on; those of a new figure unless given.
         **kwargs : dict
             Passed to matplotlib's ``plot``.
 
@@ -144,7 +111,7 @@ class ErrorAgainstBoundDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the errors of predictions beside bounds, or critical epsilons.
+        """Draw the errors of predictions against bounds, or critical epsilons.
 
         Parameters
         ----------
@@ -154,10 +121,7 @@ class ErrorAgainstBoundDisplay:
             Bound of each prediction.
         name, bound_name : str
             Names in the legend and on the axis.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-        **kwargs : dict
-            Passed to matplotlib's ``plot``.
+        ax, **kwargs : as for `from_estimator`
 
         Returns
         -------
@@ -170,4 +134,10 @@ class ErrorAgainstBoundDisplay:
                 f"{y_true.shape} and {y_pred.shape}."
             )
         bounds, errors = error_against_bound(bound, y_true != y_pred)
-        return cls(bounds, errors, name=name, bound_name=bound_name).plot(ax=ax, **kwargs)
+        return cls(bounds, errors, name=name, bound_name=bound_name).plot(ax, **kwargs)
+
+    def _draw(self, ax: Any, *, name: str | None = None, **kwargs: Any) -> None:
+        options = {"drawstyle": "steps-post", "marker": "o", "markersize": 3.0}
+        label = self.name if name is None else name
+        (self.line_,) = ax.plot(self.bounds, self.errors, **{**options, "label": label, **kwargs})
+        label_axes(ax, self.bound_name, "Error rate up to this bound")

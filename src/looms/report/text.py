@@ -1,7 +1,8 @@
-"""Numbers as text of a report."""
+"""Numbers and names as text of a report."""
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +11,9 @@ import numpy as np
 #: Figures that are shown in per cent.
 _RATES = {"ber", "error"}
 _NOTHING = "–"
+#: Characters of a name that are shown in a picture.
+_LONGEST_NAME = 28
+_DIRECTIONS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
 def number(value: Any, digits: int = 4) -> str:
@@ -25,7 +29,8 @@ def number(value: Any, digits: int = 4) -> str:
         text = f"{value:.{min(places, 7)}f}"
     mantissa, e, exponent = text.partition("e")
     if e:
-        mantissa += f" · 10{_raised(int(exponent))}"
+        raised = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        mantissa += f" · 10{raised}"
     return mantissa.replace("-", "−")
 
 
@@ -81,17 +86,30 @@ def _signed(text: str) -> str:
     return text.replace("-", "−" if float(text) else "")
 
 
-def _raised(exponent: int) -> str:
-    return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+def clean(text: Any) -> str:
+    """A name on one line: blanks and what cannot be printed become one space.
+
+    Marks that turn the direction of writing are left out, so that a name in any script
+    leaves the text around it alone.
+    """
+    kept = (
+        " " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") else c
+        for c in str(text)
+        if c not in _DIRECTIONS
+    )
+    return " ".join("".join(kept).split()) or "(empty)"
 
 
-FILTERS = {
-    "number": number,
-    "figure": figure,
-    "error": error,
-    "percent": percent,
-    "sentence": sentence,
-    "count": count,
-    "thousands": thousands,
-    "day": day,
-}
+def isolated(text: Any) -> str:
+    """A name for the middle of a sentence, whose order of words it does not change."""
+    return f"\u2068{clean(text)}\u2069"
+
+
+def short(text: Any, longest: int = _LONGEST_NAME) -> str:
+    """`clean`, and cut at the end where it is too long."""
+    name = clean(text)
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+
+
+_FOR_TEMPLATES = (number, figure, error, percent, sentence, count, thousands, day, clean)
+FILTERS = {function.__name__: function for function in _FOR_TEMPLATES}

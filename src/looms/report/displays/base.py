@@ -1,0 +1,119 @@
+"""Base of all displays: computing, storing, drawing; and the style of the drawings."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from inspect import signature
+from typing import Any, ClassVar, Self
+
+from looms._optional import require
+from looms.report.text import short
+
+
+class Display(ABC):
+    """Finished numbers as attributes, drawn by `plot`.
+
+    Attributes
+    ----------
+    ax_, figure_ : axes and figure drawn on, once they are.
+    """
+
+    ax_: Any
+    figure_: Any
+    #: Place of the legend, where something drawn has a label.
+    legend_place: ClassVar[str] = "best"
+
+    def plot(self, ax: Any = None, **options: Any) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            To draw on; those of a new figure unless given.
+        **options
+            Of the drawing, as the class describes them.
+
+        Returns
+        -------
+        self : Display
+            With ``ax_`` and ``figure_``.
+        """
+        if ax is None:
+            pyplot = require("matplotlib.pyplot", f"{type(self).__name__}.plot", "plot")
+            _, ax = pyplot.subplots(layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        self._draw(ax, **options)
+        ax.spines[["top", "right"]].set_visible(False)
+        if ax.get_legend_handles_labels()[0]:
+            legend = ax.legend(loc=self.legend_place, fontsize="small", frameon=False)
+            for text in legend.get_texts():
+                text.set_parse_math(False)
+        return self
+
+    @abstractmethod
+    def _draw(self, *args: Any, **options: Any) -> None:
+        """Draw on the axes that are the only positional argument."""
+
+
+class MachineDisplay(Display):
+    """A display of a fitted machine and its training samples alone."""
+
+    @classmethod
+    @abstractmethod
+    def compute(cls, *args: Any, **options: Any) -> Self:
+        """The display of a fitted machine, the only positional argument; not drawn.
+
+        That is a machine of looms, or a pipeline that ends in one.
+        """
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> Self:
+        """Compute the display of a fitted machine, and draw it.
+
+        Parameters
+        ----------
+        estimator : machine of looms, or pipeline that ends in one
+            Fitted.
+        ax : matplotlib axes, default=None
+            To draw on; those of a new figure unless given.
+        **options
+            Of `compute` and of the drawing.
+
+        Returns
+        -------
+        display : Display
+            Drawn; `compute` gives it without, and needs no matplotlib.
+        """
+        of_compute = {k: options.pop(k) for k in signature(cls.compute).parameters if k in options}
+        return cls.compute(estimator, **of_compute).plot(ax, **options)
+
+
+def ink() -> Any:
+    """Color of lines that guide the eye: that of the text, whatever the style."""
+    return require("matplotlib", "A display", "plot").rcParams["text.color"]
+
+
+def label_ticks(ax: Any, names: Any) -> None:
+    """Names at the rows of an axis, the first on top; a dollar sign in one is no formula."""
+    places = range(len(names))
+    ax.set_yticks(places, labels=[short(name) for name in names], parse_math=False)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+
+
+def label_axes(ax: Any, x: str, y: str | None = None) -> None:
+    """Names of the axes; a dollar sign in one is no formula."""
+    ax.set_xlabel(x, parse_math=False)
+    if y is not None:
+        ax.set_ylabel(y, parse_math=False)
+
+
+def unit_square(ax: Any) -> None:
+    """Both axes from 0 to 1, of equal length."""
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+
+
+def diagonal(ax: Any, low: float = 0.0, high: float = 1.0) -> None:
+    """The line on which both axes are equal."""
+    ax.plot([low, high], [low, high], color=ink(), linewidth=0.6, linestyle=":")

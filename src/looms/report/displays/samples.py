@@ -1,0 +1,239 @@
+"""Samples by how far they lie from the machines without them, and how these differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from looms._typing import AnyArray, Array
+from looms.diagnostics import case_deletion
+from looms.report.displays.base import MachineDisplay, diagonal, ink, label_axes
+from looms.report.model import model_of, residual_sizes
+from looms.report.text import short
+
+#: Values of a sample that can be drawn, and their names at the axis.
+KINDS = {
+    "rms_change": "r.m.s. change of other outputs",
+    "largest_change": "largest change of another output",
+    "criterion_change": "change of the criterion",
+    "leverage": "leverage",
+    "surprise": "standardised leave-one-out residual",
+    "residual": "size of the leave-one-out residual",
+}
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class CaseDeletionDisplay(MachineDisplay):
+    """Index plot of a value of every sample, with the largest ones named.
+
+    ``plot(n_named=6, max_points=2000)``: so many of the largest are marked, and named where the
+    names have room; of more samples than ``max_points`` the largest and an even choice of the
+    others are drawn.
+
+    Parameters
+    ----------
+    value : ndarray of shape (n_samples,)
+        Large values are remarkable.
+    names : sequence of str
+        Of the samples.
+    value_name : str
+        Label of the axis.
+    """
+
+    value: Array
+    names: Any
+    value_name: str
+
+    @classmethod
+    def compute(cls, estimator: Any, *, kind: str = "rms_change", names: Any = None) -> Self:
+        """Effect of leaving out each sample of a fitted machine, or its residual.
+
+        Parameters
+        ----------
+        kind : str, default="rms_change"
+            "rms_change", "largest_change", "criterion_change", "leverage" or "surprise" of
+            `looms.diagnostics.case_deletion`; or "residual", the size of the leave-one-out
+            residual, for classes how far the output falls short of the label ±1 (of several
+            targets the root of the sum of squares), which takes no time.
+        names : sequence, default=None
+            Of the training samples; their positions, from 0, unless given.
+        """
+        model = model_of(estimator)
+        if kind not in KINDS:
+            raise ValueError(f"Unknown kind {kind!r}; known are {', '.join(KINDS)}.")
+        if kind == "residual":
+            value = residual_sizes(model)
+        else:
+            value = np.asarray(getattr(case_deletion(model.machine), kind))
+        names = [str(k) for k in range(len(value))] if names is None else list(names)
+        if len(names) != len(value):
+            raise ValueError(f"There are {len(value)} samples and {len(names)} names.")
+        return cls(value=value, names=names, value_name=KINDS[kind])
+
+    def _draw(self, ax: Any, *, n_named: int = 6, max_points: int = 2000) -> None:
+        n, first, last = len(self.value), str(self.names[0]), str(self.names[-1])
+        # Where names count the samples, these stand at their names.
+        counted = first.isdecimal() and last == str(int(first) + n - 1)
+        place = (int(first) if counted else 0) + np.arange(n)
+        size = np.where(np.isfinite(self.value), np.abs(self.value), 0.0)
+        shown = spread_out(size, max_points)
+        ax.vlines(place[shown], 0, self.value[shown], color="C0", linewidth=0.8, alpha=0.75)
+        largest = np.argsort(-size, kind="stable")[:n_named]
+        largest = largest[size[largest] > 0]
+        ax.plot(place[largest], self.value[largest], "o", color="C1", markersize=4)
+        named: list[int] = []
+        for k in largest:
+            # No name on top of one before.
+            if any(
+                abs(k - j) < 0.12 * n and size[j] - size[k] < 0.05 * size[largest[0]] for j in named
+            ):
+                continue
+            named.append(k)
+            right = k < 0.7 * n
+            ax.annotate(
+                short(self.names[k], 16),
+                (place[k], self.value[k]),
+                textcoords="offset points",
+                xytext=(5 if right else -5, 2),
+                ha="left" if right else "right",
+                fontsize="small",
+                parse_math=False,
+            )
+        ax.axhline(0, color=ink(), linewidth=0.6)
+        label_axes(ax, "sample", self.value_name)
+        ax.margins(x=0.02, y=0.12)
+        if np.nanmin(self.value) >= 0:
+            ax.set_ylim(bottom=0)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ResidualsDisplay(MachineDisplay):
+    """Targets against leave-one-out outputs, with the band that holds a share of them.
+
+    ``plot(max_points=2000)``: of more samples, those with the largest residuals and an even
+    choice of the others are drawn.
+
+    Parameters
+    ----------
+    target, output : ndarray of shape (n_samples,)
+        Targets and the outputs of the machines that did not see them.
+    interval : ndarray of shape (n_samples, 2) or None
+        Ends of an interval around each output.
+    coverage : float
+        Share of the targets that the intervals are to hold.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from looms import LSSVMRegressor
+    >>> from looms.report import ResidualsDisplay
+    >>> model = LSSVMRegressor(mu=1e-2).fit(*load_diabetes(return_X_y=True))
+    >>> display = ResidualsDisplay.from_estimator(model, coverage=0.8)
+    >>> low, high = display.interval.T
+    >>> float(((low <= display.target) & (display.target <= high)).mean().round(2))
+    0.8
+    """
+
+    target: Array
+    output: Array
+    interval: Array | None = None
+    coverage: float = 0.9
+    legend_place = "upper left"
+
+    @classmethod
+    def compute(cls, estimator: Any, *, coverage: float = 0.9, target: int = 0) -> Self:
+        """Leave-one-out outputs of a fitted regressor.
+
+        Parameters
+        ----------
+        coverage : float, default=0.9
+            The interval around every output is as wide on both sides as the
+            ⌈coverage · n⌉-th smallest absolute residual, samples counted by their weight.
+            Hyper-parameters that were chosen by the same residuals make it narrower than new
+            samples need.
+        target : int, default=0
+            Number of the target, of several.
+        """
+        model = model_of(estimator)
+        if model.classification:
+            raise TypeError(f"{cls.__name__} is of regressors; RocDisplay of classifiers.")
+        seen = model.seen
+        y, outputs = model.loo.y[seen], model.loo.outputs[seen]
+        if y.ndim == 2:
+            if not 0 <= target < y.shape[1]:
+                raise ValueError(f"target must be 0 to {y.shape[1] - 1}, got {target!r}.")
+            y, outputs = y[:, target], outputs[:, target]
+        return cls._with_interval(y, outputs, model.loo.sample_weight[seen], coverage)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        *,
+        sample_weight: Any = None,
+        coverage: float = 0.9,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw leave-one-out predictions of any regressor.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like of shape (n_samples,)
+            Targets, and predictions as of scikit-learn's `cross_val_predict`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+        coverage : float, default=0.9
+            As for `compute`.
+        ax, **kwargs : for `plot`
+
+        Returns
+        -------
+        display : ResidualsDisplay
+            Drawn.
+        """
+        y, outputs = np.asarray(y_true, float), np.asarray(y_pred, float)
+        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
+        return cls._with_interval(y, outputs, weight, coverage).plot(ax, **kwargs)
+
+    @classmethod
+    def _with_interval(cls, y: Array, outputs: Array, weight: Array, coverage: float) -> Self:
+        if not 0 < coverage < 1:
+            raise ValueError(f"coverage must be between 0 and 1, got {coverage!r}.")
+        sizes = np.abs(y - outputs)
+        order = np.argsort(sizes, kind="stable")
+        share = weight / weight.sum()
+        # Less by rounding, so that of equal weights the ⌈coverage · n⌉-th is met.
+        place = int(np.searchsorted(np.cumsum(share[order]), coverage * (1 - 1e-12)))
+        half = sizes[order[min(place, len(y) - 1)]]
+        interval = np.column_stack([outputs - half, outputs + half])
+        return cls(target=y, output=outputs, interval=interval, coverage=coverage)
+
+    @property
+    def residual(self) -> Array:
+        """Target less output."""
+        return self.target - self.output
+
+    def _draw(self, ax: Any, *, max_points: int = 2000) -> None:
+        diagonal(ax, self.output.min(), self.output.max())
+        if self.interval is not None:
+            order = np.argsort(self.output, kind="stable")
+            name = f"{100 * self.coverage:g} % of the leave-one-out residuals"
+            band = {"color": "C1", "alpha": 0.18, "linewidth": 0, "label": name}
+            ax.fill_between(self.output[order], *self.interval[order].T, **band)
+        shown = spread_out(np.abs(self.residual), max_points)
+        ax.plot(self.output[shown], self.target[shown], "o", color="C0", markersize=2.5, alpha=0.6)
+        ax.set(xlabel="leave-one-out output", ylabel="target")
+
+
+def spread_out(size: Array, most: int) -> AnyArray:
+    """Indices of at most ``most`` values: half of them the largest, the others spread evenly."""
+    if len(size) <= most:
+        return np.arange(len(size))
+    order = np.argsort(-size, kind="stable")
+    rest = order[most // 2 :]
+    even = rest[np.linspace(0, len(rest) - 1, most - most // 2).round().astype(int)]
+    return np.sort(np.concatenate([order[: most // 2], even]))

@@ -1,0 +1,327 @@
+"""Searches for hyper-parameters: the path, the course of the criterion, the candidates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+
+from looms._typing import AnyArray, Array
+from looms.report.displays.base import MachineDisplay, ink, label_axes, label_ticks
+from looms.report.model import (
+    Model,
+    candidate_names,
+    check_selected,
+    chosen_criterion,
+    feature_of,
+    model_of,
+    parameter_name,
+    relevances,
+    sampled_rows,
+    score_name,
+    training_objective,
+)
+from looms.report.text import short
+from looms.selection import Objective
+from looms.selection._tune import log2_mu_shift
+
+_MARGIN = 2.0  # log₂ units shown beyond the path
+_LEAST_WIDTH = 8.0
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SearchPathDisplay(MachineDisplay):
+    """Points of a search over the surface of the leave-one-out criterion.
+
+    Of two hyper-parameters the whole surface; of more, the slice through the optimum along
+    two of them, on which the points of the path are projected; of one, a curve.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The one or two hyper-parameters shown.
+    axes : sequence of ndarray
+        For each, the log₂ values of the grid.
+    surface : ndarray, one axis for each of ``axes``
+        The criterion on the grid; infinite where it cannot be evaluated.
+    path : ndarray of shape (n_points, len(names))
+        log₂ of the hyper-parameters at every evaluation, in order.
+    best : ndarray of shape (len(names),)
+        log₂ of those chosen.
+    n_surface : int
+        Samples that the surface was computed on.
+    criterion : str
+        Name of the criterion.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from looms import LSSVMClassifierCV
+    >>> from looms.report import SearchPathDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = SearchPathDisplay.from_estimator(LSSVMClassifierCV().fit(X, y), resolution=9)
+    >>> display.names, display.surface.shape
+    (['eta', 'mu'], (9, 9))
+    """
+
+    names: list[str]
+    axes: list[Array]
+    surface: Array
+    path: Array
+    best: Array
+    n_surface: int
+    criterion: str
+
+    @classmethod
+    def compute(
+        cls,
+        estimator: Any,
+        *,
+        along: tuple[str, str] | None = None,
+        resolution: int = 17,
+        n_samples: int = 500,
+        random_state: int = 0,
+    ) -> Self:
+        """Criterion around the search of a fitted machine.
+
+        Parameters
+        ----------
+        along : two names of hyper-parameters, default=None
+            Those of the slice. Unless given mu and the first of the kernel; for an ARD
+            kernel all scales of the features that were made of the most relevant column,
+            which change together.
+        resolution : int, default=17
+            Grid points along each.
+        n_samples : int, default=500
+            Samples drawn for the surface, m. Where there are more, n, it is that of the
+            criterion on m of them, at the ridges that the search expects to be equivalent,
+            μ (n / m)^½; its optimum may lie elsewhere than that on all samples.
+        random_state : int, default=0
+            Draws them.
+
+        Notes
+        -----
+        One eigendecomposition of an m×m matrix for every value of a kernel's parameter, all μ
+        of it at O(m²) each; resolution² factorisations for two parameters of the kernel. The
+        surface is that of the criterion, without the prior where the search had one.
+        """
+        model = model_of(estimator)
+        check_selected(model.machine, cls.__name__)
+        machine: Any = model.machine
+        rows = sampled_rows(model, n_samples, random_state)
+        objective = training_objective(model, rows)
+        shown = _shown(model, objective.names, along)
+        first = [k for k, *_ in shown]
+        # Ridges of earlier stages, as they would be for all samples.
+        stages, points = machine.selection_.stages, []
+        for size, search in stages:
+            for point in search.history:
+                theta = point.theta.copy()
+                theta[-1] -= log2_mu_shift(stages[-1][0], size)
+                points.append(theta)
+        path = np.array(points)[:, first]
+        best = machine.selection_.theta
+        axes = []
+        for values in np.vstack([path, best[first]]).T:
+            low, high = values.min() - _MARGIN, values.max() + _MARGIN
+            missing = max(0.0, _LEAST_WIDTH - (high - low)) / 2
+            axes.append(np.linspace(low - missing, high + missing, resolution))
+        names = []
+        for group in shown:
+            feature = feature_of(objective.names[group[0]])
+            if len(group) > 1 and feature is not None:
+                names.append(f"eta of {model.sources[feature]}")
+            else:
+                names.append(parameter_name(model, objective.names[group[0]]))
+        shift = log2_mu_shift(int(model.seen.sum()), len(rows))
+        return cls(
+            names=names,
+            axes=axes,
+            surface=_surface(objective, best, shown, axes, shift),
+            path=path,
+            best=best[first],
+            n_surface=len(rows),
+            criterion=type(objective.criterion).__name__,
+        )
+
+    def _draw(self, ax: Any) -> None:
+        names = [f"log₂ {short(name)}" for name in self.names]
+        if len(names) == 1:
+            finite = np.isfinite(self.surface)
+            axis, surface = self.axes[0][finite], self.surface[finite]
+            ax.plot(axis, surface, color="C0")
+            path = self.path[:, 0]
+            ax.plot(path, np.interp(path, axis, surface), "o", color=ink(), markersize=3)
+            ax.axvline(float(self.best[0]), color="C1", linewidth=1)
+            label_axes(ax, names[0], f"{self.criterion}, leave-one-out")
+            return
+        values = np.where(np.isfinite(self.surface), self.surface, np.nan)
+        levels = np.unique(np.nanquantile(values, np.linspace(0, 1, 13)))
+        if len(levels) > 1:
+            # One color, the deeper the worse: legible on light and on dark ground.
+            colors = [("C0", alpha) for alpha in np.linspace(0.03, 0.6, len(levels) - 1)]
+            ax.contourf(*self.axes, values.T, levels, colors=colors)
+        ax.plot(*self.path.T, "-o", color=ink(), linewidth=0.9, markersize=2.5)
+        ax.plot(*self.best, "o", color="C1", markersize=7)
+        label_axes(ax, *names)
+        ax.set(xlim=self.axes[0][[0, -1]], ylim=self.axes[1][[0, -1]])
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class CriterionHistoryDisplay(MachineDisplay):
+    """Leave-one-out criterion at every evaluation of a search, and the best so far.
+
+    Parameters
+    ----------
+    value : ndarray of shape (n_evaluations,)
+        Criterion at every evaluation, in order; infinite where it could not be evaluated.
+    n_samples : ndarray of shape (n_evaluations,)
+        Samples that it was evaluated on: searches begin on some of them.
+    criterion : str
+        Its name.
+    standard_error : float
+        Of the criterion where the search ended.
+    """
+
+    value: Array
+    n_samples: AnyArray
+    criterion: str
+    standard_error: float
+
+    @classmethod
+    def compute(cls, estimator: Any) -> Self:
+        """Course of the search of a self-tuned machine, or of a pipeline that ends in one."""
+        machine: Any = model_of(estimator).machine
+        check_selected(machine, cls.__name__)
+        stages = machine.selection_.stages
+        points = [(p.value, size) for size, search in stages for p in search.history]
+        name = str(chosen_criterion(machine))
+        return cls(
+            value=np.array([value for value, _ in points]),
+            n_samples=np.array([size for _, size in points]),
+            criterion=f"log {name}, with prior" if machine.prior else name,
+            standard_error=stages[-1][1].best.standard_error,
+        )
+
+    def _draw(self, ax: Any) -> None:
+        place = 1 + np.arange(len(self.value))
+        finite = np.where(np.isfinite(self.value), self.value, np.nan)
+        starts = [0, *(1 + np.flatnonzero(np.diff(self.n_samples))), len(place)]
+        for k, (begin, end) in enumerate(pairwise(starts)):
+            stage = slice(begin, end)
+            best = np.fmin.accumulate(finite[stage])
+            ax.step(place[stage], best, where="post", color="C0", linewidth=1.5)
+            ax.plot(place[stage], finite[stage], "o", color=ink(), markersize=3)
+            if k:
+                ax.axvline(place[begin] - 0.5, color=ink(), linewidth=0.5, linestyle=":")
+            ax.annotate(
+                f"n = {self.n_samples[begin]}",
+                (place[begin], 1.0),
+                xycoords=("data", "axes fraction"),
+                textcoords="offset points",
+                xytext=(2, 3),
+                fontsize="small",
+            )
+        if np.isfinite(finite).any() and 0 < 20 * np.nanmin(finite) < np.nanmax(finite):
+            ax.set_yscale("log")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        label_axes(ax, "evaluation", f"{self.criterion}, leave-one-out")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class CandidatesDisplay(MachineDisplay):
+    """Scores of the candidates of a selection, the best on top, the one taken marked.
+
+    ``plot(max_candidates=20)``: so many are drawn, the best.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Kernel and criterion of every candidate.
+    score : ndarray of shape (n_candidates,)
+        Smaller is better; infinite for one that could not be evaluated.
+    score_name : str
+        Its name.
+    chosen : int
+        The candidate taken.
+    """
+
+    names: list[str]
+    score: Array
+    score_name: str
+    chosen: int
+
+    @classmethod
+    def compute(cls, estimator: Any) -> Self:
+        """Candidates of a self-tuned machine, or of a pipeline that ends in one.
+
+        The score is the leave-one-out balanced error rate of classes, or the loss that the
+        threshold is set for; for regression √PRESS, the root mean square leave-one-out residual.
+        """
+        model = model_of(estimator)
+        machine: Any = model.machine
+        check_selected(machine, cls.__name__)
+        score = np.array([candidate.score for candidate in machine.candidates_])
+        return cls(
+            names=[", ".join(names) for names in candidate_names(machine)],
+            score=score if model.classification else np.sqrt(score),
+            score_name=f"leave-one-out {score_name(machine)[0]}",
+            chosen=machine.best_index_,
+        )
+
+    def _draw(self, ax: Any, *, max_candidates: int = 20) -> None:
+        order = np.argsort(self.score, kind="stable")[:max_candidates]
+        score = np.where(np.isfinite(self.score), self.score, np.nan)
+        for place, k in enumerate(order):
+            ax.axhline(place, color=ink(), linewidth=0.4, linestyle=":", zorder=0)
+            ax.plot(score[k], place, "o", color="C1" if k == self.chosen else "C0", markersize=7)
+        label_ticks(ax, [self.names[k] for k in order])
+        label_axes(ax, self.score_name)
+
+
+def _shown(model: Model, names: list[str], along: tuple[str, str] | None) -> list[list[int]]:
+    """Places of the hyper-parameters to show, grouped by those that change together."""
+    if along is not None:
+        if set(along) - set(names) or len(along) != 2 or along[0] == along[1]:
+            raise ValueError(
+                f"along must name two different hyper-parameters of {', '.join(names)}; "
+                f"got {along!r}."
+            )
+        return [[names.index(name)] for name in sorted(along, key=names.index)]
+    relevance = relevances(model)
+    mu = [len(names) - 1]
+    if relevance is None:
+        return [[0], mu] if len(names) > 1 else [mu]
+    # The scales of the most relevant column, the largest first.
+    features = max(model.columns.values(), key=lambda members: sum(relevance[members]))
+    place = {feature_of(name): k for k, name in enumerate(names)}
+    scales = [place[k] for k in sorted(features, key=lambda k: -relevance[k]) if k in place]
+    return [scales, mu] if scales else [mu]
+
+
+def _surface(
+    objective: Objective, best: Array, shown: list[list[int]], axes: list[Array], shift: float
+) -> Array:
+    """The criterion on the grid; one eigendecomposition for all μ of a kernel."""
+
+    def moved(group: list[int], value: Any) -> Array:
+        theta = best.copy()
+        theta[group] += value - best[group[0]]
+        return theta
+
+    if shown[-1] != [len(best) - 1]:
+        surface = np.empty((len(axes[0]), len(axes[1])))
+        for i, j in np.ndindex(*surface.shape):
+            theta = moved(shown[0], axes[0][i])
+            theta[shown[1]] = axes[1][j]
+            theta[-1] += shift
+            surface[i, j] = objective.evaluate(theta, gradient=False).value
+        return surface
+    if len(shown) == 1:
+        kernels, log2_mu = [best[:-1]], axes[0] + shift
+    else:
+        kernels, log2_mu = [moved(shown[0], value)[:-1] for value in axes[0]], axes[1] + shift
+    points = [objective.along_mu(theta, log2_mu) for theta in kernels]
+    return np.squeeze(np.array([[point.value for point in row] for row in points]))

@@ -1,0 +1,326 @@
+"""The fitted machine in an estimator: names, left-out predictions, its training problem."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import is_classifier
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from looms._classes import class_indices
+from looms._typing import AnyArray, Array
+from looms.diagnostics import loo_margins
+from looms.estimators import machine_of
+from looms.estimators._machine import LeastSquaresMachine, one_or_many
+from looms.estimators._weights import class_weights
+from looms.kernels._samples import training_rows
+from looms.leave_one_out import LeaveOneOut
+from looms.selection import Objective
+from looms.tables import SparseColumns, TableColumns
+from looms.threshold import BalancedError
+
+_SCALE = re.compile(r"(?:.*__)?etas\[(\d+)\]")
+#: Of every class, so many samples are kept where there are as many.
+_FEW = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted machine with names for its features.
+
+    Attributes
+    ----------
+    machine : the last step.
+    features : a readable name for every feature of the machine.
+    sources : the column of the table that each feature was made of; the feature itself where
+        no table is known.
+    named : True where the names are more than numbers.
+    """
+
+    machine: LeastSquaresMachine
+    features: list[str]
+    sources: list[str]
+    named: bool
+
+    @property
+    def classification(self) -> bool:
+        return bool(is_classifier(self.machine))
+
+    @property
+    def loo(self) -> LeaveOneOut:
+        return self.machine.loo_
+
+    @property
+    def share(self) -> Array:
+        """Weight of every sample over the total, (n_samples,)."""
+        weight = self.loo.sample_weight
+        return np.asarray(weight / weight.sum())
+
+    @property
+    def seen(self) -> AnyArray:
+        """True for samples with a weight: others took no part, and take none in figures."""
+        return np.asarray(self.loo.sample_weight > 0)
+
+    @property
+    def weighted(self) -> bool:
+        """True where the samples that took part differ in weight."""
+        return bool(np.ptp(self.loo.sample_weight[self.seen]) > 0)
+
+    @property
+    def groups(self) -> AnyArray | None:
+        """Labels of the samples held out together, (n_samples,); None for each by itself."""
+        groups: AnyArray | None = getattr(self.machine, "groups_", None)
+        return groups
+
+    @property
+    def pairwise(self) -> bool:
+        """True where the samples are rows of a kernel matrix, and there are no features."""
+        return bool(self.machine.kernel_.pairwise)
+
+    @property
+    def columns(self) -> dict[str, list[int]]:
+        """Features by the column of the table that they were made of."""
+        columns: dict[str, list[int]] = {}
+        for k, source in enumerate(self.sources):
+            columns.setdefault(source, []).append(k)
+        return columns
+
+    @property
+    def classes(self) -> list[str]:
+        return [str(label) for label in getattr(self.machine, "classes_", [])]
+
+    @property
+    def threshold(self) -> float:
+        return float(getattr(self.machine, "threshold_", 0.0))
+
+
+def model_of(estimator: Any) -> Model:
+    """The machine of looms in a fitted estimator.
+
+    Parameters
+    ----------
+    estimator : a fitted machine of looms, a pipeline that ends in one, or a search with such a
+        ``best_estimator_``.
+
+    Raises
+    ------
+    TypeError
+        If there is no least-squares machine of looms in it.
+    NotFittedError
+        If it is not fitted.
+    """
+    machine = machine_of(estimator)
+    if not isinstance(machine, LeastSquaresMachine):
+        raise TypeError(
+            f"A report shows least-squares machines of looms, such as LSSVMClassifierCV, and "
+            f"pipelines that end in one; got {type(estimator).__name__}."
+        )
+    check_is_fitted(machine, "dual_coef_")
+    return named(estimator, machine)
+
+
+def named(estimator: Any, machine: Any) -> Model:
+    """A fitted machine of looms with the names that the estimator around it has for features."""
+    estimator = getattr(estimator, "best_estimator_", estimator)
+    steps = list(_flattened(estimator[:-1])) if isinstance(estimator, Pipeline) else []
+    if steps and isinstance(steps[0], SparseColumns):
+        columns = [f"column {column}" for column in steps[0].columns_]
+        return Model(machine, columns, columns, False)
+    if list(map(type, steps)) == [TableColumns, ColumnTransformer]:
+        pairs = list(_table_features(steps[1]))
+        return Model(machine, [name for name, _ in pairs], [column for _, column in pairs], True)
+    if steps:
+        try:
+            names = [str(name) for name in estimator[:-1].get_feature_names_out()]
+        except (AttributeError, ValueError):  # a step without names, or names that it lacks
+            names = []
+        if names == [f"x{k}" for k in range(len(names))]:  # those that scikit-learn makes up
+            names = []
+    else:
+        names = [str(name) for name in getattr(machine, "feature_names_in_", [])]
+    if names:
+        return Model(machine, names, names, True)
+    names = [f"feature {k + 1}" for k in range(machine.n_features_in_)]
+    return Model(machine, names, names, False)
+
+
+def _flattened(steps: Pipeline) -> Iterator[Any]:
+    for _, step in steps.steps:
+        if isinstance(step, Pipeline):
+            yield from _flattened(step)
+        else:
+            yield step
+
+
+def _table_features(transformers: ColumnTransformer) -> Iterator[tuple[str, str]]:
+    """Name and column of every feature made by `looms.tables.table_preprocessor`."""
+    for kind, transformer, chosen in transformers.transformers_:
+        columns = [str(column) for column in chosen]
+        if kind == "numbers":
+            yield from ((column, column) for column in columns)
+        elif kind == "gaps" and columns:
+            for k in transformer.features_:
+                yield f"{columns[k]} is missing", columns[k]
+        elif kind == "categories" and columns:
+            rare = getattr(transformer, "infrequent_categories_", [None] * len(columns))
+            for column, values, few in zip(columns, transformer.categories_, rare, strict=True):
+                for value in values:
+                    if few is not None and value in few:
+                        continue
+                    missing = isinstance(value, float) and np.isnan(value)
+                    yield (f"{column} is missing" if missing else f"{column} = {value}"), column
+                if few is not None:
+                    yield f"{column} is rare", column
+
+
+def candidate_names(machine: Any) -> list[tuple[str, str]]:
+    """Kernel and criterion of every candidate, as they were asked for."""
+    asked = product(one_or_many(machine.kernel), one_or_many(machine.criterion))
+    return [(_name(k), _name(c)) for (k, c), _ in zip(asked, machine.candidates_, strict=False)]
+
+
+def score_name(machine: Any) -> tuple[str, str]:
+    """Name of the candidates' score, and the key of the figure that it is, if it is one."""
+    if not is_classifier(machine):
+        return "root mean square error", "rmse"
+    threshold = machine.threshold
+    if threshold in (None, "ber") or isinstance(threshold, Real | BalancedError):
+        return "balanced error rate", "ber"
+    return f"loss of {_name(threshold)}", ""
+
+
+def _name(part: Any) -> str:
+    return part if isinstance(part, str) else getattr(part, "__name__", None) or repr(part)
+
+
+def check_selected(machine: Any, purpose: str) -> None:
+    """TypeError unless the machine chose its hyper-parameters itself."""
+    if not hasattr(machine, "selection_"):
+        name = type(machine).__name__
+        raise TypeError(
+            f"{purpose} shows how hyper-parameters were chosen, and {name} was given them; fit "
+            f"{name}CV."
+        )
+
+
+def feature_of(name: str) -> int | None:
+    """Number of the feature whose scale a hyper-parameter is; None for others."""
+    match = _SCALE.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def parameter_name(model: Model, name: str) -> str:
+    """A hyper-parameter's name, in which a scale is that of a named feature."""
+    feature = feature_of(name)
+    return name if feature is None else f"eta of {model.features[feature]}"
+
+
+def relevances(model: Model) -> Array | None:
+    r"""Share of each feature in the mean squared distance of the kernel; None without ARD.
+
+    .. math:: \mathrm{relevance}_k = \frac{\eta_k \mathrm{var}_k}{\sum_l \eta_l \mathrm{var}_l}
+    """
+    etas, is_ard = np.zeros(model.machine.n_features_in_), False
+    for h in model.machine.kernel_.hyperparameters:
+        feature = feature_of(h.name)
+        if feature is not None and h.value is not None:
+            etas[feature] += h.value
+            is_ard = True
+    if not is_ard:
+        return None
+    part = etas * variances(model.machine.X_fit_)
+    return np.asarray(part / part.sum()) if part.sum() > 0 else part
+
+
+def variances(X: Any) -> Array:
+    """Variance of every column, dense or sparse."""
+    if not sparse.issparse(X):
+        return np.asarray(np.var(X, axis=0))
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
+    return np.asarray(np.maximum(square - mean**2, 0.0))
+
+
+def residual_sizes(model: Model) -> Array:
+    """Size of the leave-one-out residual, (n_samples,); of several targets the norm.
+
+    For classes an output beyond ±1 on the right side does not count: it is [1 − t f]₊, by how
+    much the output falls short of the label. NaN for a sample of weight zero, which is not left
+    out.
+    """
+    loo = model.loo
+    sizes = np.maximum(loo.y * loo.residuals, 0) if model.classification else np.abs(loo.residuals)
+    sizes = sizes if sizes.ndim == 1 else np.linalg.norm(sizes, axis=1)
+    return np.where(model.seen, sizes, np.nan)
+
+
+def predicted_labels(model: Model) -> AnyArray:
+    """Index of the class that the machine without the sample gives it, (n_samples,)."""
+    return np.asarray(loo_margins(model.machine).argmax(axis=1))
+
+
+def sampled_rows(model: Model, size: int, random_state: Any) -> AnyArray:
+    """Rows of positive weight, at most about ``size`` of them, classes in proportion."""
+    seen = np.flatnonzero(model.loo.sample_weight > 0)
+    if len(seen) <= size:
+        return seen
+    rng = np.random.RandomState(random_state)
+    if not model.classification:
+        return np.sort(rng.choice(seen, size, replace=False))
+    labels = class_indices(model.loo.y)[seen]
+    chosen = []
+    for label in np.unique(labels):
+        members = seen[labels == label]
+        quota = max(round(size * len(members) / len(seen)), min(_FEW, len(members)))
+        chosen.append(rng.choice(members, quota, replace=False))
+    return np.sort(np.concatenate(chosen))
+
+
+def training_objective(model: Model, rows: AnyArray, X: Any = None) -> Objective:
+    """The criterion that the machine was chosen by, on some of its samples.
+
+    Parameters
+    ----------
+    model : of a fitted machine.
+    rows : indices of training samples.
+    X : the samples of these rows; those that the machine was fitted to unless given.
+    """
+    machine: Any = model.machine
+    loo = machine.loo_
+    selection_weight = loo.sample_weight
+    groups = model.groups
+    if model.classification:
+        selection_weight = selection_weight * class_weights(
+            getattr(machine, "selection_weight", None),
+            class_indices(loo.y),
+            machine.classes_,
+            loo.sample_weight,
+            "selection_weight",
+        )
+    return Objective(
+        training_rows(machine.X_fit_, rows, model.pairwise) if X is None else X,
+        loo.y[rows],
+        kernel=machine.kernel_,
+        criterion=chosen_criterion(machine),
+        sample_weight=machine.fit_weight_[rows],
+        selection_weight=selection_weight[rows],
+        groups=None if groups is None else groups[rows],
+        # As it was fitted: the parameter may have been set anew since.
+        fit_intercept=machine.fit_intercept_,
+    )
+
+
+def chosen_criterion(machine: Any) -> Any:
+    """The criterion of the candidate taken; PRESS for a machine that was given its values."""
+    if not hasattr(machine, "candidates_"):
+        return "press"
+    return machine.candidates_[machine.best_index_].criterion

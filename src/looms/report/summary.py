@@ -1,0 +1,342 @@
+"""A fit as a dict of plain values, from which a report is made."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from looms._classes import class_indices
+from looms._version import __version__
+from looms.assessment._result import Assessment
+from looms.diagnostics import loo_margins
+from looms.report._cautions import all_cautions
+from looms.report._fit_cautions import n_replicates
+from looms.report._scores import error_by_class
+from looms.report.facts import Facts, facts_of
+from looms.report.figures import headline, leave_one_out, outer
+from looms.report.model import (
+    Model,
+    candidate_names,
+    parameter_name,
+    predicted_labels,
+    relevances,
+    residual_sizes,
+    score_name,
+)
+from looms.report.text import clean
+
+#: Version of the schema; a new one where a key changes its meaning or goes.
+SCHEMA = 2
+#: Rows of the tables.
+MOST_CLASSES, MOST_CANDIDATES, MOST_PARAMETERS = 30, 50, 15
+MOST_FEATURES, MOST_SURPRISING, MOST_INFLUENTIAL = 60, 20, 10
+#: Reasons for hyper-parameters without a choice among candidates.
+_GIVEN = "The hyper-parameters were given."
+_ONLY = "It was the only candidate; its hyper-parameters minimise the criterion."
+
+
+def summary(
+    estimator: Any,
+    *,
+    X: Any = None,
+    y: Any = None,
+    assessment: Assessment | None = None,
+    title: str | None = None,
+) -> dict[str, Any]:
+    """All that a report says of a fitted machine, as a dict that JSON can hold.
+
+    Parameters
+    ----------
+    estimator : machine of looms, or pipeline that ends in one
+        Fitted.
+    X : the training samples, default=None
+        Of a data frame, the index names the samples; otherwise they are numbered from 0.
+    y : the training targets, default=None
+        Of a series, the name is that of the target.
+    assessment : Assessment, default=None
+        Of `looms.assess`: the honest outer estimate.
+    title : str, default=None
+        Of the report.
+
+    Returns
+    -------
+    summary : dict
+        Numbers that are not finite are None. Keys:
+
+        schema
+            Version of this list, 2.
+        title, date, looms_version
+            Text; the date in ISO format.
+        task
+            "classification" or "regression".
+        data
+            ``n_samples``, ``n_features`` (of the machine), ``n_columns`` (that they were made
+            of), ``named`` (whether the features have names), ``n_replicates``,
+            ``n_weight_zero``, ``steps`` (before the machine), ``target`` (its name or None),
+            ``n_targets``, ``classes``: a list of ``label``, ``n``, ``error`` (leave-one-out),
+            the largest first, and ``n_classes``; for a regression ``classes`` is empty.
+        asked
+            List of ``name``, ``value``: parameters of the machine.
+        chosen
+            ``kernel``, ``criterion``, ``reason``, ``parameters``: a list of ``name``,
+            ``value``, ``bound`` (what it means if it is at one, else None), and
+            ``n_parameters``; ``mu``, ``mu_bound``, ``threshold`` (None unless there are two
+            classes), ``criterion_value``, ``criterion_error``, ``n_evaluations`` of the searches,
+            ``n_measured`` between them, ``outcome``, ``outcome_text``, ``n_stages``. What concerns
+            a search is None for a machine that was given its hyper-parameters.
+        candidates
+            List of ``kernel``, ``criterion``, ``value``, ``standard_error``, ``score``,
+            ``n_evaluations``, ``seconds``, ``outcome``, ``chosen``, the best score first.
+        n_candidates
+            Their number.
+        score
+            ``name`` of what the candidates competed by, and ``key`` of the figure that it is,
+            empty if it is none.
+        loo
+            ``figures``: list of ``key``, ``name``, ``value``, ``standard_error``,
+            ``smaller_is_better``; and ``confusion``: None, or ``labels``, ``counts``
+            (rows are the true class) and ``weighted`` (whether these are sums of weights).
+        assessment
+            None, or ``method``, ``n_splits``, ``n_failed``, ``estimator``, and ``scores``: list
+            of ``key``, ``name``, ``value``, ``standard_error``, ``low``, ``high``, ``loo``,
+            ``optimism`` (positive: leave-one-out flatters), ``optimism_error`` and
+            ``smaller_is_better``; the first and last are None where nobody says which way is
+            better.
+        headline
+            ``key``, ``name``, ``value``, ``low``, ``high`` (of 95 % intervals), ``honest``
+            (whether it comes from outer splits), ``loo``, ``guess`` (of a machine that knows
+            no features: equal odds, or the mean of the targets).
+        features
+            ``rows``: list of ``name``, ``importance`` (rise of PRESS without it),
+            ``standard_error``, ``relative`` and ``relative_error`` (both over PRESS),
+            ``relevance`` (share, None unless ARD); ``n_features`` in all, ``n_samples`` they were
+            computed on. For a kernel matrix None.
+        samples
+            ``rows``: list of ``name``, ``target``, ``output``, ``predicted`` and ``margin``
+            (None for a regression), ``residual`` (its size; of classes by how much the output
+            falls short of the label), and of `looms.diagnostics.case_deletion` ``surprise``,
+            ``rms_change``, ``criterion_change``, ``leverage`` (None for many samples): the
+            largest residuals, then the most influential samples that are not among them;
+            ``n_samples`` that have a weight, ``named_by``: what their names are, and the
+            ``criterion`` of the change.
+        cautions
+            List of ``level`` ("serious" or "note"), ``title``, ``text``.
+
+    Raises
+    ------
+    TypeError
+        If there is no machine of looms in the estimator.
+    ValueError
+        If ``X`` or ``y`` are not those that it was fitted to, by their number.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from looms import LSSVMClassifierCV
+    >>> from looms.report import summary
+    >>> data = load_iris(as_frame=True)
+    >>> fit = summary(LSSVMClassifierCV().fit(data.data, data.target), y=data.target)
+    >>> fit["task"], fit["data"]["n_samples"], fit["data"]["target"]
+    ('classification', 150, 'target')
+    """
+    return summarised(facts_of(estimator, X, y, assessment), title)
+
+
+def summarised(facts: Facts, title: str | None) -> dict[str, Any]:
+    """The dict of `summary`."""
+    model, assessment = facts.model, facts.assessment
+    task = "classification" if model.classification else "regression"
+    if title is None:
+        title = task.capitalize() + (f" of {facts.target}" if facts.target is not None else "")
+    estimator = getattr(facts.estimator, "best_estimator_", facts.estimator)
+    steps = estimator.steps[:-1] if isinstance(estimator, Pipeline) else []
+    names = [clean(name) for name, step in steps if step not in (None, "passthrough")]
+    parameters = model.machine.get_params(deep=False)
+    plain: dict[str, Any] = _plain(
+        {
+            "schema": SCHEMA,
+            "title": clean(title),
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "looms_version": __version__,
+            "task": task,
+            "data": _data(model, names, facts.target),
+            "asked": [{"name": k, "value": _text(value)} for k, value in parameters.items()],
+            "chosen": _chosen(model),
+            "candidates": _candidates(model),
+            "n_candidates": len(getattr(model.machine, "candidates_", [])),
+            "score": dict(zip(("name", "key"), score_name(model.machine), strict=True)),
+            "loo": leave_one_out(facts),
+            "assessment": None if assessment is None else outer(assessment),
+            "headline": headline(model, assessment),
+            "features": _features(facts),
+            "samples": _samples(facts),
+            "cautions": all_cautions(facts.estimator, model, assessment, steps=names),
+        }
+    )
+    return plain
+
+
+def _data(model: Model, steps: list[str], target: str | None) -> dict[str, Any]:
+    y = model.loo.y
+    classes: list[dict[str, Any]] = []
+    if model.classification:
+        n, error = error_by_class(model)
+        order = np.argsort(-n, kind="stable")[:MOST_CLASSES]
+        classes = [{"label": model.classes[k], "n": n[k], "error": error[k]} for k in order]
+    return {
+        "n_samples": model.loo.n_samples,
+        "n_features": model.machine.n_features_in_,
+        "n_columns": len(model.columns),
+        "named": model.named,
+        "n_replicates": n_replicates(model, model.machine.X_fit_),
+        "n_weight_zero": (model.loo.sample_weight == 0).sum(),
+        "steps": steps,
+        "target": target,
+        "n_targets": 1 if y.ndim == 1 or model.classification else y.shape[1],
+        "classes": classes,
+        "n_classes": len(model.classes),
+    }
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_text, value))
+    return clean(value if isinstance(value, str) else repr(value))
+
+
+def _chosen(model: Model) -> dict[str, Any]:
+    machine: Any = model.machine
+    tuning = getattr(machine, "selection_", None)
+    bounds = {} if tuning is None else {met.name: met.remark for met in tuning.at_bounds}
+    scales_last = sorted(
+        machine.kernel_.hyperparameters, key=lambda h: -h.value if "[" in h.name else -np.inf
+    )
+    parameters = [
+        {"name": parameter_name(model, h.name), "value": h.value, "bound": bounds.get(h.name)}
+        for h in scales_last
+    ]
+    kernel, criterion, reason = type(machine.kernel_).__name__, None, _GIVEN
+    if tuning is not None:
+        kernel, criterion = candidate_names(machine)[machine.best_index_]
+        n = len(machine.candidates_)
+        best = f"Of {n} candidates it has the smallest leave-one-out {score_name(machine)[0]}."
+        reason = best if n > 1 else _ONLY
+    return {
+        "kernel": kernel,
+        "criterion": criterion,
+        "reason": reason,
+        "parameters": parameters[:MOST_PARAMETERS],
+        "n_parameters": len(parameters),
+        "mu": machine.mu_,
+        "mu_bound": bounds.get("mu"),
+        "threshold": model.threshold if len(model.classes) == 2 else None,
+        "criterion_value": tuning and tuning.value,
+        "criterion_error": tuning and tuning.standard_error,
+        "n_evaluations": tuning and tuning.n_evaluations,
+        "n_measured": tuning and tuning.n_measured,
+        "outcome": tuning and _words(tuning.outcome.name),
+        "outcome_text": tuning and tuning.outcome.value,
+        "n_stages": tuning and len({n for n, _ in tuning.stages}),
+    }
+
+
+def _words(name: str) -> str:
+    return name.lower().replace("_", " ")
+
+
+def _candidates(model: Model) -> list[dict[str, Any]]:
+    machine: Any = model.machine
+    if not hasattr(machine, "candidates_"):
+        return []
+    rows = [
+        {
+            "kernel": kernel,
+            "criterion": criterion,
+            "value": candidate.value,
+            "standard_error": candidate.standard_error,
+            "score": candidate.score if model.classification else np.sqrt(candidate.score),
+            "n_evaluations": candidate.n_evaluations,
+            "seconds": candidate.seconds,
+            "outcome": _words(candidate.outcome.name),
+            "chosen": k == machine.best_index_,
+        }
+        for k, ((kernel, criterion), candidate) in enumerate(
+            zip(candidate_names(machine), machine.candidates_, strict=False)
+        )
+    ]
+    return sorted(rows, key=lambda row: row["score"])[:MOST_CANDIDATES]
+
+
+def _features(facts: Facts) -> dict[str, Any] | None:
+    model, importance = facts.model, facts.importance
+    if importance is None:
+        return None
+    relevance, columns, press = relevances(model), model.columns, importance.press
+    rows = [
+        {
+            "name": name,
+            "importance": value,
+            "standard_error": error,
+            "relative": value / press if press > 0 else None,
+            "relative_error": error / press if press > 0 else None,
+            "relevance": None if relevance is None else sum(relevance[columns[name]].tolist()),
+        }
+        for name, value, error in zip(
+            importance.names, importance.value, importance.standard_error, strict=True
+        )
+    ]
+    return {
+        "rows": rows[:MOST_FEATURES],
+        "n_features": importance.n_columns,
+        "n_samples": importance.n_samples,
+    }
+
+
+def _samples(facts: Facts) -> dict[str, Any]:
+    """Samples of the largest residuals, and the most influential ones not among them."""
+    model, deletion, loo = facts.model, facts.deletion, facts.model.loo
+    n = int(model.seen.sum())
+    size = residual_sizes(model)
+    order = np.argsort(-size, kind="stable")[: min(MOST_SURPRISING, n)].tolist()
+    if deletion is not None:
+        by_change = np.argsort(-deletion.rms_change, kind="stable")[: min(MOST_INFLUENTIAL, n)]
+        order += [k for k in by_change.tolist() if k not in order]
+    values: dict[str, Any] = dict.fromkeys(("target", "output", "predicted", "margin"))
+    if model.classification:
+        labels, each = class_indices(loo.y), np.arange(loo.n_samples)
+        values["target"] = [model.classes[k] for k in labels]
+        values["output"] = loo.outputs if loo.y.ndim == 1 else loo.outputs[each, labels]
+        values["predicted"] = [model.classes[k] for k in predicted_labels(model)]
+        values["margin"] = loo_margins(model.machine)[each, labels]
+    elif loo.y.ndim == 1:  # of several targets no single one can stand for a sample
+        values["target"], values["output"] = loo.y, loo.outputs
+    values["residual"] = size
+    for name in ("surprise", "rms_change", "criterion_change", "leverage"):
+        values[name] = None if deletion is None else getattr(deletion, name)
+    rows = [
+        {"name": facts.names[k]}
+        | {name: None if column is None else column[k] for name, column in values.items()}
+        for k in order
+    ]
+    return {
+        "rows": rows,
+        "n_samples": n,
+        "named_by": facts.named_by,
+        "criterion": None if deletion is None else deletion.criterion,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """The same in types that JSON has; what is not finite as None."""
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
