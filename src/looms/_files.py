@@ -61,7 +61,7 @@ def advice_on(error: OSError, otherwise: str) -> str:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write beside, then rename: a reader sees the old file or the new one, whole.
+    """Write beside, then rename: readers get the complete old or new file.
 
     Parameters
     ----------

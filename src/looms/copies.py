@@ -131,7 +131,7 @@ def _parts(X: Matrix) -> Iterator[AnyArray]:
 
 
 def _without_repeated_columns(X: Matrix) -> Array:
-    """The columns, dense, without constant ones and those that order the rows as another does."""
+    """Dense columns, without constant ones and those that order the rows as another does."""
     dense = _dense(X)
     kept: dict[bytes, int] = {}
     for k, column in enumerate(dense.T):
@@ -165,7 +165,7 @@ def _hashes(values: Array, columns: AnyArray) -> AnyArray:
 
 
 def _mixed(bits: AnyArray) -> AnyArray:
-    """A bijection of 64-bit integers that spreads every bit (SplitMix64, Steele et al. 2014)."""
+    """Bijection of 64-bit integers that spreads every bit (SplitMix64, Steele et al. 2014)."""
     bits = bits.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -216,7 +216,7 @@ class Metric:
     greater_is_better: bool = True
 
     def loss(self, y: Array, predicted: Array, weight: Array) -> float:
-        """The loss of predictions, one a sample of positive weight."""
+        """Loss of predictions, one for each sample of positive weight."""
         options: dict[str, Any] = {}
         if "sample_weight" in signature(self.function).parameters:
             options["sample_weight"] = weight
@@ -362,7 +362,7 @@ def _losses_of_metric(rule: Metric, y: Array, weight: Array, cuts: Any) -> tuple
 
 
 def _recall_and_precision(counts: Counts) -> tuple[Array, Array]:
-    """Both, the precision zero where nothing is positive."""
+    """Recall and precision; the precision is zero without positive decisions."""
     tp, fp, fn, _ = counts
     called = tp + fp
     return tp / (tp + fn), np.divide(tp, called, out=np.zeros_like(tp), where=called > 0)

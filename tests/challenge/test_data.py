@@ -182,7 +182,7 @@ def test_class_refusals(digits, positive, said):
 
 
 def test_no_target(digits):
-    with pytest.raises(ChallengeDataError, match="nothing says what to predict"):
+    with pytest.raises(ChallengeDataError, match="it has no labels"):
         load_file(digits)
 
 

@@ -203,7 +203,7 @@ def assess(
     leaving rows out, as by leave-one-out or cross-validation, would drift to what reproduces
     single rows, such as a nearest neighbour. These weights go where ``sample_weight`` goes: of a
     pipeline to the last step, while the steps before it are fitted to the distinct rows, as
-    in any other split (with metadata routing, to whatever asks for them). An estimator that
+    in any other split (with metadata routing, to all that request them). An estimator that
     takes no weights gets the copies, with a warning.
 
     The out-of-bag error of .632+ is the mean over the rows of each one's mean loss in the
@@ -218,19 +218,19 @@ def assess(
     to the store. Workers get the caller's configuration of scikit-learn.
 
     Splits of workers that die are run again, with dask and with processes of one machine
-    ("loky"; also in place of "multiprocessing", whose pool never tells that a process
-    died). A split that kills its workers again and again, as by its memory, at last with no
+    ("loky"; also in place of "multiprocessing", whose pool does not report that a
+    process died). A split that kills its workers again and again, as by its memory, at last with no
     other split at work, is recorded in ``failures``, and all others are run. With dask it
     has as many tries as ``distributed.scheduler.allowed-failures`` gives it, twice. It
     never runs in the calling process, unless all splits do: with ``n_jobs=1`` or threads.
 
-    A dask cluster made in the calling process is asked to start workers again that it gave
+    A dask cluster made in the calling process is made to restart workers that it gave
     up (``distributed.deploy.lost-worker-timeout``). Without any worker for a minute, or for
     joblib's ``wait_for_workers_timeout`` if longer, a TimeoutError is raised. Workers of
     loky end soon after a calling process that was killed.
 
-    A store knows an estimator by its class and parameters and a scorer by its function. Of
-    code that is not of an installed package it knows what Python has loaded too: classes
+    A store identifies an estimator by its class and parameters and a scorer by its function,
+    and code that is not of an installed package also by what Python has loaded: classes
     with their bases, functions, and the globals that these name. An edit of them runs the
     splits again, as another minor version of Python does. Versions of looms, NumPy, SciPy,
     scikit-learn and the packages that estimator and scorers come from must be those of the

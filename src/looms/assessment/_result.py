@@ -201,7 +201,7 @@ class Assessment:
         return pandas.DataFrame(rows, index=list(self.scores), columns=["low", "high"])
 
     def figures(self, score: str, level: float = 0.95) -> ScoreFigures:
-        """All figures of one score as plain numbers, without pandas.
+        """Figures of one score as plain numbers, without pandas.
 
         Parameters
         ----------

@@ -60,7 +60,7 @@ def reliability_curve(
     ----------
     labels : (n,) -1 and +1: a column of ``loo.y``.
     probability : (n,) of the label +1: that column of `loo_probabilities`, so that every one
-        comes from a calibrator that did not see its sample.
+        comes from a calibrator fitted without its sample.
     sample_weight : (n,) nonnegative, ones by default; samples of weight zero are not counted.
     n_bins : bins at most: those without samples are left out, and equal probabilities fall in
         one bin.

@@ -22,7 +22,7 @@ class Sigmoid:
 
     Parameters
     ----------
-    slope : per unit of output; negative where larger outputs speak for the positive class.
+    slope : per unit of output; negative where it is increasing in the output.
     intercept : log-odds of the negative class at f = 0.
     """
 
@@ -45,7 +45,7 @@ class Sigmoid:
 def fit_sigmoid(
     outputs: npt.ArrayLike, labels: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
 ) -> Sigmoid:
-    r"""The sigmoid of largest likelihood under Platt's targets.
+    r"""Sigmoid of largest likelihood under Platt's targets.
 
     Minimises over slope and intercept, with p_i = 1/(1 + exp(slope f_i + intercept)),
 
@@ -66,7 +66,7 @@ def fit_sigmoid(
     Returns
     -------
     sigmoid : Sigmoid
-        Its slope is positive where larger outputs speak for the negative class.
+        Its slope is positive where it is decreasing in the output.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def fit_sigmoids(
 def fit_increasing_sigmoid(
     outputs: npt.ArrayLike, labels: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
 ) -> Sigmoid:
-    """The sigmoid of largest likelihood among those that do not decrease with the output.
+    """Sigmoid of largest likelihood among those that do not decrease with the output.
 
     It is that of `fit_sigmoid` where the slope of that is negative, and constant elsewhere.
     Leave-one-out outputs of a model that predicts a mean decrease with the label of the sample

@@ -103,7 +103,7 @@ def nested_entries(nested: Nested) -> list[Entry]:
         if inner is None:
             continue
         again = loo_choices(inner)
-        guess = float(np.mean([found.scores["ber"] for _, found in again.values()]))
+        guess = float(np.mean([result.scores["ber"] for _, result in again.values()]))
         loo = split.loo_scores["ber"]
         entries.append(_entry(k, "loo_ber", "loo", chosen, loo, split, y))
         entries.append(_entry(k, "loo_ber", f"validation{len(again)}", chosen, guess, split, y))
@@ -111,7 +111,7 @@ def nested_entries(nested: Nested) -> list[Entry]:
 
 
 def game_entries(nested: Nested) -> list[Entry]:
-    """The three strategies of the Model Selection Game [G06], and a guess by each.
+    """Entries by the three strategies of the Model Selection Game [G06].
 
     Of every held-out part: the choice by the mean test rate over splits of the training part;
     by the test rate in the first of these, which stands for the validation set; by the

@@ -108,7 +108,7 @@ def fetch(
     Notes
     -----
     From OpenML, by ``sklearn.datasets.fetch_openml``, which keeps a copy: the agnostic-track
-    sets ada (1043), gina (1038), hiva (1039) and sylva (1040). They are said to be training and
+    sets ada (1043), gina (1038), hiva (1039) and sylva (1040). They are described as training and
     validation part together, where the papers trained on the training part. These numbers
     are not tested over the network; a set of another name is an error. NOVA is not known to be
     there.

@@ -148,12 +148,12 @@ class ADAColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
             For the interface.
         """
         X = validate_data(self, X, dtype=np.float64)
-        given = {name: getattr(self, name) for name in ("age", "education", "gain", "loss")}
+        arguments = {name: getattr(self, name) for name in ("age", "education", "gain", "loss")}
         columns = (
-            given
-            if None not in given.values()
+            arguments
+            if None not in arguments.values()
             else found_columns(X)
-            | {name: column for name, column in given.items() if column is not None}
+            | {name: column for name, column in arguments.items() if column is not None}
         )
         self._check_positive(X, columns)
         self.columns_ = columns

@@ -84,7 +84,7 @@ class Runs:
     random_state: int = 0
 
     def run(self, experiment: Experiment, n_splits: int, progress: Any = None) -> Assessment:
-        """One experiment on the first ``n_splits`` random 90/10 splits; stored ones are read.
+        """Assessment of an experiment on the first ``n_splits`` random 90/10 splits.
 
         If all of them raise, the result has their reasons and no figures.
         """

@@ -21,7 +21,7 @@ def challenge_score(ber: float, guess: float, sigma: float) -> float:
     Parameters
     ----------
     ber : balanced error rate on the test set.
-    guess : what the entry said it would be.
+    guess : guess of ``ber`` by the entry.
     sigma : standard error of ``ber``, positive; see `ber_standard_error`.
 
     Examples

@@ -195,7 +195,7 @@ _FIGURES = ("guess", "ber_test", "guess_error", "test_score")
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """A data frame as a Markdown table, with four decimals.
+    """Data frame as a Markdown table, with four decimals.
 
     Parameters
     ----------

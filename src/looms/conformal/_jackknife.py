@@ -39,7 +39,7 @@ def jackknife_plus(
     loo_predictions : (m, n) or (m, n, t) f⁽⁻ⁱ⁾(x_t), in units of the residuals.
     coverage : nominal 1 − α, between 0 and 1.
     loo_scales : shaped like the residuals, positive: scale of the noise at x_i by a model
-        that did not see sample i.
+        trained without sample i.
     scales : shaped like the predictions, positive: the same models' scale at x_t.
 
     Returns
@@ -56,7 +56,7 @@ def jackknife_plus(
     Notes
     -----
     If the n samples and the new one are exchangeable, and models and scales are made by a
-    rule fixed beforehand that does not mind the order of the samples, the new target is
+    rule fixed beforehand and symmetric in the samples, the new target is
     inside with a probability of at least 1 − 2α [B21 theorem 1], most often of about
     1 − α. O(m n t).
 

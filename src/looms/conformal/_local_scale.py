@@ -30,7 +30,7 @@ class LocalScale:
 
     Parameters
     ----------
-    pair_residuals : (n, n) R, as of `looms.lssvm.LeaveOneOutModels.pair_residuals`.
+    pair_residuals : (n, n) R, as of `LeaveOneOutModels.pair_residuals` of looms.lssvm.
     K : (n, n) kernel matrix of the samples.
 
     Attributes

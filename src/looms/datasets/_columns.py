@@ -56,11 +56,11 @@ def numbers_of(
     """
     written = {mark: {name for name in cells if _all(cells[name], _NUMBER[mark])} for mark in ".,"}
     only_point, only_comma = written["."] - written[","], written[","] - written["."]
-    given = decimal is not None
+    is_set = decimal is not None
     if decimal is None:
         commas = not only_point and any(_row(cells[name], ",") is not None for name in only_comma)
         decimal = "," if commas else "."
-    pattern = _NUMBER[decimal] if given or decimal == "," else _PLAIN_NUMBER
+    pattern = _NUMBER[decimal] if is_set or decimal == "," else _PLAIN_NUMBER
     numbers, notes, left = {}, [], []
     for name, column in cells.items():
         if _all(column, pattern):
@@ -76,7 +76,7 @@ def numbers_of(
             notes.append(left_as_text(name, first, column[first].as_py(), "is not a number"))
     if left:
         notes.insert(0, _mark_not_known(left, cells[left[0]]))
-    doubtful = not given and (decimal == "," or (other_decimal and not only_point))
+    doubtful = not is_set and (decimal == "," or (other_decimal and not only_point))
     for name in numbers if doubtful else ():
         row = _row(cells[name], "[.]") if name in written[","] else None
         if row is not None and _row(cells[name], ",") is None:

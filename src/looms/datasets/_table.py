@@ -62,7 +62,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Columns:
-    """All columns of a file: typed, and by name the text of their cells.
+    """Columns of a file: typed, and by name the text of their cells.
 
     Attributes
     ----------

@@ -249,9 +249,9 @@ class LSSVMClassifier(Classifier):
     threshold_ : float
         The threshold, folded into `decision_function`. For None it comes from the calibrator of
         ``loo_``: errors counted on ``loo_`` at it are optimistic, by little. If no output has a
-        probability on the other side of ½, as with a flat sigmoid, it is out of their reach
-        (`looms.calibration.output_at_half`), and all samples get one class.
-    calibrator_ : looms.calibration.Calibrator or None
+        probability on the other side of ½, as with a flat sigmoid, it is out of their
+        reach, and all samples get one class.
+    calibrator_ : Calibrator or None
         What makes probabilities of outputs, the same for all classes.
     kernel_ : Kernel
         The kernel with all its values.

@@ -80,16 +80,16 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     kernel_, mu_ : the kernel with its hyper-parameters, and the regularisation, chosen.
     threshold_ : float
         As for `LSSVMClassifier`.
-    calibrator_ : looms.calibration.Calibrator or None
+    calibrator_ : Calibrator or None
         What makes probabilities of outputs, the same for all classes.
     loo_ : LeaveOneOut
         Exact leave-one-out outputs of the machine chosen, before the threshold; targets
         ±1, one column a class for more than two. The hyper-parameters were chosen on
         them: errors counted on them are optimistic.
-    selection_ : looms.selection.Tuning
+    selection_ : Tuning
         How the hyper-parameters of the chosen candidate were found: criterion with
         standard error, history, reason for stopping.
-    candidates_ : list of looms.selection.Candidate
+    candidates_ : list of Candidate
         All candidates in the order they were tried; ``pandas.DataFrame(candidates_)``
         is a table of them.
     cv_results_ : dict of lists and arrays

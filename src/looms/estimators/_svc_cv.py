@@ -157,7 +157,7 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         The row chosen. Of equal scores it is that of the smallest C.
     threshold_ : float
         The threshold, folded into `decision_function`; as for `LSSVMClassifier`.
-    calibrators_ : tuple of looms.calibration.Sigmoid or None
+    calibrators_ : tuple of Sigmoid or None
         One for each pair of classes.
     support_ : ndarray of shape (n_support,)
         Indices of the samples that a machine needs.

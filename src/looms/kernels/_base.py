@@ -30,7 +30,7 @@ from looms.kernels._samples import Pairs, Samples, samples_of
 
 
 class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
-    """A positive semi-definite function of two samples.
+    """Base class of kernels, positive semi-definite functions of two samples.
 
     Call it for a Gram matrix, ``kernel(X)``, or a cross-Gram matrix,
     ``kernel(X, Y)``. Kernels add and multiply, with each other and with positive
@@ -101,7 +101,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return self.with_values(np.exp2(np.asarray(theta, dtype=np.float64)))
 
     def _with_arguments(self, **changes: Any) -> Self:
-        """A copy with other constructor arguments."""
+        """Copy with other constructor arguments."""
         return type(self)(**{**self.get_params(deep=False), **changes})
 
     # The friendly face ---------------------------------------------------
@@ -161,7 +161,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
 
 
 class ScalarKernel(Kernel):
-    """A kernel with at most one free hyper-parameter, a positive number.
+    """Base class of kernels with at most one free hyper-parameter, a positive number.
 
     Subclasses name it in ``_parameter``, take it and ``<parameter>_bounds`` in
     their ``__init__``, give its `start`, and read it from `number` in their formula.

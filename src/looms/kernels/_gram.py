@@ -1,4 +1,4 @@
-"""The Gram matrix of one set of samples, block by block.
+"""Gram matrix of one set of samples, block by block.
 
 Only the lower triangle is computed, as LAPACK reads no more. Blocks keep every
 temporary in cache. Inner products and squared distances are kept between evaluations

@@ -53,7 +53,10 @@ class Normalized(Composite):
         return (self.kernel.self_values(samples) > 0).astype(np.float64)
 
     def values_gradient(self, pairs: Pairs, G: Array) -> Array:
-        """By the quotient rule ∂k̂_ij = ∂k_ij/√(k_ii k_jj) − ½ k̂_ij (∂k_ii/k_ii + ∂k_jj/k_jj)."""
+        """Contraction by the quotient rule.
+
+        ∂k̂_ij = ∂k_ij/√(k_ii k_jj) − ½ k̂_ij (∂k_ii/k_ii + ∂k_jj/k_jj).
+        """
         rows, cols = self._inverse_norms(pairs.rows), self._inverse_norms(pairs.cols)
         scaled = G * rows[:, None]
         scaled *= cols

@@ -86,7 +86,7 @@ class Samples:
 
 
 class Pairs:
-    """A rectangular block of pairs (row sample, column sample).
+    """Rectangular block of pairs (row sample, column sample).
 
     ``dot`` and ``squared_distances`` are computed at the first use unless given.
     Both are shared: a kernel reads them and never writes to them.
@@ -140,7 +140,7 @@ def square_norms(X: Matrix, scale: Array | None = None) -> Array:
 
 
 def inner_products(A: Matrix, B: Matrix) -> Array:
-    """A Bᵀ as a dense array, in Fortran order like the blocks it is written to."""
+    """Inner products A Bᵀ, a dense array in Fortran order."""
     product = B @ A.T
     if sp.issparse(product):
         product = product.toarray()

@@ -1,4 +1,4 @@
-"""The least-squares SVM and its exact leave-one-out, by several routes.
+"""Least-squares SVM and its exact leave-one-out, by several routes.
 
 All return the same `looms.LeaveOneOut`: `solve` by a Cholesky factorisation, the
 default; `decompose` by eigenvectors, for one kernel matrix and many μ;

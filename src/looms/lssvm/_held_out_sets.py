@@ -49,7 +49,7 @@ def held_out_sets(groups: npt.ArrayLike | None, n: int) -> tuple[AnyArray, ...]:
 
 
 class HeldOutBlocks:
-    """The diagonal blocks of P that belong to sets of rows, factorised.
+    """Factorised diagonal blocks of P that belong to sets of rows.
 
     Parameters
     ----------

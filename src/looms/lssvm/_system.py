@@ -14,7 +14,7 @@ from looms.leave_one_out import LeaveOneOut
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted least-squares SVM, f(x) = Σ_i α_i k(x_i, x) + b.
+    """Fitted least-squares SVM, f(x) = Σ_i α_i k(x_i, x) + b.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class NotPositiveDefiniteError(np.linalg.LinAlgError):
 
 
 class RangeError(NotPositiveDefiniteError):
-    """The diagonal of K + diag(λ) is beyond the range in which it can be factorised."""
+    """Error for a diagonal of K + diag(λ) beyond the range in which it can be factorised."""
 
     def __init__(self, mu: float, value: float) -> None:
         np.linalg.LinAlgError.__init__(
@@ -91,7 +91,7 @@ def ridge(mu: float, sample_weight: Array) -> Array:
 
 
 def targets_as_columns(y: Array) -> Array:
-    """A view of (n,) or (n, t) targets as (n, t)."""
+    """View of (n,) or (n, t) targets as (n, t)."""
     return y.reshape(len(y), -1)
 
 

@@ -1,4 +1,4 @@
-"""The least-squares SVM and its exact leave-one-out by one Cholesky factorisation.
+"""Least-squares SVM and its exact leave-one-out by one Cholesky factorisation.
 
 The lower triangle of one Fortran-ordered buffer holds one after the other
 

@@ -119,7 +119,7 @@ def partial_states(A: Array) -> Iterator[Array]:
     Raises
     ------
     numpy.linalg.LinAlgError
-        If the first entry of a state is zero, once the next state is asked for.
+        If the first entry of a state is zero, once the next state is computed.
 
     Examples
     --------

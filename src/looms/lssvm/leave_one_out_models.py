@@ -28,7 +28,7 @@ _ALL = slice(None)
 class LeaveOneOutModels:
     """The n machines f⁽⁻ⁱ⁾ trained without one of the samples, in closed form.
 
-    Made by `looms.lssvm.Solution.models`.
+    Made by `Solution.models`.
 
     Attributes
     ----------

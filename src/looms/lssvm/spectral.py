@@ -1,4 +1,4 @@
-"""The least-squares SVM for one kernel matrix and many μ, by one eigendecomposition.
+"""Least-squares SVM for one kernel matrix and many μ, by one eigendecomposition.
 
 An eigendecomposition costs five to six factorisations; after it every further μ is
 O(n²), so it pays from about six values of μ on.

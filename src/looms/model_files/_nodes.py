@@ -67,7 +67,7 @@ def refused(schema: Any, trusted: Collection[str] = ()) -> list[str]:
     form_of: dict[int, int] = {}
 
     def form(part: Any) -> Hashable:
-        """One for all parts that differ in numbers alone; looks at the nodes on its way."""
+        """Number of the form of a part, the same for parts that differ in numbers alone."""
         if isinstance(part, list):
             return forms.setdefault(tuple(map(form, part)), len(forms))
         if not isinstance(part, dict):

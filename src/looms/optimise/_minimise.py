@@ -50,8 +50,8 @@ def minimise(
     optimizer : "lbfgs", "scg" or "nelder-mead".
     max_iter : iterations, at least 0; with 0 the start is only evaluated.
     tolerance : fraction of the standard error of the value that is not worth an
-        iteration: the search ends after one that gained less, or at a gradient that
-        promises less.
+        iteration: the search ends after one that gained less, or at a gradient of a
+        smaller expected gain.
     callback : called after every iteration with its number and the best point so
         far; a true result stops the search.
     inverse_hessian : (p, p) of the function near the start, if known:

@@ -132,8 +132,8 @@ class Recorder:
     evaluate : the function.
     bounds : (p, 2) of the box.
     tolerance : fraction of the standard error of the value that is not worth an
-        iteration. The search ends after one that gained less, and at a point whose
-        gradient promises less: for a quasi-Newton step, if ``inverse_hessian`` is known,
+        iteration. The search ends after one that gained less, and at a point of smaller
+        expected gain: for a quasi-Newton step, if ``inverse_hessian`` is known,
         and for a small move in every hyper-parameter.
     max_iter : iterations allowed.
     callback : see `Callback`.

@@ -115,8 +115,8 @@ def choose(
     chosen: tuple[Candidate, Tuning, Fit] | None = None
     objective: Objective | None = None
     reason = ""
-    for n_tried, (asked_for, criterion) in enumerate(product(kernels, criteria)):
-        kernel = as_kernel(asked_for)
+    for n_tried, (kernel_argument, criterion) in enumerate(product(kernels, criteria)):
+        kernel = as_kernel(kernel_argument)
         if n_tried % len(criteria) == 0:
             objective = None  # the matrices of a kernel go before those of the next come
         watcher.candidate_begins(kernel, criterion)
@@ -135,7 +135,9 @@ def choose(
         seconds = time.perf_counter() - began
         if fit is None and not reason:
             reason = f"{objective.kernel!r}: {_reason(objective, tuning)}"
-        candidate = _candidate(str(asked_for), objective, criterion, tuning, fit, judge, seconds)
+        candidate = _candidate(
+            str(kernel_argument), objective, criterion, tuning, fit, judge, seconds
+        )
         candidates.append(candidate)
         if fit is not None and (chosen is None or candidate.score < chosen[0].score):
             chosen = candidate, tuning, fit

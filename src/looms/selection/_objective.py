@@ -1,4 +1,4 @@
-"""A selection criterion as a function of all hyper-parameters, with its gradient."""
+"""Selection criterion as a function of all hyper-parameters, with its gradient."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MU_AT_UPPER = (
 
 
 class Objective:
-    """A leave-one-out criterion of a least-squares SVM in the log₂ of its hyper-parameters.
+    """Leave-one-out criterion of a least-squares SVM in the log₂ of its hyper-parameters.
 
     Calling it returns the value and the gradient for all of them at once
     [docs/references.md, Gradient]: about twice the flops of a factorisation with inverse, however
@@ -63,7 +63,7 @@ class Objective:
     fit_intercept : whether the machine has an intercept.
     groups : (n,) labels; rows of one group are held out together. Each row by itself unless given.
     prior : whether to regularise the kernel's hyper-parameters: the value is then
-        that of `looms.selection.HyperPrior`, centred at the start.
+        that of `HyperPrior`, centred at the start.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class Objective:
         return point.value, point.gradient
 
     def evaluate(self, theta: Array, *, gradient: bool = True) -> Point:
-        """Value with its standard error and, if asked for, gradient at ``theta``."""
+        """Value with its standard error and, optionally, gradient at ``theta``."""
         with blas_threads(self.n_samples):
             try:
                 solution = self._solve(theta)

@@ -49,7 +49,7 @@ class Pair:
 
 
 def pairs_of(labels: Labels) -> tuple[Pair, ...]:
-    """The pairs of the classes 0 to k - 1 that ``labels`` holds, in lexicographic order."""
+    """Pairs of the classes 0 to k - 1 of ``labels``, in lexicographic order."""
     pairs = []
     for a, b in combinations(range(int(labels.max()) + 1), 2):
         samples = np.flatnonzero((labels == a) | (labels == b))

@@ -62,7 +62,7 @@ class IndefiniteKernelError(ValueError):
 
 
 class NotConvergedError(ArithmeticError):
-    """The KKT conditions of a support vector machine could not be met.
+    """Error for a support vector machine whose KKT conditions could not be met.
 
     Attributes
     ----------

@@ -65,14 +65,14 @@ def leave_one_out(
     RoundingWarning
         If for some samples the KKT conditions hold to less than 1e-9, or may, because that is
         below what rounding leaves of the outputs, 2.2e-16 Σ_j α_j times the largest value of the
-        kernel (less a constant). It says for how many, and to what.
+        kernel (less a constant). It has their number and the exactness.
 
     Notes
     -----
     The output of the sample left out is as exact as the KKT conditions times the condition of the
     equations on the margin. Beside solutions of the same kernel matrices in extended precision
     the error was below 1e-9 (1 + |f|) wherever no warning was given, mostly near 1e-15, and else
-    below twice what the warning said.
+    below twice the exactness in the warning.
 
     ``gamma="scale"`` and ``class_weight="balanced"`` keep their value for all samples while one is
     left out.
@@ -87,9 +87,9 @@ def leave_one_out(
     """
     problem = dual_problem(svc, X, y, sample_weight)
     solution = problem.solve()
-    seen, rows, exactness = solution.left_out()
+    left_out, rows, exactness = solution.left_out()
     outputs, to = solution.outputs.copy(), np.full(len(solution.y), solution.exactness)
-    outputs[seen], to[seen] = rows[np.arange(len(seen)), seen], exactness
+    outputs[left_out], to[left_out] = rows[np.arange(len(left_out)), left_out], exactness
     if to.max() > KKT_TOLERANCE:
         warnings.warn(
             RoundingWarning(int((to > KKT_TOLERANCE).sum()), len(to), to.max()), stacklevel=2

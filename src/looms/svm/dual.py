@@ -85,14 +85,14 @@ class DualSolution:
         path O(n k) for its k changes so far. Memory: (s, n) outputs for s support vectors, a
         tableau of the samples near the margin, and a dozen blocks of a million numbers.
         """
-        seen, rows, _ = self.left_out()
+        left_out, rows, _ = self.left_out()
         own = self.outputs.copy()
-        own[seen] = rows[np.arange(len(seen)), seen]
+        own[left_out] = rows[np.arange(len(left_out)), left_out]
         loo = LeaveOneOut(self.y, own)
         if not all_outputs:
             return loo
         outputs = np.tile(self.outputs, (len(own), 1))
-        outputs[seen] = rows
+        outputs[left_out] = rows
         return loo, outputs
 
     def left_out(self) -> tuple[npt.NDArray[np.intp], Array, Array]:
@@ -169,7 +169,7 @@ def solve(
     NotConvergedError
         If the KKT conditions cannot be met to 1e-9, or, where the values of ``K`` times ``C``
         are so large that double precision does not resolve that, to what it does, 1e-5 at most.
-        The ``kkt_residual`` of the solution says which it was.
+        The solution has its ``kkt_residual``.
 
     Notes
     -----
