@@ -1,10 +1,9 @@
 """Selection criteria: values, slopes, standard errors, error rates."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import pairwise
 from scipy.special import expit
 from sklearn.metrics import (
     accuracy_score,
@@ -55,16 +54,16 @@ WEIGHTS = {
     "zeros": WITH_ZEROS,
 }
 each_criterion = pytest.mark.parametrize("criterion", CRITERIA.values(), ids=CRITERIA.keys())
-grid = pytest.mark.parametrize(("targets", "weights"), list(product(TARGETS, WEIGHTS)))
+grid = pytest.mark.parametrize(("name", "targets", "weights"), pairwise(CRITERIA, TARGETS, WEIGHTS))
 
 
 def loo_of(targets, weights):
     return LeaveOneOut(*TARGETS[targets], WEIGHTS[weights])
 
 
-@each_criterion
 @grid
-def test_slope_against_differences(criterion, targets, weights, numerical_gradient):
+def test_slope_against_differences(name, targets, weights, numerical_gradient):
+    criterion = CRITERIA[name]
     loo = loo_of(targets, weights)
     # The hinge has a kink where t f = 1: no difference below crosses one.
     assert np.abs(1 - loo.y * loo.outputs).min() > 2.1e-3
@@ -82,9 +81,9 @@ def test_slope_of_press_for_real_targets(numerical_gradient):
     assert_allclose(PRESS().evaluate(*LeaveOneOut(y, F)).slope, expected, rtol=1e-8, atol=1e-12)
 
 
-@each_criterion
 @grid
-def test_types_and_signs(criterion, targets, weights):
+def test_types_and_signs(name, targets, weights):
+    criterion = CRITERIA[name]
     evaluation = criterion.evaluate(*loo_of(targets, weights))
     assert type(evaluation.value) is float
     assert type(evaluation.standard_error) is float
@@ -92,9 +91,9 @@ def test_types_and_signs(criterion, targets, weights):
     assert evaluation.standard_error > 0
 
 
-@each_criterion
 @grid
-def test_scale_of_weights_does_not_matter(criterion, targets, weights):
+def test_scale_of_weights_does_not_matter(name, targets, weights):
+    criterion = CRITERIA[name]
     loo = loo_of(targets, weights)
     scaled = criterion.evaluate(loo.y, loo.outputs, 7.0 * loo.sample_weight)
     for ours, theirs in zip(scaled, criterion.evaluate(*loo), strict=True):
@@ -379,11 +378,9 @@ def test_anything_else_is_refused(criterion):
         as_criterion(criterion)
 
 
-@each_criterion
 @grid
-def test_samples_entered_twice_and_held_out_together_are_no_more_certain(
-    criterion, targets, weights
-):
+def test_samples_entered_twice_and_held_out_together_are_no_more_certain(name, targets, weights):
+    criterion = CRITERIA[name]
     once = loo_of(targets, weights)
     twice = np.repeat(np.arange(N), 2)
     loo = LeaveOneOut(once.y[twice], once.outputs[twice], once.sample_weight[twice])

@@ -272,6 +272,7 @@ MODELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_a_file_with_one_thing_changed_is_refused_or_predicts(tmp_path, name):
     model, rows = MODELS[name]()

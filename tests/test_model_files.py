@@ -120,6 +120,7 @@ def in_a_fresh_process(code, *arguments):
     return result.stdout
 
 
+@pytest.mark.slow
 def test_a_fresh_process_reads_it(tmp_path):
     """Nothing but the module is imported; the types in the file must be known all the same."""
     frame = pd.DataFrame({"a": [1.0, 2, 3, 5], "b": ["x", "x", "y", "z"]})

@@ -29,6 +29,7 @@ def test_unknown_names():
         from looms import nothing  # noqa: F401
 
 
+@pytest.mark.slow
 def test_rooms_are_attributes():
     """In a fresh process, where nothing has imported a room yet."""
     code = (

@@ -15,6 +15,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
 
 
+@pytest.mark.slow
 def test_python_examples(capsys: pytest.CaptureFixture[str]) -> None:
     examples = blocks("python")
     assert len(examples) == 5
@@ -24,6 +25,7 @@ def test_python_examples(capsys: pytest.CaptureFixture[str]) -> None:
     assert "10 random splits, seed 0" in said
 
 
+@pytest.mark.slow
 def test_command_line_example(tmp_path: Path) -> None:
     pytest.importorskip("typer")
     examples = [block for block in blocks("console") if block.startswith(("python -c", "looms"))]

@@ -5,6 +5,7 @@ import threading
 import warnings
 
 import pytest
+import scipy.linalg  # noqa: F401  (its BLAS must be loaded to be limited)
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from looms._threads import _is_scipys, blas_threads, one_blas_thread

@@ -220,7 +220,9 @@ def test_estimator_stays_as_it_is_and_random_ones_repeat(two_classes):
     assert forest.random_state is None
 
 
-@pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
+@pytest.mark.parametrize(
+    "backend", ["sequential", "threading", pytest.param("loky", marks=pytest.mark.slow)]
+)
 def test_workers_give_the_same(two_classes, backend):
     alone = looms.assess(MACHINE, *two_classes, 6, random_state=0).table
     with joblib.parallel_config(backend, n_jobs=2):

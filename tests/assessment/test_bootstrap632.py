@@ -1,5 +1,7 @@
 """The .632+ bootstrap by hand."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import (
     accuracy_score,
+    get_scorer,
     make_scorer,
     r2_score,
     root_mean_squared_error,
@@ -19,8 +22,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, assess
-from looms.assessment._bootstrap632 import NO_INFORMATION, no_information, plus_632
-from looms.assessment._scoring import balanced_error_rate
+from looms.assessment._bootstrap632 import NO_INFORMATION, no_information, out_of_bag, plus_632
+from looms.assessment._scoring import OWN, balanced_error_rate
 from looms.assessment._splits import plan
 
 ERRORS = ["error", "accuracy", "ber", "balanced_accuracy"]
@@ -42,6 +45,11 @@ def test_without_overfitting_it_is_the_632():
 
 def test_full_overfitting_is_the_out_of_bag_error():
     assert plus_632("error", 0.0, 0.5, 0.5) == pytest.approx(0.5)
+
+
+def test_beyond_the_error_without_information_overfitting_stays_full():
+    expected = 0.368 * 0.1 + 0.632 * 0.8 + (0.5 - 0.1) * 0.368
+    assert plus_632("error", 0.1, 0.8, 0.5) == pytest.approx(expected)
 
 
 def test_no_information_is_the_score_over_all_pairs():
@@ -180,6 +188,51 @@ def test_assessment_puts_them_together(two_classes):
     assert "20 bootstrap resamples" in result.summary()
 
 
+#: Scores, as errors, of the mean losses E under probabilities p of the samples.
+FUNCTIONALS = {
+    "error": lambda p, E, y: p @ E / p.sum(),
+    "ber": lambda p, E, y: np.mean([p[y == k] @ E[y == k] / p[y == k].sum() for k in (0, 1)]),
+    "rmse": lambda p, E, y: np.sqrt(p @ E / p.sum()),
+    "r2": lambda p, E, y: p @ E / (p @ (y - p @ y / p.sum()) ** 2),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("learns", [False, True])
+@pytest.mark.parametrize("name", FUNCTIONALS)
+def test_standard_error_is_the_delta_method_of_its_definition(
+    name, learns, weighted, numerical_gradient
+):
+    """Derivatives of the score by differences; a machine that learns shifts with what it drew."""
+    n, n_resamples, rng = 16, 40, np.random.default_rng(4)
+    y = np.arange(n) % 2 if name in ("error", "ber") else rng.normal(size=n)
+    p = rng.uniform(0.5, 2.0, n) if weighted else np.ones(n)
+    resamples, losses, drawn = [], np.zeros((n_resamples, n)), []
+    for b in range(n_resamples):
+        train = rng.integers(n, size=n)
+        test = np.setdiff1d(np.arange(n), train)
+        f = y[test] + 0.3 * rng.normal(size=len(test)) + learns * (1 + y[train].mean())
+        f = f > rng.uniform(0.0, 2.0, len(test)) if name in ("error", "ber") else f
+        resamples.append((train, test, SimpleNamespace(scores={name: 0.0}, predictions=f)))
+        losses[b, test] = (y[test] - f) ** 2
+        drawn.append(np.bincount(train, minlength=n))
+    out = np.equal(drawn, 0)
+    E = losses.sum(axis=0) / out.sum(axis=0)
+    score = FUNCTIONALS[name]
+    p = p / p.sum()
+    by_E = numerical_gradient(lambda E: score(p, E, y), E)
+    by_p = numerical_gradient(lambda p: score(p, E, y), p, 1e-3 / n)
+    tested = p * (by_p - p @ by_p)
+    terms = (np.array(drawn) - 1) * ((out * (losses - E)) @ (by_E / out.sum(axis=0)))[:, None]
+    noise = n_resamples * terms.var(axis=0, ddof=1).sum()
+    variance = np.sum((tested + terms.sum(axis=0)) ** 2) - noise
+    expected = np.sqrt(max(variance, np.sum(tested**2)))
+    scorer = OWN.get(name) or get_scorer(name)
+    ours = out_of_bag({name: scorer}, y, p if weighted else None, resamples)[name]
+    assert ours.standard_error == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [["error", "ber"], ["rmse", "r2"]])
 def test_standard_errors_are_those_of_new_data(names):
     """Over 40 data sets of 50 rows, against the spread of the estimates."""

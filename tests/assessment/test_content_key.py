@@ -140,6 +140,7 @@ print(*(key(make()) for name, make in THINGS.items() if name not in ("lambda", "
 """
 
 
+@pytest.mark.slow
 def test_keys_are_the_same_in_every_process():
     found = {
         subprocess.run(

@@ -51,6 +51,7 @@ def numbered():
     return np.arange(60)[:, None], np.repeat([0, 1], 30)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_worker_of_loky_dies_once(numbered, tmp_path):
     model = Deadly(os.getpid(), str(tmp_path / "killed"))
@@ -60,6 +61,7 @@ def test_a_worker_of_loky_dies_once(numbered, tmp_path):
     assert result.table["ber"].tolist() == [0.5] * 6
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_split_that_kills_its_worker_is_recorded(numbered):
     model = Deadly(os.getpid())
@@ -68,6 +70,7 @@ def test_a_split_that_kills_its_worker_is_recorded(numbered):
     assert all(reason.startswith("TerminatedWorkerError") for reason in result.failures.values())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_pool_of_multiprocessing_does_not_wait_for_ever(numbered):
     model = Deadly(os.getpid())
@@ -91,6 +94,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="processes as Linux has them")
 def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     (tmp_path / "script.py").write_text(ORPHANS.replace("sys.argv[1]", repr(str(tmp_path))))
@@ -123,6 +127,7 @@ def _lives(pid):
         return False
 
 
+@pytest.mark.slow
 def test_who_stops_early_gets_no_warning(numbered):
     model = Deadly(os.getpid(), seconds=0.02, until=os.devnull)
     experiment = Experiment.of(model, *numbered, n_splits=30, scoring="ber", random_state=0)
@@ -149,6 +154,7 @@ def _threads_of(estimator, X, y):
     return estimator.n_threads_
 
 
+@pytest.mark.slow
 def test_blas_keeps_to_one_thread_beside_other_work(numbered):
     model, before = Threads(os.getpid()), _n_threads()
     if before == 1:
@@ -178,6 +184,7 @@ def quiet_clusters(test):
     return test
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("n_killed", [1, 2])
 @quiet_clusters
@@ -229,6 +236,7 @@ def _routed(estimator, X, y):
     return float(estimator.routed_)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @quiet_clusters
 def test_splits_that_kill_workers_of_dask_are_recorded(numbered, tmp_path):
@@ -252,6 +260,7 @@ def test_splits_that_kill_workers_of_dask_are_recorded(numbered, tmp_path):
     assert len(list(tmp_path.glob("store/*/seed*.json"))) == 6
 
 
+@pytest.mark.slow
 @quiet_clusters
 def test_a_cluster_that_loses_all_workers_for_good_is_an_error(numbered, monkeypatch):
     distributed = pytest.importorskip("distributed")

@@ -263,6 +263,7 @@ def test_parameters_without_a_key(counted):
         counted(model=DummyClassifier(constant=iter([1])))
 
 
+@pytest.mark.slow
 def test_full_disk(counted, tmp_path, monkeypatch):
     """The third split finds no room: what was stored is there, and the rest runs later."""
     expected = counted(store=tmp_path / "roomy")[0].table.to_csv()
@@ -348,6 +349,7 @@ def process(tmp_path):
     return start
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize(("n_jobs", "n_kills"), [(1, 3), (2, 1)])
 def test_killed_at_random_moments(process, tmp_path, n_jobs, n_kills):
@@ -372,6 +374,7 @@ def test_killed_at_random_moments(process, tmp_path, n_jobs, n_kills):
     assert (tmp_path / "table.csv").read_bytes() == (tmp_path / "quiet.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_two_processes_on_one_store(process, tmp_path):
     runs = [process("store", f"{name}.csv") for name in "ab"]
     for run in runs:

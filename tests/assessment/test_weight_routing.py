@@ -204,7 +204,7 @@ def test_stores_tell_weights_apart_and_resume(two_classes, tmp_path):
     assert stored(LogisticRegression(), X, y, 6, sample_weight=2 * W60, **options) is None
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
 def test_workers_give_the_same(two_classes, backend):
     """Routing too, which is a setting of the thread that calls."""
     X, y = two_classes

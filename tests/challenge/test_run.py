@@ -53,6 +53,7 @@ def test_estimator_of_an_experiment(data, weighting):
     assert type(reduced) is ReducedClassifier
 
 
+@pytest.mark.slow
 def test_the_choice_is_that_of_one_estimator_with_all_candidates(data, results):
     """The whole selection repeated in every split, by the estimator that selects by itself."""
     machine = looms.LSSVMClassifierCV(["linear", "rbf"], ["press", "wmw"], threshold="ber")
@@ -72,6 +73,7 @@ def test_the_choice_is_that_of_one_estimator_with_all_candidates(data, results):
             assert ours.chosen == split.chosen
 
 
+@pytest.mark.slow
 def test_entries_by_leave_one_out(data, results):
     runs = Runs(data)
     entries = loo_entries(results, data.y, runs.parts(6))
@@ -92,6 +94,7 @@ def test_parts_are_those_of_the_assessments(data):
     assert rate == runs.run(PART[0], 2).splits[1].scores["miss"]
 
 
+@pytest.mark.slow
 def test_guesses_are_of_the_training_part_alone(data, nested):
     train, test = Runs(data).parts(2)[0]
     again = challenge.run_plan(Runs(data).within(train), PART, 3)
@@ -107,6 +110,7 @@ def test_guesses_are_of_the_training_part_alone(data, nested):
     np.testing.assert_array_equal(nested.tests[0], data.y[test])
 
 
+@pytest.mark.slow
 def test_strategies_of_the_game(nested):
     entries = game_entries(nested)
     rules = ["validation3", "validation_set", "loo_ber"]
@@ -121,6 +125,7 @@ def test_strategies_of_the_game(nested):
         assert entry.ber_test == split.scores["ber"]
 
 
+@pytest.mark.slow
 def test_a_store_resumes_and_is_read_alone(data, tmp_path, nested):
     runs = Runs(data, tmp_path / "store")
     assert stored_plan(runs, PART, 3) == {}
@@ -173,6 +178,7 @@ def one_fails(monkeypatch):
     return next(e for e in PART if e.name == "press-rbf")
 
 
+@pytest.mark.slow
 def test_an_experiment_that_always_raises_does_not_end_the_plan(
     data, one_fails, results, nested, tmp_path
 ):

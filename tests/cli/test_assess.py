@@ -13,6 +13,7 @@ from looms.cli import _progress
 from looms.tables import table_preprocessor
 
 
+@pytest.mark.slow
 def test_summary_and_table(looms, pets):
     result = looms("assess", pets, "-t", "kind", "-n", 5, "-k", "linear", "-o", "table.csv")
     assert result.exit_code == 0, result.stderr
@@ -39,6 +40,7 @@ def test_regression(looms, data_folder):
     assert re.search(r"^rmse +[\d.]+ +[\d.]+ +[\d.]+ to [\d.]+ +[\d.]+$", result.stdout, re.M)
 
 
+@pytest.mark.slow
 def test_resumes(looms, pets):
     arguments = ("assess", pets, "-t", "kind", "--store", "kept")
     first = looms(*arguments, "-n", 3, "-o", "a.csv")
@@ -52,6 +54,7 @@ def test_resumes(looms, pets):
         assert resumed.read() == whole.read()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [(), ("--store", "kept")])
 def test_interrupted_it_prints_the_table_so_far(looms, pets, monkeypatch, given):
     class Stopping(_progress.SplitLines):
@@ -75,6 +78,7 @@ def test_interrupted_it_prints_the_table_so_far(looms, pets, monkeypatch, given)
     assert ("3 of 5 splits were in the store" in resumed.stderr) == bool(given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["kfold", "bootstrap"])
 def test_methods(looms, pets, method):
     result = looms(
@@ -95,6 +99,7 @@ def test_options_reach_the_estimator(looms, pets):
         assert said in result.stdout
 
 
+@pytest.mark.slow
 def test_report(looms, data_folder, tmp_path):
     file = data_folder / "haberman.csv"
     given = ("-t", "target", "-n", 3, "-k", "linear", "--test-size", 0.3)

@@ -9,6 +9,8 @@ import pytest
 
 import looms as package
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def sets(tmp_path, monkeypatch):

@@ -61,6 +61,7 @@ def test_sparse_features_give_no_note(capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_commands_say_it(looms, tmp_path):
     frame = pd.DataFrame({"id": ROWS, "a": ROWS % 7, "one": 1, "c": np.array(["x", "y"])[ROWS % 2]})
     frame.to_csv("table.csv", index=False)

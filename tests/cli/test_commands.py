@@ -115,7 +115,7 @@ def test_predict_to_a_file(looms, pets, one_line):
     looms("fit", pets, "-t", "kind")
     result = looms("predict", "pets.looms.skops", pets, "-o", "out.csv")
     assert result.stdout == ""
-    assert "40 predictions are in out.csv" in result.stderr
+    assert "40 predictions in out.csv" in result.stderr
     first = pd.read_csv("out.csv")
     one_line(looms("predict", "pets.looms.skops", pets, "-o", "out.csv"), 2, "out.csv exists")
     assert looms("predict", "pets.looms.skops", pets, "-o", "out.csv", "--force").exit_code == 0

@@ -82,6 +82,7 @@ SVM = re.compile(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "quadratic", "cubic"])
 def test_the_machine_is_tuned_and_can_be_given(looms, catches, kernel):
     """What was chosen, given, is the same machine; for rbf it is that of SVCCV."""
@@ -143,6 +144,7 @@ def test_kernels(looms, catches, options, machine):
     assert row(result.stdout, "deviance")[0] == pytest.approx(expected, abs=0.01)
 
 
+@pytest.mark.slow
 def test_resampling_and_drop(looms, catches):
     options = ("diagnose", catches, "-t", "found", "--bootstrap", 39, *GIVEN)
     labels = looms(*options)
@@ -188,6 +190,7 @@ def test_every_fit_without_a_row_is_made_once(machine, k, expected, monkeypatch)
     assert diagnosis.influence.fits is diagnosis.deviance.fits is diagnosis.errors.fits
 
 
+@pytest.mark.slow
 def test_files(looms, catches):
     options = ("diagnose", catches, "-t", "found", "--bootstrap", 19, *GIVEN)
     options = (*options, "--plot", "figures")
@@ -233,6 +236,7 @@ def test_every_advice_of_the_search_has_its_option():
             assert any(words in advice for words in _BY_OPTION), advice
 
 
+@pytest.mark.slow
 def test_bounds_of_the_search_are_told_in_options(looms, pets):
     result = looms("diagnose", pets, "-t", "kind", "-b", 0)
     assert result.exit_code == 0, result.stderr
@@ -242,6 +246,7 @@ def test_bounds_of_the_search_are_told_in_options(looms, pets):
     assert "values as param_grid of looms.SVCCV in Python" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threshold", [(), ("--threshold", "recall=0.95")])
 def test_a_support_vector_machine_of_looms_fit(looms, catches, threshold):
     fit = ("fit", catches, "-t", "found", "-m", "svm", "-o", "s.skops", *threshold)
@@ -300,6 +305,7 @@ def test_refusals(looms, catches, arguments, text, one_line):
     assert set(os.listdir()) == before
 
 
+@pytest.mark.slow
 def test_three_classes(looms):
     random = np.random.default_rng(0)
     x = random.normal(size=60)

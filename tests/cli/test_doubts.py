@@ -36,6 +36,7 @@ def test_a_rare_class_is_warned_of_with_the_remedy_and_shown(looms, rare):
     assert not [line for line in said(result) if line.startswith("Warning: ")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", ["lssvm", "svm"])
 def test_a_copy_of_the_target_is_named(looms, rare, machine):
     rare = rare[::5]
@@ -81,6 +82,7 @@ def test_rows_outside_in_several_columns_have_one_note(looms, rare):
     assert ", furthest 50 and 'c' is far outside its training range, " in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", ["lssvm", "svm"])
 def test_scoring_rows_of_training_is_said_to_flatter(looms, rare, machine):
     looms("fit", "rare.csv", "-t", "event", "-k", "linear", "-m", machine)

@@ -67,6 +67,7 @@ def on_a_terminal(commands):
     return written.replace(b"\r", b"").split(b"END OF COMMAND\n")[:-1]
 
 
+@pytest.mark.slow
 def test_nothing_of_a_file_reaches_a_terminal_as_a_command(evil, monkeypatch):
     monkeypatch.chdir(evil.parent)
     pd.read_csv(evil).drop(columns=NAMES[0]).to_csv("other.csv", index=False)

@@ -13,6 +13,8 @@ import pytest
 
 import looms
 
+pytestmark = pytest.mark.slow
+
 # A relative PYTHONPATH would not be found from another folder.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(looms.__file__).parents[1])}
 ENVIRONMENT.pop("PYTHONUNBUFFERED", None)  # a long write to a closed pipe then seems to succeed

@@ -35,6 +35,7 @@ def test_other_writings_give_the_same_predictions(looms, euro):
         assert 'decimal ","' in looms("score", "m.skops", name).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

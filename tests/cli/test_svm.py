@@ -39,6 +39,7 @@ def test_options_reach_the_estimator(looms, pets):
     assert set(machine.cv_results_["kernel"]) == {"linear", "rbf"}
 
 
+@pytest.mark.slow
 def test_several_classes(looms, tmp_path):
     rows = [{"a": i % 3 + 0.1 * (i % 7), "b": i % 5, "kind": "xyz"[i % 3]} for i in range(30)]
     pd.DataFrame(rows).to_csv(tmp_path / "three.csv", index=False)

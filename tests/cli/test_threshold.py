@@ -61,6 +61,7 @@ def test_losses_have_names():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["f1", "recall=0.95", "precision=0.6", "cost=1:5"])
 @pytest.mark.parametrize("machine", ["lssvm", "svm"])
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
@@ -112,6 +113,7 @@ def test_calibration(looms, pets, name):
     assert f"calibration={name}" in looms("show", "m.skops").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
 def test_calibration_of_a_support_vector_machine(looms, pets, one_line):
     svm = ("fit", pets, "-t", "kind", "--machine", "svm", "-o", "m.skops", "--calibration")

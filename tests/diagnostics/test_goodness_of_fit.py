@@ -74,6 +74,7 @@ def test_a_held_scaler_is_that_of_the_sample():
     assert np.abs(refitted.bootstrapped - held.bootstrapped).max() > 0.1
 
 
+@pytest.mark.slow
 def test_labels_are_drawn_from_the_probabilities():
     X, y = sample(n=80)
     machine = LogisticRegression(C=1e6)

@@ -32,6 +32,7 @@ def same(found, expected, rtol=1e-6):
     np.testing.assert_allclose(found.cv_contributions, expected.cv_contributions, rtol=rtol)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("class_weight", [None, "balanced", {"ant": 3.0}])
 def test_the_machine_is_an_svc(k, class_weight):

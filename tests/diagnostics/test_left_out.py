@@ -104,6 +104,7 @@ def test_statistics_equal_refits(name):
     assert found.excess == found.leave_one_out - found.apparent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("threshold", [0.0, 0.3])
 def test_least_squares_machines_without_refits(fit_intercept, threshold):
@@ -238,6 +239,7 @@ def test_kernel_matrices():
     assert excess_error(given, K, y).table.equals(excess_error(computed, X, y).table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("machine", "k"),
     [(SVC(), 2), (SVC(), 3), (LSSVMClassifier(mu=0.01), 2), (LogisticRegression(), 3)],
@@ -275,6 +277,7 @@ def test_gamma_of_a_fitted_machine_is_held_on_other_samples():
     assert held != deviance(SVC(gamma="scale"), X, y).cv_score
 
 
+@pytest.mark.slow
 def test_workers_change_nothing():
     X, y = sample()
     steps = []

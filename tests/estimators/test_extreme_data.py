@@ -48,6 +48,7 @@ DEGENERATE = {
 }
 
 
+@pytest.mark.slow
 @each_kernel
 @pytest.mark.parametrize("X", DEGENERATE.values(), ids=DEGENERATE)
 def test_degenerate_features(X, kernel):
@@ -129,7 +130,9 @@ def test_constant_targets_are_predicted(value, kernel):
 
 
 @each_kernel
-@pytest.mark.parametrize("n", [3, 4, 5, 7, 10])
+@pytest.mark.parametrize(
+    "n", [3, 5, *(pytest.param(n, marks=pytest.mark.slow) for n in (4, 7, 10))]
+)
 def test_tiny_data(n, kernel):
     rng = np.random.default_rng(n)
     X, y, labels = rng.normal(size=(n, 2)), rng.normal(size=n), np.arange(n) % 2

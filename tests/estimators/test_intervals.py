@@ -2,13 +2,13 @@
 
 import copy
 import pickle
-from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import pairwise
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_ridge import KernelRidge
@@ -74,7 +74,7 @@ def assert_close(ours, theirs):
 class TestModels:
     @pytest.mark.parametrize(
         ("kernel", "weights", "targets", "fit_intercept"),
-        list(product(KERNELS, WEIGHTS, TARGETS, [True, False])),
+        pairwise(KERNELS, WEIGHTS, TARGETS, [True, False]),
     )
     def test_regressors_equal_n_refits(self, kernel, weights, targets, fit_intercept):
         kernel, y = KERNELS[kernel], TARGETS[targets]
@@ -85,7 +85,7 @@ class TestModels:
 
     @pytest.mark.parametrize(
         ("labels", "weights", "class_weight", "fit_intercept"),
-        list(product(LABELS, WEIGHTS, [None, "balanced"], [True, False])),
+        pairwise(LABELS, WEIGHTS, [None, "balanced"], [True, False]),
     )
     def test_classifiers_equal_n_refits(self, labels, weights, class_weight, fit_intercept):
         k = RBF(0.3)
@@ -281,6 +281,7 @@ def covered(method, heteroscedastic, n_repeats=60, n=40, m=100):
 
 
 class TestCoverage:
+    @pytest.mark.slow
     @pytest.mark.parametrize("heteroscedastic", [False, True])
     @pytest.mark.parametrize("method", METHODS)
     def test_made_data(self, method, heteroscedastic):
@@ -288,6 +289,7 @@ class TestCoverage:
         assert share > COVERAGE - 3 * error
         assert share < 0.93
 
+    @pytest.mark.slow
     def test_scaled_intervals_follow_the_noise(self):
         """About the nominal coverage where noise is small and where it is large."""
         inside = {"plus": [], "scaled": []}
@@ -309,6 +311,7 @@ class TestCoverage:
         assert_allclose(scaled, 0.9, atol=0.03)
         assert np.mean(width["scaled"]) < 0.85 * np.mean(width["plus"])
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("method", METHODS)
     def test_yacht(self, method, data_folder):
         table = pd.read_csv(data_folder / "yacht.csv")
@@ -323,6 +326,7 @@ class TestCoverage:
             shares.append(np.mean((lower <= y[test]) & (y[test] <= upper)))
         assert np.mean(shares) > 0.9 - 3 * np.std(shares, ddof=1) / np.sqrt(12)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("class_conditional", [False, True])
     @pytest.mark.parametrize("n_classes", [2, 3])
     def test_sets_on_made_data(self, class_conditional, n_classes):
@@ -347,6 +351,7 @@ class TestCoverage:
         else:
             assert rare.max() < COVERAGE - 0.1
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("class_conditional", [False, True])
     def test_sets_on_real_data(self, class_conditional, data_folder):
         table = pd.read_csv(data_folder / "liver.csv")

@@ -56,13 +56,22 @@ def machines():
 @parametrize_with_checks(
     [
         NonconformityClassifier({"C": [1.0, 100.0], "gamma": [0.1, 1.0]}),
-        NonconformityClassifier([LogisticRegression(), SVC()], measure="neighbors"),
-        NonconformityClassifier({"C": [1.0], "gamma": [0.1, 1.0]}, validation="loo"),
         MaxMarginClassifier({"C": [1.0, 100.0], "gamma": [0.1, 1.0]}),
-        MaxMarginClassifier([LogisticRegression(), SVC()]),
     ]
 )
 def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        NonconformityClassifier([LogisticRegression(), SVC()], measure="neighbors"),
+        NonconformityClassifier({"C": [1.0], "gamma": [0.1, 1.0]}, validation="loo"),
+        MaxMarginClassifier([LogisticRegression(), SVC()]),
+    ]
+)
+def test_sklearn_checks_of_variants(estimator, check):
     check(estimator)
 
 
@@ -130,6 +139,7 @@ def test_everything_follows_from_refitted_members(n_classes):
         np.testing.assert_allclose(p, (counts[k] + 1) / (m + 1), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_leave_one_out_calibration_is_refitting(n_classes):
     X, y = data(n_classes, 60)
@@ -150,6 +160,7 @@ def test_leave_one_out_calibration_is_refitting(n_classes):
     np.testing.assert_allclose(model.validation_scores_, scores, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_leave_one_out_of_a_grid_is_refitting(n_classes):
     X, y = data(n_classes, 60)
@@ -223,6 +234,7 @@ def test_the_largest_margin_decides():
     np.testing.assert_allclose(model.decision_function(X[150:]), largest, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 0.25])
 def test_coverage_over_200_splits(epsilon):
     """Of the whole selection and of a model named in advance; the chosen model's falls short."""
@@ -337,6 +349,7 @@ def test_the_tolerance_is_that_of_the_solver(pooled):
     assert np.abs(np.array(rough._pool.outputs(X)) - of_fine).max() < difference / 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pooled", POOLED)
 @pytest.mark.parametrize("pool", [GRID, MIXED])
 def test_workers_change_nothing(pooled, pool):
@@ -460,6 +473,7 @@ OPTIONS = [(NonconformityClassifier, {"random_state": 0}), (MaxMarginClassifier,
 OPTIONS += [(NonconformityClassifier, {"random_state": 0, "validation": "loo"})]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pooled", "options"), OPTIONS)
 def test_members_are_given_the_samples_as_they_are(pooled, options, monkeypatch):
     monkeypatch.setattr("looms.estimators._pooled._ROWS", 16)

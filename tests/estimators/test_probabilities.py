@@ -236,6 +236,7 @@ class TestWhatScikitLearnRefuses:
             refused.fit(X, TWO)
         assert LSSVMClassifier("linear").fit(X, TWO).predict_proba(X).shape == (N, 2)
 
+    @pytest.mark.slow
     @pytest.mark.filterwarnings("ignore::UserWarning")  # it has many, of test splits of one class
     def test_threshold(self):
         model = LSSVMClassifier("linear", calibration=None)

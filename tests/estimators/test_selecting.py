@@ -77,6 +77,7 @@ class TestWhatIsChosen:
         assert model.selection_.value == pytest.approx(expected.value, rel=1e-9)
         assert model.selection_.standard_error == pytest.approx(expected.standard_error, rel=1e-9)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("criterion", ["press", "wmw", "hinge"])
     def test_it_is_close_to_the_best_of_a_fine_grid(self, criterion):
         X, y = breast_cancer()
@@ -85,6 +86,7 @@ class TestWhatIsChosen:
         best = self.grid_minimum(objective)
         assert model.selection_.value < best + 0.15 * model.selection_.standard_error
 
+    @pytest.mark.slow
     def test_it_is_close_to_the_best_of_a_fine_grid_in_regression(self):
         X, y = diabetes()
         model = LSSVMRegressorCV().fit(X, y)

@@ -16,21 +16,32 @@ PROBABILITIES_ARE_OF_LEFT_OUT_SAMPLES = (
     "whole, while of k copies one is left out and the others stay"
 )
 
-#: Without probabilities nothing but the choice of hyper-parameters is an exception.
 ESTIMATORS = [
     LSSVMClassifier(),
+    LSSVMRegressor(),
+    LSSVMClassifierCV(),
+    LSSVMRegressorCV(),
+    SVCCV(param_grid={"C": [1.0], "gamma": [0.1]}, search="grid"),
+]
+
+#: Without probabilities nothing but the choice of hyper-parameters is an exception.
+VARIANTS = [
     LSSVMClassifier("linear", class_weight="balanced", calibration="isotonic"),
     LSSVMClassifier(calibration=None),
     LSSVMClassifier("linear", class_weight="balanced", calibration=None),
-    LSSVMRegressor(),
     LSSVMRegressor("quadratic"),
-    LSSVMClassifierCV(),
     LSSVMClassifierCV("linear", calibration=None),
     LSSVMClassifierCV(["linear", "rbf"], optimizer="scg", calibration=None),
-    LSSVMRegressorCV(),
     LSSVMRegressorCV(["linear", "rbf"]),
     SVCCV(resolution=2.0),
     SVCCV("linear", "ber", param_grid={"C": [0.1, 1.0, 10.0]}, search="grid", probability=None),
+]
+
+# Some checks fit random labels and constant features: the search then ends at a bound, and the
+# machine may predict one class.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::looms.BoundWarning"),
+    pytest.mark.filterwarnings("ignore::looms.OneClassWarning"),
 ]
 
 
@@ -48,14 +59,18 @@ def expected_failures(estimator):
     }
 
 
-CHECKS = parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures).mark
-NAMES, VALUES = CHECKS.args
+def checks_of(estimators):
+    mark = parametrize_with_checks(estimators, expected_failed_checks=expected_failures).mark
+    names, values = mark.args
+    return pytest.mark.parametrize(names, list(values), **mark.kwargs)  # a generator before 1.8
 
 
-# Some checks fit random labels and constant features: the search then ends at a bound, and the
-# machine may predict one class.
-@pytest.mark.filterwarnings("ignore::looms.BoundWarning")
-@pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
-@pytest.mark.parametrize(NAMES, list(VALUES), **CHECKS.kwargs)  # before 1.8 VALUES is a generator
+@checks_of(ESTIMATORS)
 def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@checks_of(VARIANTS)
+def test_sklearn_checks_of_variants(estimator, check):
     check(estimator)

@@ -124,6 +124,7 @@ def fitted(y=TWO, weight=None, criterion="log_likelihood", **parameters):
 
 
 class TestScores:
+    @pytest.mark.slow
     @pytest.mark.parametrize("criterion", ["log_likelihood", "error", "ber", *DIFFERENTIABLE])
     @each_problem
     def test_every_criterion_is_that_of_refits(self, y, weight, criterion):
@@ -142,6 +143,7 @@ class TestScores:
             assert_array_equal(model.loo_.y, expected.y)
             assert_array_equal(model.loo_.sample_weight, refitted.weight)
 
+    @pytest.mark.slow
     @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
     @pytest.mark.parametrize("grid", [HELD, {"C": [0.1], "gamma": [0.2]}], ids=["held", "small C"])
     @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
@@ -355,6 +357,7 @@ class TestSearch:
         assert best.params == {"C": model.C_, "gamma": model.kernel_.eta}
         assert set(table.param_C) == {1.0, 10.0, 100.0}  # to the last digit
 
+    @pytest.mark.slow
     def test_pattern_comes_close_to_a_fine_grid_with_few_points(self):
         """It is local: at 36 samples the deviance has many minima, its standard error is 15 %."""
         fine = {"C": 2.0 ** np.arange(-3, 10.5, 0.5), "gamma": 2.0 ** np.arange(-8, 3.5, 0.5)}
@@ -364,6 +367,7 @@ class TestSearch:
         assert pattern.loo_score_ <= 1.03 * grid.loo_score_
         assert len(pattern.cv_results_["params"]) < 80 < len(grid.cv_results_["params"])
 
+    @pytest.mark.slow
     def test_resolution(self):
         coarse, fine = (SVCCV(resolution=r).fit(X, TWO) for r in (2.0, 0.25))
         assert fine.loo_score_ < coarse.loo_score_
@@ -411,6 +415,7 @@ class TestSearch:
         assert_allclose(other.C_ * 256**2, one.C_)
         assert_allclose(other.loo_score_, one.loo_score_, rtol=1e-6)
 
+    @pytest.mark.slow
     def test_jobs_change_nothing(self):
         one = SVCCV(param_grid=GRID).fit(X, THREE)
         two = SVCCV(param_grid=GRID, n_jobs=2).fit(X, THREE)
@@ -423,6 +428,7 @@ class TestSearch:
         with pytest.warns(BoundWarning, match=f"{name} = .* value searched: .*param_grid"):
             SVCCV("rbf", param_grid={**HELD, **grid}).fit(X, TWO)
 
+    @pytest.mark.slow
     def test_mackerel(self, data_folder):
         """The search of the paper, 477.04 there."""
         table = pd.read_csv(data_folder / "mackerel.csv")

@@ -91,6 +91,7 @@ def test_grid_search_over_kernel_parameters():
     assert len(set(search.cv_results_["mean_test_score"].round(6))) == 6
 
 
+@pytest.mark.slow
 def test_grid_search_over_kernels_and_options():
     grid = {"kernel": ["linear", RBF()], "selection_weight": [None, "balanced"]}
     search = GridSearchCV(LSSVMClassifierCV(), grid, cv=3, n_jobs=2).fit(X, LABELS)

@@ -157,8 +157,10 @@ def check_contraction(criterion, slope, y, weight, fit_intercept, numerical_grad
     assert_allclose(slope_mu, expected_mu, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize(("slopes", "weights", "targets"), pairwise(SLOPES, WEIGHTS, TARGETS))
+@pytest.mark.parametrize(
+    ("slopes", "weights", "targets", "fit_intercept"),
+    pairwise(SLOPES, WEIGHTS, TARGETS, [True, False]),
+)
 def test_contraction_of_linear_functions(
     slopes, weights, targets, fit_intercept, numerical_gradient
 ):

@@ -89,10 +89,10 @@ def test_changes_equal_refits(kernel, weights, targets, fit_intercept):
     assert_close(models(*case).changes(), theirs)
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("targets", TARGETS)
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("kernel", ["rbf", "cubic"])
+@pytest.mark.parametrize(
+    ("kernel", "weights", "targets", "fit_intercept"),
+    pairwise(["rbf", "cubic"], WEIGHTS, TARGETS, [True, False]),
+)
 def test_pair_residuals_equal_refits_without_two(kernel, weights, targets, fit_intercept):
     case = kernel, weights, targets, fit_intercept
     y = TARGETS[targets]

@@ -239,6 +239,7 @@ def test_one_class_for_all_names_the_remedy():
     assert "(--weight balanced)" in text
 
 
+@pytest.mark.slow
 def test_a_class_that_is_seldom_predicted_is_counted():
     X, y = rare()
     machine = LSSVMClassifier("linear", mu=1e-3, threshold=0.0).fit(X, y)
@@ -350,6 +351,7 @@ def test_cautions_of_a_fit_are_those_of_its_report(points):
         cautions(StandardScaler())
 
 
+@pytest.mark.slow
 def test_cautions_of_a_support_vector_machine(points):
     X, y = points
     X = np.column_stack([X, y])
@@ -357,6 +359,9 @@ def test_cautions_of_a_support_vector_machine(points):
     model = quietly(model, X, y)
     assert "A feature gives the target" in {each["title"] for each in cautions(model, X)}
     assert "A feature gives the target" not in {each["title"] for each in cautions(model)}
+    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(X.shape[1])])
+    model = quietly(SVCCV("linear", "error", resolution=4.0), frame, y)
+    assert "A feature gives the target" in {each["title"] for each in cautions(model, frame)}
 
 
 def test_a_support_vector_machine_is_not_told_to_hold_copies_out_together(points):

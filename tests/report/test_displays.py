@@ -47,6 +47,7 @@ def _close_figures():
     pyplot.close("all")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Glyph .* missing:UserWarning")
 @pytest.mark.parametrize(("which", "display"), CASES)
 def test_drawing(which, display, request, tmp_path):

@@ -63,6 +63,7 @@ def pages(binary, several, regression, hostile):
 EACH = pytest.mark.parametrize("which", ["binary", "several", "regression", "hostile", "given"])
 
 
+@pytest.mark.slow
 @EACH
 def test_page_is_whole_and_alone(pages, which):
     page = Page(pages[which])

@@ -206,9 +206,10 @@ def test_indefinite_kernel_is_stepped_over(fit_intercept):
     assert np.isfinite(objective(np.array([0.0]))[0])  # and nothing is left behind
 
 
-@pytest.mark.parametrize("name", KERNEL_NAMES[:-1])
-@pytest.mark.parametrize("criterion", ["press", "wmw", "cross_entropy", "smoothed_error"])
-@pytest.mark.parametrize("scale", [1.0, 30.0])
+@pytest.mark.parametrize(
+    ("name", "criterion", "scale"),
+    pairwise(KERNEL_NAMES[:-1], ["press", "wmw", "cross_entropy", "smoothed_error"], [1.0, 30.0]),
+)
 def test_corners_of_the_box_give_numbers_or_infinity(name, criterion, scale):
     # Of thirty features, for which the Boolean kernel overflows.
     samples = scale * np.tile(X, 10)

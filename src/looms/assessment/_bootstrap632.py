@@ -265,9 +265,9 @@ def standard_error_632(name: str, apparent: float, out_of_bag: OutOfBag, none: f
     That of the out-of-bag error times the derivative of the .632+ error by it, where the
     apparent error is taken to vary in proportion and the error without information not at all.
 
-    Source: Efron & Tibshirani (1997), section 5, for the delta method. They let the .632+ error
-    vary in proportion to the out-of-bag error, which leaves out that the relative rate of
-    overfitting varies too: for a nearest neighbor that is a quarter of the standard error.
+    The delta method of Efron & Tibshirani (1997), section 5. Scaling by the ratio of the two
+    errors would leave out that the relative rate of overfitting varies too: for a nearest
+    neighbor that is a quarter of the standard error.
 
     Parameters
     ----------

@@ -78,8 +78,9 @@ class HeldOutBlocks:
             P_GG = block(G)
             smallest = len(p) * np.finfo(np.float64).eps * P_GG.diagonal()
             R, failed = lapack.dpotrf(np.asfortranarray(P_GG), lower=1, overwrite_a=1)
-            if failed or not (R.diagonal() ** 2 > smallest).all():
-                raise LeverageError(mu, int(G[failed - 1 if failed else 0]))
+            safe = R.diagonal() ** 2 > smallest
+            if failed or not safe.all():
+                raise LeverageError(mu, int(G[failed - 1 if failed else np.argmin(safe)]))
             self._factors.append(R)
 
     def solve(self, columns: Array) -> Array:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
+from sklearn.utils import check_array
 
 from looms._classes import class_indices
 from looms.copies import copy_groups, n_unexpected_copies
@@ -82,6 +83,7 @@ def cautions(estimator: Any, X: Any = None) -> list[Caution]:
     if X is not None and not hasattr(machine, "X_fit_"):
         whole = getattr(estimator, "best_estimator_", estimator)
         X = whole[:-1].transform(X) if isinstance(whole, Pipeline) else X
+        X = check_array(X, accept_sparse="csr", dtype=np.float64)
     return ordered(fit_cautions(named(estimator, machine), getattr(machine, "X_fit_", X)))
 
 
