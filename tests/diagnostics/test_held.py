@@ -40,6 +40,8 @@ def test_the_machine_is_an_svc(k, class_weight):
     chosen = svccv(class_weight=class_weight).fit(X, y)
     svc = SVC(C=chosen.C_, gamma=chosen.kernel_.eta, class_weight=class_weight, tol=1e-9)
     found = deviance(chosen, X, y)
+    changed = chosen.set_params(class_weight={"ant": 9.0})  # takes no effect before the next fit
+    assert deviance(changed, X, y).deviance == found.deviance
     # Three classes are refitted by LIBSVM.
     same(found, deviance(svc, X, y), rtol=1e-6 if k == 2 else 1e-5)
     other = None if class_weight else "balanced"

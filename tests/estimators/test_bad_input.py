@@ -203,7 +203,7 @@ class TestKernels:
             Estimator("precomputed").fit(K[:, :-1], target(Estimator))
 
     def test_a_matrix_that_is_not_symmetric(self, Estimator):
-        with pytest.raises(ValueError, match=r"not symmetric: .* pass \(K \+ K.T\) / 2"):
+        with pytest.raises(ValueError, match=r"K must be symmetric.* pass \(K \+ K.T\) / 2"):
             Estimator("precomputed").fit(K + np.triu(np.ones((N, N))), target(Estimator))
 
     @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
@@ -300,9 +300,9 @@ class TestSelecting:
             ({"max_iter": 0}, "max_iter must be an integer of at least 1, got 0"),
             ({"max_iter": 1.5}, "max_iter must be an integer"),
             ({"n_restarts": -1}, "n_restarts must be an integer of at least 0, got -1"),
-            ({"tol": -0.1}, "tol must be a nonnegative number, got -0.1"),
-            ({"tol": "low"}, "tol must be a nonnegative number"),
-            ({"tol": np.nan}, "tol must be a nonnegative number"),
+            ({"tol_se": -0.1}, "tol_se must be a nonnegative number, got -0.1"),
+            ({"tol_se": "low"}, "tol_se must be a nonnegative number"),
+            ({"tol_se": np.nan}, "tol_se must be a nonnegative number"),
             ({"prior": "yes"}, "prior must be True or False, got 'yes'"),
             ({"random_state": "dice"}, "'dice' cannot be used to seed"),
             ({"kernel": RBF(eta_bounds=(3.0, 1.0))}, "eta_bounds must be None, 'fixed' or a pair"),

@@ -13,7 +13,7 @@ from looms.calibration._calibrators import CALIBRATIONS, output_at_half
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.criteria import balanced_error_rate, error_rate
-from looms.estimators._one_class import warn_of_one_class
+from looms.estimators._warnings import warn_of_one_class
 from looms.threshold import find_threshold
 
 N = 90

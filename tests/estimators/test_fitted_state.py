@@ -88,7 +88,7 @@ def test_warnings_point_to_the_line_that_called_fit(Estimator):
         {"threshold": "best"},
         {"class_weight": {"q": 1.0}},
         {"mu": -1.0},
-        {"tol": -1.0},
+        {"tol_se": -1.0},
     ],
     ids=lambda wrong: next(iter(wrong)),
 )

@@ -17,8 +17,7 @@ from sklearn.preprocessing import StandardScaler, scale
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.conformal import LocalScale, jackknife_minmax, jackknife_plus
-from looms.estimators import _loo_models
-from looms.estimators._loo_models import machine_models
+from looms.estimators import _intervals
 from looms.kernels import RBF, Polynomial
 from looms.kernels._names import as_kernel
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels
@@ -46,7 +45,7 @@ METHODS = ("plus", "minmax", "scaled")
 
 def all_outputs(model, X_new):
     """(m, n_seen) or (m, n_seen, t) outputs of the leave-one-out models."""
-    return np.concatenate([F for _, _, F in machine_models(model).outputs(X_new)])
+    return np.concatenate([F for _, _, F in model.leave_one_out_models().outputs(X_new)])
 
 
 def refitted_outputs(model, K, K_new, y):
@@ -135,7 +134,7 @@ class TestModels:
         k = model.kernel_
         theirs = refitted_outputs(model, k(X), k(X_new, X), model.loo_.y)
         assert_close(all_outputs(model, X_new), theirs)
-        residuals = machine_models(model).models.residuals
+        residuals = model.leave_one_out_models().models.residuals
         assert_allclose(residuals, model.loo_.residuals[weight > 0], rtol=1e-8)
 
     def test_fit_weight(self):
@@ -161,33 +160,33 @@ class TestModels:
         model = LSSVMRegressor(RBF(0.3)).fit(X, TARGETS[targets])
         whole = model.predict_interval(X_NEW, 0.8, method)
         for numbers in (1, 3 * N, 8 * N):
-            monkeypatch.setattr(_loo_models, "_NUMBERS", numbers)
+            monkeypatch.setattr(_intervals, "_NUMBERS", numbers)
             parts = clone(model).fit(X, TARGETS[targets]).predict_interval(X_NEW, 0.8, method)
             assert_allclose(parts, whole, rtol=1e-10)
 
     def test_memory_does_not_grow_with_new_points(self, monkeypatch):
-        monkeypatch.setattr(_loo_models, "_NUMBERS", 4 * N)
+        monkeypatch.setattr(_intervals, "_NUMBERS", 4 * N)
         model = LSSVMRegressor(RBF(0.3)).fit(X, NOISY)
-        sizes = [F.size for _, _, F in machine_models(model).outputs(np.tile(X_NEW, (9, 1)))]
+        sizes = [F.size for _, _, F in model.leave_one_out_models().outputs(np.tile(X_NEW, (9, 1)))]
         assert max(sizes) == 4 * N
         assert len(sizes) == 16
 
 
 class TestKept:
-    def test_made_once_and_again_after_a_fit(self, monkeypatch):
-        made = []
-        solve = _loo_models.solve_in_place
-        monkeypatch.setattr(
-            _loo_models, "solve_in_place", lambda *a, **k: made.append(1) or solve(*a, **k)
-        )
+    def test_made_once_and_again_after_a_fit(self):
         model = LSSVMRegressor(RBF(0.3)).fit(X, NOISY)
-        assert made == []
+        assert "_machine_models" not in vars(model)
         first = model.predict_interval(X_NEW)
+        models = model.leave_one_out_models()
         model.predict_interval(X_NEW, method="scaled")
-        assert len(made) == 1
+        assert model.leave_one_out_models() is models
         second = model.fit(X, 2 * NOISY).predict_interval(X_NEW)
-        assert len(made) == 2
+        assert model.leave_one_out_models() is not models
         assert_allclose(second, 2 * first, rtol=1e-9)
+
+    def test_need_a_fit(self):
+        with pytest.raises(NotFittedError):
+            LSSVMRegressor().leave_one_out_models()
 
     def test_a_fit_that_failed_changes_nothing(self):
         model = LSSVMRegressor(RBF(0.3)).fit(X, NOISY)
@@ -231,7 +230,7 @@ class TestIntervals:
     def test_scaled_is_the_jackknife_plus_on_local_scales(self):
         k = RBF(0.3)
         model = LSSVMRegressor(k, mu=MU).fit(X, NOISY)
-        models = machine_models(model).models
+        models = model.leave_one_out_models().models
         local = LocalScale(models.pair_residuals(), k(X))
         theirs = jackknife_plus(
             model.loo_.residuals,
@@ -475,7 +474,7 @@ def test_the_matrix_product_does_not_go_by_targets(monkeypatch):
     model = LSSVMClassifier(RBF(0.3)).fit(X, y)
     X_many = np.random.default_rng(1).normal(size=(40, 3))
     whole = model.predict_set(X_many, 0.7)
-    monkeypatch.setattr(_loo_models, "_NUMBERS", N * 20)
+    monkeypatch.setattr(_intervals, "_NUMBERS", N * 20)
     rows, sizes = [], []
     output_blocks = LeaveOneOutModels.output_blocks
     monkeypatch.setattr(
@@ -483,7 +482,7 @@ def test_the_matrix_product_does_not_go_by_targets(monkeypatch):
         "output_blocks",
         lambda self, K, n_rows: rows.append((len(K), n_rows)) or output_blocks(self, K, n_rows),
     )
-    for part, K, F in machine_models(model).outputs(X_many):
+    for part, K, F in model.leave_one_out_models().outputs(X_many):
         sizes.append(F.size)
         assert part.stop - part.start == len(K) == len(F)
     assert rows == [(20, 3), (20, 3)]

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from looms import LSSVMClassifier, MaxMarginClassifier, NonconformityClassifier
 from looms.conformal._nonconformity import joint_p_values
-from looms.estimators._pool import EstimatorPool
+from looms.estimators._ensemble import EstimatorPool
 from looms.estimators._svm_grid import SVMGrid
 
 GRID = {"C": [0.1, 10.0, 1000.0], "gamma": [0.03, 0.3, 3.0]}
@@ -366,7 +366,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     X, y = data(3)
     model = NonconformityClassifier(GRID, random_state=0).fit(X, y)
     whole = model.predict(X), model.p_values(X), model.model_p_values(X), model.chosen_model(X)
-    monkeypatch.setattr("looms.estimators._pooled._ROWS", 7)
+    monkeypatch.setattr("looms.estimators._ensemble._ROWS", 7)
     blocks = model.predict(X), model.p_values(X), model.model_p_values(X), model.chosen_model(X)
     for one, other in zip(whole, blocks, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -476,7 +476,7 @@ OPTIONS += [(NonconformityClassifier, {"random_state": 0, "validation": "loo"})]
 @pytest.mark.slow
 @pytest.mark.parametrize(("pooled", "options"), OPTIONS)
 def test_members_are_given_the_samples_as_they_are(pooled, options, monkeypatch):
-    monkeypatch.setattr("looms.estimators._pooled._ROWS", 16)
+    monkeypatch.setattr("looms.estimators._ensemble._ROWS", 16)
     frame = pd.DataFrame(X, columns=list("abcd"))
     expected = pooled([SVC(), LogisticRegression()], **options).fit(X, Y).predict(X)
     columns = make_column_transformer(("passthrough", list("abcd")))

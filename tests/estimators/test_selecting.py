@@ -252,7 +252,7 @@ class TestOptions:
             {"threshold": "ber"},
             {"threshold": 0.3},
             {"prior": True},
-            {"tol": 0.0},
+            {"tol_se": 0.0},
         ],
         ids=str,
     )
@@ -279,7 +279,7 @@ class TestOptions:
 
     def test_each_criterion_is_lowest_where_it_was_the_criterion(self):
         models = {
-            name: LSSVMClassifierCV(criterion=name, tol=1e-3, n_restarts=2).fit(X, LABELS)
+            name: LSSVMClassifierCV(criterion=name, tol_se=1e-3, n_restarts=2).fit(X, LABELS)
             for name in ("press", "squared_hinge", "wmw", "cross_entropy")
         }
         for name, model in models.items():
@@ -292,6 +292,7 @@ class TestOptions:
         y, outputs, _ = model.loo_
         expected = PRESS().evaluate(y, outputs, np.where(LABELS, 30.0, 1.0)).value
         assert model.selection_.value == pytest.approx(expected)
+        assert_array_equal(model.selection_weight_, np.where(LABELS, 30.0, 1.0))
         assert_array_equal(model.loo_.sample_weight, np.ones(N))
         fit = LSSVMClassifier(model.kernel_, mu=model.mu_).fit(X, LABELS)
         assert_allclose(fit.dual_coef_, model.dual_coef_, rtol=1e-6)
@@ -309,7 +310,8 @@ class TestOptions:
 
     def test_tol_is_how_far_the_search_goes(self):
         loose, default, tight = (
-            LSSVMRegressorCV("ard", tol=tol).fit(X, Y).selection_ for tol in (10.0, 0.05, 0.0)
+            LSSVMRegressorCV("ard", tol_se=tol_se).fit(X, Y).selection_
+            for tol_se in (10.0, 0.05, 0.0)
         )
         assert loose.n_evaluations < default.n_evaluations < tight.n_evaluations
         assert loose.value > default.value > tight.value
@@ -363,7 +365,7 @@ class TestOptions:
         start = np.log2(ARD()._replaced(np.ones(10)).etas / 20)
 
         def distance(prior):
-            model = LSSVMClassifierCV("ard", prior=prior, tol=0.01).fit(X, y)
+            model = LSSVMClassifierCV("ard", prior=prior, tol_se=0.01).fit(X, y)
             return np.abs(np.log2(model.kernel_.etas * X.var(axis=0)) - start).mean()
 
         assert distance(prior=True) < 0.7 * distance(prior=False)

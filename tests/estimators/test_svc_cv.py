@@ -236,6 +236,8 @@ class TestScores:
         refitted.weight = weight
         assert_allclose(model.loo_score_, refitted.score("log_likelihood"), rtol=1e-6)
         assert_allclose(model.dual_coef_, fitted().dual_coef_)
+        assert_array_equal(model.selection_weight_, weight)
+        assert_array_equal(model.fit_weight_, np.ones(len(TWO)))
 
     def test_a_criterion_as_an_object(self):
         assert fitted(criterion=Hinge()).loo_score_ == fitted(criterion="hinge").loo_score_

@@ -34,7 +34,7 @@ ESTIMATORS = [
     LSSVMClassifier(RBF() + 0.5 * Linear(), mu=0.1, class_weight={True: 2.0}, threshold="ber"),
     LSSVMRegressor(Normalized(Polynomial(degree=3)), fit_intercept=False),
     LSSVMClassifierCV(["linear", RBF(eta_bounds=(0.01, 10.0))], ["press", "wmw"]),
-    LSSVMRegressorCV("ard", optimizer="scg", prior=True, tol=0.1),
+    LSSVMRegressorCV("ard", optimizer="scg", prior=True, tol_se=0.1),
 ]
 each_estimator = pytest.mark.parametrize(
     "estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__

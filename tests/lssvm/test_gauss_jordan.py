@@ -110,7 +110,7 @@ TILTED = np.array([[1.0, 0.5, 0.0], [0.4, 1.0, 0.0], [0.0, 0.0, 1.0]])
     [
         (EYE[:2], ONES, 1, None, r"K must be a square matrix, but has shape \(2, 3\)"),
         (ONES, ONES, 1, None, r"K must be a square matrix, but has shape \(3,\)"),
-        (TILTED, ONES, 1, None, "symmetric, but K and its transpose differ by 0.0999"),
+        (TILTED, ONES, 1, None, "symmetric, but K and its transpose differ by 0.1"),
         (EYE, np.ones(4), 1, None, r"y has shape \(4,\) and K has shape \(3, 3\)"),
         (EYE, np.ones((3, 0)), 1, None, r"y has shape \(3, 0\) and K"),
         (EYE, np.ones((3, 1, 1)), 1, None, r"y has shape \(3, 1, 1\) and K"),

@@ -19,7 +19,7 @@ from looms.assessment._scoring import kind_of
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import WHOLE
 from looms.estimators import CopiesWarning
-from looms.estimators._callbacks import level_of_user
+from looms.estimators._warnings import level_of_user
 
 #: Told of every finished split: how many are done, of how many, and which; None once for those
 #: that were in the store.

@@ -18,7 +18,6 @@ from looms._typing import AnyArray, Array
 from looms.conformal._sets import class_margins
 from looms.criteria import WMW, Criterion, as_criterion
 from looms.estimators import SVCCV, machine_of
-from looms.estimators._loo_models import machine_models
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 
 if TYPE_CHECKING:
@@ -211,7 +210,7 @@ def case_deletion(model: Any, *, names: Any = None, criterion: Any = None) -> Ca
     chosen = as_criterion(criterion)
     if chosen.needs_labels and not classifier:
         raise ValueError(f"Criterion {criterion!r} judges classes; for regression use 'press'.")
-    trained = machine_models(machine)
+    trained = machine.leave_one_out_models()
     models, seen = trained.models, trained.seen
     if len(models.P) < 3:
         raise ValueError(

@@ -30,7 +30,6 @@ from looms.diagnostics._refits import (
     with_kernel_matrix,
 )
 from looms.estimators import LSSVMClassifier
-from looms.estimators._loo_models import machine_models
 from looms.svm import IndefiniteKernelError, NotConvergedError
 from looms.svm._svc import dual_problem
 from looms.svm.dual import DualSolution
@@ -226,7 +225,7 @@ def least_squares_outputs(machine: LSSVMClassifier) -> tuple[Array, Array]:
 
     Two classes. The ridge λ stays as it is while a sample is left out, as in ``loo_``.
     """
-    models = machine_models(machine).models
+    models = machine.leave_one_out_models().models
     outputs = models.fit.y - models.ridge * models.fit.alpha
     return outputs, outputs + models.changes().T
 

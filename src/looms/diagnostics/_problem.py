@@ -25,7 +25,6 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._typing import AnyArray
 from looms.estimators import SVCCV, LSSVMClassifier, LSSVMClassifierCV
-from looms.estimators._weights import class_weights
 
 PREPROCESSING = ("auto", "held", "refitted")
 
@@ -204,10 +203,10 @@ def _(fitted: SVCCV) -> Any:
     Several classes are decided by the votes of the SVC, not by coupled probabilities.
     """
     kernel = "precomputed" if fitted.kernel_.pairwise else clone(fitted.kernel_, safe=False)
-    weights = None
-    if fitted.class_weight is not None:
-        labels, classes = class_indices(fitted.loo_.y), fitted.classes_
-        each = class_weights(fitted.class_weight, labels, classes, fitted.loo_.sample_weight)
-        _, first = np.unique(labels, return_index=True)
-        weights = dict(zip(classes.tolist(), each[first].tolist(), strict=True))
+    weights, (codes, _, weight) = None, fitted.loo_
+    if not np.array_equal(fitted.fit_weight_, weight):
+        seen = np.flatnonzero(weight)
+        first = seen[np.unique(class_indices(codes[seen]), return_index=True)[1]]
+        each = fitted.fit_weight_[first] / weight[first]
+        weights = dict(zip(fitted.classes_.tolist(), each.tolist(), strict=True))
     return SVC(C=fitted.C_, kernel=kernel, class_weight=weights, tol=_TOLERANCE)

@@ -1,14 +1,13 @@
 """The scikit-learn face: validate, encode, delegate."""
 
-from looms.estimators._callbacks import BoundWarning, CopiesWarning, OneClassWarning
 from looms.estimators._classifier import LSSVMClassifier
 from looms.estimators._classifier_cv import LSSVMClassifierCV
 from looms.estimators._machine_of import machine_of
 from looms.estimators._max_margin import MaxMarginClassifier
 from looms.estimators._nonconformity import NonconformityClassifier
-from looms.estimators._regressor import LSSVMRegressor
-from looms.estimators._regressor_cv import LSSVMRegressorCV
+from looms.estimators._regressor import LSSVMRegressor, LSSVMRegressorCV
 from looms.estimators._svc_cv import SVCCV
+from looms.estimators._warnings import BoundWarning, CopiesWarning, OneClassWarning
 
 __all__ = [
     "SVCCV",

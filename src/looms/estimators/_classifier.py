@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from looms._classes import class_indices
-from looms._typing import AnyArray, Array
+from looms._typing import AnyArray, Array, Matrix
 from looms.calibration import class_probabilities, fit_calibrator
-from looms.calibration._calibrators import Calibrator, as_calibration, output_at_half
-from looms.criteria import balanced_error_rate
-from looms.estimators._callbacks import level_of_user
-from looms.estimators._classes import encoded
-from looms.estimators._given import fit_given
+from looms.calibration._calibrators import Calibrator, as_calibration
+from looms.estimators._base import LeastSquaresMachine, check_flag, fit_given, fitted_machine
+from looms.estimators._encoding import (
+    ThresholdedClassifier,
+    check_threshold,
+    class_weights,
+    encoded,
+    number_or_rule,
+    threshold_and_loss,
+)
 from looms.estimators._intervals import sets
-from looms.estimators._machine import LeastSquaresMachine, check_flag, fitted_machine
-from looms.estimators._weights import class_weights
+from looms.estimators._warnings import warn_of_missed_precision
 from looms.leave_one_out import LeaveOneOut
-from looms.threshold import RequiredPrecision, as_rule, find_threshold
 
 
 def _has_probabilities(classifier: Classifier) -> bool:
@@ -34,49 +33,15 @@ def _has_probabilities(classifier: Classifier) -> bool:
     return True
 
 
-class Classifier(ClassifierMixin, LeastSquaresMachine):  # type: ignore[misc]
-    """What both classifiers share: classes, threshold, decisions, probabilities."""
+class Classifier(ThresholdedClassifier, LeastSquaresMachine):
+    """Base of the least-squares classifiers: sets and probabilities from leave-one-out outputs."""
 
     threshold: Any
     calibration: str | None
-    classes_: Any
-    threshold_: float
     calibrator_: Any
 
-    def decision_function(self, X: Any) -> Array:
-        """Outputs of the machine less the threshold, so that 0 is the boundary.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples; for a precomputed kernel (n_samples, n_training_samples)
-            kernel values.
-
-        Returns
-        -------
-        decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes positive for ``classes_[1]``; for more, one column a class,
-            of which the largest wins.
-        """
-        return self._outputs(self._checked_new_data(X)) - self.threshold_
-
-    def predict(self, X: Any) -> Any:
-        """Class of each sample, that of the decision values.
-
-        With ``threshold=None`` it is the class of the largest `predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Members of ``classes_``.
-        """
-        decision = self.decision_function(X)
-        return self.classes_[class_indices(decision)]
+    def _decision(self, X: Matrix) -> Array:
+        return self._outputs(X)
 
     def predict_set(
         self, X: Any, coverage: float = 0.9, class_conditional: bool = False
@@ -189,14 +154,13 @@ class Classifier(ClassifierMixin, LeastSquaresMachine):  # type: ignore[misc]
         """
         return np.asarray(np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny)))
 
-    def _checked_classes(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        """Validated samples and labels, weights, classes, index of each class, ±1 targets."""
-        X, y, weight = self._checked_data(X, y, sample_weight)
+    def _encoded(self, y: Any, weight: Array) -> Any:
+        """Classes, index of each label, targets ±1; ValueError if they cannot be told apart so."""
         if self.calibration is not None:
             as_calibration(self.calibration)  # an unknown name is an error before any work
         classes, labels, targets = encoded(y, weight)
         check_threshold(self.threshold, targets)
-        return X, y, weight, classes, labels, targets
+        return classes, labels, targets
 
     def _calibrator(self, loo: LeaveOneOut, fit_weight: Array) -> Calibrator | None:
         """The calibrator; the weights of the fit count, else it would undo those of classes."""
@@ -249,9 +213,9 @@ class LSSVMClassifier(Classifier):
     threshold_ : float
         The threshold, folded into `decision_function`. For None it comes from the calibrator of
         ``loo_``: errors counted on ``loo_`` at it are optimistic, by little. If no output has a
-        probability on the other side of ½, as with a flat sigmoid, it is out of their
-        reach, and all samples get one class.
-    calibrator_ : Calibrator or None
+        probability on the other side of ½, as with a flat sigmoid, it is out of their reach
+        (`looms.calibration.output_at_half`), and all samples get one class.
+    calibrator_ : looms.calibration.Calibrator or None
         What makes probabilities of outputs, the same for all classes.
     kernel_ : Kernel
         The kernel with all its values.
@@ -331,7 +295,8 @@ class LSSVMClassifier(Classifier):
         self : LSSVMClassifier
             The fitted machine.
         """
-        X, y, weight, classes, labels, targets = self._checked_classes(X, y, sample_weight)
+        X, y, weight = self._validated(X, y, sample_weight)
+        classes, labels, targets = self._encoded(y, weight)
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
         kernel, fit = fit_given(self, X, targets, fit_weight)
         fitted = fitted_machine(X, weight, targets, kernel, float(self.mu), fit)
@@ -341,54 +306,3 @@ class LSSVMClassifier(Classifier):
         self._set_fitted(classes_=classes, threshold_=threshold, calibrator_=calibrator, **fitted)
         warn_of_missed_precision(self.threshold, loss)
         return self
-
-
-def check_threshold(threshold: Any, targets: Array) -> None:
-    """ValueError unless ``threshold`` is None, a number or a rule; of several classes None or 0."""
-    if threshold is None:
-        return
-    if not _is_number(threshold):
-        as_rule(threshold)
-    if targets.ndim == 2 and not (_is_number(threshold) and threshold == 0):
-        raise ValueError(
-            f"threshold={threshold!r} needs two classes, y has {targets.shape[1]}: with more the "
-            "largest output decides; use threshold=None, and class_weight='balanced' against "
-            "unequal classes."
-        )
-
-
-def number_or_rule(threshold: Any, calibrator: Calibrator | None, loo: LeaveOneOut) -> Any:
-    """The threshold as given; for None the number at which the most probable class changes.
-
-    Without a calibrator, and for several classes, of which the largest output wins, that is 0.
-    """
-    if threshold is not None:
-        return threshold
-    if calibrator is None or loo.y.ndim == 2:
-        return 0.0
-    return output_at_half(calibrator, loo.outputs)
-
-
-def threshold_and_loss(threshold: Any, loo: LeaveOneOut) -> tuple[float, float]:
-    """The threshold, and the loss of its rule there; the balanced error rate for a number."""
-    if _is_number(threshold):
-        return float(threshold), balanced_error_rate(*loo, threshold=float(threshold))
-    return find_threshold(loo, threshold)
-
-
-def warn_of_missed_precision(threshold: Any, loss: float) -> None:
-    """Warn if no threshold reaches the required precision; last, as warnings may be errors."""
-    if isinstance(threshold, RequiredPrecision) and loss >= 1.0:
-        warnings.warn(
-            f"No threshold reaches a leave-one-out precision of {threshold.precision:g}; the "
-            f"greatest is {threshold.precision + 1.0 - loss:.3g}, and its threshold was taken. "
-            "Require less, or find features that tell more.",
-            UserWarning,
-            stacklevel=level_of_user(),
-        )
-
-
-def _is_number(value: Any) -> bool:
-    return (
-        isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
-    )

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from looms.estimators._callbacks import CallbackWatcher, finish, with_callbacks
-from looms.estimators._classifier import (
-    Classifier,
-    number_or_rule,
-    threshold_and_loss,
+from looms.estimators._classifier import Classifier
+from looms.estimators._encoding import class_weights, number_or_rule, threshold_and_loss
+from looms.estimators._search import CallbackWatcher, SelectingMachine, with_callbacks
+from looms.estimators._warnings import (
     warn_of_missed_precision,
+    warn_of_one_class,
+    warn_of_search,
 )
-from looms.estimators._one_class import warn_of_one_class
-from looms.estimators._selected import SelectingMachine
-from looms.estimators._weights import class_weights
 from looms.leave_one_out import LeaveOneOut
 
 
@@ -35,24 +33,15 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         "cross_entropy"; several are candidates.
     optimizer : {"lbfgs", "scg", "nelder-mead"}, default="lbfgs"
         L-BFGS-B, scaled conjugate gradients, or the Nelder-Mead simplex.
-    fit_intercept : bool, default=True
-        Whether there is an (unregularised) intercept.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes in fit and calibration; they multiply ``sample_weight``.
+    fit_intercept, class_weight
+        As for `LSSVMClassifier`.
     selection_weight : dict, "balanced" or None, default=None
         Weights of the classes in the criterion; they multiply ``sample_weight``.
     threshold : None, float, str, looms.threshold.ThresholdRule or callable, default=None
-        Outputs above it belong to the second class. None: where the probability of that class
-        is ½, by the calibrator of each candidate, so that decisions agree with probabilities; 0
-        with ``calibration=None``. Two classes only: a number, or what it is set for, by the
-        leave-one-out outputs, for every
-        candidate: "ber" for the least balanced error rate,
-        "f1", ``looms.threshold.FBeta(beta)``, ``Cost(false_positive, false_negative)``,
-        ``RequiredPrecision(precision)``, ``RequiredRecall(recall)``, or a metric of
-        ``(y_true, y_pred[, sample_weight])`` in codes ±1 of which more is better.
+        As for `LSSVMClassifier`, set for every candidate by its own leave-one-out outputs and
+        calibrator.
     calibration : {"sigmoid", "isotonic", "beta"} or None, default="sigmoid"
-        How leave-one-out outputs teach probabilities: Platt's sigmoid, isotonic regression
-        (for thousands of samples) or beta calibration. With None there is no `predict_proba`.
+        As for `LSSVMClassifier`.
     prior : bool, default=False
         Bayesian regularisation of the kernel's hyper-parameters (Cawley & Talbot 2007),
         for kernels with many, such as "ard" on few samples.
@@ -62,7 +51,7 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         Starts beside the first. All starts are the best points of a scan of the
         hyper-parameters on a subsample, one for each of five kernels between a narrow and a
         wide one: more than four restarts add nothing.
-    tol : float, default=0.1
+    tol_se : float, default=0.1
         A search ends when an iteration gains less than this fraction of the standard
         error of the criterion; on subsamples of a fraction of it, for there iterations
         cost little. A heuristic: the difference of the criterion between two settings of the
@@ -78,18 +67,14 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     Attributes
     ----------
     kernel_, mu_ : the kernel with its hyper-parameters, and the regularisation, chosen.
-    threshold_ : float
-        As for `LSSVMClassifier`.
-    calibrator_ : Calibrator or None
-        What makes probabilities of outputs, the same for all classes.
     loo_ : LeaveOneOut
         Exact leave-one-out outputs of the machine chosen, before the threshold; targets
         ±1, one column a class for more than two. The hyper-parameters were chosen on
         them: errors counted on them are optimistic.
-    selection_ : Tuning
+    selection_ : looms.selection.Tuning
         How the hyper-parameters of the chosen candidate were found: criterion with
         standard error, history, reason for stopping.
-    candidates_ : list of Candidate
+    candidates_ : list of looms.selection.Candidate
         All candidates in the order they were tried; ``pandas.DataFrame(candidates_)``
         is a table of them.
     cv_results_ : dict of lists and arrays
@@ -101,8 +86,10 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         Labels of the rows that were held out together; None if each was by itself.
     n_iter_ : int
         Iterations of the chosen candidate's last search, at least 1.
-    classes_, dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, \
-n_features_in_, feature_names_in_
+    selection_weight_ : ndarray of shape (n_samples,)
+        Weights of the samples in the criterion.
+    classes_, threshold_, calibrator_, dual_coef_, intercept_, X_fit_, fit_weight_, \
+fit_intercept_, n_features_in_, feature_names_in_
         As for `LSSVMClassifier`.
 
     Warns
@@ -157,7 +144,7 @@ n_features_in_, feature_names_in_
         prior: bool = False,
         max_iter: int = 100,
         n_restarts: int = 0,
-        tol: float = 0.1,
+        tol_se: float = 0.1,
         copies: str = "apart",
         random_state: Any = 0,
     ) -> None:
@@ -172,7 +159,7 @@ n_features_in_, feature_names_in_
         self.prior = prior
         self.max_iter = max_iter
         self.n_restarts = n_restarts
-        self.tol = tol
+        self.tol_se = tol_se
         self.copies = copies
         self.random_state = random_state
 
@@ -197,7 +184,8 @@ n_features_in_, feature_names_in_
             The fitted machine.
         """
         given = sample_weight is not None
-        X, y, weight, classes, labels, targets = self._checked_classes(X, y, sample_weight)
+        X, y, weight = self._validated(X, y, sample_weight)
+        classes, labels, targets = self._encoded(y, weight)
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
         selection_weight = weight * class_weights(
             self.selection_weight, labels, classes, weight, "selection_weight"
@@ -207,26 +195,22 @@ n_features_in_, feature_names_in_
         def judge(loo: LeaveOneOut) -> tuple[float, float]:
             loo = LeaveOneOut(loo.y, loo.outputs, weight[seen])
             calibrator = self._calibrator(loo, fit_weight[seen])
-            asked = number_or_rule(self.threshold, calibrator, loo)
-            threshold, loss = threshold_and_loss(asked, loo)
+            rule = number_or_rule(self.threshold, calibrator, loo)
+            threshold, loss = threshold_and_loss(rule, loo)
             return loss, threshold
 
-        groups = self._held_out_groups(X, weight)
         watcher = CallbackWatcher(self, X, y, weight if given else None)
-        choice = self._choose(
-            X, targets, weight, fit_weight, selection_weight, judge, groups, watcher
+        choice, fitted = self._selected(
+            X, targets, weight, fit_weight, selection_weight, judge, watcher
         )
-        self._keep(
-            choice,
-            X,
-            weight,
-            targets,
-            groups_=groups,
+        self._set_fitted(
             classes_=classes,
             threshold_=choice.best.threshold,
             calibrator_=self._calibrator(choice.fit.loo, fit_weight[seen]),
+            **fitted,
         )
-        finish(watcher, choice.best, targets)
+        watcher.ends()
+        warn_of_search(choice.best, targets)
         warn_of_missed_precision(self.threshold, choice.best.score)
         warn_of_one_class(self, classes, self.loo_, self.threshold_)
         return self

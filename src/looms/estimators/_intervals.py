@@ -1,19 +1,75 @@
-"""Prediction intervals and sets of fitted machines, from their leave-one-out models."""
+"""Leave-one-out models of a fitted machine at new points; prediction intervals and sets."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from looms._classes import class_indices
+from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.conformal import jackknife_minmax, jackknife_plus, prediction_sets
+from looms.conformal import LocalScale, jackknife_minmax, jackknife_plus, prediction_sets
 from looms.conformal._jackknife import required_rank
 from looms.conformal._sets import class_margins
-from looms.estimators._loo_models import MachineModels, machine_models
+from looms.kernels import Kernel
+from looms.kernels._samples import Pairs, Samples
+from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 
 METHODS = ("plus", "minmax", "scaled")
+_NUMBERS = 1 << 20  # in an array of a block
+
+
+@dataclass(eq=False)
+class MachineModels:
+    """Leave-one-out models of a machine, for points as the machine itself takes them.
+
+    Attributes
+    ----------
+    models : one for each sample that took part in the fit.
+    seen : (n,) which of the training samples these are.
+    """
+
+    models: LeaveOneOutModels
+    seen: Any
+    _kernel: Kernel
+    _basis: Samples
+
+    def blocks(self, X: Matrix) -> Iterator[tuple[slice, Array]]:
+        """Rows of ``X`` and their kernel values with the samples seen, (rows, n_seen).
+
+        As many rows as give an array of rows × samples 2²⁰ numbers.
+        """
+        step = max(1, _NUMBERS // self._basis.n_samples)
+        for start in range(0, X.shape[0], step):
+            part = X[start : start + step]
+            rows = Samples(part, start=start, centre=self._basis.centre)
+            K = self._kernel.values(Pairs(rows, self._basis))
+            yield slice(start, start + step), K if self.seen.all() else K[:, self.seen]
+
+    def outputs(self, X: Matrix) -> Iterator[tuple[slice, Array, Array]]:
+        """Rows of ``X``, their kernel values, and what every leave-one-out model gives there.
+
+        As many rows as give an array of rows × samples × targets 2²⁰ numbers.
+        """
+        step = max(1, _NUMBERS // self.models.fit.alpha.size)
+        with blas_threads(self._basis.n_samples):
+            for rows, K in self.blocks(X):
+                for start, F in zip(
+                    range(0, len(K), step), self.models.output_blocks(K, step), strict=True
+                ):
+                    first = rows.start + start
+                    yield slice(first, first + len(F)), K[start : start + step], F
+
+    @cached_property
+    def local_scales(self) -> list[LocalScale]:
+        """How large the noise is around a point, for each target."""
+        K = np.vstack([K for _, K in self.blocks(self._basis.X)])[self.seen]
+        residuals = self.models.pair_residuals()
+        return [LocalScale(R, K) for R in np.moveaxis(residuals.reshape(*K.shape, -1), 2, 0)]
 
 
 def intervals(machine: Any, X: Matrix, coverage: Any, method: Any) -> Array:
@@ -24,27 +80,25 @@ def intervals(machine: Any, X: Matrix, coverage: Any, method: Any) -> Array:
     required_rank(coverage, n)  # an error before any work
     if method == "scaled" and n < 3:
         raise ValueError(f"method='scaled' needs three samples of non-zero weight, got {n}.")
-    trained = machine_models(machine)
-    if method == "scaled" and trained.models.sets:
-        raise ValueError("method='scaled' holds out single rows: it needs copies='apart'.")
+    trained = machine.leave_one_out_models()
     r = trained.models.residuals
-    found = np.empty((X.shape[0], *r.shape[1:], 2))
+    ends = np.empty((X.shape[0], *r.shape[1:], 2))
+    if method == "scaled":
+        if trained.models.sets:
+            raise ValueError("method='scaled' holds out single rows: it needs copies='apart'.")
+        loo_scales = np.stack([scale.loo for scale in trained.local_scales], axis=-1)
+        loo_scales = loo_scales.reshape(r.shape)
     for rows, K, F in trained.outputs(X):
         if method == "plus":
-            found[rows] = jackknife_plus(r, F, coverage)
+            ends[rows] = jackknife_plus(r, F, coverage)
         elif method == "minmax":
-            found[rows] = jackknife_minmax(r, F, coverage)
+            ends[rows] = jackknife_minmax(r, F, coverage)
         else:
-            found[rows] = _scaled(trained, r, K, F, coverage)
-    return found
-
-
-def _scaled(trained: MachineModels, r: Array, K: Array, F: Array, coverage: float) -> Array:
-    loo_scales = np.stack([scale.loo for scale in trained.local_scales], axis=-1)
-    scales = np.stack([scale.at(K) for scale in trained.local_scales], axis=-1)
-    return jackknife_plus(
-        r, F, coverage, loo_scales=loo_scales.reshape(r.shape), scales=scales.reshape(F.shape)
-    )
+            scales = np.stack([scale.at(K) for scale in trained.local_scales], axis=-1)
+            ends[rows] = jackknife_plus(
+                r, F, coverage, loo_scales=loo_scales, scales=scales.reshape(F.shape)
+            )
+    return ends
 
 
 def sets(machine: Any, X: Matrix, coverage: Any, class_conditional: bool) -> AnyArray:
@@ -53,28 +107,20 @@ def sets(machine: Any, X: Matrix, coverage: Any, class_conditional: bool) -> Any
     codes = machine.loo_.y[seen]
     labels = class_indices(codes)
     if class_conditional:
-        _check_classes(coverage, labels, machine.classes_)
+        for name, count in zip(machine.classes_.tolist(), np.bincount(labels), strict=True):
+            try:
+                required_rank(coverage, int(count))
+            except ValueError as error:
+                raise ValueError(f"Class {name!r}: {error}") from None
     else:
         required_rank(coverage, len(labels))
-    trained = machine_models(machine)
+    trained = machine.leave_one_out_models()
     loo = codes - trained.models.residuals
-    loo_scores = class_margins(_with_last_axis(loo, codes))[np.arange(len(labels)), labels]
-    found = np.empty((X.shape[0], len(machine.classes_)), dtype=bool)
+    loo_scores = class_margins(loo.reshape(len(loo), -1))[np.arange(len(labels)), labels]
+    members = np.empty((X.shape[0], len(machine.classes_)), dtype=bool)
     for rows, _, F in trained.outputs(X):
-        scores = class_margins(_with_last_axis(F, codes))
-        found[rows] = prediction_sets(
+        scores = class_margins(F.reshape(*F.shape[:2], -1))
+        members[rows] = prediction_sets(
             loo_scores, scores, coverage, labels if class_conditional else None
         )
-    return found
-
-
-def _with_last_axis(outputs: Array, codes: Array) -> Array:
-    return outputs[..., None] if codes.ndim == 1 else outputs
-
-
-def _check_classes(coverage: Any, labels: AnyArray, classes: AnyArray) -> None:
-    for name, count in zip(classes.tolist(), np.bincount(labels).tolist(), strict=True):
-        try:
-            required_rank(coverage, count)
-        except ValueError as error:
-            raise ValueError(f"Class {name!r}: {error}") from None
+    return members

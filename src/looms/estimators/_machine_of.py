@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from looms.estimators._machine import LeastSquaresMachine
+from looms.estimators._base import LeastSquaresMachine
 from looms.estimators._svc_cv import SVCCV
 
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
-from looms.estimators._pool import pool_plan
-from looms.estimators._pooled import PooledClassifier
+from looms.estimators._ensemble import PooledClassifier, pool_plan
 
 
 class MaxMarginClassifier(PooledClassifier):
@@ -25,9 +24,11 @@ class MaxMarginClassifier(PooledClassifier):
         A dict with the values of "C" and "gamma" makes RBF support vector machines on that
         grid; None those of the paper, gamma = 2^-15, 2^-13 .. 2^3 and C = 2^-5, 2^-3 .. 2^15.
         Classifiers need a decision function and are cloned; margins are compared as they are,
-        so they should be on one scale. They are given X as it is, and trained without weights.
+        so they should be on one scale. They are given X as it is, a data frame or a sparse
+        matrix if they take it, and trained without weights.
     tol : float, default=1e-2
-        Tolerance of the solver for a grid, `sklearn.svm.SVC`'s ``tol``.
+        Tolerance of the solver for a grid, `sklearn.svm.SVC`'s ``tol``. Ten times its default,
+        as margins are only compared: the hardest machines of a grid take half the time.
     n_jobs : int, default=None
         Members trained at a time, as joblib understands it.
 

@@ -14,9 +14,8 @@ from looms._typing import AnyArray, Array
 from looms.conformal import choose, dkw_bound, vc_bound
 from looms.conformal import p_values as single_p_values
 from looms.conformal._nonconformity import conformity_counts, joint_p_values
-from looms.estimators._machine import check_flag
-from looms.estimators._pool import pool_plan
-from looms.estimators._pooled import PooledClassifier
+from looms.estimators._base import check_flag
+from looms.estimators._ensemble import PooledClassifier, pool_plan
 from looms.estimators._scored_pool import (
     MEASURES,
     check_classes_have_two,
@@ -44,11 +43,8 @@ class NonconformityClassifier(PooledClassifier):
     Parameters
     ----------
     pool : dict, list of classifiers or None, default=None
-        A dict with the values of "C" and "gamma" makes RBF support vector machines on that
-        grid; None those of the paper, gamma = 2^-15, 2^-13 .. 2^3 and C = 2^-5, 2^-3 .. 2^15.
-        Classifiers need a decision function and are cloned; they may be of any kind and scale,
-        as each is compared with itself only. They are given X as it is, a data frame or a sparse
-        matrix if they take it, and trained without weights.
+        As for `MaxMarginClassifier`, but classifiers may be of any kind and scale, as each is
+        compared with itself only.
     validation : {"split", "loo"}, default="split"
         Where margins of samples that the models did not see come from: a validation split, or
         the leave-one-out outputs of the models, which are then trained on all samples.
@@ -63,9 +59,8 @@ class NonconformityClassifier(PooledClassifier):
     n_neighbors : int, default=1
         Number of neighbors for ``measure="neighbors"``.
     tol : float, default=1e-2
-        Tolerance of the solver for a grid, `sklearn.svm.SVC`'s ``tol``. Ten times its default,
-        as margins are only compared: the hardest machines of a grid take half the time. Of no
-        effect on leave-one-out validation, whose machines are solved to machine precision.
+        Tolerance of the solver for a grid, as for `MaxMarginClassifier`. Of no effect on
+        leave-one-out validation, whose machines are solved to machine precision.
     n_jobs : int, default=None
         Members trained at a time, as joblib understands it.
     random_state : int, RandomState instance or None, default=None
@@ -82,10 +77,8 @@ class NonconformityClassifier(PooledClassifier):
         ``validation="loo"``.
     validation_scores_ : ndarray of shape (n_models, n_validation)
         Conformity of each of them, with its own label, to every model.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where the training data had names.
+    n_features_in_, feature_names_in_
+        As for `MaxMarginClassifier`.
 
     Notes
     -----
@@ -365,23 +358,19 @@ class NonconformityClassifier(PooledClassifier):
             )
         check_flag("class_conditional", class_conditional)
         check_is_fitted(self, "pool_")
-        p = self._class_p_values(X) if class_conditional else self.p_values(X)
-        return np.asarray(p > 1.0 - float(coverage) + 1e-12)  # 1 - 0.9 is a little under 0.1
-
-    def _class_p_values(self, X: Any) -> Array:
-        """P-values of the labels, each among the validation samples of its class."""
-        of_class = [self._scored.labels == label for label in range(len(self.classes_))]
-        return np.concatenate(
-            [
-                np.hstack(
-                    [
-                        joint_p_values(self.validation_scores_[:, own], scores[..., [label]])
-                        for label, own in enumerate(of_class)
-                    ]
-                )
+        if not class_conditional:
+            p = self.p_values(X)
+        else:
+            of_class = [self._scored.labels == label for label in range(len(self.classes_))]
+            blocks = [
+                [
+                    joint_p_values(self.validation_scores_[:, own], scores[..., [label]])
+                    for label, own in enumerate(of_class)
+                ]
                 for scores in self._scores(X)
             ]
-        )
+            p = np.block(blocks)
+        return np.asarray(p > 1.0 - float(coverage) + 1e-12)  # 1 - 0.9 is a little under 0.1
 
     def _checked_neighbors(self) -> int:
         """Number of neighbors, 0 for margins; ValueError for a parameter that is no choice."""
@@ -401,12 +390,12 @@ class NonconformityClassifier(PooledClassifier):
 
     def _choices(self, X: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
         """Model, label and count chosen for every sample."""
-        found = [
+        choices = [
             choose(conformity_counts(self.validation_scores_, scores), self._seed)
             for scores in self._scores(X)
         ]
         return (
-            np.concatenate([choice.model for choice in found]),
-            np.concatenate([choice.label for choice in found]),
-            np.concatenate([choice.count for choice in found]),
+            np.concatenate([choice.model for choice in choices]),
+            np.concatenate([choice.label for choice in choices]),
+            np.concatenate([choice.count for choice in choices]),
         )

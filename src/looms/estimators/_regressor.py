@@ -1,4 +1,4 @@
-"""The least-squares SVM regressor with given hyper-parameters."""
+"""The least-squares SVM regressors, with hyper-parameters given and chosen."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from looms._typing import Array
-from looms.estimators._given import fit_given
+from looms.criteria import PRESS
+from looms.estimators._base import LeastSquaresMachine, fit_given, fitted_machine
 from looms.estimators._intervals import intervals
-from looms.estimators._machine import LeastSquaresMachine, fitted_machine
+from looms.estimators._search import CallbackWatcher, SelectingMachine, with_callbacks
+from looms.estimators._warnings import warn_of_search
+from looms.leave_one_out import LeaveOneOut
 
 
 class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
@@ -103,15 +106,15 @@ class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
         X = self._checked_new_data(X)
         return intervals(self, X, coverage, method)
 
-    def _checked_targets(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        """Validated samples, float targets and sample weights."""
+    def _validated(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Any:
         for first in np.asarray(y).ravel()[:1]:
             if isinstance(first, str):
                 raise ValueError(
                     f"y must be numbers for regression, and it holds {str(first)!r}; use "
                     "LSSVMClassifierCV for classes."
                 )
-        X, y, weight = self._checked_data(X, y, sample_weight, multi_output=True, y_numeric=True)
+        options = {"multi_output": True, "y_numeric": True, **options}
+        X, y, weight = super()._validated(X, y, sample_weight, **options)
         return X, np.asarray(y, dtype=np.float64), weight
 
 
@@ -176,7 +179,125 @@ n_features_in_, feature_names_in_
         self : LSSVMRegressor
             The fitted machine.
         """
-        X, targets, weight = self._checked_targets(X, y, sample_weight)
+        X, targets, weight = self._validated(X, y, sample_weight)
         kernel, fit = fit_given(self, X, targets, weight)
         self._set_fitted(**fitted_machine(X, weight, targets, kernel, float(self.mu), fit))
+        return self
+
+
+class LSSVMRegressorCV(Regressor, SelectingMachine):
+    """Least-squares SVM regressor that chooses its hyper-parameters by exact leave-one-out.
+
+    Kernel parameters and regularisation minimise PRESS, the mean squared leave-one-out
+    residual, by its gradient in all of them at once. Of several kernels the one with the
+    smallest PRESS is taken.
+
+    Parameters
+    ----------
+    kernel : str, looms.kernels.Kernel, callable or list of these, default="rbf"
+        As for `LSSVMRegressor`; several are candidates. Values given in a kernel object
+        are where the search starts; ``eta_bounds="fixed"`` and the like hold them.
+    criterion : {"press"} or looms.criteria.PRESS, default="press"
+        Other criteria judge classes.
+    fit_intercept : bool, default=True
+        Whether there is an (unregularised) intercept.
+    optimizer, prior, max_iter, n_restarts, tol_se, copies, random_state
+        As for `LSSVMClassifierCV`.
+
+    Attributes
+    ----------
+    kernel_, mu_ : the kernel with its hyper-parameters, and the regularisation, chosen.
+    loo_ : LeaveOneOut
+        Exact leave-one-out outputs of the machine chosen.
+    selection_, candidates_, cv_results_, best_index_, n_iter_, groups_, selection_weight_
+        As for `LSSVMClassifierCV`.
+    dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, \
+n_features_in_, feature_names_in_
+        As for `LSSVMRegressor`.
+
+    Warns
+    -----
+    CopiesWarning
+        If a twentieth of the rows or more repeat others where that is no accident.
+    BoundWarning
+        If a hyper-parameter chosen is at the edge of what was searched.
+    ConvergenceWarning
+        If the search stopped at ``max_iter`` or found no way down.
+
+    As for `LSSVMClassifierCV`, nothing is warned of where the figures are no better than a guess.
+
+    Notes
+    -----
+    Several targets share one kernel and one regularisation. PRESS is the plain mean over
+    them, so targets in different units should be scaled first: otherwise the one with the
+    largest variance decides.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from looms import LSSVMRegressorCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = LSSVMRegressorCV(kernel="rbf").fit(X, y)
+    >>> r2 = 1 - (model.loo_.residuals**2).sum() / ((y - y.mean()) ** 2).sum()
+    >>> bool(0.45 < r2 < 0.55)                                  # leave-one-out R²
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        criterion: Any = "press",
+        *,
+        optimizer: str = "lbfgs",
+        fit_intercept: bool = True,
+        prior: bool = False,
+        max_iter: int = 100,
+        n_restarts: int = 0,
+        tol_se: float = 0.1,
+        copies: str = "apart",
+        random_state: Any = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.criterion = criterion
+        self.optimizer = optimizer
+        self.fit_intercept = fit_intercept
+        self.prior = prior
+        self.max_iter = max_iter
+        self.n_restarts = n_restarts
+        self.tol_se = tol_se
+        self.copies = copies
+        self.random_state = random_state
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose the hyper-parameters and fit the machine.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Nonnegative weights, in the fit and in the criterion; only their ratios count.
+            A sample of weight zero takes no part in either and still gets an output in
+            ``loo_``.
+
+        Returns
+        -------
+        self : LSSVMRegressorCV
+            The fitted machine.
+        """
+        given = sample_weight is not None
+        X, targets, weight = self._validated(X, y, sample_weight)
+        seen = weight > 0
+
+        def judge(loo: LeaveOneOut) -> tuple[float, float]:
+            return PRESS().evaluate(loo.y, loo.outputs, weight[seen]).value, 0.0
+
+        watcher = CallbackWatcher(self, X, targets, weight if given else None)
+        choice, fitted = self._selected(X, targets, weight, weight, weight, judge, watcher)
+        self._set_fitted(**fitted)
+        watcher.ends()
+        warn_of_search(choice.best, targets)
         return self

@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing
 
 from looms._typing import AnyArray, Array
 from looms.conformal._nonconformity import neighbour_scores
-from looms.estimators._pool import Pool, PoolPlan
+from looms.estimators._ensemble import Pool, PoolPlan
 
 MEASURES = ("margin", "neighbors")
 LARGEST_VALIDATION = 50

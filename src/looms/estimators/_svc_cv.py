@@ -2,41 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from copy import copy
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from looms._classes import class_indices
 from looms._threads import one_blas_thread
 from looms._typing import Array, Matrix
 from looms.calibration import class_probabilities
 from looms.calibration._sigmoid import Sigmoid
 from looms.copies import copy_groups
-from looms.estimators._callbacks import warn_of_copies
-from looms.estimators._classes import encoded
-from looms.estimators._classifier import (
+from looms.estimators._base import one_or_many, outputs
+from looms.estimators._encoding import (
+    ThresholdedClassifier,
     check_threshold,
+    class_weights,
+    classes_of_one,
+    encoded,
     number_or_rule,
     threshold_and_loss,
-    warn_of_missed_precision,
 )
-from looms.estimators._machine import KernelMachine, check_kernel_matrix, one_or_many, outputs
-from looms.estimators._one_class import warn_of_one_class
-from looms.estimators._svc_fitted import (
-    chosen_point,
+from looms.estimators._svc_search import (
     fitted_machines,
+    kernel_matrix,
     results_table,
-    rows_alone,
     score_of,
+    search_space,
     sigmoids_of,
-    warn_of,
-    whole_leave_one_out,
+    spaces_of,
 )
-from looms.estimators._svc_search import check_search, kernel_matrix, search_space, spaces_of
-from looms.estimators._weights import class_weights
+from looms.estimators._warnings import (
+    warn_of_bounds,
+    warn_of_copies,
+    warn_of_failures,
+    warn_of_lone_samples,
+    warn_of_missed_precision,
+    warn_of_one_class,
+)
 from looms.kernels import Kernel
 from looms.kernels._samples import training_rows
 from looms.leave_one_out import LeaveOneOut
@@ -48,35 +52,7 @@ def _has_probabilities(model: SVCCV) -> bool:
     return model.probability is not None
 
 
-def _pair_outputs(machine: Mapping[str, Any], X: Matrix) -> Array:
-    """(n, n_pairs) outputs of fitted attributes for validated samples."""
-    kernel, support = machine["kernel_"], machine["support_"]
-    values = outputs(
-        kernel,
-        X[:, support] if kernel.pairwise else X,
-        machine["support_vectors_"],
-        machine["dual_coef_"],
-        machine["intercept_"],
-    )
-    return values.reshape(len(values), -1)
-
-
-def _log_probabilities(machine: Mapping[str, Any], X: Matrix) -> Array:
-    """(n, n_classes) logarithms of class probabilities."""
-    values, sigmoids = _pair_outputs(machine, X), machine["calibrators_"]
-    slopes = np.array([sigmoid.slope for sigmoid in sigmoids])
-    intercepts = np.array([sigmoid.intercept for sigmoid in sigmoids])
-    return class_log_probabilities(-(slopes * values + intercepts))
-
-
-def _decision(machine: Mapping[str, Any], X: Matrix) -> Array:
-    """Decision values before the threshold, (n,) or (n, n_classes)."""
-    if machine["dual_coef_"].ndim == 1:
-        return _pair_outputs(machine, X)[:, 0]
-    return _log_probabilities(machine, X)
-
-
-class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
+class SVCCV(ThresholdedClassifier):
     r"""Support vector classifier that chooses C and kernel by exact leave-one-out.
 
     The machine of ``sklearn.svm.SVC``, solved to machine precision. Each setting of the
@@ -121,23 +97,18 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         samples. None: no `predict_proba`. Several classes, which the coupled probabilities
         decide between, have sigmoids all the same.
     threshold : None, float, str or looms.threshold rule, default=None
-        Outputs above it belong to the second class. None: where the sigmoid is ½, so that
-        decisions agree with probabilities; 0 with ``probability=None``. A number, or a rule, "ber"
-        and the like, as for `LSSVMClassifier`, which sets it by the leave-one-out outputs, is for
-        two classes only.
+        As for `LSSVMClassifier`. None: where the sigmoid is ½; 0 with ``probability=None``.
     class_weight : dict, "balanced" or None, default=None
         Factors of C for the samples of each class; "balanced" ones, of the numbers of all
         samples, stay while a sample is left out. Also weights in the sigmoids, which decide:
         probabilities are those of a population with such classes.
     selection_weight : dict, "balanced" or None, default=None
-        Weights of the classes in the criterion; they multiply ``sample_weight``.
+        As for `LSSVMClassifierCV`.
     n_jobs : int or None, default=None
         Kernel parameters judged at once, as for joblib.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes, sorted.
     C_ : float
         The regularisation chosen.
     kernel_ : Kernel
@@ -155,20 +126,18 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         there is no score, else None. ``pandas.DataFrame`` makes a table of it.
     best_index_ : int
         The row chosen. Of equal scores it is that of the smallest C.
-    threshold_ : float
-        The threshold, folded into `decision_function`; as for `LSSVMClassifier`.
-    calibrators_ : tuple of Sigmoid or None
+    calibrators_ : tuple of looms.calibration.Sigmoid or None
         One for each pair of classes.
-    support_ : ndarray of shape (n_support,)
-        Indices of the samples that a machine needs.
-    support_vectors_ : ndarray or sparse matrix of shape (n_support, n_features)
-        These samples.
+    support_, support_vectors_ : ndarray of shape (n_support,), matrix (n_support, n_features)
+        Indices of the samples that a machine needs, and these samples.
     dual_coef_ : ndarray of shape (n_support,) or (n_support, n_pairs)
         y α of each, positive for the second class of a pair. Pairs are in lexicographic
         order: (0, 1), (0, 2), ..., (1, 2), ...
     intercept_ : float or ndarray of shape (n_pairs,)
         The intercept.
-    n_features_in_, feature_names_in_
+    fit_weight_, selection_weight_ : ndarray of shape (n_samples,)
+        Weights of the samples, and their classes, in machine and sigmoids, and in the criterion.
+    classes_, threshold_, n_features_in_, feature_names_in_
         As for `LSSVMClassifier`.
 
     Warns
@@ -184,8 +153,7 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     UserWarning
         If a class has one sample only.
 
-    Nothing is warned of where the figures are no better than a guess, as those of noise are:
-    `looms.report.cautions` says so.
+    As for `LSSVMClassifierCV`, nothing is warned of where the figures are no better than a guess.
 
     Notes
     -----
@@ -212,15 +180,15 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     (1, 3)
     """
 
-    classes_: Any
     C_: float
     kernel_: Kernel
-    threshold_: float
     calibrators_: tuple[Sigmoid, ...] | None
     support_: Any
     support_vectors_: Matrix
     intercept_: Any
     loo_: LeaveOneOut
+    fit_weight_: Array
+    selection_weight_: Array
     loo_score_: float
     cv_results_: dict[str, Any]
     best_index_: int
@@ -268,33 +236,41 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         self : SVCCV
             The fitted machine.
         """
-        kernels, score = self._checked_parameters()
+        score = self._checked_search()
         X, y, weight = self._validated(X, y, sample_weight)
         classes, labels, targets = encoded(y, weight)
         check_threshold(self.threshold, targets)
-        if kernels[0].pairwise:
-            check_kernel_matrix(X)
+        cost = weight * class_weights(self.class_weight, labels, classes, weight)
+        selection_weight = weight * class_weights(
+            self.selection_weight, labels, classes, weight, "selection_weight"
+        )
         seen = np.flatnonzero(weight > 0)
         warn_of_copies(X[seen], copy_groups(X[seen]), "Drop them.")
-        alone = rows_alone(classes, labels[seen])
-        sample = self._sample(classes, labels, weight, seen)
+        alone = classes_of_one(classes, labels[seen])
+        # The sigmoids decide: without the weights of classes they would undo them.
+        sample = Sample(labels[seen], cost[seen], cost[seen], selection_weight[seen])
+        kernels = self._kernels()
         X_seen = training_rows(X, seen, kernels[0].pairwise) if len(seen) < len(weight) else X
-        found = [
+        searched = [
             search_space(space, X_seen, sample, score, self.search, self.resolution, self.n_jobs)
             for space in spaces_of(kernels, self.param_grid, X_seen)
         ]
-        table = results_table(one_or_many(self.kernel), found)
+        table = results_table(one_or_many(self.kernel), searched)
         best = int(np.argmin(table["rank_loo_score"]))
-        kernel, C, edges = chosen_point(found, best)
+        chosen = min(searched, key=lambda one: one.score)
+        kernel, C = chosen.space.kernel_at(chosen.point), chosen.space.params(chosen.point)["C"]
         with one_blas_thread():
             machines = sample.machines(kernel_matrix(kernel, X_seen), C)
-            machine = fitted_machines(machines, seen, X, kernel, self.probability)
-            loo = class_leave_one_out(machines, sample.labels, sigmoids_of(self.probability))
-        loo = whole_leave_one_out(
-            loo, seen, targets, weight, lambda rows: _decision(machine, X[rows])
-        )
-        calibrators = machine["calibrators_"]
-        calibrator = None if calibrators is None else calibrators[0]
+            expansions = fitted_machines(machines, seen, X, kernel, self.probability)
+            held_out = class_leave_one_out(machines, sample.labels, sigmoids_of(self.probability))
+        machine = copy(self)  # this one changes when all is done
+        machine._set_fitted(**expansions)
+        values = np.empty(targets.shape)
+        values[seen] = held_out.outputs
+        if len(seen) < len(weight):  # the others never were in the machine
+            values[weight == 0] = machine._decision(X[np.flatnonzero(weight == 0)])
+        loo = LeaveOneOut(targets, values, weight)
+        calibrator = None if machine.calibrators_ is None else machine.calibrators_[0]
         threshold, loss = threshold_and_loss(number_or_rule(self.threshold, calibrator, loo), loo)
         self._set_fitted(
             classes_=classes,
@@ -304,49 +280,16 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             loo_score_=float(table["loo_score"][best]),
             cv_results_=table,
             best_index_=best,
-            **machine,
+            fit_weight_=cost,
+            selection_weight_=selection_weight,
+            **expansions,
         )
         warn_of_missed_precision(self.threshold, loss)
-        warn_of(alone, table, edges)
+        warn_of_lone_samples(alone)
+        warn_of_failures(table["failure"])
+        warn_of_bounds(chosen.space.edges(chosen.point))
         warn_of_one_class(self, classes, loo, threshold)
         return self
-
-    def decision_function(self, X: Any) -> Array:
-        """Outputs of the machine less the threshold, so that 0 is the boundary.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples; for a precomputed kernel (n_samples, n_training_samples)
-            kernel values.
-
-        Returns
-        -------
-        decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes positive for ``classes_[1]``; for more the logarithms of the
-            coupled probabilities, of which the largest wins.
-        """
-        return _decision(vars(self), self._checked_new_data(X)) - self.threshold_
-
-    def predict(self, X: Any) -> Any:
-        """Class of each sample, that of the decision values.
-
-        For several classes, and with ``threshold=None``, it is the most probable one. A
-        threshold that was given, or set for another end, is the only thing by which `predict`
-        and `predict_proba` differ.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Members of ``classes_``.
-        """
-        decision = self.decision_function(X)
-        return self.classes_[class_indices(decision)]
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Array:
@@ -359,10 +302,10 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
         Returns
         -------
-        log_probabilities : ndarray of shape (n_samples, n_classes)
+        log_p : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return _log_probabilities(vars(self), self._checked_new_data(X))
+        return self._log_probabilities(self._checked_new_data(X))
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
@@ -379,32 +322,44 @@ class SVCCV(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             In the order of ``classes_``; of more than two classes the sigmoids of the pairs
             coupled by the second method of Wu, Lin & Weng (2004).
         """
-        X, machine = self._checked_new_data(X), vars(self)
-        if len(self.classes_) == 2:
-            return class_probabilities(machine["calibrators_"][0], _pair_outputs(machine, X))
-        return np.asarray(np.exp(_log_probabilities(machine, X)))
+        X = self._checked_new_data(X)
+        if self.calibrators_ is not None and len(self.calibrators_) == 1:
+            return class_probabilities(self.calibrators_[0], self._pair_outputs(X))
+        return np.asarray(np.exp(self._log_probabilities(X)))
 
-    def _checked_parameters(self) -> tuple[list[Kernel], Score]:
-        """Kernels and the score; ValueError for what cannot be, before any work."""
-        check_search(self.search, self.resolution)
+    def _pair_outputs(self, X: Matrix) -> Array:
+        """(n, n_pairs) outputs for validated samples."""
+        values = outputs(
+            self.kernel_,
+            X[:, self.support_] if self.kernel_.pairwise else X,
+            self.support_vectors_,
+            self.dual_coef_,
+            self.intercept_,
+        )
+        return values.reshape(len(values), -1)
+
+    def _log_probabilities(self, X: Matrix) -> Array:
+        """(n, n_classes) logarithms of class probabilities for validated samples."""
+        sigmoids = self.calibrators_ or ()
+        slopes = np.array([sigmoid.slope for sigmoid in sigmoids])
+        intercepts = np.array([sigmoid.intercept for sigmoid in sigmoids])
+        return class_log_probabilities(-(slopes * self._pair_outputs(X) + intercepts))
+
+    def _decision(self, X: Matrix) -> Array:
+        if self.dual_coef_.ndim == 1:
+            return self._pair_outputs(X)[:, 0]
+        return self._log_probabilities(X)
+
+    def _checked_search(self) -> Score:
+        """What settings are scored by; ValueError for a parameter that is no choice."""
+        if not one_or_many(self.kernel):
+            raise ValueError("kernel must name at least one candidate.")
+        if self.search not in ("pattern", "grid"):
+            raise ValueError(f"search must be 'pattern' or 'grid', got {self.search!r}.")
+        if not (isinstance(self.resolution, Real) and 0 < float(self.resolution) < np.inf):
+            raise ValueError(f"resolution must be a positive number, got {self.resolution!r}.")
         if self.probability not in ("loo", "single", None):
             raise ValueError(
                 f"probability must be 'loo', 'single' or None, got {self.probability!r}."
             )
-        kernels = self._kernels()
-        if not kernels:
-            raise ValueError("kernel must name at least one candidate.")
-        if len({kernel.pairwise for kernel in kernels}) > 1:
-            raise ValueError(
-                "Precomputed kernels and kernels of features cannot be candidates for the same X."
-            )
-        return kernels, score_of(self.criterion, self.threshold, self.probability)
-
-    def _sample(self, classes: Any, labels: Any, weight: Array, seen: Any) -> Sample:
-        """The samples of positive weight, with what they weigh where."""
-        cost = weight * class_weights(self.class_weight, labels, classes, weight)
-        selection = weight * class_weights(
-            self.selection_weight, labels, classes, weight, "selection_weight"
-        )
-        # The sigmoids decide: without the weights of classes they would undo them.
-        return Sample(labels[seen], cost[seen], cost[seen], selection[seen])
+        return score_of(self.criterion, self.threshold, self.probability)

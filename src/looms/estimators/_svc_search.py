@@ -1,29 +1,42 @@
-"""The search for C and kernel parameters of support vector machines: what to try, and trying it."""
+"""The search for C and kernel parameters of support vector machines, and what it leaves behind."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.stats import rankdata
 
 from looms._threads import one_blas_thread
-from looms._typing import Array, Matrix
-from looms.estimators._given import check_finite_lower
-from looms.estimators._machine import outputs
+from looms._typing import AnyArray, Array, Matrix
+from looms.calibration._sigmoid import Sigmoid
+from looms.criteria import DIFFERENTIABLE, Criterion, balanced_error_rate, error_rate
+from looms.estimators._base import check_finite_lower, outputs
+from looms.estimators._encoding import number_or_rule, threshold_and_loss
 from looms.kernels import RBF, Kernel
 from looms.kernels._samples import Samples, centre_of, check_scale
+from looms.leave_one_out import LeaveOneOut
 from looms.selection import grid_search, pattern_search
-from looms.svm._scores import Sample, Score, Scored, sweep
+from looms.svm._one_against_one import FittedTo, Machines
+from looms.svm._scores import (
+    MeanOverPairs,
+    OfClasses,
+    Sample,
+    Score,
+    Scored,
+    loo_deviance,
+    sweep,
+)
 
 #: log₂ of the values of C, times the scale of the kernel, and of kernel parameters, times where
 #: they start.
 _COSTS = np.arange(-5.0, 16.0, 2.0)
 _AROUND = np.arange(-6.0, 7.0, 2.0)
 _MOST_PARAMETERS = 2
+_RATES = {"error": error_rate, "ber": balanced_error_rate}
 _DIGITS = 10  # of log₂: what rounding leaves of a power of two is that power
 
 
@@ -77,8 +90,8 @@ class Space:
     def edges(self, point: Sequence[float]) -> list[str]:
         """What to say of a chosen point at the edge of what was searched."""
         values = self.params(point).values()
-        said = (axis.at_edge(value) for axis, value in zip(self.axes, values, strict=True))
-        return [message for message in said if message is not None]
+        messages = (axis.at_edge(value) for axis, value in zip(self.axes, values, strict=True))
+        return [message for message in messages if message is not None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +110,16 @@ class SpaceSearched:
     points: list[tuple[float, ...]]
     scored: list[Scored]
     best: int
+
+    @property
+    def score(self) -> float:
+        """The least score."""
+        return self.scored[self.best].score
+
+    @property
+    def point(self) -> tuple[float, ...]:
+        """Coordinates of the chosen point."""
+        return self.points[self.best]
 
 
 def spaces_of(kernels: Sequence[Kernel], param_grid: Any, X: Matrix) -> list[Space]:
@@ -228,10 +251,10 @@ def search_space(
 
     axes = [axis.log2 for axis in space.axes]
     if search == "grid":
-        found = grid_search(score_points, axes)
+        result = grid_search(score_points, axes)
     else:
-        found = pattern_search(score_points, axes, resolution)
-    return SpaceSearched(space, found.points, [known[p] for p in found.points], found.best)
+        result = pattern_search(score_points, axes, resolution)
+    return SpaceSearched(space, result.points, [known[p] for p in result.points], result.best)
 
 
 def _swept(
@@ -241,9 +264,92 @@ def _swept(
         return sweep(kernel_matrix(kernel, X), costs, sample, score)
 
 
-def check_search(search: Any, resolution: Any) -> None:
-    """ValueError unless the search is known and its resolution a positive number."""
-    if search not in ("pattern", "grid"):
-        raise ValueError(f"search must be 'pattern' or 'grid', got {search!r}.")
-    if not (isinstance(resolution, Real) and 0 < float(resolution) < np.inf):
-        raise ValueError(f"resolution must be a positive number, got {resolution!r}.")
+@dataclass(frozen=True)
+class AtThreshold:
+    """An error rate by name at a threshold, which a rule or a sigmoid sets anew each time."""
+
+    name: str
+    threshold: Any
+    probability: str | None
+
+    def __call__(self, loo: LeaveOneOut, sigmoids: tuple[Sigmoid, ...]) -> float:
+        calibrator = None if self.probability is None else sigmoids[0]
+        threshold, _ = threshold_and_loss(number_or_rule(self.threshold, calibrator, loo), loo)
+        return _RATES[self.name](*loo, threshold=threshold)
+
+
+def sigmoids_of(probability: str | None) -> FittedTo:
+    """What the sigmoids are fitted to that decide between several classes."""
+    return "single" if probability == "single" else "loo"
+
+
+def score_of(criterion: Any, threshold: Any, probability: str | None) -> Score:
+    """What a criterion judges solved machines by; an error for what is none."""
+    if isinstance(criterion, Criterion):
+        return MeanOverPairs(criterion)
+    if not isinstance(criterion, str):
+        raise TypeError(f"A criterion is a name or a looms.criteria object, got {criterion!r}.")
+    if criterion == "log_likelihood":
+        return loo_deviance
+    if criterion in _RATES:
+        rate = AtThreshold(criterion, threshold, probability)
+        return OfClasses(rate, sigmoids_of(probability))
+    if criterion not in DIFFERENTIABLE:
+        known = ", ".join(["log_likelihood", *_RATES, *DIFFERENTIABLE])
+        raise ValueError(f"Unknown criterion {criterion!r}; known are {known}.")
+    return MeanOverPairs(DIFFERENTIABLE[criterion])
+
+
+def results_table(kernels: Sequence[Any], searched: Sequence[SpaceSearched]) -> dict[str, Any]:
+    """``cv_results_``: a row for each point of each kernel."""
+    rows = [
+        (name if isinstance(name, str) else repr(name), one.space.params(point), scored)
+        for name, one in zip(kernels, searched, strict=True)
+        for point, scored in zip(one.points, one.scored, strict=True)
+    ]
+    names = list(dict.fromkeys(name for _, params, _ in rows for name in params))
+    table: dict[str, Any] = {"kernel": [kernel for kernel, _, _ in rows]}
+    for name in names:
+        table[f"param_{name}"] = np.array([params.get(name, np.nan) for _, params, _ in rows])
+    scores = np.array([scored.score for _, _, scored in rows])
+    table["params"] = [params for _, params, _ in rows]
+    table["loo_score"] = scores
+    table["rank_loo_score"] = _ranks(scores, searched)
+    table["n_support"] = np.array([scored.n_support for _, _, scored in rows])
+    table["seconds"] = np.array([scored.seconds for _, _, scored in rows])
+    table["failure"] = [scored.failure for _, _, scored in rows]
+    return table
+
+
+def _ranks(scores: Array, searched: Sequence[SpaceSearched]) -> AnyArray:
+    """Ranks from 1, the chosen one alone on the first; those without a score come last."""
+    bests, first = [], 0
+    for one in searched:
+        bests.append(first + one.best)
+        first += len(one.points)
+    chosen = min(bests, key=lambda k: scores[k])
+    ranks = rankdata(np.where(np.isnan(scores), np.inf, scores), method="min").astype(int)
+    ranks[(ranks <= ranks[chosen]) & (np.arange(len(ranks)) != chosen)] += 1
+    ranks[chosen] = 1
+    return np.asarray(ranks)
+
+
+def fitted_machines(
+    machines: Machines, seen: AnyArray, X: Matrix, kernel: Kernel, probability: str | None
+) -> dict[str, Any]:
+    """Fitted attributes of the machines of the samples ``seen`` of ``X``."""
+    coefficients, intercept = machines.coefficients, machines.intercepts
+    of_support = np.flatnonzero(coefficients.any(axis=1))
+    support, dual_coef = seen[of_support], coefficients[of_support]
+    one = len(intercept) == 1
+    # The coupling of several classes needs sigmoids even where nobody asked for probabilities.
+    needed = probability is not None or not one
+    calibrators = machines.sigmoids(sigmoids_of(probability)) if needed else None
+    return {
+        "kernel_": kernel,
+        "support_": support,
+        "support_vectors_": X[support],
+        "dual_coef_": dual_coef[:, 0] if one else dual_coef,
+        "intercept_": float(intercept[0]) if one else intercept,
+        "calibrators_": calibrators,
+    }

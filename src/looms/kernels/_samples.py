@@ -244,10 +244,12 @@ def largest_value(X: Matrix) -> float:
 
 
 def as_matrix(X: Matrix) -> Matrix:
-    """``X`` as a two-dimensional float64 array or CSR matrix."""
+    """``X`` as a two-dimensional float64 array or CSR matrix, each entry stored once, in order."""
     if hasattr(X, "tocsr"):
-        X = X.tocsr().astype(np.float64)  # a copy
-        X.sum_duplicates()
+        X = X.tocsr().astype(np.float64, copy=False)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
         return X
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2:

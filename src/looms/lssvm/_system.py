@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from looms._kernel_matrix import check_symmetric
 from looms._typing import Array
 from looms.leave_one_out import LeaveOneOut
 
@@ -107,9 +108,7 @@ def checked_system(
     y = checked_targets(y, len(K))
     zeta = checked_weights(sample_weight, len(K))
     check_mu(mu)
-    asymmetry = np.abs(K - K.T).max()
-    if asymmetry > 1e-8 * np.abs(K).max():
-        raise ValueError(f"K must be symmetric, but K and its transpose differ by {asymmetry}.")
+    check_symmetric(K)
     return K, y, zeta
 
 

@@ -70,6 +70,12 @@ def _loo(owner: Any, shape: tuple[int, ...]) -> None:
     require(owner.loo_.y.shape == shape, f"loo_ has shape {owner.loo_.y.shape}, not {shape}")
 
 
+def _weights(owner: Any, n: int) -> None:
+    for name in ("fit_weight_", "selection_weight_"):
+        if name in vars(owner):
+            require(bool((numbers(owner, name, n) >= 0).all()), f"{name} is negative")
+
+
 def least_squares(machine: Any) -> None:
     if "dual_coef_" not in vars(machine):
         return
@@ -78,8 +84,7 @@ def least_squares(machine: Any) -> None:
     _kernel_of(machine, machine.X_fit_)
     positive(machine, "mu_")
     _loo(machine, machine.dual_coef_.shape)
-    if "fit_weight_" in vars(machine):
-        require(bool((numbers(machine, "fit_weight_", n) >= 0).all()), "fit_weight_ is negative")
+    _weights(machine, n)
     if "candidates_" in vars(machine):
         candidates = machine.candidates_
         require(
@@ -117,6 +122,7 @@ def support_vector_machine(machine: Any) -> None:
     require(isinstance(machine.loo_, LeaveOneOut), "loo_ holds no leave-one-out outputs")
     rows = machine.loo_.y.shape[0]
     _loo(machine, (rows,) if n_pairs == 1 else (rows, n_classes))
+    _weights(machine, rows)
     require(len(indices(machine, "support_", rows)) == n, f"support_ is not of {n} rows")
     calibrators = machine.calibrators_
     require(calibrators is not None or n_pairs == 1, "calibrators_ is none")

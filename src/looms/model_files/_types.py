@@ -16,11 +16,11 @@ _FEATURES = "n_features_in_ feature_names_in_"
 #: Attributes of every estimator of scikit-learn; the version is taken out again when it is read.
 _SKLEARN = f"{_FEATURES} _sklearn_version"
 _REGRESSOR = f"{_FEATURES} X_fit_ dual_coef_ fit_intercept_ fit_weight_ intercept_ kernel_ loo_ mu_"
-_SELECTED = "best_index_ candidates_ cv_results_ groups_ n_iter_ selection_"
+_SELECTED = "best_index_ candidates_ cv_results_ groups_ n_iter_ selection_ selection_weight_"
 _CLASSIFIER = f"{_REGRESSOR} calibrator_ classes_ threshold_"
 _SVM = (
-    f"{_FEATURES} C_ best_index_ calibrators_ classes_ cv_results_ dual_coef_ intercept_ kernel_ "
-    "loo_ loo_score_ support_ support_vectors_ threshold_"
+    f"{_FEATURES} C_ best_index_ calibrators_ classes_ cv_results_ dual_coef_ fit_weight_ "
+    "intercept_ kernel_ loo_ loo_score_ selection_weight_ support_ support_vectors_ threshold_"
 )
 _POOLED = f"{_FEATURES} _pool classes_ pool_"
 _SCORED = f"{_POOLED} _scored _seed validation_ validation_scores_"
@@ -65,9 +65,9 @@ TYPES = {
     ),
     "looms.estimators._max_margin.MaxMarginClassifier": Held(machines.pooled, _POOLED),
     "looms.estimators._nonconformity.NonconformityClassifier": Held(machines.scored, _SCORED),
-    "looms.estimators._pool.EstimatorPool": Held(),
+    "looms.estimators._ensemble.EstimatorPool": Held(),
     "looms.estimators._regressor.LSSVMRegressor": Held(machines.least_squares, _REGRESSOR),
-    "looms.estimators._regressor_cv.LSSVMRegressorCV": Held(
+    "looms.estimators._regressor.LSSVMRegressorCV": Held(
         machines.least_squares, f"{_REGRESSOR} {_SELECTED}"
     ),
     "looms.estimators._scored_pool.Conformity": Held(),

@@ -24,7 +24,7 @@ class Outcome(Enum):
 
     WITHIN_NOISE = (
         "the last step gained, or the slope promises, less than the tolerated fraction of the "
-        "criterion's standard error; a smaller tol goes on"
+        "criterion's standard error; a smaller tolerance goes on"
     )
     CONVERGED = "no direction leads downhill"
     MAX_ITER = "stopped at max_iter: the criterion was still falling, raise max_iter"

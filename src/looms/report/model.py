@@ -20,8 +20,7 @@ from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.diagnostics import loo_margins
 from looms.estimators import machine_of
-from looms.estimators._machine import LeastSquaresMachine, one_or_many
-from looms.estimators._weights import class_weights
+from looms.estimators._base import LeastSquaresMachine, one_or_many
 from looms.kernels._samples import training_rows
 from looms.leave_one_out import LeaveOneOut
 from looms.selection import Objective
@@ -296,16 +295,8 @@ def training_objective(model: Model, rows: AnyArray, X: Any = None) -> Objective
     """
     machine: Any = model.machine
     loo = machine.loo_
-    selection_weight = loo.sample_weight
+    selection_weight = getattr(machine, "selection_weight_", loo.sample_weight)
     groups = model.groups
-    if model.classification:
-        selection_weight = selection_weight * class_weights(
-            getattr(machine, "selection_weight", None),
-            class_indices(loo.y),
-            machine.classes_,
-            loo.sample_weight,
-            "selection_weight",
-        )
     return Objective(
         training_rows(machine.X_fit_, rows, model.pairwise) if X is None else X,
         loo.y[rows],

@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack
 
+from looms._kernel_matrix import negative_eigenvalue
 from looms._typing import AnyArray, Array
 
 EPS = float(np.finfo(np.float64).eps)
@@ -26,8 +26,6 @@ KKT_TOLERANCE = 1e-9
 _LARGEST_RESIDUAL = 1e-5
 #: C times the largest |K| above which products of it leave the range of numbers.
 _LARGEST_BOUND = 1e100
-#: Part of the largest |K| that the smallest eigenvalue may be below zero, for each sample.
-_INDEFINITE = 1e-8
 
 
 class IndefiniteKernelError(ValueError):
@@ -222,11 +220,9 @@ def check_convex(problem: Problem) -> None:
     centred = problem.K[np.ix_(part, part)]
     means = centred.mean(axis=0)
     centred += means.mean() - means - means[:, None]
-    shifted = np.array(centred, order="F")
-    shifted[np.diag_indices(len(part))] += _INDEFINITE * len(part)
-    _, failed = lapack.dpotrf(shifted, lower=1, clean=0, overwrite_a=1)
-    if failed:
-        raise IndefiniteKernelError(float(np.linalg.eigvalsh(centred)[0]) * problem.scale)
+    smallest = negative_eigenvalue(centred, 1.0)
+    if smallest is not None:
+        raise IndefiniteKernelError(smallest * problem.scale)
 
 
 def intercepts(errors: Array, can_rise: AnyArray, can_fall: AnyArray) -> Array:

@@ -8,6 +8,7 @@ from typing import Literal, overload
 import numpy as np
 import numpy.typing as npt
 
+from looms._kernel_matrix import check_symmetric, largest_entry
 from looms._threads import blas_threads
 from looms._typing import Array
 from looms.leave_one_out import LeaveOneOut
@@ -18,7 +19,6 @@ from looms.svm._problem import NotConvergedError, Problem, check_convex, problem
 
 #: Numbers whose inverse and products with rounding are still numbers.
 _LEAST = 1e-280
-_ROWS = 64  # of K compared at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +275,7 @@ def checked(K: npt.ArrayLike, y: npt.ArrayLike, C: npt.ArrayLike) -> tuple[Array
     if len(np.unique(y[bounds > 0])) < 2:
         raise ValueError("Both classes need a sample of positive C, but at most one has.")
     positive = bounds[bounds > 0]
-    if (positive < _LEAST / min(1.0, _largest(K) or 1.0)).any():
+    if (positive < _LEAST / min(1.0, largest_entry(K) or 1.0)).any():
         raise ValueError(
             f"C must be zero or, itself and times the largest value of K, at least {_LEAST:g}, "
             f"but is {positive.min():.3g} for the least of positive C."
@@ -285,7 +285,7 @@ def checked(K: npt.ArrayLike, y: npt.ArrayLike, C: npt.ArrayLike) -> tuple[Array
 
 def _check_values(K: Array) -> None:
     """Raise ValueError unless a square matrix is finite, symmetric and within range."""
-    largest = _largest(K)
+    largest = largest_entry(K)
     if not np.isfinite(largest):
         raise ValueError("K must be finite, but has NaN or infinite entries.")
     if not (largest == 0 or _LEAST <= largest <= 1 / _LEAST):
@@ -293,13 +293,4 @@ def _check_values(K: Array) -> None:
             f"The largest value of K must be zero or between {_LEAST:g} and {1 / _LEAST:g}, but "
             f"is {largest:.3g}: multiply K by a number, and divide C by it."
         )
-    asymmetry = max(
-        _largest(K[i : i + _ROWS, i:] - K[i:, i : i + _ROWS].T) for i in range(0, len(K), _ROWS)
-    )
-    if asymmetry > 1e-8 * largest:
-        raise ValueError(f"K must be symmetric, but K and its transpose differ by {asymmetry}.")
-
-
-def _largest(values: Array) -> float:
-    """Largest absolute value, nan if there is a nan, without a copy."""
-    return float(np.maximum(values.max(), -values.min()))
+    check_symmetric(K)

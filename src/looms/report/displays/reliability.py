@@ -35,7 +35,7 @@ class ReliabilityDisplay(MachineDisplay):
 
     Parameters
     ----------
-    curves : dict of str to ReliabilityCurve
+    curves : dict of str to looms.calibration.ReliabilityCurve
         By the label of the class; of many classes the ten largest.
     calibration : str
         What made probabilities of the outputs.

@@ -1,0 +1,217 @@
+"""Estimators that choose their hyper-parameters by leave-one-out, and callbacks that follow."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.base import is_classifier
+from sklearn.utils import check_random_state
+
+from looms._typing import AnyArray, Array, Matrix
+from looms.copies import copy_groups
+from looms.criteria import Criterion, as_criterion
+from looms.estimators._base import LeastSquaresMachine, check_flag, fitted_machine, one_or_many
+from looms.estimators._warnings import warn_of_copies
+from looms.kernels._samples import training_rows
+from looms.optimise import Point
+from looms.optimise._minimise import OPTIMIZERS
+from looms.selection import Objective
+from looms.selection._candidates import Candidate, Choice, Judge, choose
+from looms.selection._tune import Tuning
+
+# Callbacks came with scikit-learn 1.9, and are experimental there.
+try:
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as with_callbacks
+except ImportError:  # before scikit-learn 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+    def with_callbacks(method: Any) -> Any:
+        return method
+
+
+COPIES = ("apart", "together")
+
+
+class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: ignore[misc]
+    """Base of the machines that choose their hyper-parameters by leave-one-out."""
+
+    criterion: Any
+    optimizer: str
+    prior: bool
+    max_iter: int
+    n_restarts: int
+    tol_se: float
+    copies: str
+    random_state: Any
+    n_iter_: int
+    groups_: AnyArray | None
+    selection_weight_: Array
+    selection_: Tuning
+    candidates_: list[Candidate]
+    cv_results_: dict[str, Any]
+    best_index_: int
+
+    def _selected(
+        self,
+        X: Matrix,
+        targets: Array,
+        weight: Array,
+        fit_weight: Array,
+        selection_weight: Array,
+        judge: Judge,
+        watcher: CallbackWatcher,
+    ) -> tuple[Choice, dict[str, Any]]:
+        """The candidate of the least score, and the fitted attributes of its machine."""
+        criteria = self._checked_search()
+        copies = copy_groups(X)
+        groups = copies if self.copies == "together" else None
+        seen = np.flatnonzero(weight > 0)
+        if groups is None:
+            remedy = "Drop them, or hold them out together: copies='together'."
+            warn_of_copies(X[seen], copies[seen], remedy)
+        if len(seen) < 3:
+            raise ValueError(
+                f"Choosing by leave-one-out needs three samples of non-zero weight or more, got "
+                f"{len(seen)} sample{'s' * (len(seen) != 1)}."
+            )
+        kernels = one_or_many(self.kernel)
+        pairwise = self._kernels()[0].pairwise
+        watcher.begins(len(kernels) * len(criteria))
+        choice = choose(
+            training_rows(X, seen, pairwise) if len(seen) < len(weight) else X,
+            targets[seen],
+            kernels=kernels,
+            criteria=criteria,
+            judge=judge,
+            watcher=watcher,
+            random_state=check_random_state(self.random_state).randint(2**31 - 1),
+            objective_options={
+                "sample_weight": fit_weight[seen],
+                "selection_weight": selection_weight[seen],
+                "fit_intercept": self.fit_intercept,
+                "groups": None if groups is None else groups[seen],
+                "prior": self.prior,
+            },
+            tune_options={
+                "optimizer": self.optimizer,
+                "max_iter": self.max_iter,
+                "n_restarts": self.n_restarts,
+                "tolerance": self.tol_se,
+            },
+        )
+        best = choice.best
+        return choice, {
+            "candidates_": choice.candidates,
+            "best_index_": choice.candidates.index(best),
+            "cv_results_": results_table(choice.candidates),
+            "selection_": choice.tuning,
+            "n_iter_": max(1, choice.tuning.n_iterations),
+            "groups_": groups,
+            "selection_weight_": selection_weight,
+            **fitted_machine(X, weight, targets, best.kernel, best.mu, choice.fit),
+        }
+
+    def _checked_search(self) -> list[str | Criterion]:
+        """Criteria to try; ValueError for a parameter of the search that is no choice."""
+        criteria = one_or_many(self.criterion)
+        if not criteria or not one_or_many(self.kernel):
+            raise ValueError("kernel and criterion must each name at least one candidate.")
+        for criterion in criteria:
+            if as_criterion(criterion).needs_labels and not is_classifier(self):
+                raise ValueError(
+                    f"Criterion {criterion!r} judges classes; for regression use 'press'."
+                )
+        check_flag("fit_intercept", self.fit_intercept)
+        check_flag("prior", self.prior)
+        if not (isinstance(self.optimizer, str) and self.optimizer in OPTIMIZERS):
+            known = ", ".join(OPTIMIZERS)
+            raise ValueError(f"Unknown optimizer {self.optimizer!r}; known are {known}.")
+        if not (isinstance(self.copies, str) and self.copies in COPIES):
+            raise ValueError(f"copies must be one of {', '.join(COPIES)}, got {self.copies!r}.")
+        for name, least in (("max_iter", 1), ("n_restarts", 0)):
+            value = getattr(self, name)
+            if not (isinstance(value, (int, np.integer)) and value >= least):
+                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+        if not (isinstance(self.tol_se, Real) and 0 <= float(self.tol_se) < np.inf):
+            raise ValueError(f"tol_se must be a nonnegative number, got {self.tol_se!r}.")
+        return criteria
+
+
+class CallbackWatcher:
+    """Passes the course of a selection on to the callbacks of an estimator.
+
+    One task a candidate, in it one task an iteration of the optimiser. A callback that
+    asks to stop at the end of an iteration ends the search of that candidate; at the end
+    of a candidate, no further one is tried. A callback with a method ``on_evaluation`` hears of
+    each evaluation of the criterion, too: of the estimator, the number of samples, the value.
+    """
+
+    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
+        self._data = {"estimator": estimator, "X": X, "y": y}
+        if sample_weight is not None:
+            self._data["metadata"] = {"sample_weight": sample_weight}
+        self._root: Any = None
+        self._candidate: Any = None
+
+    def begins(self, n_candidates: int) -> None:
+        estimator = self._data["estimator"]
+        if hasattr(estimator, "_init_callback_context"):
+            self._root = estimator._init_callback_context(max_subtasks=n_candidates)
+            self._root.call_on_fit_task_begin(**self._data)
+
+    def candidate_begins(self, kernel: Any, criterion: Any) -> None:
+        if self._root is not None:
+            name = f"{type(kernel).__name__}, {criterion}"
+            self._candidate = self._root.subcontext(task_name=name, max_subtasks=None)
+            self._candidate.call_on_fit_task_begin(**self._data)
+
+    def evaluation_done(self, objective: Objective, point: Point) -> None:
+        estimator = self._data["estimator"]
+        for callback in getattr(estimator, "_skl_callbacks", []):
+            if hasattr(callback, "on_evaluation"):
+                callback.on_evaluation(estimator, objective.n_samples, point.value)
+
+    def iteration_done(self, objective: Objective, iteration: int, point: Point) -> bool:
+        if self._root is None:
+            return False
+        task = self._candidate.subcontext(task_name=f"iteration, n={objective.n_samples}")
+        task.call_on_fit_task_begin(**self._data)
+        return bool(task.call_on_fit_task_end(**self._data))
+
+    def candidate_ends(self, candidate: Candidate) -> bool:
+        if self._root is None:
+            return False
+        return bool(self._candidate.call_on_fit_task_end(**self._data))
+
+    def ends(self) -> None:
+        """To be called when all fitted attributes are set: callbacks may predict and score."""
+        if self._root is not None:
+            self._root.call_on_fit_task_end(**self._data, reconstruction_attributes={})
+
+
+def results_table(candidates: list[Candidate]) -> dict[str, Any]:
+    """``cv_results_``: a row for each candidate, with the one of least score ranked first."""
+    params = [
+        {h.name: h.value for h in candidate.kernel.hyperparameters} | {"mu": candidate.mu}
+        for candidate in candidates
+    ]
+    scores = np.array([candidate.score for candidate in candidates])
+    table: dict[str, Any] = {
+        "kernel": [candidate.kernel_name for candidate in candidates],
+        "criterion": [str(candidate.criterion) for candidate in candidates],
+    }
+    one_number = dict.fromkeys(name for row in params for name in row if "[" not in name)
+    for name in one_number:
+        table[f"param_{name}"] = np.array([row.get(name, np.nan) for row in params])
+    return table | {
+        "params": params,
+        "loo_score": scores,
+        "rank_loo_score": rankdata(scores, method="min").astype(int),
+        "seconds": np.array([candidate.seconds for candidate in candidates]),
+    }

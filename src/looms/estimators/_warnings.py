@@ -1,0 +1,138 @@
+"""Warnings of fits, which point at the line of the user."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+from sklearn.exceptions import ConvergenceWarning
+
+from looms._classes import class_indices
+from looms._typing import AnyArray, Array, Matrix
+from looms.copies import n_unexpected_copies
+from looms.leave_one_out import LeaveOneOut
+from looms.optimise import Outcome
+from looms.selection._candidates import Candidate
+from looms.selection._tune import BoundMet
+from looms.threshold import RequiredPrecision
+
+_ROUNDING = 1e-10  # of targets; a criterion below its square has nothing left to fall
+_PACKAGES = tuple(
+    f"{folder}{os.sep}" for folder in (Path(__file__).parents[1], Path(sklearn.__path__[0]))
+)
+
+
+class BoundWarning(UserWarning):
+    """A hyper-parameter of the chosen candidate ended at the edge of what was searched."""
+
+
+class CopiesWarning(UserWarning):
+    """Many rows are copies of others, which leaving out one of them leaves in."""
+
+
+class OneClassWarning(UserWarning):
+    """A machine that chose its hyper-parameters takes all of its samples for one class."""
+
+
+def warn_of_search(chosen: Candidate, targets: Array) -> None:
+    """Warn of a search that stopped early, and of hyper-parameters at the edge of it."""
+    exact = chosen.value <= _ROUNDING**2 * float(np.mean(targets**2))  # all left is rounding
+    worrying = {Outcome.MAX_ITER} if exact else {Outcome.MAX_ITER, Outcome.NO_PROGRESS}
+    if chosen.outcome in worrying:
+        warnings.warn(
+            f"Search for hyper-parameters: {chosen.outcome.value}.",
+            ConvergenceWarning,
+            stacklevel=level_of_user(),
+        )
+    warn_of_bounds(chosen.at_bounds)
+
+
+def warn_of_bounds(messages: Sequence[str | BoundMet]) -> None:
+    """BoundWarning for each hyper-parameter at the edge of what was searched."""
+    for message in messages:
+        warnings.warn(f"{message}.", BoundWarning, stacklevel=level_of_user())
+
+
+def warn_of_lone_samples(alone: Sequence[Any]) -> None:
+    """UserWarning for each class of one sample."""
+    for label in alone:
+        warnings.warn(
+            f"Class {label!r} has one sample only: without it there is nothing to learn the class "
+            "from, so that it counts as an error whatever the machine. Add samples of the class, "
+            "or leave it out.",
+            UserWarning,
+            stacklevel=level_of_user(),
+        )
+
+
+def warn_of_failures(failures: Sequence[str | None]) -> None:
+    """ConvergenceWarning if some settings of a search have no score."""
+    failed = [failure for failure in failures if failure is not None]
+    if failed:
+        warnings.warn(
+            f"{len(failed)} of {len(failures)} settings have no score and were passed "
+            f"over; of the first: {failed[0]}",
+            ConvergenceWarning,
+            stacklevel=level_of_user(),
+        )
+
+
+def warn_of_copies(X: Matrix, groups: AnyArray, remedy: str) -> None:
+    """CopiesWarning if rows repeat others where that is no accident."""
+    n_copies = n_unexpected_copies(X, groups)
+    if n_copies:
+        warnings.warn(
+            f"{n_copies} of {len(groups)} rows are copies of other rows, equal in every feature. "
+            "Leaving a row out leaves its copies in: leave-one-out flatters, and hyper-parameters "
+            f"chosen by it drift to a nearest neighbor. {remedy}",
+            CopiesWarning,
+            stacklevel=level_of_user(),
+        )
+
+
+def settings_for_rare_classes(machine: Any, n_classes: int) -> list[str]:
+    """Settings that allow for classes of unequal size; none if the machine has one of them."""
+    adjusted = machine.class_weight is not None or machine.threshold not in (None, 0)
+    if adjusted:
+        return []
+    return [*["threshold='ber'"] * (n_classes == 2), "class_weight='balanced'"]
+
+
+def warn_of_one_class(machine: Any, classes: Any, loo: LeaveOneOut, threshold: float) -> None:
+    """OneClassWarning if all samples, left out, are taken for one class."""
+    taken = np.unique(class_indices(loo.outputs, threshold)[loo.sample_weight > 0])
+    if len(taken) == 1:
+        settings = settings_for_rare_classes(machine, len(classes))
+        remedy = f"{', '.join(settings)} or another kernel" if settings else "another kernel"
+        warnings.warn(
+            f"Every training sample, left out, is taken for class {classes[taken].tolist()[0]!r}: "
+            f"the machine predicts no other. Try {remedy}.",
+            OneClassWarning,
+            stacklevel=level_of_user(),
+        )
+
+
+def warn_of_missed_precision(threshold: Any, loss: float) -> None:
+    """Warn if no threshold reaches the required precision."""
+    if isinstance(threshold, RequiredPrecision) and loss >= 1.0:
+        warnings.warn(
+            f"No threshold reaches a leave-one-out precision of {threshold.precision:g}; the "
+            f"greatest is {threshold.precision + 1.0 - loss:.3g}, and its threshold was taken. "
+            "Require less, or find features that tell more.",
+            UserWarning,
+            stacklevel=level_of_user(),
+        )
+
+
+def level_of_user() -> int:
+    """``stacklevel`` with which the caller warns at the line that called looms or scikit-learn."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGES):
+        frame, level = frame.f_back, level + 1
+    return level
