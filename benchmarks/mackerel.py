@@ -24,7 +24,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import scale
 from sklearn.svm import SVC
 
-from looms.calibration import fit_sigmoids
+from looms.calibration._sigmoid import fit_sigmoids
 from looms.diagnostics import (
     deviance,
     excess_error,
@@ -32,7 +32,8 @@ from looms.diagnostics import (
     influence,
     left_out_fits,
 )
-from looms.svm import DualSolution, solve
+from looms.svm import solve
+from looms.svm.dual import DualSolution
 
 PAPER = {"svm": 477.04, "logistic": 509.44}
 PAPER_HAULS = (399, 601)

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import looms
+from looms.assessment._result import Assessment
 
 
 def heart() -> tuple[np.ndarray, np.ndarray]:
@@ -37,7 +38,7 @@ def main() -> None:
     options = parser.parse_args()
     X, y = heart()
 
-    def run(n_jobs: int, n_splits: int = options.splits) -> looms.assessment.Assessment:
+    def run(n_jobs: int, n_splits: int = options.splits) -> Assessment:
         return looms.assess(machine(), X, y, n_splits, n_jobs=n_jobs, random_state=0)
 
     joblib.Parallel(2)(joblib.delayed(run)(1, 2) for _ in range(2))

@@ -1,6 +1,7 @@
 """Imports go one way: a module knows only modules on lower floors, and the core only numerics."""
 
 import ast
+import re
 import sys
 from itertools import chain
 from pathlib import Path
@@ -12,7 +13,7 @@ ROOT = Path(looms.__file__).parent
 #: From the ground up; rooms of one floor do not know each other. Rooms may be missing.
 FLOORS = [
     {"_typing", "_version"},
-    {"_threads", "_files", "_optional", "_classes", "_kernel_matrix"},
+    {"_threads", "_files", "_optional", "_classes", "_checks", "_kernel_matrix"},
     {"kernels", "leave_one_out", "copies"},
     {"criteria", "lssvm", "calibration"},
     {"optimise", "svm", "conformal"},
@@ -83,6 +84,15 @@ def up_or_across(room, imported):
 def test_every_room_has_a_floor():
     rooms = {room_of(module) for module in MODULES}
     assert rooms - {None, "__init__", "__main__"} == set(FLOOR_OF)
+
+
+def test_the_list_of_rooms_for_contributors_is_that_of_the_floors():
+    text = (ROOT.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    block = text.split("    src/looms/\n")[1].split("\n\n")[0]
+    lines = [re.split(r"\s{2,}", line.strip(), maxsplit=1)[0] for line in block.splitlines()]
+    rooms = [room.rstrip("/") for line in lines for room in line.split()]
+    assert sorted(rooms) == sorted(FLOOR_OF)
+    assert rooms == sorted(rooms, key=FLOOR_OF.__getitem__)
 
 
 def test_imports_go_down():

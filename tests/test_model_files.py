@@ -44,11 +44,13 @@ from looms import (
     LSSVMRegressorCV,
     MaxMarginClassifier,
     NonconformityClassifier,
-    challenge,
 )
-from looms.calibration import Isotonic, Sigmoid
+from looms.calibration._isotonic import Isotonic
+from looms.calibration._sigmoid import Sigmoid
+from looms.challenge._plans import Experiment
 from looms.criteria import Criterion
-from looms.kernels import ARD, RBF, Kernel, Linear, Polynomial, Sum, as_kernel
+from looms.kernels import ARD, RBF, Kernel, Linear, Polynomial, Sum
+from looms.kernels._names import as_kernel
 from looms.model_files import ModelFileError, _types, _values, load_model, save_model
 from looms.optimise import Outcome
 from looms.tables import table_preprocessor
@@ -133,7 +135,7 @@ def test_a_fresh_process_reads_it(tmp_path):
 def test_what_reading_would_refuse_is_refused_when_saving(tmp_path):
     """Types of rooms that happen to be imported here, and are not where a file is read."""
     model = fitted()
-    model[-1].data_ = challenge.Experiment("press", "none", "linear")
+    model[-1].data_ = Experiment("press", "none", "linear")
     with pytest.raises(ModelFileError, match=r"the model holds looms\.challenge.*Experiment"):
         save_model(tmp_path / "m.skops", model, {})
 

@@ -2,10 +2,16 @@
 
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
 import looms
+
+#: Rooms whose public names need no example yet.
+WITHOUT_EXAMPLES = {"cli", "diagnostics", "estimators", "report"}
+
+ROOMS = sorted(name for name in dir(looms) if name.islower() and name not in looms.__all__)
 
 
 def test_all_names_are_there():
@@ -40,3 +46,10 @@ def test_rooms_are_attributes():
 def test_names_are_looked_up_once():
     assert looms.LSSVMClassifier is vars(looms)["LSSVMClassifier"]
     assert looms.selection.Objective.__module__.startswith("looms.selection")
+
+
+@pytest.mark.parametrize("room", sorted(set(ROOMS) - WITHOUT_EXAMPLES))
+def test_public_names_have_examples(room):
+    module = import_module(f"looms.{room}")
+    public = {name: getattr(module, name) for name in module.__all__}
+    assert [n for n, value in public.items() if ">>>" not in (value.__doc__ or "")] == []

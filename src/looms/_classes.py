@@ -1,4 +1,4 @@
-"""Classes as targets ±1, and classes of outputs."""
+"""Coding of classes as targets ±1, and classes of outputs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from looms._typing import AnyArray, Array
 
 
 def class_indices(values: Array, threshold: float = 0.0) -> AnyArray:
-    """Index of the class that outputs, or targets ±1, speak for.
+    """Class indices of outputs, or of targets ±1.
 
     Parameters
     ----------

@@ -1,26 +1,67 @@
-"""Writing a file whole or not at all."""
+"""Errors of files, and files written whole or not at all."""
 
 from __future__ import annotations
 
 import errno
 import os
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 #: At the end of the name of a file that is not whole yet.
 _PART = ".part"
 
 
+class FileError(ValueError):
+    """File that cannot be used: its path, the problem, and advice.
+
+    Parameters
+    ----------
+    path : path
+        The file or folder.
+    problem : str
+        What is wrong with it, without a full stop.
+    advice : str
+        What to do about it, as a sentence.
+    """
+
+    def __init__(self, path: Path, problem: str, advice: str) -> None:
+        super().__init__(path, problem, advice)
+        self.path = path
+        self.problem = problem
+        self.advice = advice
+
+    def __str__(self) -> str:
+        name = str(self.path) if str(self.path).isprintable() else repr(str(self.path))
+        return f"{name}: {self.problem}. {self.advice}"
+
+
+@contextmanager
+def reading(path: Path, error_type: type[FileError]) -> Iterator[None]:
+    """Context that turns errors of the system while a file is read into ``error_type``."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise error_type(path, "there is no such file", "Check the name and the folder.") from None
+    except IsADirectoryError:
+        raise error_type(path, "this is a folder", "Name one file in it.") from None
+    except FileError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a name with the character NUL
+        problem = f"it cannot be read ({getattr(error, 'strerror', None) or error})"
+        raise error_type(path, problem, "Check its name and its permissions.") from None
+
+
 def advice_on(error: OSError, otherwise: str) -> str:
-    """What to do about a file that cannot be written."""
+    """Advice on a file that cannot be written."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "make room on the disk, or name a file on another one"
     return otherwise
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write beside, then rename: a reader sees the old file or the new one, whole.
+    """Write beside, then rename: readers get the complete old or new file.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The one place where packages of the optional extras are imported by name."""
+"""Imports of the packages of the optional extras."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 
 def require(module: str, purpose: str, extra: str = "cli") -> Any:
-    """Import an optional package, or say which extra brings it.
+    """Optional package, imported; ImportError with the extra that installs it.
 
     Parameters
     ----------
     module : str
         Name of the module to import.
     purpose : str
-        What needs it; the message starts with this.
+        Start of the message: the feature that needs it.
     extra : str, default="cli"
         The extra of looms that installs it.
 

@@ -82,7 +82,7 @@ def _release(path: str, holder: int) -> None:
 
 
 def _release_others() -> None:
-    """In a child just forked: Python threads that are not in it hold nothing there."""
+    """Release, in a forked child, the limits of Python threads that are not in it."""
     for path, (holders, _) in list(_HELD.items()):
         for holder in list(holders):
             if holder != threading.get_ident():
@@ -98,7 +98,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _set_threads(path: str, n_threads: int) -> None:
-    """Set the threads of a library, from whichever Python thread is the one to do so.
+    """Set the threads of a library, from the Python thread that it accepts them from.
 
     For OpenBLAS threadpoolctl listens only to the first Python thread that sets a limit,
     and passes over others in silence, until that one is cleared.
@@ -116,7 +116,7 @@ def _library(path: str) -> Any:
 
 
 def _is_scipys(path: str) -> bool:
-    """Whether a library came in SciPy's wheel: in ``scipy.libs``, on macOS in ``scipy/.dylibs``.
+    """True for a library in SciPy's wheel: in ``scipy.libs``, on macOS in ``scipy/.dylibs``.
 
     The name of the file does not tell: NumPy's own is ``libscipy_openblas64_`` too.
     """

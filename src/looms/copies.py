@@ -1,6 +1,6 @@
 """Copies: rows that are equal in every feature.
 
-Leaving out a row leaves its copies in, and the machine trained on the rest knows the answer.
+When a row is left out its copies stay in the training set, with its target.
 In coarse tables such twins are ordinary samples, among others that are nearly equal; twins
 without such neighbors are repeated entries, and selection by leave-one-out drifts to a nearest
 neighbor.
@@ -14,6 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from looms._typing import AnyArray, Array, Matrix
+
+__all__ = ["copy_groups", "n_unexpected_copies"]
 
 _BLOCK = 1 << 20  # values hashed at a time
 #: Share of rows from which copies matter. On four real tables with a tenth of the rows copied,
@@ -55,7 +57,7 @@ def copy_groups(X: Matrix) -> AnyArray:
 
 
 def n_unexpected_copies(X: Matrix, groups: AnyArray) -> int:
-    r"""Number of rows that repeat another one, where that is no accident; 0 if few do.
+    r"""Number of rows that repeat another one other than by chance; 0 if few do.
 
     Where values are so coarse, or depend so much on each other, that rows are equal by accident,
     rows that are nearly equal abound. A copy has no such neighbors. The number is
@@ -129,7 +131,7 @@ def _parts(X: Matrix) -> Iterator[AnyArray]:
 
 
 def _without_repeated_columns(X: Matrix) -> Array:
-    """The columns, dense, without constant ones and those that order the rows as another does."""
+    """Dense columns, without constant ones and those that order the rows as another does."""
     dense = _dense(X)
     kept: dict[bytes, int] = {}
     for k, column in enumerate(dense.T):
@@ -163,7 +165,7 @@ def _hashes(values: Array, columns: AnyArray) -> AnyArray:
 
 
 def _mixed(bits: AnyArray) -> AnyArray:
-    """A bijection of 64-bit integers that spreads every bit (SplitMix64, Steele et al. 2014)."""
+    """Bijection of 64-bit integers that spreads every bit (SplitMix64, Steele et al. 2014)."""
     bits = bits.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

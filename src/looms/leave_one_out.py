@@ -1,4 +1,4 @@
-"""The leave-one-out outputs of a model: what every producer gives and every criterion takes."""
+"""Leave-one-out outputs of a model, returned by every producer and taken by every criterion."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from looms._typing import Array
 
+__all__ = ["LeaveOneOut"]
+
 
 def _frozen(values: npt.ArrayLike) -> Array:
     array = np.array(values, dtype=np.float64)
@@ -18,7 +20,7 @@ def _frozen(values: npt.ArrayLike) -> Array:
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class LeaveOneOut:
-    r"""Targets beside the outputs of the models that did not see them.
+    r"""Targets, and outputs of the models trained without them.
 
     .. math:: \mathrm{outputs}_i = f^{(-i)}(x_i), \qquad
               \mathrm{residuals}_i = y_i - f^{(-i)}(x_i)
@@ -31,8 +33,8 @@ class LeaveOneOut:
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
         Targets; labels are coded as -1 and +1.
     outputs : array-like of the shape of `y`
-        Row ``i`` is what the model trained without sample ``i`` gives for
-        sample ``i``, in units of `y`. Not checked to be finite.
+        Row ``i`` is the output for sample ``i`` of the model trained without it,
+        in units of `y`. Not checked to be finite.
     sample_weight : array-like of shape (n_samples,), optional
         Weight of each sample in a criterion; ones by default. Its sign and
         scale are not checked.

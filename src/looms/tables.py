@@ -35,7 +35,7 @@ from looms._optional import require
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SparseColumns", "TableColumns", "as_text", "column_kinds", "table_preprocessor"]
+__all__ = ["table_preprocessor"]
 
 Kind = Literal["number", "date", "day-first date", "month-first date", "category"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

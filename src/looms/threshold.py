@@ -1,7 +1,7 @@
-"""The threshold of a two-class machine, for any metric, from its leave-one-out outputs.
+"""Threshold of a two-class machine, for any metric, from its leave-one-out outputs.
 
-A rule says what a threshold is for; `find_threshold` puts it where the leave-one-out outputs
-serve that best. What was optimised on them is no honest estimate of performance.
+A rule is a loss of the decisions; `find_threshold` minimises it on the leave-one-out outputs. The
+minimum is optimistic as an estimate of performance.
 
 Sources are cited by the keys of docs/references.md.
 """
@@ -20,11 +20,21 @@ import numpy as np
 from looms._typing import Array
 from looms.leave_one_out import LeaveOneOut
 
+__all__ = [
+    "BalancedError",
+    "Cost",
+    "FBeta",
+    "Metric",
+    "RequiredPrecision",
+    "RequiredRecall",
+    "find_threshold",
+]
+
 _ROUNDING = 1e-12  # losses that differ by the rounding of cumulative sums alone are equal
 
 
 def _check(value: Any, name: str, low: float, high: float) -> None:
-    """ValueError unless ``value`` is a finite number above ``low`` and not above ``high``."""
+    """Raise ValueError unless ``value`` is a finite number above ``low`` and at most ``high``."""
     if not (isinstance(value, Real) and np.isfinite(float(value)) and low < float(value) <= high):
         bounds = "finite" if low == -np.inf else f"above {low:g}"
         bounds += "" if high == np.inf else f" and at most {high:g}"
@@ -44,7 +54,7 @@ class Counts(NamedTuple):
 
 
 class ThresholdRule(ABC):
-    """What a threshold is for: a loss of the samples on its two sides."""
+    """Base class of rules: a loss of the decisions at a threshold."""
 
     @abstractmethod
     def losses(self, counts: Counts) -> tuple[Array, ...]:
@@ -53,7 +63,15 @@ class ThresholdRule(ABC):
 
 @dataclass(frozen=True)
 class BalancedError(ThresholdRule):
-    """Least balanced error rate [G06]; the loss is that rate."""
+    """Least balanced error rate [G06]; the loss is that rate.
+
+    Examples
+    --------
+    >>> loo = LeaveOneOut([-1, -1, -1, 1], [-0.9, -0.7, -0.8, -0.5])
+    >>> threshold, rate = find_threshold(loo, BalancedError())
+    >>> round(threshold, 12), rate
+    (-0.6, 0.0)
+    """
 
     def losses(self, counts: Counts) -> tuple[Array, ...]:
         tp, fp, fn, tn = counts
@@ -67,6 +85,12 @@ class FBeta(ThresholdRule):
     Parameters
     ----------
     beta : positive: recall counts as beta times as important as precision.
+
+    Examples
+    --------
+    >>> loo = LeaveOneOut([-1, 1, -1, 1], [-0.9, -0.7, 0.2, 0.5])
+    >>> round(find_threshold(loo, FBeta(beta=2.0))[0], 12)  # takes both positives
+    -0.8
     """
 
     beta: float = 1.0
@@ -87,6 +111,12 @@ class Cost(ThresholdRule):
     ----------
     false_positive, false_negative, true_positive, true_negative : cost of a decision of each
         kind, in any unit; gains are negative costs.
+
+    Examples
+    --------
+    >>> loo = LeaveOneOut([-1, 1, -1, 1], [-0.9, -0.7, 0.2, 0.5])
+    >>> round(find_threshold(loo, Cost(false_positive=5.0))[0], 12)
+    0.35
     """
 
     false_positive: float = 1.0
@@ -109,12 +139,19 @@ class Cost(ThresholdRule):
 class RequiredPrecision(ThresholdRule):
     """Greatest recall at a precision of at least so much; the loss is 1 − recall.
 
-    Where no threshold reaches it the loss is 1 and what is missing of the precision, and the
-    greatest precision is taken. Of equal recall the greater precision is.
+    If no threshold reaches it the loss is 1 plus the precision that is missing. Of equal losses
+    the one of greater precision is taken.
 
     Parameters
     ----------
     precision : of the positive class, in (0, 1].
+
+    Examples
+    --------
+    >>> loo = LeaveOneOut([-1, 1, -1, 1], [-0.9, -0.7, 0.2, 0.5])
+    >>> threshold, loss = find_threshold(loo, RequiredPrecision(0.9))
+    >>> round(threshold, 12), loss  # a recall of one half
+    (0.35, 0.5)
     """
 
     precision: float
@@ -135,6 +172,13 @@ class RequiredRecall(ThresholdRule):
     Parameters
     ----------
     recall : of the positive class, in (0, 1].
+
+    Examples
+    --------
+    >>> loo = LeaveOneOut([-1, 1, -1, 1], [-0.9, -0.7, 0.2, 0.5])
+    >>> threshold, loss = find_threshold(loo, RequiredRecall(1.0))
+    >>> round(1 - loss, 4)  # the precision
+    0.6667
     """
 
     recall: float
@@ -158,13 +202,21 @@ class Metric:
         such as those of ``sklearn.metrics``. It is called for every cut: n times the cost of
         one, where the rules of this module take one pass.
     greater_is_better : False for losses.
+
+    Examples
+    --------
+    >>> from sklearn.metrics import matthews_corrcoef
+    >>> loo = LeaveOneOut([-1, 1, -1, 1], [-0.9, -0.7, 0.2, 0.5])
+    >>> threshold, loss = find_threshold(loo, Metric(matthews_corrcoef))
+    >>> round(-loss, 4)
+    0.5774
     """
 
     function: Callable[..., float]
     greater_is_better: bool = True
 
     def loss(self, y: Array, predicted: Array, weight: Array) -> float:
-        """The loss of predictions, one a sample of positive weight."""
+        """Loss of predictions, one for each sample of positive weight."""
         options: dict[str, Any] = {}
         if "sample_weight" in signature(self.function).parameters:
             options["sample_weight"] = weight
@@ -184,7 +236,7 @@ RULES: dict[str, ThresholdRule] = {"ber": BalancedError(), "f1": FBeta()}
 
 
 def as_rule(threshold: Any) -> ThresholdRule | Metric:
-    """The rule that a name, an object or a function stands for.
+    """Rule from a name, an object or a function.
 
     Raises
     ------
@@ -248,8 +300,8 @@ def find_threshold(loo: LeaveOneOut, rule: Any = "ber") -> tuple[float, float]:
     rule = as_rule(rule)
     if loo.y.ndim != 1:
         raise ValueError("A threshold needs two classes; for more, the largest output decides.")
-    seen = np.flatnonzero(loo.sample_weight > 0)  # the others must not place the cuts
-    order = seen[np.argsort(loo.outputs[seen], kind="stable")]
+    weighted = np.flatnonzero(loo.sample_weight > 0)  # the others must not place the cuts
+    order = weighted[np.argsort(loo.outputs[weighted], kind="stable")]
     f, weight, positive = loo.outputs[order], loo.sample_weight[order], loo.y[order] > 0
     if not np.isfinite(f).all():
         raise ValueError("A threshold needs outputs that are finite, but some are not.")
@@ -310,7 +362,7 @@ def _losses_of_metric(rule: Metric, y: Array, weight: Array, cuts: Any) -> tuple
 
 
 def _recall_and_precision(counts: Counts) -> tuple[Array, Array]:
-    """Both, the precision zero where nothing is positive."""
+    """Recall and precision; the precision is zero without positive decisions."""
     tp, fp, fn, _ = counts
     called = tp + fp
     return tp / (tp + fn), np.divide(tp, called, out=np.zeros_like(tp), where=called > 0)

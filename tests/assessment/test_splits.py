@@ -144,7 +144,7 @@ def test_frozen_example():
         ({"n_splits": 2.5}, "n_splits must be an integer"),
         ({"test_size": 0}, "test_size must be a share between 0 and 1"),
         ({"test_size": 1.0}, "test_size must be a share between 0 and 1"),
-        ({"test_size": 100}, "number of rows below the 100 there are"),
+        ({"test_size": 100}, "number of rows below 100"),
         ({"test_size": "much"}, "test_size must be"),
         ({"test_size": float("nan")}, "test_size must be"),
         ({"test_size": True}, "test_size must be"),

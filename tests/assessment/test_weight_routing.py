@@ -17,9 +17,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import looms
-from looms.assessment import AllSplitsRaisedError, SplitResult, compare, stored
+from looms.assessment import AllSplitsRaisedError, compare, stored
 from looms.assessment._bootstrap632 import NO_INFORMATION, no_information
 from looms.assessment._scoring import OWN, all_scores
+from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import plan
 
 SCORES = ["ber", "error", "auc", "balanced_accuracy", "accuracy", "roc_auc", "neg_log_loss"]

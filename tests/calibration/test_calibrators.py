@@ -9,19 +9,11 @@ from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 
 from looms import LeaveOneOut
-from looms.calibration import (
-    CALIBRATIONS,
-    Beta,
-    Calibrator,
-    Sigmoid,
-    class_probabilities,
-    fit_beta,
-    fit_calibrator,
-    fit_increasing_sigmoid,
-    fit_isotonic,
-    fit_sigmoid,
-    loo_probabilities,
-)
+from looms.calibration import class_probabilities, fit_calibrator, fit_sigmoid, loo_probabilities
+from looms.calibration._beta import Beta, fit_beta
+from looms.calibration._calibrators import CALIBRATIONS, Calibrator
+from looms.calibration._isotonic import fit_isotonic
+from looms.calibration._sigmoid import Sigmoid, fit_increasing_sigmoid
 
 each_calibration = pytest.mark.parametrize("calibration", CALIBRATIONS)
 

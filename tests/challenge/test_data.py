@@ -8,15 +8,11 @@ import pytest
 from scipy import sparse
 from sklearn.utils import Bunch
 
-from looms.challenge import (
-    ChallengeData,
-    ChallengeDataError,
-    Experiment,
-    _fetch,
-    estimator_of,
-    fetch,
-    load_file,
-)
+from looms.challenge import _fetch, fetch, load_file
+from looms.challenge._data import ChallengeData
+from looms.challenge._fetch import ChallengeDataError
+from looms.challenge._plans import Experiment
+from looms.challenge._run import estimator_of
 from looms.datasets import TableError
 
 
@@ -186,7 +182,7 @@ def test_class_refusals(digits, positive, said):
 
 
 def test_no_target(digits):
-    with pytest.raises(ChallengeDataError, match="nothing says what to predict"):
+    with pytest.raises(ChallengeDataError, match="it has no labels"):
         load_file(digits)
 
 

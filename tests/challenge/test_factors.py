@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from looms.challenge import FACTORS, Experiment, experiments_of, factor_weights, paper_table
+from looms.challenge import experiments_of
+from looms.challenge._factors import FACTORS, factor_weights
+from looms.challenge._papers import paper_table
+from looms.challenge._plans import Experiment
 
 PLAN = experiments_of("table3")
 

@@ -6,7 +6,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from looms.challenge import ADAColumns, ContinuousScaler, preparation
+from looms.challenge._preparation import ADAColumns, ContinuousScaler, preparation
 
 
 @parametrize_with_checks([ContinuousScaler()])
@@ -119,5 +119,5 @@ def test_the_other_sets():
 
 @pytest.mark.parametrize("kind", ["standardize", "ADA", "", None])
 def test_unknown_preparations(kind):
-    with pytest.raises(ValueError, match="known are 'ada', 'gina'"):
+    with pytest.raises(ValueError, match="known are ada, gina"):
         preparation(kind, np.ones((3, 2)))

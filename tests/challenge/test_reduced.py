@@ -5,7 +5,11 @@ import pytest
 from scipy import sparse
 
 import looms
-from looms.challenge import ChallengeData, Experiment, ReducedClassifier, Runs, estimator_of
+from looms.challenge import Runs
+from looms.challenge._data import ChallengeData
+from looms.challenge._plans import Experiment
+from looms.challenge._reduced import ReducedClassifier
+from looms.challenge._run import estimator_of
 from looms.criteria import balanced_error_rate
 from looms.threshold import (
     BalancedError,

@@ -7,9 +7,16 @@ from sklearn.pipeline import Pipeline
 
 import looms
 from looms import challenge
-from looms.challenge import ChallengeData, Runs, game_entries, loo_entries, nested_entries
+from looms.challenge import Runs
+from looms.challenge._choices import game_entries, loo_choices, loo_entries, nested_entries
+from looms.challenge._data import ChallengeData
+from looms.challenge._plans import Experiment, only
+from looms.challenge._preparation import preparation
+from looms.challenge._reduced import ReducedClassifier
+from looms.challenge._run import Nested, estimator_of, run_nested, stored_nested, stored_plan
+from looms.challenge._scores import SCORING
 
-PART = challenge.only(
+PART = only(
     challenge.experiments_of("table3"),
     ["criterion=press,wmw", "weighting=none", "kernel=linear,rbf"],
 )
@@ -30,31 +37,29 @@ def results(data):
 
 @pytest.fixture(scope="module")
 def nested(data):
-    return challenge.run_nested(Runs(data), PART, 3, 2)
+    return run_nested(Runs(data), PART, 3, 2)
 
 
 @pytest.mark.parametrize("weighting", ["none", "training", "both"])
 def test_estimator_of_an_experiment(data, weighting):
-    pipeline = challenge.estimator_of(data, challenge.Experiment("wmw", weighting, "cubic"))
+    pipeline = estimator_of(data, Experiment("wmw", weighting, "cubic"))
     machine = pipeline[-1]
     assert (machine.kernel, machine.criterion, machine.threshold) == ("cubic", "wmw", "ber")
     assert machine.class_weight == (None if weighting == "none" else "balanced")
     assert machine.selection_weight == ("balanced" if weighting == "both" else None)
     assert type(machine) is looms.LSSVMClassifierCV
     sylva = ChallengeData("sylva", data.X, data.y, "sylva")
-    reduced = challenge.estimator_of(sylva, PART[0])[-1]
-    assert type(reduced) is challenge.ReducedClassifier
+    reduced = estimator_of(sylva, PART[0])[-1]
+    assert type(reduced) is ReducedClassifier
 
 
 @pytest.mark.slow
 def test_the_choice_is_that_of_one_estimator_with_all_candidates(data, results):
     """The whole selection repeated in every split, by the estimator that selects by itself."""
     machine = looms.LSSVMClassifierCV(["linear", "rbf"], ["press", "wmw"], threshold="ber")
-    steps = [("prepare", challenge.preparation("standardise", data.X)), ("machine", machine)]
-    whole = looms.assess(
-        Pipeline(steps), data.X, data.y, 6, scoring=challenge.SCORING, random_state=0
-    )
-    choices = challenge.loo_choices(results)
+    steps = [("prepare", preparation("standardise", data.X)), ("machine", machine)]
+    whole = looms.assess(Pipeline(steps), data.X, data.y, 6, scoring=SCORING, random_state=0)
+    choices = loo_choices(results)
     assert list(choices) == list(range(6))
     assert len({chosen for chosen, _ in choices.values()}) > 1
     for k, split in enumerate(whole.splits):
@@ -84,8 +89,8 @@ def test_entries_by_leave_one_out(data, results):
 def test_parts_are_those_of_the_assessments(data):
     runs = Runs(data)
     train, test = runs.parts(2)[1]
-    model = clone(challenge.estimator_of(data, PART[0])).fit(data.X[train], data.y[train])
-    rate = challenge.SCORING["miss"](model, data.X[test], data.y[test])
+    model = clone(estimator_of(data, PART[0])).fit(data.X[train], data.y[train])
+    rate = SCORING["miss"](model, data.X[test], data.y[test])
     assert rate == runs.run(PART[0], 2).splits[1].scores["miss"]
 
 
@@ -93,7 +98,7 @@ def test_parts_are_those_of_the_assessments(data):
 def test_guesses_are_of_the_training_part_alone(data, nested):
     train, test = Runs(data).parts(2)[0]
     again = challenge.run_plan(Runs(data).within(train), PART, 3)
-    chosen = challenge.loo_choices(again)
+    chosen = loo_choices(again)
     guess = np.mean([split.scores["ber"] for _, split in chosen.values()])
     entries = nested_entries(nested)
     assert [(e.held_out, e.guess_by) for e in entries] == [
@@ -123,7 +128,7 @@ def test_strategies_of_the_game(nested):
 @pytest.mark.slow
 def test_a_store_resumes_and_is_read_alone(data, tmp_path, nested):
     runs = Runs(data, tmp_path / "store")
-    assert challenge.stored_plan(runs, PART, 3) == {}
+    assert stored_plan(runs, PART, 3) == {}
     assert not (tmp_path / "store").exists()
     challenge.run_plan(runs, PART[:1], 2)
     told = []
@@ -131,27 +136,27 @@ def test_a_store_resumes_and_is_read_alone(data, tmp_path, nested):
         runs, PART[:2], 3, progress=lambda done, total, split: told.append((done, total))
     )
     assert told == [(2, 3), (3, 3), (0, 3), (1, 3), (2, 3), (3, 3)]
-    found = challenge.stored_plan(runs, PART, 5)
+    found = stored_plan(runs, PART, 5)
     assert list(found) == PART[:2]
     for experiment, result in found.items():
         assert result.table.equals(results[experiment].table)
-    challenge.run_nested(runs, PART, 3, 2)
-    there = challenge.stored_nested(runs, PART, 3, 2)
+    run_nested(runs, PART, 3, 2)
+    there = stored_nested(runs, PART, 3, 2)
     assert nested_entries(there) == nested_entries(nested)
-    less = challenge.stored_nested(runs, PART, 3, 4)  # two parts are not there
+    less = stored_nested(runs, PART, 3, 4)  # two parts are not there
     assert {e.held_out for e in nested_entries(less)} == {0, 1}
     other = Runs(data, tmp_path / "store", random_state=1)
-    assert challenge.stored_plan(other, PART, 3) == {}
+    assert stored_plan(other, PART, 3) == {}
 
 
 def test_without_a_store_nothing_is_stored(data):
     with pytest.raises(ValueError, match="Without a store"):
-        challenge.stored_plan(Runs(data), PART)
+        stored_plan(Runs(data), PART)
 
 
 def test_announcements(data):
     told = []
-    challenge.run_nested(Runs(data), PART[:1], 2, 2, announce=lambda *said: told.append(said))
+    run_nested(Runs(data), PART[:1], 2, 2, announce=lambda *said: told.append(said))
     assert told == [
         ("press-linear, held-out tenths", 1, 3),
         ("press-linear, guess for tenth 1", 2, 3),
@@ -185,18 +190,18 @@ def test_an_experiment_that_always_raises_does_not_end_the_plan(
     assert len(found[one_fails].failures) == 6
     parts = runs.parts(6)
     assert loo_entries(found, data.y, parts) == loo_entries(others, data.y, parts)
-    there = challenge.stored_plan(runs, PART, 6)
+    there = stored_plan(runs, PART, 6)
     assert [e for e in PART if there[e].failures] == [one_fails]
     assert challenge.experiments_table(there).equals(challenge.experiments_table(found))
 
-    without = challenge.run_nested(runs, [e for e in PART if e != one_fails], 3, 2)
-    for read in (challenge.run_nested, challenge.stored_nested):
+    without = run_nested(runs, [e for e in PART if e != one_fails], 3, 2)
+    for read in (run_nested, stored_nested):
         again = read(runs, PART, 3, 2)
         assert nested_entries(again) == nested_entries(without)
         assert game_entries(again) == game_entries(without)
     # Where it failed on the splits of the training parts alone, it is no candidate there.
     inner = tuple({**part, one_fails: found[one_fails]} for part in without.inner)
-    partly = challenge.Nested(nested.outer, inner, without.tests)
+    partly = Nested(nested.outer, inner, without.tests)
     validated = [e for e in game_entries(partly) if e.choice_by != "loo_ber"]
     assert validated
     assert all(e.experiment != one_fails for e in validated)

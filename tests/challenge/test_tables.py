@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from looms import challenge
-from looms.assessment import Assessment, SplitResult
+from looms.assessment._result import Assessment
+from looms.assessment._split_run import SplitResult
+from looms.challenge._choices import STRATEGIES, Entry
+from looms.challenge._factors import FACTORS, factor_weights
+from looms.challenge._papers import paper_table
+from looms.challenge._plot import plot_table
+from looms.challenge._tables import entries_table, factors_table, markdown
 
 PART = challenge.experiments_of("table3")[:3]
 
@@ -67,12 +73,12 @@ def test_an_experiment_without_figures(results, with_a_failure):
     whole = challenge.experiments_table(results, "ada")
     assert "failure" not in whole
     np.testing.assert_array_equal(rest[blank], whole.loc[rest.index, blank])
-    line = challenge.markdown(table).splitlines()[3]
+    line = markdown(table).splitlines()[3]
     assert line.endswith(r"| ValueError: a \| b 0 next |")
-    factors = challenge.factors_table(with_a_failure, "ada")
+    factors = factors_table(with_a_failure, "ada")
     assert factors.index.tolist() == ["press", "linear", "cubic"]
     pytest.importorskip("matplotlib")
-    assert challenge.plot_table(table).axes
+    assert plot_table(table).axes
 
 
 def test_experiments_of_other_data(results):
@@ -82,25 +88,25 @@ def test_experiments_of_other_data(results):
 
 
 def test_factors_beside_the_paper(results):
-    table = challenge.factors_table(results, "ada")
+    table = factors_table(results, "ada")
     assert table.index.tolist() == ["press", "linear", "quadratic", "cubic"]
     assert table.loc["linear", "paper"] == 0.5679
-    expected = challenge.factor_weights(PART, [0.1766, 0.1687, 0.1701])
+    expected = factor_weights(PART, [0.1766, 0.1687, 0.1701])
     assert table["paper_same_rows"].to_dict() == pytest.approx(expected)
     assert table.loc["cubic", "weight"] < table.loc["linear", "weight"]
-    assert list(challenge.factors_table(results)) == ["weight"]
+    assert list(factors_table(results)) == ["weight"]
 
 
 def entries(choice="loo_ber", guesses=("loo", "validation4")):
     return [
-        challenge.Entry(k, choice, guess, PART[0], 0.1 + 0.01 * k, 0.2, -0.1 + 0.01 * k, 0.3)
+        Entry(k, choice, guess, PART[0], 0.1 + 0.01 * k, 0.2, -0.1 + 0.01 * k, 0.3)
         for k in range(2)
         for guess in guesses
     ]
 
 
 def test_entries_beside_the_paper():
-    table = challenge.entries_table(entries(), "ada")
+    table = entries_table(entries(), "ada")
     mean = table[(table["held_out"] == "mean") & (table["guess_by"] == "loo")].iloc[0]
     assert mean["guess"] == pytest.approx(0.105)
     error = table[(table["held_out"] == "s.e.") & (table["guess_by"] == "loo")].iloc[0]
@@ -108,14 +114,14 @@ def test_entries_beside_the_paper():
     paper = table[table["held_out"] == "paper"].set_index("guess_by")
     assert paper.loc["loo", "guess_error"] == pytest.approx(0.1683 - 0.1845)
     assert paper.loc["validation100", "test_score"] == 0.1947
-    alone = challenge.entries_table(entries(guesses=("loo",)), "ada")
+    alone = entries_table(entries(guesses=("loo",)), "ada")
     assert (alone["held_out"] == "paper").sum() == 1
 
 
 def test_game_beside_the_paper():
     rules = ("validation7", "validation_set", "loo_ber")
-    game = [challenge.Entry(0, s, s, PART[0], 0.1, 0.2, -0.1, 0.3) for s in rules]
-    table = challenge.entries_table(game, "hiva")
+    game = [Entry(0, s, s, PART[0], 0.1, 0.2, -0.1, 0.3) for s in rules]
+    table = entries_table(game, "hiva")
     assert table["choice_by"][:3].tolist() == list(rules)
     paper = table[table["held_out"] == "paper"].set_index("choice_by")
     assert paper.loc["validation_set", "experiment"] == "press-cubic"
@@ -126,12 +132,12 @@ def test_game_beside_the_paper():
 
 
 def test_markdown(results):
-    lines = challenge.markdown(challenge.factors_table(results, "ada")).splitlines()
+    lines = markdown(factors_table(results, "ada")).splitlines()
     assert lines[0] == "| factor | weight | paper | paper_same_rows |"
     assert lines[1] == "| :-- | --: | --: | --: |"
     assert lines[3].startswith("| linear | 0.")
     assert lines[3].count("|") == 5
-    blank = challenge.markdown(challenge.experiments_table(results)).splitlines()[2]
+    blank = markdown(challenge.experiments_table(results)).splitlines()[2]
     assert "|  |" in blank
     assert "nan" not in blank
 
@@ -139,18 +145,14 @@ def test_markdown(results):
 @pytest.mark.parametrize("kind", ["experiments", "factors", "entries", "game"])
 def test_plots(results, kind, tmp_path):
     pytest.importorskip("matplotlib")
-    game = [
-        challenge.Entry(k, s, s, PART[0], 0.1, 0.2, -0.1, 0.3)
-        for s in challenge.STRATEGIES
-        for k in range(2)
-    ]
+    game = [Entry(k, s, s, PART[0], 0.1, 0.2, -0.1, 0.3) for s in STRATEGIES for k in range(2)]
     table = {
         "experiments": lambda: challenge.experiments_table(results, "ada"),
-        "factors": lambda: challenge.factors_table(results, "ada"),
-        "entries": lambda: challenge.entries_table(entries(), "ada"),
-        "game": lambda: challenge.entries_table(game, "ada"),
+        "factors": lambda: factors_table(results, "ada"),
+        "entries": lambda: entries_table(entries(), "ada"),
+        "game": lambda: entries_table(game, "ada"),
     }[kind]()
-    figure = challenge.plot_table(table, "title")
+    figure = plot_table(table, "title")
     drawn = [text.get_text() for text in figure.legends[0].get_texts()]
     assert ("paper" in drawn) == (kind != "game")
     assert len(drawn) == {"experiments": 3, "factors": 2, "entries": 3, "game": 3}[kind]
@@ -159,15 +161,15 @@ def test_plots(results, kind, tmp_path):
 
 
 def test_papers_tables_are_whole():
-    assert challenge.paper_table("c06_table3").shape == (70, 9)
-    assert challenge.paper_table("c06_table4")["factor"].tolist() == list(challenge.FACTORS)
-    assert len(challenge.paper_table("c06_tables5_6")) == 11
-    assert len(challenge.paper_table("g06_game")) == 15
+    assert paper_table("c06_table3").shape == (70, 9)
+    assert paper_table("c06_table4")["factor"].tolist() == list(FACTORS)
+    assert len(paper_table("c06_tables5_6")) == 11
+    assert len(paper_table("g06_game")) == 15
 
 
-@pytest.mark.parametrize("make", [challenge.experiments_table, challenge.factors_table])
+@pytest.mark.parametrize("make", [challenge.experiments_table, factors_table])
 def test_sets_that_the_papers_do_not_have(results, make):
     with pytest.raises(ValueError, match="no set 'iris'; theirs are ada, gina, hiva, nova, sylva"):
         make(results, "iris")
     with pytest.raises(ValueError, match="no set 'iris'"):
-        challenge.entries_table([], "iris")
+        entries_table([], "iris")

@@ -17,7 +17,8 @@ from looms.cli.diagnose import _BY_OPTION, Plan, Subject, diagnosed
 from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence
 from looms.estimators._svc_search import spaces_of
 from looms.kernels import RBF
-from looms.svm import DualSolution, SVCProblem
+from looms.svm._svc import SVCProblem
+from looms.svm.dual import DualSolution
 from looms.tables import table_preprocessor
 
 pytestmark = pytest.mark.filterwarnings("ignore::looms.BoundWarning")

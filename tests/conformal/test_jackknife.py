@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from looms.conformal import jackknife_minmax, jackknife_plus, required_rank
+from looms.conformal import jackknife_minmax, jackknife_plus
+from looms.conformal._jackknife import required_rank
 
 RNG = np.random.default_rng(0)
 N, M = 19, 4

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from looms.conformal import _sets, class_margins, class_p_values, prediction_sets
+from looms.conformal import _sets, class_p_values, prediction_sets
+from looms.conformal._sets import class_margins
 
 RNG = np.random.default_rng(0)
 N, M, K = 40, 6, 3

@@ -10,7 +10,8 @@ import pytest
 from pyarrow import parquet
 
 from looms._optional import require
-from looms.datasets import Table, TableError, read_table
+from looms.datasets import TableError, read_table
+from looms.datasets._table import Table
 
 FRAME = pd.DataFrame(
     {

@@ -19,7 +19,9 @@ from looms import LSSVMClassifier, LSSVMClassifierCV
 from looms.calibration import couple, fit_sigmoid
 from looms.diagnostics import _left_out, deviance, excess_error, influence, left_out_fits
 from looms.diagnostics._problem import frozen, pose
-from looms.svm import DualSolution, NotConvergedError, SVCProblem
+from looms.svm import NotConvergedError
+from looms.svm._svc import SVCProblem
+from looms.svm.dual import DualSolution
 
 
 def sample(n=40, k=2, seed=0):

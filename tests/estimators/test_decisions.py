@@ -7,15 +7,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from looms import SVCCV, LeaveOneOut, LSSVMClassifier, LSSVMClassifierCV, OneClassWarning
-from looms.calibration import (
-    CALIBRATIONS,
-    Beta,
-    Isotonic,
-    Sigmoid,
-    fit_calibrator,
-    fit_sigmoid,
-    output_at_half,
-)
+from looms.calibration import fit_calibrator, fit_sigmoid
+from looms.calibration._beta import Beta
+from looms.calibration._calibrators import CALIBRATIONS, output_at_half
+from looms.calibration._isotonic import Isotonic
+from looms.calibration._sigmoid import Sigmoid
 from looms.criteria import balanced_error_rate, error_rate
 from looms.estimators._warnings import warn_of_one_class
 from looms.threshold import find_threshold

@@ -9,7 +9,8 @@ import pytest
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.criteria import DIFFERENTIABLE
-from looms.kernels import KERNEL_NAMES, Boolean
+from looms.kernels import Boolean
+from looms.kernels._names import KERNEL_NAMES
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::looms.{name}")

@@ -18,8 +18,9 @@ from sklearn.preprocessing import StandardScaler, scale
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.conformal import LocalScale, jackknife_minmax, jackknife_plus
 from looms.estimators import _intervals
-from looms.kernels import RBF, Polynomial, as_kernel
-from looms.lssvm import LeaveOneOutModels
+from looms.kernels import RBF, Polynomial
+from looms.kernels._names import as_kernel
+from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 from looms.model_files import load_model, save_model
 
 N, M = 24, 7

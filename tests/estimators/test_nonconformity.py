@@ -21,7 +21,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from looms import LSSVMClassifier, MaxMarginClassifier, NonconformityClassifier
-from looms.conformal import joint_p_values
+from looms.conformal._nonconformity import joint_p_values
 from looms.estimators._ensemble import EstimatorPool
 from looms.estimators._svm_grid import SVMGrid
 

@@ -15,13 +15,13 @@ from sklearn.preprocessing import StandardScaler
 
 from looms import LSSVMClassifier, LSSVMClassifierCV
 from looms.calibration import (
-    CALIBRATIONS,
     class_probabilities,
     fit_calibrator,
     fit_sigmoid,
     log_loss,
     loo_probabilities,
 )
+from looms.calibration._calibrators import CALIBRATIONS
 from looms.criteria import balanced_error_rate
 from looms.model_files import load_model, save_model
 from looms.threshold import Cost, FBeta, RequiredPrecision, RequiredRecall, find_threshold

@@ -16,12 +16,14 @@ from sklearn.preprocessing import StandardScaler, scale
 from sklearn.svm import SVC
 
 from looms import SVCCV, BoundWarning
-from looms.calibration import couple, fit_increasing_sigmoid, fit_sigmoid
+from looms.calibration import couple, fit_sigmoid
+from looms.calibration._sigmoid import fit_increasing_sigmoid
 from looms.criteria import DIFFERENTIABLE, Hinge, balanced_error_rate, error_rate
 from looms.estimators import _svc_search
 from looms.kernels import RBF, Linear, Polynomial
 from looms.leave_one_out import LeaveOneOut
-from looms.svm import DualSolution, NotConvergedError, solve
+from looms.svm import NotConvergedError, solve
+from looms.svm.dual import DualSolution
 from looms.threshold import find_threshold
 
 N = 36

@@ -12,13 +12,12 @@ from looms.kernels import (
     Constant,
     Linear,
     Normalized,
-    Pairs,
     Polynomial,
     Precomputed,
     Product,
-    Samples,
     Sum,
 )
+from looms.kernels._samples import Pairs, Samples
 
 X = np.random.default_rng(0).standard_normal((8, 3))
 G = np.random.default_rng(1).standard_normal((8, 8))
@@ -174,15 +173,15 @@ def test_bad_value_names_kernel_and_argument(kernel, name, value):
 
 
 @pytest.mark.parametrize("kernel", [RBF(), Boolean(), Polynomial(), ARD(), RBF() + Linear()])
-def test_value_that_waits_for_the_data_says_so(kernel):
-    with pytest.raises(ValueError, match=r"call started\(\) with samples first"):
+def test_value_to_be_set_from_the_samples_is_refused(kernel):
+    with pytest.raises(ValueError, match=r"set from the .*samples in fit"):
         _ = kernel.theta
 
 
 @pytest.mark.parametrize("kernel", [RBF(), Boolean(), Polynomial()])
-def test_formula_of_a_kernel_that_waits_says_so(kernel):
+def test_formula_of_a_kernel_without_a_value_is_refused(kernel):
     samples = Samples(X)
-    with pytest.raises(ValueError, match=r"call started\(\) with samples first"):
+    with pytest.raises(ValueError, match=r"set from the .*samples in fit"):
         kernel.values(Pairs(samples, samples))
 
 

@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel
 
-from looms.kernels import RBF, Boolean, Linear, Normalized, Polynomial, Samples
+from looms.kernels import RBF, Boolean, Linear, Normalized, Polynomial
+from looms.kernels._samples import Samples
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.standard_normal((9, 4)), RNG.standard_normal((5, 4))

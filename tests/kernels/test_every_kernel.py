@@ -11,20 +11,18 @@ from sklearn.base import clone
 
 from looms.kernels import (
     ARD,
-    KERNEL_NAMES,
     RBF,
     Boolean,
     Constant,
     Function,
     Linear,
     Normalized,
-    Pairs,
     Polynomial,
     Product,
-    Samples,
     Sum,
-    as_kernel,
 )
+from looms.kernels._names import KERNEL_NAMES, as_kernel
+from looms.kernels._samples import Pairs, Samples
 
 N, D = 14, 4
 RNG = np.random.default_rng(0)

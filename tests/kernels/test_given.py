@@ -6,7 +6,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import laplacian_kernel
 
-from looms.kernels import RBF, Function, GramBlocks, Normalized, Precomputed, _gram, gram_into
+from looms.kernels import RBF, Function, Normalized, Precomputed, _gram
+from looms.kernels._gram import GramBlocks, gram_into
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.standard_normal((9, 3)), RNG.standard_normal((4, 3))

@@ -5,22 +5,9 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from looms.kernels import (
-    ARD,
-    RBF,
-    Boolean,
-    Function,
-    GramBlocks,
-    Linear,
-    Normalized,
-    Pairs,
-    Polynomial,
-    Samples,
-    _gram,
-    contract_lower,
-    expansion,
-    gram_into,
-)
+from looms.kernels import ARD, RBF, Boolean, Function, Linear, Normalized, Polynomial, _gram
+from looms.kernels._gram import GramBlocks, contract_lower, expansion, gram_into
+from looms.kernels._samples import Pairs, Samples
 
 RNG = np.random.default_rng(0)
 

@@ -3,7 +3,8 @@
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from looms.kernels import KERNEL_NAMES, RBF, Function, Normalized, Precomputed, as_kernel
+from looms.kernels import RBF, Function, Normalized, Precomputed
+from looms.kernels._names import KERNEL_NAMES, as_kernel
 
 EXPECTED = {
     "linear": "Linear()",

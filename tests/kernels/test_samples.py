@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import euclidean_distances
 
 from looms import SVCCV, LSSVMRegressor, LSSVMRegressorCV
-from looms.kernels import ARD, RBF, Boolean, Linear, Pairs, Samples, _samples, as_matrix
-from looms.kernels._samples import centre_of, samples_of, square_norms
+from looms.kernels import ARD, RBF, Boolean, Linear, _samples
+from looms.kernels._samples import Pairs, Samples, as_matrix, centre_of, samples_of, square_norms
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.standard_normal((7, 3)), RNG.standard_normal((4, 3))

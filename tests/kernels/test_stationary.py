@@ -6,7 +6,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import rbf_kernel
 
-from looms.kernels import ARD, RBF, Boolean, Polynomial, Samples
+from looms.kernels import ARD, RBF, Boolean, Polynomial
+from looms.kernels._samples import Samples
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.standard_normal((9, 4)), RNG.standard_normal((5, 4))

@@ -10,7 +10,8 @@ from sklearn.kernel_ridge import KernelRidge
 
 from looms.criteria import DIFFERENTIABLE
 from looms.kernels import RBF
-from looms.lssvm import NotPositiveDefiniteError, solve, solve_in_place
+from looms.lssvm import NotPositiveDefiniteError, solve
+from looms.lssvm.cholesky import solve_in_place
 
 N = 9
 RNG = np.random.default_rng(0)

@@ -5,14 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import lsq_linear
 
-from looms.optimise import (
-    OPTIMIZERS,
-    Outcome,
-    Point,
-    difference_inverse_hessian,
-    minimise,
-    secant_inverse_hessian,
-)
+from looms.optimise import Outcome, Point, minimise
+from looms.optimise._curvature import difference_inverse_hessian, secant_inverse_hessian
+from looms.optimise._minimise import OPTIMIZERS
 
 each_optimizer = pytest.mark.parametrize("optimizer", OPTIMIZERS)
 by_gradient = pytest.mark.parametrize("optimizer", ["lbfgs", "scg"])

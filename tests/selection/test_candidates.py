@@ -9,8 +9,10 @@ import pytest
 
 from looms import LSSVMRegressorCV
 from looms.criteria import PRESS, balanced_error_rate
-from looms.kernels import RBF, GramBlocks, Linear, as_kernel
-from looms.selection import choose
+from looms.kernels import RBF, Linear
+from looms.kernels._gram import GramBlocks
+from looms.kernels._names import as_kernel
+from looms.selection._candidates import choose
 
 rng = np.random.default_rng(4)
 X = rng.normal(size=(50, 3))

@@ -10,22 +10,13 @@ from pairwise import pairwise
 
 from looms import LeaveOneOut
 from looms.criteria import DIFFERENTIABLE, WMW, as_criterion
-from looms.kernels import (
-    ARD,
-    KERNEL_NAMES,
-    RBF,
-    Boolean,
-    Function,
-    Linear,
-    Normalized,
-    Polynomial,
-    Precomputed,
-    Samples,
-    as_kernel,
-)
+from looms.kernels import ARD, RBF, Boolean, Function, Linear, Normalized, Polynomial, Precomputed
+from looms.kernels._names import KERNEL_NAMES, as_kernel
+from looms.kernels._samples import Samples
 from looms.lssvm import NotPositiveDefiniteError, refit_loo
 from looms.optimise import Point
-from looms.selection import HyperPrior, Objective
+from looms.selection import Objective
+from looms.selection._prior import HyperPrior
 
 N = 18
 RNG = np.random.default_rng(0)
@@ -252,7 +243,7 @@ def test_with_criterion_shares_but_does_not_interfere():
 
 def test_with_criterion_checks_labels():
     objective = Objective(X, RNG.standard_normal(N), criterion="press")
-    with pytest.raises(ValueError, match="Criterion Hinge judges labels"):
+    with pytest.raises(ValueError, match="Criterion Hinge needs labels"):
         objective.with_criterion("hinge")
 
 
@@ -339,7 +330,7 @@ def test_subset_is_the_objective_of_its_rows(kernel):
 BAD = [
     ({"y": LABELS[:-1]}, "18 samples need as many targets"),
     ({"y": np.ones((N, 1, 1))}, "18 samples need as many targets"),
-    ({"y": np.arange(N), "criterion": "hinge"}, "Criterion Hinge judges labels -1 and"),
+    ({"y": np.arange(N), "criterion": "hinge"}, "Criterion Hinge needs labels -1 and"),
     ({"sample_weight": np.zeros(N)}, "sample_weight must hold one positive number"),
     ({"sample_weight": np.ones(3)}, "sample_weight must hold one positive number"),
     ({"sample_weight": np.full(N, np.nan)}, "sample_weight must hold one positive number"),

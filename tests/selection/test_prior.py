@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from looms.optimise import Point
-from looms.selection import HyperPrior, Objective
+from looms.selection import Objective
+from looms.selection._prior import HyperPrior
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 4))

@@ -13,14 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC
 
 from looms import kernels
-from looms.svm import (
-    IndefiniteKernelError,
-    RoundingWarning,
-    _svc,
-    dual_problem,
-    leave_one_out,
-    solve,
-)
+from looms.svm import IndefiniteKernelError, RoundingWarning, _svc, leave_one_out, solve
+from looms.svm._svc import dual_problem
 
 rng = np.random.default_rng(2)
 X = rng.standard_normal((50, 4))

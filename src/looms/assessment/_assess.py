@@ -1,4 +1,4 @@
-"""The outer protocol: everything that was chosen is chosen again in every split."""
+"""Assessment of an estimator by outer splits, each of which repeats its selection."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from sklearn.base import is_classifier
 
 from looms.assessment._bootstrap632 import out_of_bag
+from looms.assessment._errors import AllSplitsRaisedError, AssessmentInterrupted
 from looms.assessment._experiment import Experiment, estimator_text
 from looms.assessment._parallel import run_splits
 from looms.assessment._result import Assessment
@@ -23,38 +24,6 @@ from looms.estimators._warnings import level_of_user
 #: Told of every finished split: how many are done, of how many, and which; None once for those
 #: that were in the store.
 Progress = Callable[[int, int, SplitResult | None], object]
-
-
-class AllSplitsRaisedError(ValueError):
-    """An assessment of which no split went well.
-
-    Attributes
-    ----------
-    result : Assessment
-        With the reason of every split in ``failures``, and no figures.
-    """
-
-    def __init__(self, result: Assessment) -> None:
-        super().__init__(result)
-        self.result = result
-
-    def __str__(self) -> str:
-        first = next(iter(self.result.failures.values()))
-        return f"All {len(self.result.splits)} splits raised; the first: {first}"
-
-
-class AssessmentInterrupted(KeyboardInterrupt):
-    """Ctrl-C during an assessment: how far it came, and how to go on.
-
-    Attributes
-    ----------
-    result : Assessment or None
-        Of the splits that are done; None if these give no figures yet.
-    """
-
-    def __init__(self, message: str, result: Assessment | None) -> None:
-        super().__init__(message)
-        self.result = result
 
 
 def assess(
@@ -73,13 +42,12 @@ def assess(
     copies: str = "apart",
     progress: Progress | None = None,
 ) -> Assessment:
-    """Performance of an estimator on data that no part of its selection has seen.
+    """Performance of an estimator on data that no part of its selection used.
 
-    In every split the whole estimator is fitted to the training part, with all that it
-    chooses by itself (preprocessing, kernel, hyper-parameters, threshold), and scored on
-    the test part. Of machines of looms, also as the last step of a pipeline, the same
-    scores of their leave-one-out outputs stand beside: the difference is the optimism of
-    having been chosen by them.
+    In every split the whole estimator is fitted to the training part, with its selection
+    (preprocessing, kernel, hyper-parameters, threshold), and scored on the test part. For
+    machines of looms, also as the last step of a pipeline, the same scores of their
+    leave-one-out outputs are computed: the difference is the optimism of the selection.
 
     Parameters
     ----------
@@ -99,22 +67,22 @@ def assess(
         Names of scores, callables ``(estimator, X, y)``, or a dict of these by name.
         "ber" (balanced error rate), "error" (error rate), "rmse", "auc" and "r2" are
         added to those of scikit-learn; of the first three smaller is better, of scorers of
-        scikit-learn larger. Which it is of other callables is not known, so no direction of
-        the optimism is told, unless `smaller_is_better` marks them, or an attribute of that
-        name is False. The default is "ber" and "auc" for two
-        classes, "ber" and "error" for more, "rmse" and "r2" for regressors.
+        scikit-learn larger. For other callables mark the direction with `smaller_is_better`, or
+        an attribute of that name that is False; otherwise optimism is reported unsigned. The
+        default is "ber" and "auc" for two classes, "ber" and "error" for more, "rmse" and
+        "r2" for regressors.
     store : path, default=None
         Folder that keeps every finished split. The same call again, also after a kill,
         runs the missing ones only, and its result is the same as without interruption, to
         the last bit on the same machine and number of threads. It may hold any number of
         assessments, and several processes may use it at once. Splits that raised are
-        tried again. Needs an integer ``random_state``.
+        repeated. Needs an integer ``random_state``.
     n_jobs : int, default=None
         Number of splits at once, as everywhere in joblib; a surrounding
         ``joblib.parallel_config`` decides where. With more than one, BLAS keeps to one
         thread in each.
     random_state : int, RandomState instance or None, default=None
-        Seed. Every split has a seed of its own, made of it and of the split's index.
+        Seed. Every split has its own seed, from this one and the split's index.
     method : {"shuffle", "kfold", "bootstrap"}, default="shuffle"
         Repeated random splits, repeated k-fold, or the .632+ bootstrap; for
         classifiers with the shares of the classes kept in each part. The bootstrap
@@ -133,23 +101,23 @@ def assess(
     copies : {"apart", "together"}, default="apart"
         Rows that are equal in every feature of ``X``: "together" keeps them on one side of
         every split, and resamples draw them as one. With "apart" a model that remembers its
-        training rows knows the answers to their copies in the test part.
+        training rows predicts their copies in the test part.
     progress : callable, default=None
-        Called with the number of splits done, their total, and the `SplitResult` that
-        came; with None for it at the start, when those in the store have been read.
+        Called with the number of splits done, their total, and the new `SplitResult`; first
+        with None, when those in the store have been read.
 
     Returns
     -------
     result : Assessment
-        Printed, a summary; ``table`` has a row a split, ``mean``, ``standard_error``,
-        ``interval()`` and ``optimism`` the figures, ``failures`` the reasons of splits that
+        Its text is a summary; ``table`` has a row a split, ``mean``, ``standard_error``,
+        ``interval()`` and ``optimism`` the figures, ``failures`` the errors of splits that
         raised.
 
     Raises
     ------
     StoreError
-        If the store is something else, of another version, or cannot be written. What is
-        stored stays.
+        If the folder is no store, is of another version, or cannot be written. Stored splits
+        are kept.
     TimeoutError
         If a dask cluster has no worker for some time.
     AllSplitsRaisedError
@@ -163,8 +131,7 @@ def assess(
     Warns
     -----
     CopiesWarning
-        If many rows are copies of others where that is no accident, and these are not kept
-        together.
+        If many rows are copies of others, other than by chance, and are not kept together.
     UserWarning
         If the bootstrap has to give copies of rows to an estimator that takes no weights.
 
@@ -179,7 +146,7 @@ def assess(
     leaving rows out, as by leave-one-out or cross-validation, would drift to what reproduces
     single rows, such as a nearest neighbour. These weights go where ``sample_weight`` goes: of a
     pipeline to the last step, while the steps before it are fitted to the distinct rows, as
-    in any other split (with metadata routing, to whatever asks for them). An estimator that
+    in any other split (with metadata routing, to all that request them). An estimator that
     takes no weights gets the copies, with a warning.
 
     The out-of-bag error of .632+ is the mean over the rows of each one's mean loss in the
@@ -194,19 +161,19 @@ def assess(
     to the store. Workers get the caller's configuration of scikit-learn.
 
     Splits of workers that die are run again, with dask and with processes of one machine
-    ("loky"; also in place of "multiprocessing", whose pool never tells that a process
-    died). A split that kills its workers again and again, as by its memory, at last with no
+    ("loky"; also in place of "multiprocessing", whose pool does not report that a
+    process died). A split that kills its workers again and again, as by its memory, at last with no
     other split at work, is recorded in ``failures``, and all others are run. With dask it
     has as many tries as ``distributed.scheduler.allowed-failures`` gives it, twice. It
     never runs in the calling process, unless all splits do: with ``n_jobs=1`` or threads.
 
-    A dask cluster made in the calling process is asked to start workers again that it gave
+    A dask cluster made in the calling process is made to restart workers that it gave
     up (``distributed.deploy.lost-worker-timeout``). Without any worker for a minute, or for
     joblib's ``wait_for_workers_timeout`` if longer, a TimeoutError is raised. Workers of
     loky end soon after a calling process that was killed.
 
-    A store knows an estimator by its class and parameters and a scorer by its function. Of
-    code that is not of an installed package it knows what Python has loaded too: classes
+    A store identifies an estimator by its class and parameters and a scorer by its function,
+    and code that is not of an installed package also by what Python has loaded: classes
     with their bases, functions, and the globals that these name. An edit of them runs the
     splits again, as another minor version of Python does. Versions of looms, NumPy, SciPy,
     scikit-learn and the packages that estimator and scorers come from must be those of the
@@ -263,25 +230,36 @@ def stored(
     sample_weight: Any = None,
     copies: str = "apart",
 ) -> Assessment | None:
-    """What a store has of an assessment; nothing is run, and nothing written.
+    """Assessment from the splits in a store, without running or writing anything.
 
     Parameters
     ----------
     estimator, X, y, n_splits, test_size, scoring, store, random_state, method, sample_weight, \
 copies
-        As `assess` was given them, or will be.
+        Arguments of `assess`.
 
     Returns
     -------
     result : Assessment or None
-        Of those of the first ``n_splits`` splits that are there, with the reasons of those
-        that raised in ``failures``; None if there are none, or the bootstrap lacks its fit to
-        all rows.
+        Result of the stored ones of the first ``n_splits`` splits; None if there are none, or
+        the bootstrap lacks its fit to all rows.
 
     Raises
     ------
     StoreError
         If the store is of another version.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from looms import LSSVMClassifier, assess
+    >>> from looms.assessment import stored
+    >>> X, y = load_iris(return_X_y=True)
+    >>> with TemporaryDirectory() as store:
+    ...     _ = assess(LSSVMClassifier(), X, y, 2, store=store, random_state=0)
+    ...     len(stored(LSSVMClassifier(), X, y, 5, store=store, random_state=0).splits)
+    2
     """
     experiment = Experiment.of(
         estimator,
@@ -301,7 +279,7 @@ copies
 
 
 def warn_of_copies(experiment: Experiment) -> None:
-    """CopiesWarning if splits may part equal rows where these are no accident."""
+    """Warn with CopiesWarning if splits may separate rows that are equal other than by chance."""
     n_copies = experiment.n_unexpected_copies
     if n_copies:
         warnings.warn(
@@ -320,7 +298,7 @@ def finished(
     n_jobs: int | None,
     progress: Progress | None,
 ) -> Assessment:
-    """The assessment after those splits were run that the store lacks."""
+    """Assessment, after running the splits that the store lacks."""
     splits = experiment.splits
     kept = None if store is None else experiment.store(Path(store), make=True)
     if experiment.repeats_rows:
@@ -367,7 +345,7 @@ def finished(
 
 
 def _so_far(experiment: Experiment, results: dict[int, SplitResult]) -> Assessment | None:
-    """An assessment of those splits that there are; None where that takes more."""
+    """Assessment of the splits that are done; None if they do not suffice."""
     whole = results.get(WHOLE)
     lacks_whole = experiment.splits[0].index == WHOLE and (whole is None or whole.error is not None)
     if lacks_whole or not results.keys() - {WHOLE}:

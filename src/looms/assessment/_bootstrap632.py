@@ -1,4 +1,4 @@
-"""The .632+ bootstrap of Efron & Tibshirani (1997)."""
+"""Bootstrap estimate .632+ of Efron & Tibshirani (1997)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COMPLEMENTS = frozenset({"auc", "roc_auc", "accuracy", "balanced_accuracy", "r2"
 
 
 def error_of(name: str, score: Any) -> Any:
-    """Error of a score by its name: itself, or one minus itself; and the other way around."""
+    """Error from a score, or score from an error, by name: the value, or one minus it."""
     return 1.0 - score if name in COMPLEMENTS else score
 
 
@@ -78,7 +78,7 @@ NO_INFORMATION: dict[str, Callable[[Any, Any, Any], float]] = {
 
 
 def check_defined(names: Mapping[str, Any], y: Any) -> None:
-    """ValueError unless .632+ is defined for all these scores of these targets."""
+    """Raise ValueError unless .632+ is defined for all these scores of these targets."""
     if np.ndim(y) != 1:
         raise ValueError("The .632+ bootstrap takes one target; assess each by itself.")
     unknown = [name for name, scorer in names.items() if not _is_known(name, scorer)]
@@ -91,7 +91,7 @@ def check_defined(names: Mapping[str, Any], y: Any) -> None:
 
 
 def _is_known(name: str, scorer: Any) -> bool:
-    """Whether a scorer is what its name says, and .632+ is defined for that."""
+    """True if a scorer is the one known by its name, and .632+ is defined for it."""
     if name not in NO_INFORMATION:
         return False
     known = OWN.get(name) or get_scorer(name)
@@ -113,7 +113,7 @@ def no_information(
 
 @dataclass(frozen=True)
 class OutOfBag:
-    """A leave-one-out bootstrap score and the standard error of it."""
+    """Leave-one-out bootstrap score and its standard error."""
 
     score: float
     standard_error: float
@@ -126,7 +126,7 @@ def out_of_bag(
     resamples: Sequence[tuple[Rows, Rows, SplitResult]],
     groups: AnyArray | None = None,
 ) -> dict[str, OutOfBag]:
-    r"""Leave-one-out bootstrap score by name: the samples have one vote each.
+    r"""Leave-one-out bootstrap scores by name.
 
     .. math:: e_1 = \frac{1}{n} \sum_i E_i, \quad
         E_i = \frac{\sum_b I_i^b \, L(y_i, f_b(x_i))}{\sum_b I_i^b},
@@ -144,9 +144,9 @@ def out_of_bag(
         t_b = \sum_j c_j \frac{I_j^b (L_j^b - E_j)}{\sum_b I_j^b},
 
     :math:`N_i^b` the times that i was drawn, :math:`c_i` the derivative of the score by
-    :math:`E_i`, 1/n for a plain mean. The first term is of i being tested, the second of i
-    training. From the sum is taken what the limited number of resamples adds on average,
-    :math:`\sum_i \mathrm{var}_b((N_i^b - 1) t_b)`, but no more than leaves the first term.
+    :math:`E_i`, 1/n for a plain mean. The first term is from testing on i, the second from
+    training on i. The sum is reduced by the average contribution of a limited number of resamples,
+    :math:`\sum_i \mathrm{var}_b((N_i^b - 1) t_b)`, but not below the first term.
 
     Source: Efron & Tibshirani (1997), sections 3 and 5; samples that no resample left out do
     not count. Correction for the number of resamples: Wager, Hastie & Efron (2014), Confidence
@@ -201,7 +201,7 @@ def out_of_bag(
 
 
 def _summary(name: str, y: AnyArray, E: Array, weight: Array) -> tuple[float, Array, Array]:
-    """Score of the mean losses E, its derivatives by them, and E less the mean it enters."""
+    """Score of the mean losses E, its derivatives, and the deviations of E from their mean."""
     if name in ("ber", "balanced_accuracy"):
         labels = np.unique(y[weight > 0])
         c, deviation = np.zeros(len(y)), np.zeros(len(y))
@@ -223,7 +223,7 @@ def _summary(name: str, y: AnyArray, E: Array, weight: Array) -> tuple[float, Ar
 
 
 def plus_632(name: str, apparent: float, out_of_bag: Any, none: float) -> Any:
-    r"""The .632+ estimate.
+    r""".632+ estimate.
 
     .. math::
         \hat{R} = \frac{e_1' - \bar e}{\gamma - \bar e}, \quad e_1' = \min(e_1, \gamma), \qquad

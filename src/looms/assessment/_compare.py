@@ -1,4 +1,4 @@
-"""Several estimators on the same splits."""
+"""Comparison of several estimators on the same splits."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
+from looms._checks import check_share
 from looms._optional import require
 from looms.assessment._assess import Progress, finished, warn_of_copies
 from looms.assessment._experiment import Experiment, checked_seed
@@ -34,7 +35,7 @@ class Comparison:
 
     @property
     def table(self) -> pd.DataFrame:
-        """The mean of every score (column) of every estimator (row)."""
+        """Mean of every score (column) of every estimator (row)."""
         pandas = require("pandas", "The table of a comparison")
         return pandas.DataFrame({name: r.mean for name, r in self.results.items()}).T
 
@@ -64,8 +65,7 @@ class Comparison:
         .. [1] Nadeau & Bengio (2003), Inference for the generalization error, Machine
            Learning 52.
         """
-        if not 0 < level < 1:
-            raise ValueError(f"level must be between 0 and 1, got {level!r}.")
+        check_share(level, "level")
         pandas = require("pandas", "The table of a comparison")
         pairs = list(combinations(self.results, 2))
         names = next(iter(self.results.values())).scores
@@ -170,7 +170,7 @@ def compare(
 
 
 def paired(first: Assessment, second: Assessment, name: str, level: float) -> dict[str, float]:
-    """The corrected resampled t-test of one score of two assessments on the same splits."""
+    """Corrected resampled t-test of one score of two assessments on the same splits."""
     both = [
         (a, b)
         for a, b in zip(first.splits, second.splits, strict=True)

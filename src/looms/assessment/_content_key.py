@@ -1,4 +1,4 @@
-"""A key made of content: equal things have equal keys, in every process and at any time."""
+"""Key of content: equal values have equal keys, in every process."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def content_key(**parts: Any) -> str:
     decorators, and the globals they name: functions, classes, values, and attributes of
     modules that are the user's own. Code is what Python has loaded, bytecode and
     constants: comments do not count, and another minor version of Python is other code.
-    What comes from an installed package counts by name, and `package_versions` tells the
-    rest. Not noticed are a change in compiled code, in what is imported within a function,
-    and in what is named only when it runs, as by `getattr`.
+    Code of an installed package counts by name, and `package_versions` has its version.
+    Changes in compiled code, in imports within a function, and in names that are only known
+    at run time, as by `getattr`, are not noticed.
 
     Raises
     ------
     TypeError
-        If something has no content that could be named; the message says where it is.
+        If some part has no content to hash, with its place.
     """
     digest = hashlib.sha256()
     for name, part in sorted(parts.items()):
@@ -55,7 +55,7 @@ def content_key(**parts: Any) -> str:
 
 
 def package_versions(*things: Any) -> dict[str, str]:
-    """Versions of the packages whose classes, functions or modules these things are made of.
+    """Versions of the packages of the classes, functions and modules in these values.
 
     Without looms, scikit-learn, NumPy and SciPy.
     """
@@ -66,7 +66,7 @@ def package_versions(*things: Any) -> dict[str, str]:
 
 
 class _Feeder:
-    """Walks through a thing and feeds its content to a digest; every item says its kind first."""
+    """Recursive walk that feeds content to a digest, every item after its kind."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
@@ -202,7 +202,7 @@ class _Feeder:
             )
 
     def _is_installed(self, module: str) -> bool:
-        """Whether a module is of Python or of a package, which is noted, not the user's own."""
+        """True for a module of Python or of an installed package, whose version is recorded."""
         package = module.partition(".")[0]
         if package in sys.stdlib_module_names | _ALWAYS_NOTED:
             return True
@@ -271,7 +271,7 @@ class _Feeder:
 
 
 def _plain(value: Any) -> tuple[str, ...] | None:
-    """Kind and text of a value that is its text."""
+    """Kind and text of a plain value."""
     if isinstance(value, Enum):
         return ("enum", _name(type(value)), value.name)
     if value is None or value is Ellipsis or isinstance(value, slice | range):
@@ -300,7 +300,7 @@ def _name(value: Any) -> str:
 
 @functools.cache
 def _lies_in_packages(module: str) -> bool:
-    """Whether a module was installed; one that is edited where it is installed from was not."""
+    """True for a module in a folder of installed packages; editable installs are not."""
     file = getattr(sys.modules.get(module), "__file__", None)
     return file is not None and not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 

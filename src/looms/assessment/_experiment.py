@@ -1,4 +1,4 @@
-"""What is assessed: an estimator, data, weights, scores and splits, as one value."""
+"""Experiment: estimator, data, weights, scores and splits of an assessment, as one value."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ COPIES = ("apart", "together")
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """An estimator, data, weights, scorers and splits.
+    """Estimator, data, weights, scorers and splits.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Experiment:
         sample_weight: Any = None,
         copies: str = "apart",
     ) -> Self:
-        """From the arguments of `assess`, checked; ``store`` tells that one is used."""
+        """Experiment from checked arguments of `assess`; ``store`` is True if there is one."""
         if sparse.issparse(X):
             X = X.tocsr()
         elif not hasattr(X, "shape"):
@@ -117,7 +117,7 @@ class Experiment:
 
     @property
     def n_unexpected_copies(self) -> int:
-        """Rows that splits may part from rows equal to them, where that is no accident."""
+        """Number of rows that splits may separate from equal rows, other than by chance."""
         if self.groups is not None:
             return 0
         X = numbered(self.X)
@@ -126,7 +126,7 @@ class Experiment:
 
     @property
     def repeats_rows(self) -> bool:
-        """True where resamples of the bootstrap hold copies of rows, for want of weights."""
+        """True if resamples of the bootstrap hold copies, for an estimator without weights."""
         return self.splits[0].method == "bootstrap" and not takes_weights_in_fit(self.estimator)
 
     def rows(self, split: Split) -> tuple[Rows, Rows]:
@@ -134,7 +134,7 @@ class Experiment:
         return split.rows(self.y, self.groups)
 
     def run(self, split: Split, capped: str | None) -> SplitResult:
-        """Repeat the whole selection on the training part and score it on the test part.
+        """Result of the whole selection on the training part, scored on the test part.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class Experiment:
         Returns
         -------
         result : SplitResult
-            An exception does not leave: it is recorded by type and message.
+            An exception is recorded by type and message.
         """
         began = time.perf_counter()
         train, test = self.rows(split)
@@ -199,7 +199,7 @@ class Experiment:
         return values
 
     def design(self) -> dict[str, Any]:
-        """What the splits of one store have in common, as plain values."""
+        """Design shared by the splits of one store, as plain values."""
         split = self.splits[0]
         copies = COPIES[self.groups is not None]
         design = {"method": split.method, "stratified": split.stratified, "copies": copies}
@@ -210,12 +210,12 @@ class Experiment:
         return design | {"test_size": float(split.test_size), "test_rows": rows}
 
     def key(self) -> str:
-        """Digest of all that results depend on, other than the index of a split.
+        """Digest of everything that results depend on, except the index of a split.
 
         Raises
         ------
         TypeError
-            If a parameter has no content that could be named.
+            If a parameter has no content to hash.
         """
         return content_key(
             estimator=self.estimator,
@@ -229,7 +229,7 @@ class Experiment:
         )
 
     def store(self, folder: Path, *, make: bool) -> Store | None:
-        """The part of a store that keeps these splits; None if it is not there and not made."""
+        """Part of a store with these splits; None if it does not exist and is not made."""
         try:
             key = self.key()
         except TypeError as error:
@@ -247,7 +247,7 @@ class Experiment:
 
 
 def numbered(X: Any) -> Matrix:
-    """A number for every distinct value of each column, or the values where they are numbers.
+    """Columns with a number for every distinct value; numeric columns unchanged.
 
     Returns
     -------
@@ -276,7 +276,7 @@ def numbered(X: Any) -> Matrix:
 
 
 def checked_seed(random_state: Any, store: Any) -> int:
-    """An integer seed; with a store it must be one already."""
+    """Integer seed; with a store it must be an integer already."""
     whole = isinstance(random_state, Integral) and not isinstance(random_state, bool)
     if whole and int(random_state) >= 0:
         return int(random_state)
@@ -291,7 +291,7 @@ def checked_seed(random_state: Any, store: Any) -> int:
 
 
 def estimator_text(estimator: Any) -> str:
-    """An estimator in a line: of a pipeline the names of the steps, and the last one whole."""
+    """Estimator as one line of text: of a pipeline, names of the steps and the last one in full."""
     if isinstance(estimator, Pipeline):
         *before, (_, last) = estimator.steps
         names = [name if isinstance(step, Pipeline) else _class(step) for name, step in before]

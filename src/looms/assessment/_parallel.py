@@ -1,4 +1,4 @@
-"""Splits run by joblib, on whatever it is told to use; workers may die."""
+"""Splits run by joblib on any of its backends; workers may die."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _POLL = 1.0
 
 @dataclass(frozen=True)
 class _Lost:
-    """A split whose worker died, which may be its doing or that of a split beside it."""
+    """Split whose worker died, by its own fault or that of another split."""
 
     index: int
     reason: str
@@ -42,15 +42,15 @@ Send = Callable[[Callable[..., SplitResult], Experiment, list[Split]], Iterator[
 def run_splits(
     experiment: Experiment, splits: Iterable[Split], n_jobs: int | None
 ) -> Iterator[SplitResult]:
-    """Results as they come, one of each of ``splits``.
+    """Results of ``splits``, as they finish.
 
     No backend is named: ``joblib.parallel_config`` around the call decides. The experiment
     is the same object in every task, so that a backend sends its data once: loky maps arrays
     from 1 MB on into memory, dask keeps them on its workers.
 
     A split that is lost with its worker is sent again: first with all others, then, when
-    nothing else is left, alone. If its worker dies again and again while it is the only
-    one at work, that is its result. It is always run by a worker, never here.
+    nothing else is left, alone. If its worker dies repeatedly while it is the only split at
+    work, that is its result. Splits are run by workers, never in the calling process.
     """
     backend, _ = get_active_backend()
     n_workers = effective_n_jobs(n_jobs)
@@ -87,7 +87,7 @@ def _run(
     caller: int,
     config: dict[str, Any],
 ) -> SplitResult:
-    """A split as a task, wherever it runs: with the caller's configuration of scikit-learn."""
+    """Split as a task, with the caller's configuration of scikit-learn."""
     if os.getppid() == caller:
         _end_with(caller)
     with config_context(**config):
@@ -96,7 +96,7 @@ def _run(
 
 @cache
 def _end_with(parent: int) -> None:
-    """End this worker soon after its parent, whose death, if killed, no one tells it."""
+    """End this worker soon after its parent, which may be killed without notice."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -113,7 +113,7 @@ def _by_joblib(
     experiment: Experiment,
     splits: list[Split],
 ) -> Iterator[SplitResult | _Lost]:
-    """Results of splits until a worker dies; then those that were at work are lost."""
+    """Results of splits until a worker dies; the splits at work are then lost."""
     at_work: set[int] = set()
     n_results = 0
 
@@ -152,7 +152,7 @@ def _by_dask(
     """Results and losses of splits sent through the client of joblib's backend.
 
     joblib itself waits for ever for a task that killed its workers. The data are the
-    result of a task, which is run again when all workers that held it are gone.
+    result of a task, which is repeated if all workers that held it died.
     """
     import distributed
 

@@ -1,4 +1,4 @@
-"""What an assessment found, ready to be read, tabulated and compared."""
+"""Result of an assessment: figures, tables and a summary."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
+from looms._checks import check_share
 from looms._optional import require
 from looms.assessment._bootstrap632 import LEAST, OutOfBag, plus_632, standard_error_632
 from looms.assessment._scoring import OWN, ScoreKind, kind_of
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScoreFigures:
-    """All that an assessment says of one score.
+    """Figures of one score of an assessment.
 
     Attributes
     ----------
@@ -32,7 +33,7 @@ class ScoreFigures:
         standard error; NaN without leave-one-out scores.
     discernible : whether the optimism has a sign: its 95 % interval, of Student's t, is on one
         side of 0.
-    smaller_is_better : None where nobody says.
+    smaller_is_better : None if the score's direction is unknown.
     """
 
     value: float
@@ -47,8 +48,9 @@ class ScoreFigures:
 
     @property
     def flattered_by(self) -> float | None:
-        """The optimism, positive if leave-one-out flatters; None where nobody says what is better.
+        """LOO score minus test score, signed so that positive means that LOO is optimistic.
 
+        None if the score's direction is unknown.
         NaN without leave-one-out scores.
         """
         if self.smaller_is_better is None:
@@ -60,13 +62,13 @@ class ScoreFigures:
 class Assessment:
     """Performance of an estimator, the whole selection repeated in every split.
 
-    Printed, it is a summary. The result of `assess`.
+    Result of `assess`; its text is a summary.
 
     Attributes
     ----------
     splits : tuple of SplitResult
-        What every split gave, in split order: scores, leave-one-out scores, what was
-        chosen, warnings, seconds, and the error of one that raised.
+        Results in split order: scores, leave-one-out scores, the selection, warnings,
+        seconds, and the error of a split that raised.
     whole : SplitResult or None
         The fit to all rows, which the bootstrap needs.
     scores : tuple of str
@@ -74,11 +76,11 @@ class Assessment:
     method : str
         "shuffle", "kfold" or "bootstrap".
     random_state : int
-        The seed; with it the same splits come again.
+        The seed, which gives the same splits again.
     estimator : str
         The estimator as text.
     kinds : mapping of str to ScoreKind, or None
-        Of every score, which way is better and where it can lie.
+        Direction and range of every score.
     classification : bool or None
         Whether the estimator is a classifier; None if that is not known.
     out_of_bag : mapping of str to OutOfBag, or None
@@ -98,7 +100,7 @@ class Assessment:
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row a split, in split order.
+        """Table with a row for each split, in split order.
 
         Index "split"; columns: "n_train" and "n_test"; every score of the test part under
         its name; for machines of looms the same score of their leave-one-out outputs
@@ -118,13 +120,13 @@ class Assessment:
 
     @property
     def seconds(self) -> pd.Series:
-        """Seconds that each split took, fit and scores; of a stored one, when it ran."""
+        """Seconds of each split, fit and scores; of stored ones, from their run."""
         index = [split.index for split in self.splits]
         return _series([split.seconds for split in self.splits], index, "seconds", "split")
 
     @property
     def mean(self) -> pd.Series:
-        """Every score: the mean over the splits, or for the bootstrap the .632+ estimate."""
+        """Mean of every score over the splits, or for the bootstrap the .632+ estimate."""
         return self._series([self._estimate(name) for name in self.scores], "mean")
 
     @property
@@ -154,7 +156,7 @@ class Assessment:
     def error_over_splits(self) -> pd.Series:
         """Standard deviation over the splits / √(number of splits), of every score.
 
-        How far the mean over these splits is from that over all splits of these data, as
+        Distance of the mean over these splits from that over all splits of these data, as
         published tables print it. Splits share rows, so it understates how far the mean
         is from the performance on new data: for that see `standard_error`.
         """
@@ -165,9 +167,8 @@ class Assessment:
     def optimism(self) -> pd.Series:
         """Mean of leave-one-out score − test score, for machines of looms; else NaN.
 
-        Where larger is better a positive value means that leave-one-out, by which the
-        machine was chosen, flatters it; where smaller is, as for "ber", "error" and "rmse",
-        a negative one does. `figures` has it with the sign that tells.
+        Leave-one-out is optimistic if it is positive where larger is better, or negative where
+        smaller is, as for "ber", "error" and "rmse". `figures` has it with one sign for both.
         """
         return self._series([self._optimism(name)[0] for name in self.scores], "optimism")
 
@@ -194,14 +195,13 @@ class Assessment:
         interval : DataFrame
             A row a score, columns "low" and "high".
         """
-        if not 0 < level < 1:
-            raise ValueError(f"level must be between 0 and 1, got {level!r}.")
+        check_share(level, "level")
         pandas = require("pandas", "The interval of an assessment")
         rows = [self._limits(name, level) for name in self.scores]
         return pandas.DataFrame(rows, index=list(self.scores), columns=["low", "high"])
 
     def figures(self, score: str, level: float = 0.95) -> ScoreFigures:
-        """All figures of one score as plain numbers, without pandas.
+        """Figures of one score as plain numbers, without pandas.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class Assessment:
         )
 
     def summary(self) -> str:
-        """Every score with standard error, interval and optimism, and what went wrong."""
+        """Summary: every score with standard error, interval and optimism, and failures."""
         error = (
             "delta method" if self.method == "bootstrap" else "corrected for the rows they share"
         )
@@ -250,7 +250,7 @@ class Assessment:
         return self.summary()
 
     def optimism_text(self, score: str) -> str:
-        """What the splits show of the optimism of leave-one-out, as a sentence.
+        """Sentence on the optimism of leave-one-out.
 
         It has a direction only where that is discernible (see `figures`). Empty without
         leave-one-out scores.
@@ -314,7 +314,7 @@ class Assessment:
         return [split for split in self.splits if split.error is None]
 
     def _values(self, name: str) -> Any:
-        """Test scores of the splits that went well; for the bootstrap each as .632+."""
+        """Test scores of the splits that did not raise; for the bootstrap each as .632+."""
         values = np.array([split.scores[name] for split in self._done()])
         if self.whole is None:
             return values
@@ -353,7 +353,7 @@ class Assessment:
         return self._within(name, self._estimate(name) - half, self._estimate(name) + half)
 
     def _within(self, name: str, low: float, high: float) -> tuple[float, float]:
-        """Ends of an interval in the range of a score; NaN stays NaN."""
+        """Ends of an interval, clipped to the range of a score."""
         kind = self._kind(name)
         return float(np.maximum(low, kind.low)), float(np.minimum(high, kind.high))
 

@@ -14,10 +14,11 @@ from sklearn.metrics import (
     check_scoring,
     get_scorer,
     make_scorer,
-    recall_score,
     root_mean_squared_error,
     zero_one_loss,
 )
+
+from looms.criteria import mean_class_error
 
 S = TypeVar("S", bound=Callable[..., float])
 
@@ -58,10 +59,10 @@ class ScoreKind:
 
 
 def smaller_is_better(scorer: S) -> S:
-    """Declare that of a scorer ``(estimator, X, y)`` smaller values are better; a decorator.
+    """Decorator for scorers ``(estimator, X, y)`` of which smaller values are better.
 
-    Only then can an assessment say whether leave-one-out flatters: of a plain function it does
-    not know which way is better. A scorer of ``sklearn.metrics.make_scorer`` says it itself.
+    The optimism of a plain function has a sign only with this mark. Scorers of
+    ``sklearn.metrics.make_scorer`` have a direction already.
 
     Examples
     --------
@@ -109,12 +110,8 @@ def balanced_error_rate(y: Any, predicted: Any, sample_weight: Any = None) -> fl
     sample_weight : (n_samples,) weights, or None for ones. A class without weight does not
         count.
     """
-    y = np.asarray(y)
-    labels = np.unique(y if sample_weight is None else y[np.asarray(sample_weight) > 0])
-    recalls = recall_score(
-        y, predicted, labels=labels, average=None, zero_division=0, sample_weight=sample_weight
-    )
-    return float(1.0 - np.mean(recalls))
+    labels = np.unique(y, return_inverse=True)[1]
+    return mean_class_error(labels, np.asarray(y) != np.asarray(predicted), sample_weight)
 
 
 def _own(function: Callable[..., float], high: float) -> Any:
@@ -177,14 +174,14 @@ def all_scores(
         scores |= check_scoring(estimator, scoring=rest)(estimator, X, y)
     rest = {name: scorers[name] for name in weighted if name not in own}
     if rest:
-        # Who gives weights wants them: scorers by name cannot ask for them by themselves.
+        # Weights are meant for all scorers, and scorers by name cannot request them.
         with config_context(enable_metadata_routing=False):
             scores |= check_scoring(estimator, scoring=rest)(estimator, X, y, sample_weight=weight)
     return {name: float(scores[name]) for name in scorers}
 
 
 def takes_weights(scorer: Any) -> bool:
-    """Whether a scorer takes weights, and does not refuse them by its metadata request."""
+    """True if a scorer takes weights, and does not refuse them by its metadata request."""
     if not _is_scikit_learns(scorer):
         return "sample_weight" in inspect.signature(scorer).parameters
     if "sample_weight" not in inspect.signature(scorer._score_func).parameters:

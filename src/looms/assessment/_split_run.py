@@ -1,4 +1,4 @@
-"""Result of one split: scores, leave-one-out scores, what was chosen, warnings."""
+"""Result of one split: scores, leave-one-out scores, selection, warnings."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ Value = float | int | str | bool | None
 
 @dataclass(frozen=True)
 class SplitResult:
-    """What one split gave.
+    """Result of one split.
 
     Attributes
     ----------
     index : of the split in its plan.
     n_train, n_test : rows of each part. A row that the bootstrap drew several times counts
-        once where `fit` takes weights, which tell how often, else as often as it was drawn.
+        once if `fit` takes weights, else as often as it was drawn.
     scores : of the test part, by name.
     loo_scores : of the leave-one-out outputs of the machine fitted, where it has them.
     chosen : kernel, hyper-parameters and threshold chosen.
@@ -40,8 +40,8 @@ class SplitResult:
         with them; for the fit to all rows only.
     predictions : of the test part in its order, for a resample of the bootstrap only.
     warnings : of the fit and the scorers; of those that differ in numbers only, the first.
-    seconds : that fit and scores took.
-    error : type and message of what the split raised; None if it went well.
+    seconds : wall time of fit and scores.
+    error : type and message of the exception of the split, or None.
     """
 
     index: int
@@ -57,28 +57,28 @@ class SplitResult:
     error: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain values, for a file."""
+        """Result as plain values, for a file."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Back from `as_dict`; TypeError or KeyError for anything else."""
+        """Result from the values of `as_dict`; TypeError or KeyError for others."""
         sequences = {name: tuple(values[name]) for name in ("predictions", "warnings")}
         return cls(**{**values, **sequences})
 
 
 def without_numbers(text: str) -> str:
-    """The text with a sign in place of every number: what warnings of several splits share."""
+    """Text with a sign in place of every number, to compare warnings of several splits."""
     return re.sub(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?", "#", text)
 
 
 def distinct(texts: Iterable[str]) -> tuple[str, ...]:
-    """The first of those texts that differ in numbers only, in their order."""
+    """Texts in their order, without those that differ from an earlier one in numbers only."""
     return tuple({without_numbers(text): text for text in reversed(list(texts))}.values())[::-1]
 
 
 def seeded(estimator: Any, seed: int) -> Any:
-    """The estimator with ``seed`` for every random_state in it that is None."""
+    """Estimator with ``seed`` for every random_state in it that is None."""
     parameters = estimator.get_params(deep=True)
     unseeded = [
         name
@@ -91,11 +91,11 @@ def seeded(estimator: Any, seed: int) -> Any:
 def loo_scores(
     machine: Any, scorers: Mapping[str, Any], weight: Array | None = None
 ) -> dict[str, float]:
-    """Scores of the leave-one-out outputs, by the scorers that judge the test part.
+    """Scores of the leave-one-out outputs, by the scorers of the test part.
 
     Weighted by the (n_train,) ``weight``, where it is given.
 
-    NaN where a score needs what these outputs do not say, such as probabilities.
+    NaN for scores that these outputs do not suffice for, such as those of probabilities.
     """
     loo: LeaveOneOut = machine.loo_
     rows = np.arange(loo.n_samples)[:, None]
@@ -115,7 +115,7 @@ def loo_scores(
 
 
 class _Loo(BaseEstimator):  # type: ignore[misc]
-    """Gives the leave-one-out outputs of training samples; a sample is its row number."""
+    """Estimator that returns leave-one-out outputs; a sample is its row number."""
 
     def __init__(self, loo: LeaveOneOut, threshold: float = 0.0) -> None:
         self.loo = loo
@@ -147,7 +147,7 @@ class _LooRegressor(RegressorMixin, _Loo):  # type: ignore[misc]
 
 
 def chosen_by(model: Any, machine: Any) -> dict[str, Value]:
-    """What a fitted model chose, as plain values."""
+    """Selection of a fitted model, as plain values."""
     if machine is None:
         last = model.steps[-1][1] if isinstance(model, Pipeline) else model
         params = getattr(last, "best_params_", {})

@@ -1,4 +1,4 @@
-"""Plans of splits: which rows train and which test, from a seed and an index alone."""
+"""Splits into training and test rows, from a seed and an index alone."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from looms._checks import check_known
 from looms._typing import AnyArray
 
 METHODS = ("shuffle", "kfold", "bootstrap")
@@ -23,7 +24,7 @@ Rows = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Split:
-    """One division of the rows; the same whatever other splits are made.
+    """Division of the rows, independent of other splits.
 
     Attributes
     ----------
@@ -48,11 +49,11 @@ class Split:
 
     @property
     def resamples(self) -> bool:
-        """Whether rows that train may come several times."""
+        """True if training rows may be repeated."""
         return self.method == "bootstrap" and self.index != WHOLE
 
     def seed(self, purpose: int = 0) -> int:
-        """A seed of its own, below 2³², for each split and purpose."""
+        """Seed below 2³² of a split, for each purpose."""
         entropy = (self.random_state, self.index + 1, purpose)
         return int(np.random.SeedSequence(entropy).generate_state(1)[0])
 
@@ -89,7 +90,7 @@ class Split:
         return units.rows(np.concatenate(parts))
 
     def _fold(self, labels: AnyArray | None, n: int) -> Rows:
-        """The units that test."""
+        """Test units of a fold."""
         n_folds = n_folds_of(self.test_size)
         repeat, fold = divmod(self.index, n_folds)
         seed = replace(self, index=repeat).seed()
@@ -101,7 +102,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Units:
-    """What splits divide: rows, or groups of rows, numbered by their first rows.
+    """Units of a division: rows, or groups of rows, numbered by their first rows.
 
     Attributes
     ----------
@@ -149,7 +150,7 @@ def plan(
     stratified: bool,
     groups: AnyArray | None = None,
 ) -> list[Split]:
-    """The splits in their order, after checking that the rows suffice for them.
+    """Splits in their order, after checking that the rows suffice for them.
 
     Of rows that `Split.rows` keeps together by ``groups`` each group counts as one.
 
@@ -158,8 +159,7 @@ def plan(
     ValueError
         If an argument is out of range, or a class has too few members for a split.
     """
-    if method not in METHODS:
-        raise ValueError(f"Unknown method {method!r}; known are {', '.join(METHODS)}.")
+    check_known(method, "method", METHODS)
     if not (isinstance(n_splits, Integral) and n_splits >= 2):
         raise ValueError(f"n_splits must be an integer of at least 2, got {n_splits!r}.")
     n_splits, n = int(n_splits), len(y)
@@ -196,8 +196,8 @@ def _check_share(test_size: Any, n: int) -> None:
     size = float(test_size) if isinstance(test_size, Real) else float("nan")
     if not (1 <= size < n if whole else 0 < size < 1):
         raise ValueError(
-            f"test_size must be a share between 0 and 1, or a number of rows below the {n} there "
-            f"are; got {test_size!r}."
+            f"test_size must be a share between 0 and 1, or a number of rows below {n}, got "
+            f"{test_size!r}."
         )
 
 
@@ -226,7 +226,7 @@ def _classes(labels: AnyArray) -> list[Rows]:
 
 
 def _test_counts(sizes: list[int], test_size: float) -> list[int]:
-    """How many of each class test: its share, at least one, and one left to train."""
+    """Number of test rows of each class: its share, at least one, and one left to train."""
     n = sum(sizes)
     whole = isinstance(test_size, Integral)
     n_test = int(test_size) if whole else min(ceil(float(test_size) * n - 1e-9), n - 1)
@@ -245,7 +245,7 @@ def _test_counts(sizes: list[int], test_size: float) -> list[int]:
 
 
 def _resampled(group: Rows, rng: np.random.Generator) -> Rows:
-    """As many members as there are, with replacement; drawn again if that takes all of them."""
+    """Members drawn with replacement, as many as there are, at least one left out."""
     while True:
         drawn = rng.choice(group, len(group))
         if len(np.unique(drawn)) < len(group):

@@ -1,4 +1,4 @@
-"""Finished splits in files: the only part of an assessment that writes."""
+"""Store of finished splits in files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 import sklearn
 
-from looms._files import remove_parts, write_whole
+from looms._files import FileError, remove_parts, write_whole
 from looms._version import __version__
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import Split
@@ -26,35 +26,25 @@ _MARK = "looms-assessments.json"
 _ABOUT = "about.json"
 
 
-class StoreError(ValueError):
-    """A store of splits that cannot be used: which one, why, what to do.
+class StoreError(FileError):
+    """Store of splits that cannot be used.
 
-    Parameters
-    ----------
-    path : path
-        The folder or file.
-    problem : str
-        What is wrong, without a full stop.
-    advice : str
-        What to do about it, as a sentence.
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from looms.assessment import StoreError
+    >>> error = StoreError(Path("runs"), "this is no store", "Name another folder.")
+    >>> str(error), error.problem
+    ('runs: this is no store. Name another folder.', 'this is no store')
     """
-
-    def __init__(self, path: Path, problem: str, advice: str) -> None:
-        super().__init__(path, problem, advice)
-        self.path = path
-        self.problem = problem
-        self.advice = advice
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.problem}. {self.advice}"
 
 
 class Store:
-    """The finished splits of one assessment, ``folder/key/split.json`` each.
+    """Finished splits of one assessment, ``folder/key/split.json`` each.
 
     A file is written beside and renamed, so any number of processes may share a
-    folder: whoever comes last replaces a result by the same result. What killed processes
-    had begun to write is removed when the store is opened.
+    folder: the last one replaces a result by the same result. Incomplete files of killed
+    processes are removed when the store is opened.
 
     Parameters
     ----------
@@ -62,9 +52,9 @@ class Store:
         Holds the assessments of any number of estimators and data sets; made if it is
         not there.
     key : str
-        Of what the results depend on, other than the split.
+        Digest of everything that the results depend on, except the split.
     about : dict
-        What a reader of the folder may want to know.
+        Description of the assessment, for readers of the folder.
     packages : dict
         Versions of the packages, other than looms and those it needs, that the results
         depend on.
@@ -88,9 +78,9 @@ class Store:
             remove_parts(self._folder)
             used = any(self._folder.glob("seed*.json"))  # before its manifest is looked for
             manifest = self._folder / _ABOUT
-            there = _json(manifest) if manifest.exists() else None
-            if there is not None:
-                _check_versions(folder, there, packages)
+            recorded = _json(manifest) if manifest.exists() else None
+            if recorded is not None:
+                _check_versions(folder, recorded, packages)
             elif used:
                 raise StoreError(
                     manifest,
@@ -106,8 +96,8 @@ class Store:
             ) from error
 
     def load(self, splits: Iterable[Split]) -> dict[int, SplitResult]:
-        """Results of the splits that are there and whole, by index; warns of damaged files."""
-        found = {}
+        """Results of stored splits by index, with a warning for damaged files."""
+        results = {}
         for split in splits:
             path = self._path(split)
             try:
@@ -121,9 +111,9 @@ class Store:
             if result is None or result.index != split.index:
                 _warn_of(path, "it is damaged")
             else:
-                found[split.index] = result
-        self._n_stored = len(found)
-        return found
+                results[split.index] = result
+        self._n_stored = len(results)
+        return results
 
     def save(self, split: Split, result: SplitResult) -> None:
         """Write a finished split; when this returns it is on the disk."""
@@ -144,7 +134,7 @@ class Store:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what all results depend on, and of Python."""
+    """Versions of looms, the packages that all results depend on, and Python."""
     return {
         "looms": __version__,
         "scikit-learn": sklearn.__version__,
@@ -155,7 +145,7 @@ def versions() -> dict[str, str]:
 
 
 def _claim(folder: Path) -> None:
-    """Make a folder a store, unless it is something else."""
+    """Make a folder a store; StoreError if it has other content."""
     if folder.exists() and not folder.is_dir():
         raise StoreError(folder, "this is a file", "Name a folder for the store.")
     folder.mkdir(parents=True, exist_ok=True)
@@ -171,17 +161,17 @@ def _claim(folder: Path) -> None:
         write_whole(mark, _bytes({"format": FORMAT}))
     content = _json(mark)
     if content is None or content.get("format") != FORMAT:
-        there = "damaged" if content is None else f"format {content.get('format')}"
+        state = "damaged" if content is None else f"format {content.get('format')}"
         raise StoreError(
             folder,
-            f"the store is {there}, and looms {__version__} writes format {FORMAT}",
+            f"the store is {state}, and looms {__version__} writes format {FORMAT}",
             "Nothing was changed; name another folder.",
         )
 
 
-def _check_versions(folder: Path, there: dict[str, Any], packages: dict[str, str]) -> None:
+def _check_versions(folder: Path, recorded: dict[str, Any], packages: dict[str, str]) -> None:
     now = {**versions(), **packages}
-    then = {**there.get("versions", {}), **there.get("packages", {})}
+    then = {**recorded.get("versions", {}), **recorded.get("packages", {})}
     # Another Python that changes what runs has another key.
     changed = [name for name in now if name != "python" and then.get(name) != now[name]]
     if changed:

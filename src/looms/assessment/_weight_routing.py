@@ -1,4 +1,4 @@
-"""Weights of samples: which argument of `fit` takes them, of whatever estimator."""
+"""Arguments of `fit` that take weights of samples, for any estimator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INNER = ("estimator", "regressor")
 
 
 def checked_weights(sample_weight: Any, estimator: Any, n_samples: int) -> Array | None:
-    """(n_samples,) weights, which the estimator takes; None where none are given.
+    """Weights (n_samples,) that the estimator takes, or None.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def checked_weights(sample_weight: Any, estimator: Any, n_samples: int) -> Array
 
 
 def fit_arguments(estimator: Any, weight: Array) -> dict[str, Array]:
-    """What `fit` is given: by metadata routing where it is enabled, else by name.
+    """Arguments of `fit` with the weights, by metadata routing if it is enabled, else by name.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def fit_arguments(estimator: Any, weight: Array) -> dict[str, Array]:
 
 
 def takes_weights_in_fit(estimator: Any) -> bool:
-    """Whether `fit` can be given weights: by name, or by metadata routing where it is enabled."""
+    """True if `fit` takes weights: by name, or by metadata routing if it is enabled."""
     try:
         fit_arguments(estimator, np.ones(1))
     except (TypeError, ValueError):
@@ -77,14 +77,14 @@ def takes_weights_in_fit(estimator: Any) -> bool:
 
 
 def route(estimator: Any) -> str | None:
-    """Where metadata routing leads weights, which parameters do not tell; None if not enabled."""
+    """Metadata routing of weights; None if not enabled."""
     if not get_config()["enable_metadata_routing"]:
         return None
     return repr(get_routing_for_object(estimator))
 
 
 def _asks(estimator: Any, weight: Array) -> bool:
-    """Whether weights are routed to something; UnsetMetadataPassedError where that is not said."""
+    """True if weights are requested; UnsetMetadataPassedError if that is not set."""
     router = MetadataRouter(owner="looms.assess").add(
         estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
     )
@@ -93,7 +93,7 @@ def _asks(estimator: Any, weight: Array) -> bool:
 
 
 def _name(estimator: Any) -> str | None:
-    """The argument that takes weights; of a pipeline ``step__sample_weight`` of its last step."""
+    """Argument that takes weights; of a pipeline ``step__sample_weight`` of its last step."""
     if isinstance(estimator, Pipeline):
         step, last = estimator.steps[-1]
         name = _name(last)

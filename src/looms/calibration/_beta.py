@@ -1,4 +1,4 @@
-"""Beta calibration of the sigmoid: one that may be steeper on one side."""
+"""Beta calibration of the sigmoid, which may be steeper on one side."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def fit_beta(
     Returns
     -------
     beta : Beta
-        It holds the sigmoid; where that is constant, so is the result.
+        With the sigmoid; constant if the sigmoid is.
 
     Raises
     ------
@@ -87,11 +87,11 @@ def fit_beta(
     best, least = np.array([1.0, 1.0, 0.0]), np.inf
     # The loss is convex: if its minimum is not allowed, the best of an edge is the answer.
     for free in ([0, 1, 2], [0, 2], [1, 2], [2]):
-        found = np.zeros(3)
-        found[free], loss = _logistic(features[:, free], targets, weight)
-        if (found[:2] >= 0).all() and loss < least:
-            best, least = found, loss
-        if len(free) == 3 and (found[:2] >= 0).all():
+        coefficients = np.zeros(3)
+        coefficients[free], loss = _logistic(features[:, free], targets, weight)
+        if (coefficients[:2] >= 0).all() and loss < least:
+            best, least = coefficients, loss
+        if len(free) == 3 and (coefficients[:2] >= 0).all():
             break
     return Beta(sigmoid, *map(float, best))
 

@@ -1,8 +1,8 @@
 """Calibrators by name, fitted to leave-one-out outputs; class probabilities from them.
 
 Of several classes one calibrator serves all, fitted to the one-against-rest outputs together.
-It does not decrease, so that the class of the largest output keeps the largest probability; a
-calibrator for each class would take that from it wherever two of them cross.
+It does not decrease, so the class of the largest output has the largest probability, which
+a calibrator for each class would not ensure.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from looms._checks import check_known
 from looms._typing import Array
 from looms.calibration._beta import fit_beta
 from looms.calibration._isotonic import fit_isotonic
@@ -27,7 +28,7 @@ _TIES = 8 * np.finfo(np.float64).eps  # a share of a probability above all round
 
 @runtime_checkable
 class Calibrator(Protocol):
-    """What turns outputs into probabilities: `Sigmoid`, `Isotonic`, `Beta` or another."""
+    """Map from outputs to probabilities: `Sigmoid`, `Isotonic`, `Beta` or another."""
 
     def probability(self, outputs: npt.ArrayLike, /) -> Array:
         """Probability of the positive class for outputs of any shape."""
@@ -45,24 +46,22 @@ CALIBRATIONS: dict[str, Fitter] = {
 
 
 def as_calibration(calibration: Any) -> Fitter:
-    """The function that a name stands for.
+    """Function that fits the calibrator of a name.
 
     Raises
     ------
     ValueError
         For an unknown name, with the known ones.
     """
-    if not isinstance(calibration, str) or calibration not in CALIBRATIONS:
-        known = ", ".join(CALIBRATIONS)
-        raise ValueError(f"Unknown calibration {calibration!r}; known are {known}.")
+    check_known(calibration, "calibration", CALIBRATIONS)
     return CALIBRATIONS[calibration]
 
 
 def fit_calibrator(loo: LeaveOneOut, calibration: str = "sigmoid") -> Calibrator:
-    """The calibrator for new samples, from all leave-one-out outputs.
+    """Calibrator for new samples, from all leave-one-out outputs.
 
-    A leave-one-out output comes from a model that did not see its sample, as the output of a
-    new sample does, and no sample has to be kept aside for it.
+    A leave-one-out output comes from a model trained without its sample, as the output of a
+    new sample does; no sample has to be held out for it.
 
     Parameters
     ----------
@@ -109,7 +108,7 @@ def class_probabilities(calibrator: Calibrator, outputs: npt.ArrayLike) -> Array
 
     Examples
     --------
-    >>> from looms.calibration import Sigmoid
+    >>> from looms.calibration._sigmoid import Sigmoid
     >>> class_probabilities(Sigmoid(-2.0, 1.0), [[0.9, -0.2, 0.1]]).round(2)
     array([[0.58, 0.17, 0.26]])
     """
@@ -119,7 +118,7 @@ def class_probabilities(calibrator: Calibrator, outputs: npt.ArrayLike) -> Array
 
 
 def output_at_half(calibrator: Calibrator, outputs: npt.ArrayLike) -> float:
-    """The output up to which the positive class has a probability of at most ½.
+    """Largest output at which the positive class has a probability of at most ½.
 
     The largest number t with ``probability(t) <= 0.5``: an output is above t exactly where its
     probability is above ½, to the last digit.
@@ -127,7 +126,7 @@ def output_at_half(calibrator: Calibrator, outputs: npt.ArrayLike) -> float:
     Parameters
     ----------
     calibrator : not decreasing.
-    outputs : of any shape; they say how far outputs go.
+    outputs : of any shape; the range of outputs.
 
     Returns
     -------
@@ -141,7 +140,7 @@ def output_at_half(calibrator: Calibrator, outputs: npt.ArrayLike) -> float:
 
     Examples
     --------
-    >>> from looms.calibration import Sigmoid
+    >>> from looms.calibration._sigmoid import Sigmoid
     >>> output_at_half(Sigmoid(-4.0, 1.0), [-1.0, 1.0])
     0.25
     >>> output_at_half(Sigmoid(0.0, 1.0), [-1.0, 1.0])
@@ -164,7 +163,7 @@ def output_at_half(calibrator: Calibrator, outputs: npt.ArrayLike) -> float:
 
 
 def normalised(probabilities: Array, outputs: Array) -> Array:
-    """(m, 2) from (m, 1) of the positive class, (m, k) of sum one from k one-against-rest ones."""
+    """Probabilities (m, 2) from (m, 1) of the positive class, or (m, k) divided by their sum."""
     if probabilities.shape[1] == 1:
         return np.hstack([1.0 - probabilities, probabilities])
     impossible = ~probabilities.any(axis=1, keepdims=True)  # each of them, then all alike
@@ -174,13 +173,13 @@ def normalised(probabilities: Array, outputs: Array) -> Array:
 
 
 def loo_probabilities(loo: LeaveOneOut, calibration: str = "sigmoid") -> Array:
-    """Probabilities of the training samples, each from a calibrator that did not see it.
+    """Probabilities of the training samples, each from a calibrator fitted without it.
 
-    Row i is what the calibrator of the other samples gives for the leave-one-out outputs of
-    sample i, all k of which are left out of it. Scores of it are honest about the calibration;
-    those of ``class_probabilities(fit_calibrator(loo), loo.outputs)``, where its own label
-    helped, are not. The other leave-one-out outputs come from models that did see sample i, and
-    hyper-parameters chosen on the same outputs flatter the scores as always.
+    Row i is from the leave-one-out outputs of sample i and the calibrator fitted to those of the
+    other samples. Its scores are not biased by the calibration, as those of
+    ``class_probabilities(fit_calibrator(loo), loo.outputs)`` are. The other leave-one-out outputs
+    come from models trained with sample i, and scores are optimistic if hyper-parameters were
+    chosen on the same outputs.
 
     Parameters
     ----------
@@ -188,8 +187,8 @@ def loo_probabilities(loo: LeaveOneOut, calibration: str = "sigmoid") -> Array:
 
     Returns
     -------
-    probabilities : (n, 2) or (n, k). Samples of weight zero, which no calibrator saw, have the
-        probabilities of new samples.
+    probabilities : (n, 2) or (n, k). Samples of weight zero have the probabilities of new
+        samples.
 
     Raises
     ------
@@ -199,18 +198,26 @@ def loo_probabilities(loo: LeaveOneOut, calibration: str = "sigmoid") -> Array:
     Notes
     -----
     The sigmoid: O(n² k) a Newton step, all samples at once. The others: n fits, O(n² k log n).
+
+    Examples
+    --------
+    >>> from looms import LeaveOneOut
+    >>> loo = LeaveOneOut([-1, -1, 1, 1], [-0.8, 0.1, -0.1, 0.9])
+    >>> own = class_probabilities(fit_calibrator(loo), loo.outputs)
+    >>> bool(loo_probabilities(loo)[3, 1] < own[3, 1])  # own is fitted to the label of sample 3
+    True
     """
     fit = as_calibration(calibration)
     n = loo.n_samples
     if np.count_nonzero(loo.sample_weight) < 2:
         raise ValueError("Leaving a sample out of a calibration needs two of positive weight.")
     targets, outputs = loo.y.reshape(n, -1), loo.outputs.reshape(n, -1)
-    seen = loo.sample_weight > 0
+    weighted = loo.sample_weight > 0
     p = np.empty(outputs.shape)
-    if not seen.all():
-        p[~seen] = fit_calibrator(loo, calibration).probability(outputs[~seen])
+    if not weighted.all():
+        p[~weighted] = fit_calibrator(loo, calibration).probability(outputs[~weighted])
     left_out = _sigmoid_without_each if calibration == "sigmoid" else _without_each(fit)
-    p[seen] = left_out(outputs[seen], targets[seen], loo.sample_weight[seen])
+    p[weighted] = left_out(outputs[weighted], targets[weighted], loo.sample_weight[weighted])
     return normalised(p, outputs)
 
 

@@ -11,7 +11,7 @@ _LEAST = 1e-10
 
 
 def couple(pairwise: npt.ArrayLike) -> Array:
-    r"""Class probabilities that agree best with pairwise ones.
+    r"""Class probabilities nearest to pairwise ones.
 
     For each sample, with r_ij the probability of class i among i and j,
 
@@ -22,8 +22,8 @@ def couple(pairwise: npt.ArrayLike) -> Array:
     Parameters
     ----------
     pairwise : (m, k, k) for m samples and k classes, with ``pairwise[:, j, i]`` equal to
-        ``1 - pairwise[:, i, j]``; diagonals are not read. Values below 1e-10 or above one
-        less that are moved there, as certainties may contradict each other.
+        ``1 - pairwise[:, i, j]``; diagonals are not read. Values are clipped to
+        [1e-10, 1 - 1e-10], as certainties may contradict each other.
 
     Returns
     -------

@@ -50,11 +50,11 @@ class Isotonic:
 def fit_isotonic(
     outputs: npt.ArrayLike, labels: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
 ) -> Isotonic:
-    """The nondecreasing function of the outputs nearest to the labels in least squares.
+    """Nondecreasing function of the outputs nearest to the labels in least squares.
 
-    Its values are shares of positive samples, and so 0 and 1 at the ends. No finite sample
-    shows that much: they are moved to Platt's targets, 1/(n₋ + 2) and (n₊ + 1)/(n₊ + 2), which
-    keeps the log loss of new samples finite.
+    Its values are shares of positive samples, often 0 and 1 at the ends. They are clipped to
+    Platt's targets, 1/(n₋ + 2) and (n₊ + 1)/(n₊ + 2), which keeps the log loss of new samples
+    finite.
 
     Parameters
     ----------

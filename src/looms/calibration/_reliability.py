@@ -1,4 +1,4 @@
-"""How often what had a probability did happen."""
+"""Reliability curve: observed frequency against predicted probability."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from looms.calibration._sigmoid import checked_sample
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """Probabilities in bins beside the shares of positive samples there; read-only arrays.
+    """Mean probability and share of positive samples in bins; read-only arrays.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def reliability_curve(
     ----------
     labels : (n,) -1 and +1: a column of ``loo.y``.
     probability : (n,) of the label +1: that column of `loo_probabilities`, so that every one
-        comes from a calibrator that did not see its sample.
+        comes from a calibrator fitted without its sample.
     sample_weight : (n,) nonnegative, ones by default; samples of weight zero are not counted.
     n_bins : bins at most: those without samples are left out, and equal probabilities fall in
         one bin.

@@ -1,4 +1,4 @@
-"""What probabilities of known classes are judged by."""
+"""Scores of probabilities: log loss, deviance and Brier score."""
 
 from __future__ import annotations
 
@@ -42,16 +42,24 @@ def log_loss(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> float:
 
 
 def deviance(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> float:
-    """−2 Σ log p over the samples of positive weight, weights scaled to mean one [T11].
+    """Deviance −2 Σ log p over the samples of positive weight, weights scaled to mean one [T11].
 
     Parameters as for `log_loss`. With `loo_probabilities` it is the cross-validation score of
     [T11], but for the outputs of the other samples, which come from other models there.
+
+    Examples
+    --------
+    >>> from looms import LeaveOneOut
+    >>> loo = LeaveOneOut([-1, 1], [-0.5, 0.5])
+    >>> p = [[0.8, 0.2], [0.4, 0.6]]
+    >>> round(deviance(loo, p) / log_loss(loo, p), 12)  # twice the number of samples
+    4.0
     """
     return 2.0 * int(np.count_nonzero(loo.sample_weight)) * log_loss(loo, probabilities)
 
 
 def brier_score(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> float:
-    """Weighted mean squared difference of probabilities and what happened.
+    """Weighted mean squared difference of probabilities and class indicators.
 
     Parameters as for `log_loss`.
 
@@ -59,6 +67,13 @@ def brier_score(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> float:
     -------
     score : of two classes, of the probability of one, in [0, 1]; of more, summed over the
         classes, in [0, 2].
+
+    Examples
+    --------
+    >>> from looms import LeaveOneOut
+    >>> loo = LeaveOneOut([-1, 1], [-0.5, 0.5])
+    >>> round(brier_score(loo, [[0.8, 0.2], [0.4, 0.6]]), 12)
+    0.1
     """
     p = _checked(loo, probabilities)
     p = p - np.eye(p.shape[1])[class_indices(loo.y)]

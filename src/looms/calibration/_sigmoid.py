@@ -22,7 +22,7 @@ class Sigmoid:
 
     Parameters
     ----------
-    slope : per unit of output; negative where larger outputs speak for the positive class.
+    slope : per unit of output; negative where it is increasing in the output.
     intercept : log-odds of the negative class at f = 0.
     """
 
@@ -45,7 +45,7 @@ class Sigmoid:
 def fit_sigmoid(
     outputs: npt.ArrayLike, labels: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
 ) -> Sigmoid:
-    r"""The sigmoid of largest likelihood under Platt's targets.
+    r"""Sigmoid of largest likelihood under Platt's targets.
 
     Minimises over slope and intercept, with p_i = 1/(1 + exp(slope f_i + intercept)),
 
@@ -66,7 +66,7 @@ def fit_sigmoid(
     Returns
     -------
     sigmoid : Sigmoid
-        Its slope is positive where larger outputs speak for the negative class.
+        Its slope is positive where it is decreasing in the output.
 
     Raises
     ------
@@ -150,12 +150,11 @@ def fit_sigmoids(
 def fit_increasing_sigmoid(
     outputs: npt.ArrayLike, labels: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
 ) -> Sigmoid:
-    """The sigmoid of largest likelihood among those that do not decrease with the output.
+    """Sigmoid of largest likelihood among those that do not decrease with the output.
 
     It is that of `fit_sigmoid` where the slope of that is negative, and constant elsewhere.
-    Leave-one-out outputs of a model that learns nothing go against the labels: the sample left
-    out is missing from the mean that all others predict. Such a sigmoid would have it that the
-    model is right by being wrong.
+    Leave-one-out outputs of a model that predicts a mean decrease with the label of the sample
+    left out, which is missing from that mean. A decreasing sigmoid would invert its predictions.
 
     Parameters and errors as for `fit_sigmoid`.
 
@@ -172,7 +171,7 @@ def fit_increasing_sigmoid(
 
 
 def increasing(slope: float, intercept: float, labels: Array, weight: Array) -> Sigmoid:
-    """The fitted sigmoid, or the constant one of largest likelihood for one that decreases."""
+    """Fitted sigmoid, or the constant one of largest likelihood if it decreases."""
     if slope <= 0:
         return Sigmoid(float(slope), float(intercept))
     targets, weight = platt_targets(labels > 0, weight)
@@ -183,16 +182,16 @@ def increasing(slope: float, intercept: float, labels: Array, weight: Array) -> 
 def checked_sample(
     outputs: npt.ArrayLike, labels: npt.ArrayLike, sample_weight: npt.ArrayLike | None
 ) -> tuple[Array, npt.NDArray[np.bool_], Array]:
-    """Outputs, whether positive, and weights of the samples that have weight; else ValueError."""
+    """Checked outputs, labels == 1, and weights of the samples of positive weight."""
     f = np.asarray(outputs, dtype=np.float64)
     if f.ndim != 1 or f.size == 0:
         raise ValueError(f"outputs must have shape (n_samples,), but has shape {f.shape}.")
     positive = positive_labels(labels, len(f))
     weight = _checked_weight(sample_weight, (1, len(f)))[0]
-    seen = weight > 0
-    if not np.isfinite(f[seen]).all():
+    weighted = weight > 0
+    if not np.isfinite(f[weighted]).all():
         raise ValueError("outputs must be finite, but some are not.")
-    return f[seen], positive[seen], weight[seen]
+    return f[weighted], positive[weighted], weight[weighted]
 
 
 def platt_targets(positive: npt.NDArray[np.bool_], weight: Array) -> tuple[Array, Array]:
@@ -213,7 +212,7 @@ def platt_targets(positive: npt.NDArray[np.bool_], weight: Array) -> tuple[Array
 
 
 def positive_labels(labels: npt.ArrayLike, n_samples: int) -> npt.NDArray[np.bool_]:
-    """Whether each of ``n_samples`` labels is +1; ValueError unless they are -1 and +1."""
+    """True for labels +1 of ``n_samples``; ValueError unless they are -1 and +1."""
     labels = np.asarray(labels)
     if labels.shape != (n_samples,):
         raise ValueError(
@@ -240,7 +239,7 @@ def _checked_weight(sample_weight: npt.ArrayLike | None, shape: tuple[int, ...])
 
 
 class _Rows(NamedTuple):
-    """What some sigmoids are fitted to, a row each: standardised outputs, targets, weights."""
+    """Standardised outputs, targets and weights of several sigmoids, a row each."""
 
     outputs: Array
     targets: Array
@@ -298,7 +297,7 @@ def _newton(rows: _Rows) -> tuple[Array, Array]:
 
 
 def _newton_step(rows: _Rows, slope: Array, intercept: Array) -> tuple[Array, Array, Array]:
-    """Step in slope and intercept, and the decrease that the quadratic model promises twice."""
+    """Step in slope and intercept, and twice the decrease of the quadratic model."""
     z = slope[:, None] * rows.outputs + intercept[:, None]
     p = expit(-z)
     difference = rows.weight * (rows.targets - p)
@@ -325,7 +324,7 @@ def _backtracked(
     decrement: Array,
     loss: Array,
 ) -> tuple[Array, Array, Array, npt.NDArray[np.bool_]]:
-    """Where each row gets to, the loss there, and whether it moved at all."""
+    """Parameters after the line search, their loss, and whether they moved, for each row."""
     slope, intercept = at[0].copy(), at[1].copy()
     reached = loss.copy()
     waiting = np.full(len(loss), True)

@@ -1,4 +1,4 @@
-"""Choosing among experiments, and guessing how well the choice does."""
+"""Choices among experiments, and guesses of their error rates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from looms.assessment import Assessment, SplitResult
+from looms.assessment._result import Assessment
+from looms.assessment._split_run import SplitResult
 from looms.challenge._plans import Experiment
 from looms.challenge._run import Nested, Results, with_figures
 from looms.challenge._scores import ber_standard_error, challenge_score
@@ -21,14 +22,14 @@ STRATEGIES: tuple[Strategy, ...] = ("validation", "validation_set", "loo_ber")
 
 @dataclass(frozen=True)
 class Entry:
-    """One submission: what was chosen, what was guessed, how it did.
+    """Submission: the experiment chosen, its guessed error rate and its result.
 
     Attributes
     ----------
     held_out : number of the split whose test part stands for the test set.
     choice_by, guess_by : rules of the choice and of the guess.
-    experiment : the one chosen.
-    guess, ber_test : balanced error rate guessed, and found.
+    experiment : the chosen experiment.
+    guess, ber_test : balanced error rate, guessed and measured.
     guess_error : guess − ber_test; negative where the guess was too good.
     test_score : of the challenge.
     """
@@ -44,10 +45,10 @@ class Entry:
 
 
 def loo_choices(results: Results) -> dict[int, tuple[Experiment, SplitResult]]:
-    """In every split the experiment of the smallest leave-one-out balanced error rate there.
+    """Experiment of the smallest leave-one-out balanced error rate in every split.
 
-    Of equals the first. This is the selection among all candidates, repeated in every split:
-    the test rate of what was chosen is honest, its leave-one-out rate is not.
+    Of equals the first. The selection among all candidates is repeated in every split: the
+    test rate of the chosen experiment is not biased by it, its leave-one-out rate is.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ def loo_choices(results: Results) -> dict[int, tuple[Experiment, SplitResult]]:
     by_split = {e: _by_index(result) for e, result in with_figures(results).items()}
     if not by_split:
         return {}
-    common = sorted(set.intersection(*(set(found) for found in by_split.values())))
+    common = sorted(set.intersection(*(set(results) for results in by_split.values())))
     choices = {}
     for index in common:
         chosen = min(by_split, key=lambda e: by_split[e][index].loo_scores["ber"])
@@ -102,7 +103,7 @@ def nested_entries(nested: Nested) -> list[Entry]:
         if inner is None:
             continue
         again = loo_choices(inner)
-        guess = float(np.mean([found.scores["ber"] for _, found in again.values()]))
+        guess = float(np.mean([result.scores["ber"] for _, result in again.values()]))
         loo = split.loo_scores["ber"]
         entries.append(_entry(k, "loo_ber", "loo", chosen, loo, split, y))
         entries.append(_entry(k, "loo_ber", f"validation{len(again)}", chosen, guess, split, y))
@@ -110,7 +111,7 @@ def nested_entries(nested: Nested) -> list[Entry]:
 
 
 def game_entries(nested: Nested) -> list[Entry]:
-    """The three strategies of the Model Selection Game [G06], and a guess by each.
+    """Entries by the three strategies of the Model Selection Game [G06].
 
     Of every held-out part: the choice by the mean test rate over splits of the training part;
     by the test rate in the first of these, which stands for the validation set; by the
@@ -140,7 +141,7 @@ def game_entries(nested: Nested) -> list[Entry]:
 def _figures(
     strategy: Strategy, nested: Nested, inner: Results, k: int
 ) -> Mapping[Experiment, float]:
-    """What each experiment is chosen by."""
+    """Figure by which each experiment is chosen."""
     if strategy == "loo_ber":
         outer = with_figures(nested.outer)
         return {e: _by_index(result)[k].loo_scores["ber"] for e, result in outer.items()}

@@ -1,4 +1,4 @@
-"""Data sets of two classes, ready for the plans: of the challenge, or of any file."""
+"""Data sets of two classes for the plans: of the challenge, or from any file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FOLDER_VARIABLE = "LOOMS_DATA"
 
 @dataclass(frozen=True, eq=False)
 class ChallengeData:
-    """A data set of two classes.
+    """Data set of two classes.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class ChallengeData:
 
     @property
     def paper_name(self) -> str | None:
-        """The set of the papers that this is, or is another part of; None for others."""
+        """Set of the papers that this set belongs to, or None."""
         stem = self.name.partition("_")[0]
         return stem if stem in DATASETS else None
 
@@ -76,7 +76,7 @@ def fetch(
     *,
     preparation: Preparation | None = None,
 ) -> ChallengeData:
-    """A set of the challenge, from a local folder or else from OpenML.
+    r"""Data set of the challenge, from a local folder or else from OpenML.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def fetch(
         ("ada_valid" is the validation part), or ``NAME.csv`` with a column ``target``; ``.gz``
         may follow. The default is the environment variable LOOMS_DATA.
     preparation : str, optional
-        Another preparation than the papers' for the set.
+        Name of a preparation; that of the papers for the set by default.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def fetch(
     Raises
     ------
     ChallengeDataError
-        If the folder holds a part of the files only, or the network gave nothing.
+        If the folder holds only some of the files, or the download fails.
     TableError
         If a file is damaged.
     ValueError
@@ -108,10 +108,22 @@ def fetch(
     Notes
     -----
     From OpenML, by ``sklearn.datasets.fetch_openml``, which keeps a copy: the agnostic-track
-    sets ada (1043), gina (1038), hiva (1039) and sylva (1040). They are said to be training and
+    sets ada (1043), gina (1038), hiva (1039) and sylva (1040). They are described as training and
     validation part together, where the papers trained on the training part. These numbers
-    could not be tried over the network when they were written; what comes is refused if it
-    has another name. NOVA is not known to be there.
+    are not tested over the network; a set of another name is an error. NOVA is not known to be
+    there.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from looms.challenge import fetch
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "hiva_train.data").write_text("0.5 1\n1 0\n0 2\n")
+    ...     _ = Path(folder, "hiva_train.labels").write_text("-1\n1\n-1\n")
+    ...     data = fetch("hiva", folder)
+    >>> data.X.shape, data.y.tolist()
+    ((3, 2), [-1, 1, -1])
     """
     name = _as_known(name)
     kind = preparation or _preparation_of(name)
@@ -132,7 +144,7 @@ def load_file(
     positive: Sequence[str] = (),
     preparation: Preparation = "table",
 ) -> ChallengeData:
-    """Any file as two classes.
+    r"""Data set of two classes from any file.
 
     Parameters
     ----------
@@ -150,12 +162,24 @@ def load_file(
     Raises
     ------
     ChallengeDataError
-        If the classes are not two and nothing says which are positive, the labels are not
-        there, or the samples are sparse and the preparation would make them dense.
+        If there are not two classes and ``positive`` is empty, the labels are missing, or the
+        samples are sparse and the preparation would make them dense.
     TableError
         If a file cannot be read.
     ValueError
         If the preparation is unknown.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from looms.challenge import load_file
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "iris.csv")
+    ...     _ = path.write_text("width,kind\n3.5,setosa\n3.0,versicolor\n")
+    ...     data = load_file(path, "kind", positive=["setosa"])
+    >>> data.y.tolist()
+    [1, -1]
     """
     check_preparation(preparation)
     path = Path(path)
@@ -167,7 +191,7 @@ def load_file(
         X, y, name = table.X, table.y, table.name
     if y is None:
         raise ChallengeDataError(
-            f"{path}: nothing says what to predict; name the column, or put the labels beside it."
+            f"{path}: it has no labels; name their column as the target, or put them beside it."
         )
     if preparation != "table":
         X = _matrix(X)
@@ -202,7 +226,7 @@ def _read_npz(path: Path, target: str | None) -> tuple[Any, Any]:
 def _signs(
     y: Any, positive: Sequence[str] | None, where: str
 ) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
-    """Labels -1 and 1, and the classes that are 1."""
+    """Labels -1 and 1, and the classes coded as 1."""
     labels = as_text(_series(y))
     classes = sorted(set(labels.tolist()), key=_order)
     chosen = set(positive or ())
@@ -237,7 +261,7 @@ def _order(label: str) -> tuple[float, str]:
 
 
 def _matrix(X: Any) -> Any:
-    """Floats, for the preparations of the papers."""
+    """Samples as floats, for the preparations of the papers."""
     if sparse.issparse(X):
         return X
     try:
@@ -249,7 +273,7 @@ def _matrix(X: Any) -> Any:
 
 
 def _as_known(name: str) -> str:
-    """A set of the challenge, or a part of one, in the case that its files have."""
+    """Name of a set of the challenge, or a part of one, in the case of its files."""
     return name.lower() if name.lower().partition("_")[0] in DATASETS else name
 
 

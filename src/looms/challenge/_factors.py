@@ -1,4 +1,4 @@
-"""Which factors matter: a linear regression over experiments [C06 Table IV]."""
+"""Weights of the factors of experiments by linear regression [C06 Table IV]."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ FACTORS = (*CRITERIA, "weighted_training", "weighted_selection", *KERNELS)
 
 
 def factor_weights(experiments: Sequence[Experiment], errors: Any) -> dict[str, float]:
-    """Weights w of the factors in a linear model of the standardised error rates.
+    """Weights w of the factors in a linear model of standardised error rates.
 
     w minimises Σ_i (z_i − Σ_k D_ik w_k)², with z the rates less their mean over their standard
     deviation (n − 1), and D_ik whether experiment i has factor k. Every experiment has one
-    criterion and one kernel, so w is not unique: of all minimisers this is the shortest, as the
-    printed table is (its criteria sum to what its kernels do). There is no intercept.
+    criterion and one kernel, so w is not unique: this is the minimiser of least norm, as in
+    the printed table (the sums over criteria and over kernels are equal). There is no intercept.
 
     Source: [C06 Table IV], reproduced from Table III by the tests.
 
@@ -38,14 +38,14 @@ def factor_weights(experiments: Sequence[Experiment], errors: Any) -> dict[str, 
         If fewer than two rates are finite, all are equal, or an experiment has other factors.
     """
     errors = np.asarray(errors, dtype=float)
-    seen = np.isfinite(errors)
-    design = np.array([_features(e) for e in experiments], dtype=float)[seen]
-    if seen.sum() < 2 or np.ptp(errors[seen]) == 0:
+    finite = np.isfinite(errors)
+    design = np.array([_features(e) for e in experiments], dtype=float)[finite]
+    if finite.sum() < 2 or np.ptp(errors[finite]) == 0:
         raise ValueError("A regression on factors needs experiments with different error rates.")
-    z = (errors[seen] - errors[seen].mean()) / errors[seen].std(ddof=1)
+    z = (errors[finite] - errors[finite].mean()) / errors[finite].std(ddof=1)
     weights = np.linalg.pinv(design) @ z
-    there = design.any(axis=0)
-    return {f: float(w) for f, w, t in zip(FACTORS, weights, there, strict=True) if t}
+    occurs = design.any(axis=0)
+    return {f: float(w) for f, w, t in zip(FACTORS, weights, occurs, strict=True) if t}
 
 
 def _features(experiment: Experiment) -> list[bool]:

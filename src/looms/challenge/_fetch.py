@@ -1,4 +1,4 @@
-"""Where the sets of the challenge come from: files in a folder, or OpenML."""
+"""Sets of the challenge: files in a folder, or OpenML."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ OPENML = {"ada": 1043, "gina": 1038, "hiva": 1039, "sylva": 1040}
 
 
 class ChallengeDataError(ValueError):
-    """A data set that cannot be had, or has not two classes; the message says what to do."""
+    """Error for a data set that is not available or has not two classes, with advice."""
 
 
 def local_file(name: str, folder: Path) -> Path | None:
-    """The file of a set in a folder, with labels in it or beside it; None if it is not there.
+    """File of a set in a folder, with labels in it or beside it, or None.
 
     Raises
     ------
     ChallengeDataError
-        If there is no such folder, or it has a part of the challenge's files only.
+        If there is no such folder, or it has only some of the challenge's files.
     """
     if not folder.is_dir():
         raise ChallengeDataError(f"{folder}: there is no such folder; name the one of the data.")
@@ -35,17 +35,17 @@ def local_file(name: str, folder: Path) -> Path | None:
     table = _there(folder, f"{name}.csv")
     if table is not None:
         return table
-    found = sorted(
+    present = sorted(
         path.name
         for stem in (f"{name}_*", f"{name}.*")
         for path in folder.glob(stem)
         if {".data", ".labels"} & {*path.suffixes}
     )
-    if found:
-        stem = name if f"{name}." in "".join(found) else f"{name}_train"
+    if present:
+        stem = name if f"{name}." in "".join(present) else f"{name}_train"
         absent = [f"{stem}.{k}" for k in ("data", "labels") if not _there(folder, f"{stem}.{k}")]
         raise ChallengeDataError(
-            f"{folder} has {', '.join(found)} and not {' nor '.join(absent)}: put the missing "
+            f"{folder} has {', '.join(present)} and not {' nor '.join(absent)}: put the missing "
             "file there too, or name another folder."
         )
     return None
@@ -57,7 +57,7 @@ def openml(name: str, folder: str | os.PathLike[str] | None) -> tuple[Any, Any]:
     Raises
     ------
     ChallengeDataError
-        If the set is not known to be there, the network gave nothing, or another set came.
+        If the set is not on OpenML, or the download fails or has another name.
     """
     looked = "" if folder is None else f" in {folder}"
     by_hand = (
@@ -70,18 +70,18 @@ def openml(name: str, folder: str | os.PathLike[str] | None) -> tuple[Any, Any]:
             f"{', '.join(OPENML)}: {by_hand}."
         )
     try:
-        found = fetch_openml(data_id=OPENML[name], as_frame=False)
+        bunch = fetch_openml(data_id=OPENML[name], as_frame=False)
     except (OSError, ValueError) as error:  # OSError: all that networks and caches raise
         raise ChallengeDataError(
-            f"{name} is not{looked or ' in a folder'}, and could not be had from OpenML (data id "
-            f"{OPENML[name]}: {error}). Connect to the network, or {by_hand}."
+            f"{name} is not{looked or ' in a folder'}, and could not be downloaded from "
+            f"OpenML (data id {OPENML[name]}: {error}). Connect to the network, or {by_hand}."
         ) from error
-    called = str(found.details.get("name", ""))
+    called = str(bunch.details.get("name", ""))
     if not called.lower().startswith(name):
         raise ChallengeDataError(
             f"OpenML's set {OPENML[name]} is {called!r} and not {name}: {by_hand}."
         )
-    return found.data, found.target
+    return bunch.data, bunch.target
 
 
 def _there(folder: Path, name: str) -> Path | None:

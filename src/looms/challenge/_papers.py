@@ -1,4 +1,4 @@
-"""The papers' printed results, shipped with the package.
+"""Printed results of the papers.
 
 ``c06_table3`` has blanks where the print cannot be read. In ``g06_game`` a guess is the 100-fold
 figure or the leave-one-out one, by which the choice was made; the validation set gives none.
@@ -18,7 +18,7 @@ PaperTable = Literal["c06_table3", "c06_table4", "c06_tables5_6", "g06_game"]
 
 
 def paper_table(name: PaperTable) -> pd.DataFrame:
-    """A table of the papers, in the names that looms uses.
+    """Table of the papers, with the names of looms.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def paper_table(name: PaperTable) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from looms.challenge import paper_table
+    >>> from looms.challenge._papers import paper_table
     >>> float(paper_table("c06_table3")["ada"].min())
     0.1649
     """

@@ -1,4 +1,4 @@
-"""Experiments and plans of them: nothing here computes anything."""
+"""Experiments and plans of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Literal, get_args
+
+from looms._checks import check_known
 
 Weighting = Literal["none", "training", "both"]
 PlanName = Literal["table3", "table4", "table5", "table6", "game"]
@@ -30,13 +32,13 @@ GAME_KERNELS = (
 
 @dataclass(frozen=True)
 class Experiment:
-    """One way to select a machine.
+    """Way to select a machine: a criterion, a weighting and a kernel.
 
     Attributes
     ----------
     criterion : on the leave-one-out outputs, by which hyper-parameters are tuned.
-    weighting : where the classes count alike: "none"; "training", in the fit; "both", in the
-        fit and in the criterion.
+    weighting : where the classes have equal weight: "none"; "training", in the fit; "both", in
+        the fit and in the criterion.
     kernel : by name.
     """
 
@@ -52,7 +54,7 @@ class Experiment:
 
 
 def experiments_of(plan: PlanName) -> list[Experiment]:
-    """The experiments of a plan, in the order of the paper.
+    """Experiments of a plan, in the order of the paper.
 
     Parameters
     ----------
@@ -65,9 +67,14 @@ def experiments_of(plan: PlanName) -> list[Experiment]:
     ------
     ValueError
         For an unknown name, with the known ones.
+
+    Examples
+    --------
+    >>> plan = experiments_of("table3")
+    >>> len(plan), plan[0].name
+    (70, 'press-linear')
     """
-    if plan not in PLANS:
-        raise ValueError(f"There is no plan {plan!r}; known are {', '.join(PLANS)}.")
+    check_known(plan, "plan", PLANS)
     if plan == "game":
         return [Experiment(c, "none", k) for c, k in product(GAME_CRITERIA, GAME_KERNELS)]
     return [
@@ -78,7 +85,7 @@ def experiments_of(plan: PlanName) -> list[Experiment]:
 
 
 def only(experiments: Sequence[Experiment], conditions: Sequence[str]) -> list[Experiment]:
-    """Those experiments that meet every condition.
+    """Experiments that meet every condition.
 
     Parameters
     ----------
@@ -91,7 +98,7 @@ def only(experiments: Sequence[Experiment], conditions: Sequence[str]) -> list[E
     Raises
     ------
     ValueError
-        For a word that no experiment of the plan answers to, or if no experiment is left.
+        For a word that matches no experiment of the plan, or if no experiment is left.
 
     Examples
     --------
@@ -128,9 +135,9 @@ def _answers(experiments: Sequence[Experiment], field: str | None) -> dict[Exper
 
 
 def _unknown(word: str, known: set[str], experiments: Sequence[Experiment]) -> str:
-    said = f"No experiment of the plan is {word!r}; there are"
+    message = f"No experiment of the plan is {word!r}; there are"
     if len(known) <= 12:
-        return f"{said} {', '.join(sorted(known))}."
+        return f"{message} {', '.join(sorted(known))}."
     names = sorted(name for name in known if not name.isdigit())
     close = difflib.get_close_matches(word, names, 3, 0.4)
     some = close or [e.name for e in experiments[:3]]
@@ -139,6 +146,6 @@ def _unknown(word: str, known: set[str], experiments: Sequence[Experiment]) -> s
         for field in ("criterion", "weighting", "kernel")
     ]
     return (
-        f"{said} {', '.join(some)} and others, by number 1 to {len(experiments)}; or choose by "
+        f"{message} {', '.join(some)} and others, by number 1 to {len(experiments)}; or choose by "
         f"{', '.join(parts)}."
     )

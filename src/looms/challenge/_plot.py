@@ -1,4 +1,4 @@
-"""Results beside the papers', drawn from finished tables."""
+"""Plots of tables of results beside the papers'."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def plot_table(table: pd.DataFrame, title: str = "") -> Any:
-    """Draw what `experiments_table`, `factors_table` or `entries_table` made.
+    """Plot of a table of `experiments_table`, `factors_table` or `entries_table`.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
-"""The papers' preprocessing of each data set, refitted to the training part of every split.
+"""Preprocessing of each data set in the papers, fitted to the training part of every split.
 
 [C06 III] takes the logarithm of features 1 and 3 of ADA, makes 4 and 5 binary at thresholds of
 which one is not printed, and standardises continuous features; divides GINA by 255; leaves HIVA
 and NOVA alone; standardises the continuous features of SYLVA and trains on fewer rows (see
-`looms.challenge.ReducedClassifier`). Columns of the public sets are permuted, so those of
-ADA are found by what they hold.
+`ReducedClassifier`). Columns of the public sets are permuted, so those of ADA are identified by
+their values.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from looms._checks import check_known
 from looms.tables import table_preprocessor
 
 Preparation = Literal["ada", "gina", "hiva", "nova", "sylva", "standardise", "table"]
@@ -30,7 +31,7 @@ GAIN_THRESHOLD, LOSS_THRESHOLD = 44, 410
 
 
 def preparation(kind: Preparation, X: Any) -> Any:
-    """The transformer of a data set, not fitted.
+    """Unfitted transformer of a data set.
 
     Parameters
     ----------
@@ -55,19 +56,17 @@ def preparation(kind: Preparation, X: Any) -> Any:
 
 
 def check_preparation(kind: Any) -> None:
-    """ValueError unless ``kind`` is the name of a preparation."""
-    if kind not in PREPARATIONS:
-        known = ", ".join(map(repr, PREPARATIONS))
-        raise ValueError(f"Unknown preparation {kind!r}; known are {known}.")
+    """Raise ValueError unless ``kind`` is the name of a preparation."""
+    check_known(kind, "preparation", PREPARATIONS)
 
 
 def over_255(X: Any) -> Any:
-    """Grey levels as numbers from 0 to 1."""
+    """Grey levels divided by 255."""
     return X / 255.0
 
 
 class ContinuousScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Standardises the columns of more than two values, and leaves the others as they are.
+    """Standardisation of the columns of more than two values; others are unchanged.
 
     Attributes
     ----------
@@ -149,12 +148,12 @@ class ADAColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
             For the interface.
         """
         X = validate_data(self, X, dtype=np.float64)
-        given = {name: getattr(self, name) for name in ("age", "education", "gain", "loss")}
+        arguments = {name: getattr(self, name) for name in ("age", "education", "gain", "loss")}
         columns = (
-            given
-            if None not in given.values()
+            arguments
+            if None not in arguments.values()
             else found_columns(X)
-            | {name: column for name, column in given.items() if column is not None}
+            | {name: column for name, column in arguments.items() if column is not None}
         )
         self._check_positive(X, columns)
         self.columns_ = columns
@@ -188,7 +187,7 @@ class ADAColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
 
 
 def found_columns(X: Any) -> dict[str, int]:
-    """Age, education, gain and loss among the columns of ADA, whatever their order."""
+    """Columns of age, education, gain and loss of ADA, in any order."""
     continuous = [j for j in range(X.shape[1]) if len(np.unique(X[:, j])) > 2]
     capital = [j for j in continuous if np.mean(X[:, j] == 0) > 0.5]
     others = [j for j in continuous if j not in capital]

@@ -1,4 +1,4 @@
-"""Training on the rows that no feature settles: the trick for SYLVA [C06 III]."""
+"""Training without the rows that a single feature classifies, as for SYLVA [C06 III]."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from looms.threshold import find_threshold
 
 
 class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Classifier of two classes that leaves out of training the rows which one feature settles.
+    """Classifier of two classes, trained without the rows that a single feature classifies.
 
     A binary feature that no positive training row has, and some negative one, settles the
-    class of the rows that have it: they are negative. They take no part in the fit, and count as
-    right where the threshold is set [C06 III, SYLVA].
+    class of the rows that have it: they are negative. They are not in the fit, and count as
+    right when the threshold is chosen [C06 III, SYLVA].
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
 
     Notes
     -----
-    On few rows features miss the positive class by chance, and settle wrongly: the
-    leave-one-out figures do not see that, those of outer splits do. If settling leaves fewer
+    On few rows features miss the positive class by chance, and settle wrongly, which shows in
+    outer splits but not in leave-one-out figures. If settling leaves fewer
     than three rows, or positive rows alone, no row is left out.
     """
 
@@ -141,6 +141,6 @@ def settled_rows(X: Any, positive: AnyArray, used: AnyArray) -> tuple[AnyArray, 
 
 
 def _has(X: Any, columns: AnyArray) -> AnyArray:
-    """Rows that have a one in any of the columns."""
+    """True for rows with a one in any of the columns."""
     part = sparse.csr_array(check_array(X, accept_sparse="csr", dtype=np.float64))[:, columns]
     return np.asarray((part > 0).sum(axis=1)).ravel() > 0

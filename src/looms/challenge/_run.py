@@ -15,7 +15,8 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from looms.assessment import AllSplitsRaisedError, Assessment, assess, stored
+from looms.assessment import AllSplitsRaisedError, assess, stored
+from looms.assessment._result import Assessment
 from looms.assessment._splits import plan as plan_splits
 from looms.challenge._data import ChallengeData
 from looms.challenge._plans import Experiment
@@ -32,7 +33,7 @@ Announce = Callable[[str, int, int], object]
 
 
 def estimator_of(data: ChallengeData, experiment: Experiment) -> Pipeline:
-    """The preprocessing of a data set and the machine of an experiment, not fitted.
+    """Unfitted pipeline of the preprocessing of a data set and the machine of an experiment.
 
     The threshold is the one of the smallest leave-one-out balanced error rate [G06].
 
@@ -58,7 +59,7 @@ def estimator_of(data: ChallengeData, experiment: Experiment) -> Pipeline:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """How experiments are run: on what, on which splits, where results are kept.
+    """Data, splits and store for runs of experiments.
 
     Attributes
     ----------
@@ -66,6 +67,15 @@ class Runs:
     store : folder of finished splits, or None.
     n_jobs : splits at once.
     random_state : seed of the splits.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from looms.challenge._data import ChallengeData
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> runs = Runs(ChallengeData("breast", X, 2 * y - 1, "standardise"))
+    >>> [(len(train), len(test)) for train, test in runs.parts(2)]
+    [(512, 57), (512, 57)]
     """
 
     data: ChallengeData
@@ -74,7 +84,7 @@ class Runs:
     random_state: int = 0
 
     def run(self, experiment: Experiment, n_splits: int, progress: Any = None) -> Assessment:
-        """One experiment on the first ``n_splits`` random 90/10 splits; stored ones are read.
+        """Assessment of an experiment on the first ``n_splits`` random 90/10 splits.
 
         If all of them raise, the result has their reasons and no figures.
         """
@@ -95,7 +105,7 @@ class Runs:
             return error.result
 
     def stored(self, experiment: Experiment, n_splits: int) -> Assessment | None:
-        """What the store has of it; None for nothing."""
+        """Assessment from stored splits of an experiment, or None."""
         if self.store is None:
             raise ValueError("Without a store there are no stored results.")
         return stored(
@@ -122,7 +132,7 @@ class Runs:
         return [split.rows(self.data.y) for split in splits]
 
     def within(self, rows: Any) -> Runs:
-        """The same on some of the rows."""
+        """Runs on some of the rows."""
         X = self.data.X
         part = ChallengeData(
             self.data.name,
@@ -137,13 +147,13 @@ Results = dict[Experiment, Assessment]
 
 
 def with_figures(results: Results) -> Results:
-    """Without the experiments of which every split raised."""
+    """Results without the experiments of which every split raised."""
     return {e: r for e, r in results.items() if len(r.failures) < len(r.splits)}
 
 
 @dataclass(frozen=True, eq=False)
 class Nested:
-    """What the plans with a guess need.
+    """Results on all splits, and on splits of each training part.
 
     Attributes
     ----------
@@ -190,9 +200,11 @@ def run_plan(
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from looms import challenge
+    >>> from looms.challenge._data import ChallengeData
+    >>> from looms.challenge._plans import only
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> data = challenge.ChallengeData("breast", X[::3], 2 * y[::3] - 1, "standardise")
-    >>> some = challenge.only(challenge.experiments_of("table3"), ["press-linear,press-rbf"])
+    >>> data = ChallengeData("breast", X[::3], 2 * y[::3] - 1, "standardise")
+    >>> some = only(challenge.experiments_of("table3"), ["press-linear,press-rbf"])
     >>> results = challenge.run_plan(challenge.Runs(data), some, n_splits=3)
     >>> [bool(result.mean["ber"] < 0.1) for result in results.values()]
     [True, True]
@@ -237,17 +249,17 @@ def run_nested(
     announce = announce or (lambda name, number, total: None)
     total = len(experiments) * (1 + n_held_out)
 
-    def told(done: int, part: str) -> Announce:
+    def announced(done: int, part: str) -> Announce:
         return lambda name, number, _: announce(f"{name}, {part}", done + number, total)
 
     outer = run_plan(
-        runs, experiments, n_held_out, announce=told(0, "held-out tenths"), progress=progress
+        runs, experiments, n_held_out, announce=announced(0, "held-out tenths"), progress=progress
     )
     inner, tests = [], []
     for k, (train, test) in enumerate(runs.parts(n_held_out)):
-        said = told((k + 1) * len(experiments), f"guess for tenth {k + 1}")
+        announcer = announced((k + 1) * len(experiments), f"guess for tenth {k + 1}")
         results = run_plan(
-            runs.within(train), experiments, n_splits, announce=said, progress=progress
+            runs.within(train), experiments, n_splits, announce=announcer, progress=progress
         )
         inner.append(results)
         tests.append(runs.data.y[test])
@@ -255,15 +267,15 @@ def run_nested(
 
 
 def stored_plan(runs: Runs, experiments: Sequence[Experiment], n_splits: int = 100) -> Results:
-    """Of every experiment what the store has; without those of which it has nothing."""
-    found = {experiment: runs.stored(experiment, n_splits) for experiment in experiments}
-    return {experiment: result for experiment, result in found.items() if result is not None}
+    """Stored results of every experiment, without those that have none."""
+    results = {experiment: runs.stored(experiment, n_splits) for experiment in experiments}
+    return {experiment: result for experiment, result in results.items() if result is not None}
 
 
 def stored_nested(
     runs: Runs, experiments: Sequence[Experiment], n_splits: int = 100, n_held_out: int = 10
 ) -> Nested:
-    """As `stored_plan`, for what `run_nested` runs."""
+    """Stored results of `run_nested`."""
     parts = runs.parts(n_held_out)
     outer = stored_plan(runs, experiments, n_held_out)
     inner = tuple(stored_plan(runs.within(train), experiments, n_splits) for train, _ in parts)

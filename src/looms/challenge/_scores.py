@@ -1,4 +1,4 @@
-"""Scores of the challenge, and of the rules that a threshold can be set by."""
+"""Scores of the challenge, and error rates at several thresholds."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from looms.threshold import balanced_error_threshold
 
 
 def challenge_score(ber: float, guess: float, sigma: float) -> float:
-    r"""Test score of an entry: its balanced error rate, and more for a wrong guess of it.
+    r"""Test score of an entry: its balanced error rate plus a penalty for a wrong guess.
 
     .. math:: \mathrm{ber} + e\,(1 - \exp(-e/\sigma)), \quad e = |\mathrm{guess} - \mathrm{ber}|
 
     Parameters
     ----------
     ber : balanced error rate on the test set.
-    guess : what the entry said it would be.
+    guess : guess of ``ber`` by the entry.
     sigma : standard error of ``ber``, positive; see `ber_standard_error`.
 
     Examples
@@ -69,12 +69,12 @@ def ber_at_zero(model: Any, X: Any, y: Any) -> float:
 def ber_best_on_test(model: Any, X: Any, y: Any) -> float:
     """Balanced error rate with the threshold that is best on these very rows; a scorer.
 
-    No honest figure; it is what the printed ones of [C06 Table III] are like.
+    Optimistic; the printed rates of [C06 Table III] are near it.
     """
     return balanced_error_threshold(LeaveOneOut(y, model.decision_function(X)))[1]
 
 
-#: What every experiment is scored by.
+#: Scores of every experiment.
 SCORING: dict[str, Any] = {
     "ber": "ber",
     "auc": "auc",

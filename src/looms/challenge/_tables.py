@@ -1,4 +1,4 @@
-"""Results beside the papers', as data frames and as text."""
+"""Tables of results beside the papers', as data frames and as text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from looms._optional import require
-from looms.assessment import Assessment
+from looms.assessment._result import Assessment
 from looms.challenge._choices import Entry
 from looms.challenge._factors import factor_weights
 from looms.challenge._fetch import DATASETS
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def experiments_table(results: Results, paper_name: str | None = None) -> pd.DataFrame:
-    """A row an experiment: our test balanced error rates beside the paper's [C06 Table III].
+    """Test balanced error rates of experiments, beside the paper's [C06 Table III].
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def experiments_table(results: Results, paper_name: str | None = None) -> pd.Dat
     -------
     table : DataFrame
         Index the names of the experiments. "ber", by the leave-one-out threshold, with
-        "standard_error"; "loo_ber", what leave-one-out said of it; "paper", and "off", the
+        "standard_error"; "loo_ber", its leave-one-out estimate; "paper", and "off", the
         difference to it in standard errors; "ber_at_zero" and "ber_best_on_test" by two other
         rules of the threshold, the latter with "best_off" too; "seconds" a split. If of some
         experiment every split raised, "failure" has the reason of the first beside its blanks.
@@ -42,6 +42,17 @@ def experiments_table(results: Results, paper_name: str | None = None) -> pd.Dat
     Notes
     -----
     [C06] does not say how it set the threshold of Table III, hence the three rules.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from looms.challenge import Runs, experiments_of, experiments_table, run_plan
+    >>> from looms.challenge._data import ChallengeData
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> data = ChallengeData("breast", X[::3], 2 * y[::3] - 1, "standardise")
+    >>> results = run_plan(Runs(data), experiments_of("table3")[:1], n_splits=3)
+    >>> experiments_table(results)["splits"].to_dict()
+    {'press-linear': 3}
     """
     _check_paper_name(paper_name)
     pandas = require("pandas", "A table of experiments")
@@ -104,12 +115,12 @@ def factors_table(results: Results, paper_name: str | None = None) -> pd.DataFra
 
 
 def entries_table(entries: Sequence[Entry], paper_name: str | None = None) -> pd.DataFrame:
-    """A row an entry, the means of each kind, and the paper's [C06 Tables V, VI; G06].
+    """Entries, their means by kind, and the paper's [C06 Tables V, VI; G06].
 
     Parameters
     ----------
     entries : sequence of Entry
-        What `loo_entries`, `nested_entries` or `game_entries` gave.
+        Result of `loo_entries`, `nested_entries` or `game_entries`.
     paper_name : str, optional
         Which of the papers' sets this is.
 
@@ -184,7 +195,7 @@ _FIGURES = ("guess", "ber_test", "guess_error", "test_score")
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """A data frame as a Markdown table, with four decimals.
+    """Data frame as a Markdown table, with four decimals.
 
     Parameters
     ----------
@@ -238,7 +249,7 @@ def _over(difference: float, error: float) -> float:
 
 
 def _papers_name(rule: str) -> str:
-    """What the papers, with their hundred splits, call a rule of choice or guess."""
+    """Name in the papers, with their hundred splits, of a rule of choice or guess."""
     return "validation100" if re.fullmatch(r"validation\d+", rule) else rule
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
 import typer
 
 from looms.cli._errors import InputError, reported
-from looms.datasets import Format
+from looms.datasets._read import Format
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:

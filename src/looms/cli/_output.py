@@ -19,7 +19,7 @@ from rich.text import Text
 
 from looms._files import advice_on, write_whole
 from looms.cli._errors import InputError, visible
-from looms.model_files import is_model_file
+from looms.model_files._files import is_model_file
 
 if TYPE_CHECKING:
     import pandas as pd

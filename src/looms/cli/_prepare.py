@@ -17,7 +17,8 @@ from looms._typing import AnyArray
 from looms.cli._errors import InputError
 from looms.cli._options import Reading, Task
 from looms.cli._output import MOST_NAMES, as_messages, listed, note
-from looms.datasets import Table, read_table
+from looms.datasets import read_table
+from looms.datasets._table import Table
 from looms.tables import Kind, as_text, column_kinds
 
 #: Whole numbers with no more different values than this are taken for classes.

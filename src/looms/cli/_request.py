@@ -19,8 +19,8 @@ from looms.cli._errors import InputError
 from looms.cli._options import IntervalMethod, MachineOptions, Task
 from looms.cli._prepare import Target
 from looms.criteria import DIFFERENTIABLE
-from looms.kernels import KERNEL_NAMES
-from looms.model_files import SavedModel
+from looms.kernels._names import KERNEL_NAMES
+from looms.model_files._files import SavedModel
 from looms.threshold import RULES, Cost, RequiredPrecision, RequiredRecall
 
 Threshold: TypeAlias = float | str | RequiredPrecision | RequiredRecall | Cost | None

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from looms import challenge as room
+from looms.challenge import Runs, experiments_of, experiments_table, fetch, load_file, run_plan
+from looms.challenge._choices import game_entries, loo_entries, nested_entries
+from looms.challenge._data import ChallengeData
+from looms.challenge._plans import Experiment, only
+from looms.challenge._plot import plot_table
+from looms.challenge._run import Nested, run_nested, stored_nested, stored_plan
+from looms.challenge._tables import entries_table, factors_table, markdown
 from looms.cli._app import COMMANDS, Command
 from looms.cli._errors import InputError
 from looms.cli._options import ForceOption, StoreOption, command
@@ -29,7 +35,7 @@ from looms.cli._progress import Meter
 if TYPE_CHECKING:
     import pandas as pd
 
-    from looms.assessment import Assessment
+    from looms.assessment._result import Assessment
 
 challenge = typer.Typer(
     name="challenge",
@@ -89,9 +95,9 @@ class PlanOptions:
         """Whether guesses are tested on rows held out."""
         return self.plan in ("table6", "game")
 
-    def experiments(self) -> list[room.Experiment]:
+    def experiments(self) -> list[Experiment]:
         """The experiments of the plan."""
-        return room.only(room.experiments_of(self.plan), self.only or [])
+        return only(experiments_of(self.plan), self.only or [])
 
 
 @dataclass(frozen=True)
@@ -121,18 +127,18 @@ class DataOptions:
         int, typer.Option("--random-state", min=0, help="Seed of the splits.")
     ] = 0
 
-    def load(self, data: str) -> room.ChallengeData:
+    def load(self, data: str) -> ChallengeData:
         """A set by name, or a file."""
         if Path(data).suffix == "":
             for name, value in (("--target", self.target), ("--positive", self.positive)):
                 if value is not None:
                     raise InputError(f"{name} is for a file, and --data {data} is a set by name")
-            return room.fetch(data, self.folder, preparation=self.preparation)
+            return fetch(data, self.folder, preparation=self.preparation)
         if self.folder is not None:
             raise InputError(f"--folder is for a set by name, and --data {data} is a file")
         words = self.positive.split(",") if self.positive else []
         positive = tuple(word.strip() for word in words)
-        return room.load_file(
+        return load_file(
             data, self.target, positive=positive, preparation=self.preparation or "table"
         )
 
@@ -152,7 +158,7 @@ def run(
     """Run a plan or a part of it; with a store any part alone, and again for the rest."""
     with as_messages():
         experiments, loaded = plan.experiments(), source.load(data)
-        runs = room.Runs(loaded, store, jobs, source.random_state)
+        runs = Runs(loaded, store, jobs, source.random_state)
         n_positive = int((loaded.y > 0).sum())
         names = f" ({', '.join(loaded.positive)})" if loaded.positive else ""
         note(
@@ -161,14 +167,12 @@ def run(
             f"{len(experiments)} experiments"
         )
         with _progress() as callbacks:
-            results: room.Nested | dict[room.Experiment, Assessment]
+            results: Nested | dict[Experiment, Assessment]
             if plan.nested:
-                results = room.run_nested(
-                    runs, experiments, plan.splits, plan.held_out, **callbacks
-                )
+                results = run_nested(runs, experiments, plan.splits, plan.held_out, **callbacks)
             else:
-                results = room.run_plan(runs, experiments, plan.splits, **callbacks)
-        to_stdout(room.markdown(_table(plan, experiments, runs, results)))
+                results = run_plan(runs, experiments, plan.splits, **callbacks)
+        to_stdout(markdown(_table(plan, experiments, runs, results)))
 
 
 @challenge.command("table", cls=Command)
@@ -197,32 +201,32 @@ def table(
         raise InputError(f"there is no store {store}; looms challenge run makes one")
     with as_messages():
         experiments, loaded = plan.experiments(), source.load(data)
-        runs = room.Runs(loaded, store, random_state=source.random_state)
-        results: room.Nested | dict[room.Experiment, Assessment]
+        runs = Runs(loaded, store, random_state=source.random_state)
+        results: Nested | dict[Experiment, Assessment]
         if plan.nested:
-            results = room.stored_nested(runs, experiments, plan.splits, plan.held_out)
+            results = stored_nested(runs, experiments, plan.splits, plan.held_out)
         else:
-            results = room.stored_plan(runs, experiments, plan.splits)
+            results = stored_plan(runs, experiments, plan.splits)
         made = _table(plan, experiments, runs, results)
         if form == "csv":
             named = made.index.name is not None
             text = csv_text(made, index=named, float_format="%.6g")
         else:
-            text = room.markdown(made)
+            text = markdown(made)
         if plot is not None:
             kind = plot.suffix.lower().removeprefix(".")
             if kind not in ("png", "svg", "pdf"):
                 raise InputError(f"--plot {plot}: the plot can be .png, .svg or .pdf")
             content = BytesIO()
             title = f"{loaded.name}, {plan.plan}"
-            room.plot_table(made, title).savefig(content, format=kind, dpi=150)
+            plot_table(made, title).savefig(content, format=kind, dpi=150)
             write_output(plot, content.getvalue())
             note(f"the plot is {plot}")
     write_or_print(output, text, "the table is")
 
 
 def _table(
-    plan: PlanOptions, experiments: list[room.Experiment], runs: room.Runs, results: Any
+    plan: PlanOptions, experiments: list[Experiment], runs: Runs, results: Any
 ) -> pd.DataFrame:
     """The table of a plan; notes what is missing, and splits that raised."""
     assessments = results.outer if plan.nested else results
@@ -247,19 +251,19 @@ def _table(
             )
     paper_name = runs.data.paper_name
     if plan.plan == "table3":
-        return room.experiments_table(results, paper_name)
+        return experiments_table(results, paper_name)
     if plan.plan == "table4":
-        return room.factors_table(results, paper_name)
+        return factors_table(results, paper_name)
     if plan.plan == "table5":
-        entries = room.loo_entries(results, runs.data.y, runs.parts(plan.splits))
+        entries = loo_entries(results, runs.data.y, runs.parts(plan.splits))
     else:
-        entries_of = room.game_entries if plan.plan == "game" else room.nested_entries
+        entries_of = game_entries if plan.plan == "game" else nested_entries
         entries = entries_of(results)
     if not entries:
         raise InputError(
             "no split has results of all these experiments; run the rest, or choose by --only"
         )
-    return room.entries_table(entries, paper_name)
+    return entries_table(entries, paper_name)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 
 from looms import BoundWarning, CopiesWarning, OneClassWarning, __version__
 from looms._optional import require
-from looms.assessment import Assessment
+from looms.assessment._result import Assessment
 from looms.cli._errors import InputError
 from looms.cli._figures import show_choice
 from looms.cli._options import (
@@ -32,8 +32,9 @@ from looms.cli._output import as_messages, check_can_write, note, show_cautions,
 from looms.cli._prepare import Prepared, prepare, read_training, target_of
 from looms.cli._progress import Meter
 from looms.cli._request import Request
-from looms.datasets import table_name
-from looms.model_files import SavedModel, save_model
+from looms.datasets._table import table_name
+from looms.model_files import save_model
+from looms.model_files._files import SavedModel
 from looms.report import cautions, write_html
 from looms.tables import table_preprocessor
 

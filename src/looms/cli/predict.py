@@ -42,8 +42,9 @@ from looms.cli._output import (
 from looms.cli._prepare import date_notes, numbers, read, text
 from looms.cli._request import CoverageRequest
 from looms.copies import copy_groups
-from looms.datasets import Table
-from looms.model_files import SavedModel, load_model
+from looms.datasets._table import Table
+from looms.model_files import load_model
+from looms.model_files._files import SavedModel
 
 #: Metadata of a model of looms fit.
 METADATA = {

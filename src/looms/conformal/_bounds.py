@@ -1,10 +1,11 @@
-"""Bounds on the error of a prediction chosen by nonconformity, and the error beside them."""
+"""Bounds on the error of a prediction chosen by nonconformity."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
+from looms._checks import check_share
 from looms._typing import Array
 
 
@@ -89,9 +90,9 @@ def dkw_bound(
 
     Notes
     -----
-    What is bounded is the probability that the true label of a new sample conforms to the
-    chosen model no better than the rejected label does here. It is a statement about all new
-    samples together, not about those at the same place. The constant 1 in the inequality needs
+    The bound is on the probability that the true label of a new sample conforms to the chosen
+    model no better than the rejected label does here, over all new samples, not those at the
+    same point. The constant 1 in the inequality needs
     n_models / delta of at least 2; below, ln 2 stands in place of the logarithm.
 
     Examples
@@ -149,8 +150,7 @@ def _checked(epsilon_crit: npt.ArrayLike, n_validation: int, n_models: int, delt
     epsilon = np.asarray(epsilon_crit, dtype=np.float64)
     if not ((epsilon >= 0) & (epsilon <= 1)).all():
         raise ValueError("epsilon_crit must lie between 0 and 1.")
-    if not 0 < delta < 1:
-        raise ValueError(f"delta must lie between 0 and 1, got {delta!r}.")
+    check_share(delta, "delta")
     for name, number in (("n_validation", n_validation), ("n_models", n_models)):
         if number < 1:
             raise ValueError(f"{name} must be at least 1, got {number!r}.")

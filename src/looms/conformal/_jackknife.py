@@ -6,11 +6,11 @@ Sources are cited by the keys of docs/references.md.
 from __future__ import annotations
 
 from math import ceil, floor
-from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
 
+from looms._checks import check_share
 from looms._typing import Array
 
 
@@ -39,7 +39,7 @@ def jackknife_plus(
     loo_predictions : (m, n) or (m, n, t) f⁽⁻ⁱ⁾(x_t), in units of the residuals.
     coverage : nominal 1 − α, between 0 and 1.
     loo_scales : shaped like the residuals, positive: scale of the noise at x_i by a model
-        that did not see sample i.
+        trained without sample i.
     scales : shaped like the predictions, positive: the same models' scale at x_t.
 
     Returns
@@ -56,7 +56,7 @@ def jackknife_plus(
     Notes
     -----
     If the n samples and the new one are exchangeable, and models and scales are made by a
-    rule fixed beforehand that does not mind the order of the samples, the new target is
+    rule fixed beforehand and symmetric in the samples, the new target is
     inside with a probability of at least 1 − 2α [B21 theorem 1], most often of about
     1 − α. O(m n t).
 
@@ -108,17 +108,16 @@ def jackknife_minmax(
 
 
 def required_rank(coverage: float, n: int) -> int:
-    """⌈coverage (n + 1)⌉, at most n: which of n sorted scores bounds one more.
+    """Rank ⌈coverage (n + 1)⌉, at most n, of the sorted score that bounds a new one.
 
     Products that are whole but for rounding, as 0.55 · 100, count as whole.
 
     Raises
     ------
     ValueError
-        If the coverage is not between 0 and 1, or n is so small that no score does.
+        If the coverage is not between 0 and 1, or n is too small for it.
     """
-    if not (isinstance(coverage, Real) and 0 < float(coverage) < 1):
-        raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}.")
+    check_share(coverage, "coverage")
     k = max(1, ceil(round(float(coverage) * (n + 1), 9)))
     if k > n:
         least = ceil(round(1 / (1 - float(coverage)), 9)) - 1
@@ -130,7 +129,7 @@ def required_rank(coverage: float, n: int) -> int:
 
 
 def _order_statistic(values: Array, k: int, axis: int) -> Array:
-    """The k-th smallest along an axis."""
+    """k-th smallest value along an axis."""
     return np.asarray(np.take(np.partition(values, k - 1, axis=axis), k - 1, axis=axis))
 
 
@@ -154,7 +153,7 @@ def _scaled(
     loo_scales: npt.ArrayLike | None,
     scales: npt.ArrayLike | None,
 ) -> Array:
-    """s_ti |r_i| / s_i."""
+    """Scaled residuals s_ti |r_i| / s_i."""
     if loo_scales is None or scales is None:
         raise ValueError("loo_scales and scales belong together: give both, or neither.")
     s, S = np.asarray(loo_scales, dtype=np.float64), np.asarray(scales, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""How large the noise is around a point, by models that did not see one of the samples."""
+"""Local scale of the noise by the leave-one-out models."""
 
 from __future__ import annotations
 
@@ -23,20 +23,19 @@ class LocalScale:
     among samples that the models fit exactly. Fewer neighbours follow the noise more closely
     and make all intervals wider, as their scale is noisy itself. R_ji
     is the leave-one-out residual of sample j under model i, so that sample i has no part in
-    the scale of its own model. That is what the guarantee of the jackknife+ asks for, and
-    why it holds for the scaled intervals as it stands; scales fitted to the ordinary
-    leave-one-out residuals, to which every sample has contributed, would lose it.
+    the scale of its own model. So the guarantee of the jackknife+ holds for the scaled
+    intervals; with scales fitted to the ordinary leave-one-out residuals it would not.
 
-    Near is what the kernel takes for near: K_tt + K_jj − 2 K_tj is small.
+    The distance is that of the kernel, K_tt + K_jj − 2 K_tj.
 
     Parameters
     ----------
-    pair_residuals : (n, n) R, as of `looms.lssvm.LeaveOneOutModels.pair_residuals`.
+    pair_residuals : (n, n) R, as of `LeaveOneOutModels.pair_residuals` of looms.lssvm.
     K : (n, n) kernel matrix of the samples.
 
     Attributes
     ----------
-    loo : (n,) scale at every sample by the model that did not see it.
+    loo : (n,) scale at every sample by the model trained without it.
 
     Raises
     ------
@@ -46,6 +45,18 @@ class LocalScale:
     Notes
     -----
     O(n² log n), and keeps one n×n array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.lssvm import solve
+    >>> x = np.linspace(-1.0, 1.0, 40)
+    >>> y = x + (0.01 + (x > 0)) * np.sin(40.0 * x)  # hardly any noise on the left
+    >>> K = np.outer(x, x)
+    >>> scale = LocalScale(solve(K, y, mu=0.1).models().pair_residuals(), K)
+    >>> left, right = scale.at(np.outer([-0.6, 0.6], x)).mean(axis=1)
+    >>> bool(left < 0.5 * right)
+    True
     """
 
     def __init__(self, pair_residuals: Array, K: Array) -> None:

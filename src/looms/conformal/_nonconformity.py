@@ -1,6 +1,6 @@
-"""Choosing model and label of a sample by how strange its other labels would be.
+"""Per-sample model selection by nonconformity [H10].
 
-Scores say how well a label conforms: large is good. Models come first in every array, then
+Scores measure how well a label conforms: large is good. Models come first in every array, then
 samples, then labels; m validation samples are scored with their true labels.
 """
 
@@ -60,7 +60,7 @@ def neighbour_scores(
     n_neighbors: int = 1,
     own: AnyArray | None = None,
 ) -> Array:
-    r"""How much nearer the samples of a label lie than those of any other, in output space.
+    r"""Relative difference of distances to other labels and to a label, in output space.
 
     .. math:: A(x, y) = \min_{y' \ne y} \frac{D_{y'}(x) - D_y(x)}{D_{y'}(x) + D_y(x)}
 
@@ -132,7 +132,7 @@ def conformity_counts(calibration: Array, scores: Array) -> Counts:
     --------
     Figure 1 of [H10]: two of six validation samples are on the wrong side.
 
-    >>> from looms.conformal import class_margins
+    >>> from looms.conformal._sets import class_margins
     >>> calibration = np.array([[-2.0, -0.8, 0.5, 1.5, 2.0, 2.5]])
     >>> conformity_counts(calibration, class_margins(np.array([[[1.0]]])))
     array([[[1, 3]]])
@@ -178,8 +178,8 @@ class NonconformityChoice:
     ----------
     model : (n_samples,) index of the model.
     label : (n_samples,) the label it predicts.
-    count : (n_samples,) how many validation samples conform to that model no better than the
-        best of the labels rejected. Divided by their number, the critical epsilon.
+    count : (n_samples,) number of validation samples that conform to that model no better than
+        the best of the rejected labels. Divided by their number, the critical epsilon.
     """
 
     model: Counts
@@ -188,7 +188,7 @@ class NonconformityChoice:
 
 
 def choose(counts: Counts, seed: int) -> NonconformityChoice:
-    r"""The model that rejects all labels but one most clearly, and that label.
+    r"""Model that rejects all labels but one most clearly, and that label, for every sample.
 
     .. math:: (k^*, \hat y) = \arg\min_{k, y} \max_{y' \ne y} c_{k,y'}(x)
 
@@ -204,6 +204,14 @@ def choose(counts: Counts, seed: int) -> NonconformityChoice:
     Returns
     -------
     choice : NonconformityChoice
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> counts = np.array([[[9, 4]], [[1, 8]]])  # two models, one sample, two classes
+    >>> choice = choose(counts, seed=0)
+    >>> choice.model, choice.label, choice.count
+    (array([1]), array([1]), array([1]))
     """
     n_samples, n_classes = counts.shape[1:]
     largest = np.partition(counts, (-2, -1), axis=-1)[..., -2:]
@@ -219,10 +227,9 @@ def choose(counts: Counts, seed: int) -> NonconformityChoice:
 
 
 def joint_p_values(calibration: Array, scores: Array) -> Array:
-    r"""P-values of labels that stay valid though the model is chosen for every sample.
+    r"""P-values of labels that are valid when the model is chosen for every sample.
 
-    A label is as strange as the model that finds it strangest says. That minimum over models
-    is a score like any other once it is taken of every validation sample too:
+    The score of a label is its minimum over the models, also for every validation sample:
 
     .. math:: s(z) = \min_k \#\{z' \in B : A_k(z') \le A_k(z)\}, \qquad
               p_y(x) = \frac{\#\{z \in B : s(z) \le s(x, y)\}}{m + 1}

@@ -15,7 +15,7 @@ from looms.conformal._jackknife import required_rank
 
 
 def class_margins(outputs: npt.ArrayLike) -> Array:
-    """Margin of every class, its output less the largest of the others, (..., k).
+    """Margin of every class, (..., k): its output less the largest of the others.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def class_p_values(loo_scores: npt.ArrayLike, scores: npt.ArrayLike, labels: Any
 
     Parameters
     ----------
-    loo_scores : (n,) score of sample i and its label under the model that did not see it;
+    loo_scores : (n,) score of sample i and its label under the model trained without it;
         larger is more typical of the label. A leave-one-out margin, for example.
     scores : (m, n, k) score of new point t and label y under that same model.
     labels : (n,) class index of each sample, for p-values within each class; None for
@@ -51,7 +51,7 @@ def class_p_values(loo_scores: npt.ArrayLike, scores: npt.ArrayLike, labels: Any
     Notes
     -----
     If the n samples and the new one are exchangeable, and the models are made by a rule
-    fixed beforehand that does not mind the order of the samples, the p-value of the true
+    fixed beforehand and symmetric in the samples, the p-value of the true
     label is at most α with a probability of at most 2α, by the argument of the jackknife+
     [B21 theorem 1, RSC20 theorem 2]; with `labels` so among the samples of each class.
     O(m n k).

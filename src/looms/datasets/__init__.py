@@ -1,6 +1,9 @@
-"""Readers: a file in, features and target out."""
+"""Readers of tables: features and target of a file."""
 
-from looms.datasets._read import Format, read_table
-from looms.datasets._table import Table, TableError, table_name
+from looms.datasets._read import read_table
+from looms.datasets._table import TableError
 
-__all__ = ["Format", "Table", "TableError", "read_table", "table_name"]
+__all__ = [
+    "TableError",
+    "read_table",
+]

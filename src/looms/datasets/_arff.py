@@ -1,8 +1,8 @@
 """ARFF files: dense rows of numbers, nominal values, text and ISO dates.
 
-SciPy's reader has no text and no names in double quotes, cuts rows that are too long, takes a
-missing nominal value for the value ``?``, rounds whole numbers, and makes 400 digits infinite, all
-without a word; scikit-learn's is private. Hence this one, which is strict.
+A strict reader. SciPy's has no text and no names in double quotes, cuts rows that are too long,
+reads a missing nominal value as the value ``?``, rounds whole numbers, and makes 400 digits
+infinite, all without an error; scikit-learn's is private.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def read_arff(path: Path, max_bytes: int = MAX_BYTES) -> Columns:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Number and content of the lines that are not empty and no comments."""
+    """Number and content of the lines other than empty ones and comments."""
     # Text between quotation marks may hold what splitlines() takes for the end of a line.
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     for where, line in enumerate(lines, start=1):
@@ -80,7 +80,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _header(lines: Iterator[tuple[int, str]], path: Path) -> Iterator[_Attribute]:
-    """Consume the lines up to ``@data``."""
+    """Attributes of the header; reads the lines up to ``@data``."""
     for where, line in lines:
         keyword = line.split(maxsplit=1)[0].lower()
         if keyword == "@data":
@@ -127,7 +127,7 @@ def _row(line: str, n_cells: int, where: int, path: Path) -> list[str | None]:
 def _cells(
     line: str, where: int, path: Path, position: int = 0
 ) -> Iterator[tuple[str | None, int]]:
-    """Values between commas from a position on, None for ``?``, and where each begins."""
+    """Values between commas from a position on, None for ``?``, and the start of each."""
     while True:
         match = _CELL.match(line, position)
         if match is None:

@@ -1,4 +1,4 @@
-"""The content of a file, unpacked, or the reason why there is none."""
+"""Content of a file, unpacked within a limit of size."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import zlib
 from io import BytesIO
 from pathlib import Path
 
+from looms._files import reading
 from looms.datasets._table import TableError
 
 #: Bytes of one file, unpacked, that are read unless the caller allows more. A table takes up to
 #: fourteen times as much memory while it is read; the kernel matrix of its rows takes far more.
 MAX_BYTES = 2**30
 
-#: What files begin with that are no text, and what to do with them.
+#: First bytes of formats that are not text, with advice.
 _SIGNATURES = {
     b"PK\3\4": (
         "a zip archive, such as a spreadsheet (.xlsx, .ods)",
@@ -40,35 +41,25 @@ def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     too, the sizes that it declares count; it stays packed.
     """
     content = BytesIO()
-    try:
+    with reading(path, TableError):
         if path.stat().st_size > max_bytes:
             raise too_large(path, max_bytes)
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                if content.tell() + len(chunk) > max_bytes:
-                    raise too_large(path, max_bytes)
-                content.write(chunk)
-    except FileNotFoundError:
-        raise TableError(path, "there is no such file", "Check the name and the folder.") from None
-    except IsADirectoryError:
-        raise TableError(path, "this is a folder", "Name one file in it.") from None
-    except EOFError:
-        raise TableError(
-            path, "the compressed data end too early", "Get the whole file again."
-        ) from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise TableError(
-            path,
-            f"it cannot be unpacked ({error})",
-            "Get the file again, or take .gz off its name if it is not compressed.",
-        ) from None
-    except TableError:
-        raise
-    except (OSError, ValueError) as error:  # ValueError: a name with the character NUL
-        reason = getattr(error, "strerror", None) or error
-        raise TableError(
-            path, f"it cannot be read ({reason})", "Check its name and its permissions."
-        ) from None
+        try:
+            with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+                while chunk := file.read(_CHUNK):
+                    if content.tell() + len(chunk) > max_bytes:
+                        raise too_large(path, max_bytes)
+                    content.write(chunk)
+        except EOFError:
+            raise TableError(
+                path, "the compressed data end too early", "Get the whole file again."
+            ) from None
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise TableError(
+                path,
+                f"it cannot be unpacked ({error})",
+                "Get the file again, or take .gz off its name if it is not compressed.",
+            ) from None
     unpacked = content.getvalue()
     if not unpacked or unpacked.isspace():
         raise TableError(path, "the file is empty", "Give a file with data.")
@@ -78,7 +69,7 @@ def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
 
 
 def refuse_binary(path: Path) -> None:
-    """Refuse a file whose first bytes are those of a format that is no text, by its name."""
+    """Raise TableError for a file with the first bytes of a format that is not text."""
     if path.suffix == ".gz" or not os.path.isfile(path):
         return
     try:
@@ -105,7 +96,7 @@ def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
 
 
 def _zip_size(content: BytesIO, path: Path) -> int:
-    """Bytes of a zip archive, unpacked."""
+    """Unpacked size of a zip archive, in bytes."""
     try:
         with zipfile.ZipFile(content) as archive:
             return sum(member.file_size for member in archive.infolist())
@@ -116,7 +107,7 @@ def _zip_size(content: BytesIO, path: Path) -> int:
 
 
 def too_large(path: Path, max_bytes: int) -> TableError:
-    """Refusal of a file for its size."""
+    """Error for a file that exceeds the limit of size."""
     return TableError(
         path,
         f"it has more than {max_bytes:,} bytes, unpacked",

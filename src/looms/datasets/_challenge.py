@@ -1,4 +1,4 @@
-"""The files of the WCCI-2006 and IJCNN-2007 challenges: ``NAME_train.data`` and its labels.
+"""Files of the WCCI-2006 and IJCNN-2007 challenges: ``NAME_train.data`` and its labels.
 
 The data have one row a line, numbers between spaces, in one of three forms: dense (every row has
 as many numbers), sparse (``index:value``), or sparse and binary (the indices of the ones).
@@ -32,7 +32,7 @@ _TOKEN = re.compile(r"[^ \t]+")
 
 
 def read_challenge(path: Path, max_bytes: int = MAX_BYTES) -> Table:
-    """Read the data of a challenge, with the labels where they are there.
+    """Read the data of a challenge, with the labels of the file beside it, if any.
 
     Rows of as many numbers are read as dense. Rows of different lengths must be indices that
     increase, else the file is cut short or damaged.
@@ -60,7 +60,7 @@ def read_challenge(path: Path, max_bytes: int = MAX_BYTES) -> Table:
 
 
 def _lines(path: Path, max_bytes: int) -> list[str]:
-    """Lines of a file of numbers or pairs, without characters that these do not have."""
+    """Lines of a file of numbers or pairs; TableError for other characters."""
     lines = read_text(path, max_bytes).replace("\r\n", "\n").removesuffix("\n").split("\n")
     if any(map(_FOREIGN.search, lines)):
         _check_tokens(lines, pair if any(":" in line for line in lines) else number, path)
@@ -68,7 +68,7 @@ def _lines(path: Path, max_bytes: int) -> list[str]:
 
 
 def _check_tokens(lines: list[str], check: Callable[[str], object], path: Path) -> None:
-    """Refuse the first token that ``check`` refuses."""
+    """Raise TableError for the first token that fails ``check``."""
     for where, line in enumerate(lines, start=1):
         for token in _TOKEN.finditer(line):
             try:
@@ -103,7 +103,7 @@ def _csr(
     lines: list[str],
     path: Path,
 ) -> sparse.csr_array:
-    """The rows of some values and the tokens of their indices."""
+    """Sparse rows from values and the tokens of their indices."""
     indices = _floats(tokens, check, lines, path)
     lengths = np.array([len(row) for row in rows])
     steps = np.diff(indices, prepend=0)
@@ -144,7 +144,7 @@ def _labels(path: Path, n_rows: int, max_bytes: int) -> AnyArray:
 def _floats(
     tokens: list[str], check: Callable[[str], object], lines: list[str], path: Path
 ) -> Array:
-    """Values of tokens; where they may be wrong, the whole tokens of the lines are checked."""
+    """Values of tokens; all tokens of a line are checked if some may be invalid."""
     try:
         values = np.array(tokens, dtype=float)
         if must_be_checked(values):

@@ -1,4 +1,4 @@
-"""What columns of text hold: numbers, true and false, dates, or else text."""
+"""Types of columns of text: numbers, true and false, dates, or text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LIKE_A_NUMBER = (
 
 @dataclass(frozen=True)
 class Numbers:
-    """Columns of numbers by name, the decimal mark, and notes on the others."""
+    """Columns of numbers by name, the decimal mark, and notes on other columns."""
 
     numbers: dict[str, Any]
     decimal: str
@@ -43,24 +43,24 @@ class Numbers:
 def numbers_of(
     cells: dict[str, Any], decimal: str | None = None, *, other_decimal: bool = False
 ) -> Numbers:
-    """Columns all of whose cells are numbers, as arrays of pyarrow.
+    """Columns of which all cells are numbers, as arrays of pyarrow.
 
-    The mark is a comma if some column can only be read so, and none only with a point; it holds
-    for all columns. Thousands are parted by the other mark where the mark was given or is a comma.
+    The decimal mark is a comma if some column can only be read with a comma and none only with
+    a point, for all columns. The other mark separates thousands if the mark is given or a comma.
 
     Parameters
     ----------
     cells : arrays of strings by name, null for a missing cell.
-    decimal : the decimal mark, if it is given.
+    decimal : the decimal mark, or None to detect it.
     other_decimal : whether a comma is likely, so that 1.234 may also be 1234.
     """
     written = {mark: {name for name in cells if _all(cells[name], _NUMBER[mark])} for mark in ".,"}
     only_point, only_comma = written["."] - written[","], written[","] - written["."]
-    given = decimal is not None
+    is_set = decimal is not None
     if decimal is None:
         commas = not only_point and any(_row(cells[name], ",") is not None for name in only_comma)
         decimal = "," if commas else "."
-    pattern = _NUMBER[decimal] if given or decimal == "," else _PLAIN_NUMBER
+    pattern = _NUMBER[decimal] if is_set or decimal == "," else _PLAIN_NUMBER
     numbers, notes, left = {}, [], []
     for name, column in cells.items():
         if _all(column, pattern):
@@ -76,7 +76,7 @@ def numbers_of(
             notes.append(left_as_text(name, first, column[first].as_py(), "is not a number"))
     if left:
         notes.insert(0, _mark_not_known(left, cells[left[0]]))
-    doubtful = not given and (decimal == "," or (other_decimal and not only_point))
+    doubtful = not is_set and (decimal == "," or (other_decimal and not only_point))
     for name in numbers if doubtful else ():
         row = _row(cells[name], "[.]") if name in written[","] else None
         if row is not None and _row(cells[name], ",") is None:
@@ -95,20 +95,20 @@ def _matches(column: Any, pattern: str) -> Any:
 
 
 def _all(column: Any, pattern: str) -> bool:
-    """Whether all cells match, of which there are some."""
+    """True if there are cells and all match."""
     pc = require("pyarrow.compute", "Reading tables of text")
     return column.null_count < len(column) and bool(pc.all(_matches(column, pattern)).as_py())
 
 
 def _row(column: Any, pattern: str, *, matches: bool = True) -> int | None:
-    """The first row whose cell matches, or does not."""
+    """First row whose cell matches, or does not."""
     pc = require("pyarrow.compute", "Reading tables of text")
     row: int = pc.index(_matches(column, pattern), matches).as_py()
     return None if row < 0 else row
 
 
 def _values(name: str, column: Any, decimal: str) -> Any:
-    """Integers or floats, or the note if floats do not hold what the cells say."""
+    """Integers or floats, or a note if floats would round the cells."""
     pa = require("pyarrow", "Reading tables of text")
     pc = require("pyarrow.compute", "Reading tables of text")
     plain = pc.replace_substring(column, "," if decimal == "." else ".", "")
@@ -127,7 +127,7 @@ def _values(name: str, column: Any, decimal: str) -> Any:
 
 
 def _mark_not_known(names: list[str], column: Any) -> str:
-    """The note on columns of numbers whose decimal mark is not clear."""
+    """Note on columns of numbers whose decimal mark is ambiguous."""
     row = _row(column, "[.,]") or 0
     which = f"column {names[0]!r} is" if len(names) == 1 else f"columns {listed(names, 5)} are"
     return (

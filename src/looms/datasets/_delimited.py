@@ -1,4 +1,4 @@
-"""CSV and TSV files with a line of column names, as programs of many countries write them."""
+"""CSV and TSV files with a line of column names, of any common dialect."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def read_delimited(
 
 
 def typed(text: str, sep: str, decimal: str | None, path: Path) -> tuple[Columns, str]:
-    """The columns of a text, and their decimal mark."""
+    """Typed columns of a text, and their decimal mark."""
     require("pandas", "Reading tables")
     pa = require("pyarrow", "Reading CSV files")
     pc = require("pyarrow.compute", "Reading CSV files")
@@ -98,7 +98,7 @@ def typed(text: str, sep: str, decimal: str | None, path: Path) -> tuple[Columns
 
 
 def _parsed(text: str, sep: str, path: Path, **conversion: Any) -> Any:
-    """The table that pyarrow makes of a text, all of whose rows have as many cells."""
+    """Table of pyarrow from a text; TableError if rows differ in their number of cells."""
     pa = require("pyarrow", "Reading CSV files")
     csv_files = require("pyarrow.csv", "Reading CSV files")
     content = text.encode()
@@ -121,7 +121,7 @@ def _parsed(text: str, sep: str, path: Path, **conversion: Any) -> Any:
 
 
 def _decoded(content: bytes, encoding: str | None, path: Path) -> tuple[str, str]:
-    """The text and the name of its encoding."""
+    """Text and the name of its encoding."""
     if encoding is None:
         encoding = _encoding(content, path)
     try:
@@ -157,7 +157,7 @@ def _decoded(content: bytes, encoding: str | None, path: Path) -> tuple[str, str
 
 
 def _encoding(content: bytes, path: Path) -> str:
-    """UTF-16 by its byte order mark, UTF-8, or else what Windows writes in the West."""
+    """Encoding: UTF-16 by its byte order mark, UTF-8, or else cp1252."""
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     try:
@@ -174,9 +174,9 @@ def _encoding(content: bytes, path: Path) -> str:
 
 
 def _separator(text: str, usual: str, path: Path) -> str:
-    """The only mark that divides all rows, of the first ones, into as many cells, two or more.
+    """Only separator that gives the first rows the same number of cells, two or more.
 
-    If no mark does, the one that divides the first line, so that the row at fault is named.
+    If no mark does, the one that divides the first line, so that the error names a row.
     """
     lines = StringIO(text, newline="")
     widths = {mark: _widths(lines, mark) for mark in SEPARATORS}
@@ -197,7 +197,7 @@ def _separator(text: str, usual: str, path: Path) -> str:
 
 
 def _widths(lines: StringIO, mark: str) -> list[int]:
-    """Cells of the first rows that are not blank, up to the first that is out of order."""
+    """Numbers of cells of the first rows that are not blank, up to the first that differs."""
     widths: list[int] = []
     lines.seek(0)
     rows = csv.reader(lines, delimiter=mark, strict=True)
@@ -207,7 +207,7 @@ def _widths(lines: StringIO, mark: str) -> list[int]:
 
 
 def _check_quotes(text: str, sep: str, path: Path) -> None:
-    """Refuse a cell that begins with a quotation mark and does not end with another."""
+    """Raise TableError for a cell with an opening quotation mark and no closing one."""
     if '"' not in text:
         return
     ends = f"{sep}\r\n"
@@ -231,6 +231,6 @@ def _check_quotes(text: str, sep: str, path: Path) -> None:
 
 
 def _tidy(error: Exception) -> str:
-    """First line of an error of Arrow without its prefix, cut to a length that can be read."""
+    """First line of an error of Arrow without its prefix, shortened."""
     line = str(error).splitlines()[0].removeprefix("CSV parse error: ").rstrip(".")
     return line if len(line) <= 160 else f"{line[:157]}..."

@@ -1,9 +1,9 @@
-"""What a number is, the same in every format.
+"""Syntax of numbers, the same in every format.
 
-Python's ``float`` and NumPy also read ``1_000``, digits of other alphabets and, without a word,
-``1e400`` as infinite and 9007199254740993 as the even number beside it. Here the first two are no
-numbers. What is none is refused with its place where the format declares numbers (ARFF, svmlight,
-challenge); where it declares nothing (CSV, spreadsheets, labels), the column is text.
+Python's ``float`` and NumPy also read ``1_000``, digits of other alphabets, ``1e400`` as infinite
+and 9007199254740993 as the even number beside it. Here the first two are no numbers. A token that
+is no number is an error with its place where the format declares numbers (ARFF, svmlight,
+challenge), and makes the column text where it does not (CSV, spreadsheets, labels).
 
 A whole number that floats round is more likely an identifier than a measurement, and two of them
 might become one: a column with such a number is text, with a note, in every format that has text,
@@ -31,11 +31,11 @@ EXACT = 2**53
 
 
 class RoundedError(ValueError):
-    """A whole number that floats round."""
+    """Error for a whole number that floats round."""
 
 
 def number(token: str) -> float:
-    """Value of a token; ValueError with the reason if a float would not be what is written.
+    """Value of a token; ValueError with the reason if it is no number.
 
     Exponents and decimals may round; of whole numbers that floats round, it is a `RoundedError`.
     """
@@ -60,20 +60,20 @@ def whole_numbers(tokens: Sequence[str | None]) -> list[int] | None:
 
 
 def left_as_text(name: str, row: int, cell: str, reason: object) -> str:
-    """Note on a column that is text for one of its cells, in a data row counted from zero."""
+    """Note on a column that is text because of one cell, in a data row counted from zero."""
     shown = cell if len(cell) <= 40 else f"{cell[:37]}..."
     return f"column {name!r} is read as text, for {shown!r} (data row {row + 1}) {reason}"
 
 
 def index(token: str) -> int:
-    """Value of an index of a sparse row; ValueError with the reason if it is none."""
+    """Index of a sparse row; ValueError with the reason if it is not valid."""
     if not _INDEX.fullmatch(token) or int(token) >= 2**31 - 1:
         raise ValueError("is not an index below 2147483647")
     return int(token)
 
 
 def pair(token: str) -> tuple[int, float]:
-    """Values of ``index:value``; ValueError with the reason if it is no such pair."""
+    """Index and value of ``index:value``; ValueError with the reason if it is not valid."""
     left, colon, right = token.partition(":")
     if not colon:
         raise ValueError("is not a pair index:value")
@@ -81,12 +81,12 @@ def pair(token: str) -> tuple[int, float]:
 
 
 def must_be_checked(values: Array) -> bool:
-    """Whether some values are so large that `number` may refuse their tokens."""
+    """True if some values are so large that `number` may reject their tokens."""
     return bool((abs(values) >= EXACT).any())
 
 
 def bad_token(path: Path, line: int, column: int, token: str, reason: str) -> TableError:
-    """Error about a token, with its place counted from one."""
+    """Error for a token, with its place counted from one."""
     shown = token if len(token) <= 40 else f"{token[:37]}..."
     return TableError(
         path,

@@ -62,7 +62,7 @@ def read_parquet(path: Path, max_bytes: int = MAX_BYTES) -> Columns:
 
 
 def _rounded(name: str, column: Any) -> str:
-    """The note if floats would round a whole number of a column, else empty."""
+    """Note if floats would round a whole number of a column, else empty."""
     pa = require("pyarrow", "Reading Parquet files")
     pc = require("pyarrow.compute", "Reading Parquet files")
     floats = pc.cast(column, pa.float64(), safe=False)

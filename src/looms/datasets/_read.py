@@ -1,4 +1,4 @@
-"""From a file's name to its reader."""
+"""Choice of the reader by the name of a file."""
 
 from __future__ import annotations
 
@@ -66,30 +66,30 @@ def read_table(
     path : path
         A file in a format below; with ``.gz`` at its end it is unpacked.
     target : str, optional
-        Name of the column to predict. Not for svmlight, challenge and npz files, which say
-        themselves what their target is, or a file of labels beside them does. Without it all
-        columns are features.
+        Name of the column to predict. Not for svmlight, challenge and npz files, whose
+        target is in the file or in a file of labels beside it. Without it all columns are
+        features.
     format : {"csv", "tsv", "parquet", "arff", "svmlight", "challenge", "spreadsheet", "npz"}, \
             optional
-        The format, when the file's name does not tell: ``.csv``; ``.tsv``, ``.tab``;
+        The format, by default from the file's name: ``.csv``; ``.tsv``, ``.tab``;
         ``.parquet``, ``.pq``; ``.arff``; ``.svm``, ``.svmlight``, ``.libsvm``; ``.data``;
         ``.xlsx``, ``.xlsm``, ``.xls``, ``.ods``; ``.npz``, a sparse matrix of
         ``scipy.sparse.save_npz``.
     sep : str, optional
         The character between the cells of a CSV or TSV file. By default the only one of comma,
-        semicolon, tab and bar that gives all rows as many cells, or what a first line such as
-        ``sep=;`` says.
+        semicolon, tab and bar that gives all rows the same number of cells, or that of a first
+        line such as ``sep=;``.
     decimal : {".", ","}, optional
         The decimal mark of numbers in a CSV or TSV file, or in the text cells of a spreadsheet.
-        If it is given, the other mark may part thousands. By default a comma if some column can
-        be read as numbers only so, and no column only with a point.
+        If it is given, the other mark may separate thousands. By default a comma if some column
+        can be read as numbers only with a comma, and no column only with a point.
     encoding : str, optional
         The encoding of a CSV or TSV file. By default UTF-16 if the file begins with its byte
         order mark, else UTF-8, else cp1252.
     sheet : str or int, optional
         Name of a sheet of a spreadsheet, or its number from 1. By default the only one with data.
     keep : sequence of str, default=()
-        Columns whose cells the table has as text too, as the file has them; in ``table.kept``.
+        Columns whose cells are also kept as text, as in the file, in ``table.kept``.
     max_bytes : int, default=2**30
         Bytes of the file, unpacked, beyond which it is refused. While it is read a table takes
         up to fourteen times as much memory.
@@ -97,12 +97,12 @@ def read_table(
     Returns
     -------
     table : Table
-        Features, target, name, and notes on what was detected.
+        Features, target, name, and notes on the detected dialect.
 
     Raises
     ------
     TableError
-        If the file is not a whole and plain table; the message says what is wrong, and what to do.
+        If the file is not a complete and plain table, with the problem and advice.
     ValueError
         If ``sep`` is no single character of ASCII, or ``decimal`` neither point nor comma.
     ImportError
@@ -115,17 +115,29 @@ def read_table(
     such as ``#N/A`` are; of formulas the values are read, which the program that wrote the file
     stored; text cells are read as cells of a CSV file.
 
-    What a number is, is the same in all formats: ``1_000``, ``0x10`` and digits of other alphabets
-    are none. A cell that is no number, or too large for one (``1e400``), is refused with its place
-    where the format declares numbers (ARFF, svmlight, challenge). Where it declares nothing (CSV,
-    TSV, text in spreadsheets, labels beside npz) the column is text, with a note if its cells look
-    like numbers. Whole numbers that a float rounds (9007199254740993) are more likely identifiers:
-    a column that holds one is text, with a note, in every format that has text, and refused in
-    svmlight, challenge and npz files. Targets that are infinite are refused.
+    The syntax of numbers is the same in all formats: ``1_000``, ``0x10`` and digits of other
+    alphabets are none. A cell that is no number, or too large for one (``1e400``), is an error
+    with its place where the format declares numbers (ARFF, svmlight, challenge). Where it does
+    not (CSV, TSV, text in spreadsheets, labels beside npz) the column is text, with a note if
+    its cells look like numbers. Whole numbers that a float rounds (9007199254740993) are more
+    likely identifiers: a column that holds one is text, with a note, in every format that has
+    text, and refused in svmlight, challenge and npz files. Targets that are infinite are
+    refused.
 
     A spreadsheet is read in a process of its own, whose memory is limited to four times
-    ``max_bytes`` where the system can limit it, for a cell far away makes a table of all cells
-    before it. Elsewhere (Windows) that process ends when the memory does, and this one goes on.
+    ``max_bytes`` where the system can limit it (not on Windows), as a single distant cell makes
+    a table of all cells before it. If that process runs out of memory, this one goes on.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "iris.csv")
+    ...     _ = path.write_text("width;height;kind\\n3,5;1,4;setosa\\n3,0;4,7;versicolor\\n")
+    ...     table = read_table(path, target="kind")
+    >>> table.X.to_numpy().tolist(), table.y.tolist()
+    ([[3.5, 1.4], [3.0, 4.7]], ['setosa', 'versicolor'])
     """
     path = Path(path)
     if os.path.isdir(path):  # unlike Path.is_dir() not an error for names that cannot be

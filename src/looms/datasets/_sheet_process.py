@@ -1,9 +1,9 @@
-"""The rows of a spreadsheet, read in a process of its own: run as a script, and not imported.
+"""Rows of a spreadsheet, read in a process of its own: run as a script, not imported.
 
 python-calamine keeps every cell up to the last one of a sheet and ends its process if there is no
-memory for them, which a file of 1 kB can bring about. On stdin is the file; on stdout there is one
-line of JSON for each sheet (its name) and each row of it that is not blank (a list), or for the
-reason why there are none (an object). The argument is the limit of memory in bytes.
+memory for them, which a file of 1 kB can cause. The file is on stdin; stdout has one line of JSON
+for each sheet (its name) and each row of it that is not blank (a list), or for an error (an
+object). The argument is the limit of memory in bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def limit_memory(n_bytes: int) -> None:
 
 
 def cell_of(value: Any) -> Any:
-    """A cell as JSON has it: text, a number or a truth value; days for a span of time."""
+    """Cell as a value of JSON: text, a number or a truth value; days for a span of time."""
     if isinstance(value, timedelta):
         return value / timedelta(days=1)
     return value.isoformat() if hasattr(value, "isoformat") else value

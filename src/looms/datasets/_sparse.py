@@ -70,7 +70,7 @@ def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> Table:
 
 
 def _check_size(X: Any, path: Path, max_bytes: int) -> None:
-    """Refuse a matrix whose rows, columns or values another one, of floats by rows, cannot have."""
+    """Raise TableError for a matrix that does not fit in CSR format of floats."""
     kind = X.data.dtype.kind
     if kind not in "biuf":
         raise TableError(
@@ -95,7 +95,7 @@ def _check_size(X: Any, path: Path, max_bytes: int) -> None:
 
 
 def _labels(path: Path, n_rows: int, max_bytes: int) -> tuple[Any, tuple[str, ...]]:
-    """Labels as numbers, or else as text, and notes on that."""
+    """Labels as numbers or as text, with notes."""
     labels = [line.strip() for line in read_text(path, max_bytes).splitlines()]
     if len(labels) != n_rows or not all(labels):
         n_labels = sum(map(bool, labels))

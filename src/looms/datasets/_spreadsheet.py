@@ -25,7 +25,7 @@ from looms.datasets._table import Columns, TableError, listed
 def read_spreadsheet(
     path: Path, sheet: str | int | None, decimal: str | None, max_bytes: int = MAX_BYTES
 ) -> Columns:
-    """Read a sheet as the CSV file that it would make.
+    """Read a sheet like the CSV file of its cells.
 
     The first row that is not empty has the names of the columns. Rows and columns without any
     cell are skipped.
@@ -67,7 +67,7 @@ def read_spreadsheet(
 
 
 def _sheets(content: bytes, path: Path, max_bytes: int) -> dict[str, list[list[Any]]]:
-    """The rows of each sheet that are not blank, read in a process of its own."""
+    """Rows of each sheet that are not blank, read in a process of its own."""
     require("python_calamine", "Reading spreadsheets")
     child = subprocess.run(
         [sys.executable, "-P", _sheet_process.__file__, str(4 * max_bytes)],
@@ -107,7 +107,7 @@ def _sheets(content: bytes, path: Path, max_bytes: int) -> dict[str, list[list[A
 
 
 def _chosen(sheets: dict[str, Any], sheet: str | int | None, path: Path) -> list[list[Any]]:
-    """The rows of a sheet by name or number, or of the only one with data."""
+    """Rows of a sheet by name or number, or of the only one with data."""
     filled = [name for name, rows in sheets.items() if rows]
     if sheet is None:
         if len(filled) == 1:
@@ -126,7 +126,7 @@ def _chosen(sheets: dict[str, Any], sheet: str | int | None, path: Path) -> list
 
 
 def _texts(column: tuple[Any, ...]) -> list[str]:
-    """A column as the cells of a CSV file, the name first.
+    """Column as cells of a CSV file, the name first.
 
     Numbers that are not whole are written as whole ones times a power of ten (184e-2), so that
     they have no decimal mark; in a column of text they are written as they are.

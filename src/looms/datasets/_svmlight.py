@@ -1,4 +1,4 @@
-"""svmlight (libsvm) files: a target, then ``index:value`` for what is not zero."""
+"""svmlight (libsvm) files: a target, then ``index:value`` for values other than zero."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def read_svmlight(path: Path, max_bytes: int = MAX_BYTES) -> Table:
 
 
 def _check_tokens(content: bytes, path: Path) -> None:
-    """Refuse the first token that is not what its place in a row asks for."""
+    """Raise TableError for the first token that is not valid at its place in a row."""
     for where, line in enumerate(content.decode("utf-8", "replace").split("\n"), start=1):
         before = -1
         for k, token in enumerate(_TOKEN.finditer(line.rstrip("\r").partition("#")[0])):

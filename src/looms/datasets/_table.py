@@ -1,4 +1,4 @@
-"""What every reader makes, and what every reader refuses."""
+"""Table that every reader returns, and checks that all readers share."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from looms._files import FileError
 from looms._optional import require
 
 if TYPE_CHECKING:
@@ -18,25 +19,18 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 
-class TableError(ValueError):
-    """A file that cannot be read as a table: which one, what is wrong, what to do.
+class TableError(FileError):
+    """File that cannot be read as a table.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-    problem : str
-        What is wrong with it, without a full stop.
-    advice : str
-        What to do about it, as a sentence.
+    Examples
+    --------
+    >>> from looms.datasets import TableError, read_table
+    >>> try:
+    ...     read_table("missing.csv")
+    ... except TableError as error:
+    ...     print(error)
+    missing.csv: there is no such file. Check the name and the folder.
     """
-
-    def __init__(self, path: Path, problem: str, advice: str) -> None:
-        name = str(path) if str(path).isprintable() else repr(str(path))
-        super().__init__(f"{name}: {problem}. {advice}")
-        self.path = path
-        self.problem = problem
-        self.advice = advice
 
 
 @dataclass(frozen=True)
@@ -49,13 +43,12 @@ class Table:
         The features: a data frame for dense formats, where missing values are missing as pandas
         has it; a sparse array for svmlight files and sparse challenge files.
     y : pandas.Series or ndarray or None
-        The target, without missing values. None when no target was asked for or the file of the
-        labels is not there.
+        The target, without missing values. None without a target or a file of labels.
     name : str
         The file's name without folder and suffixes.
     notes : tuple of str
-        What a reader should know of the reading: the separator, decimal mark and encoding that
-        were detected, if not the plain ones, and columns of numbers that were left as text.
+        Detected separator, decimal mark and encoding, if not the plain ones, and columns of
+        numbers that were left as text.
     kept : dict of str to list
         The columns to keep: their cells as text, as the file has them, None for a gap.
     """
@@ -69,7 +62,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Columns:
-    """All columns of a file: typed, and by name the text of their cells.
+    """Columns of a file: typed, and by name the text of their cells.
 
     Attributes
     ----------
@@ -87,7 +80,7 @@ class Columns:
 
 
 def check_columns(columns: Sequence[str], path: Path) -> None:
-    """Refuse column names that are empty or appear twice."""
+    """Raise TableError for column names that are empty or appear twice."""
     twice = [name for name, times in Counter(columns).items() if times > 1]
     if twice:
         raise TableError(
@@ -108,7 +101,7 @@ def check_columns(columns: Sequence[str], path: Path) -> None:
 def split_target(
     columns: Columns, target: str | None, path: Path, keep: Sequence[str] = ()
 ) -> Table:
-    """Divide the columns of a file into features and target."""
+    """Features and target from the columns of a file."""
     frame, notes = columns.frame, columns.notes
     if not len(frame):
         raise TableError(path, "there are no rows of data", "Give a file with rows of data.")
@@ -133,7 +126,7 @@ def split_target(
 
 
 def check_target(y: Any, path: Path, name: str = "the target", rows: str = "row") -> None:
-    """Refuse a target with gaps or infinite values."""
+    """Raise TableError for a target with gaps or infinite values."""
     values = require("pandas", "Reading tables").Series(y)
     infinite = values.isin([float("inf"), -float("inf")])
     for wrong, what, which in (
@@ -150,7 +143,7 @@ def check_target(y: Any, path: Path, name: str = "the target", rows: str = "row"
 
 
 def refuse_names(target: str | None, keep: Sequence[str], path: Path, why: str) -> None:
-    """Refuse the name of a target where the format itself says what it is, and columns to keep."""
+    """Raise TableError for a target name or columns to keep, for formats without column names."""
     if keep:
         raise TableError(
             path, f"there is no column {keep[0]!r} to keep", "Its columns have no names."
@@ -168,7 +161,7 @@ def table_name(path: Path) -> str:
 
 
 def labels_beside(path: Path) -> Path | None:
-    """The file of the labels that belongs to a file of data, if it is there."""
+    """File of the labels beside a file of data, if it exists."""
     stem = path.with_suffix("") if path.suffix == ".gz" else path
     for suffix in (".labels", ".labels.gz"):
         labels = stem.with_suffix(suffix)

@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._optional import require
 from looms._typing import AnyArray, Array
-from looms.conformal import class_margins
+from looms.conformal._sets import class_margins
 from looms.criteria import WMW, Criterion, as_criterion
 from looms.estimators import SVCCV, machine_of
-from looms.lssvm import LeaveOneOutModels
+from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing
 from looms._classes import class_indices
 from looms._optional import require
 from looms._typing import AnyArray, Array
-from looms.calibration import fit_sigmoids
+from looms.calibration._sigmoid import fit_sigmoids
 from looms.diagnostics._problem import Problem, pose
 from looms.diagnostics._refits import (
     LARGEST,
@@ -30,7 +30,9 @@ from looms.diagnostics._refits import (
     with_kernel_matrix,
 )
 from looms.estimators import LSSVMClassifier
-from looms.svm import DualSolution, IndefiniteKernelError, NotConvergedError, dual_problem
+from looms.svm import IndefiniteKernelError, NotConvergedError
+from looms.svm._svc import dual_problem
+from looms.svm.dual import DualSolution
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -28,7 +28,7 @@ from looms._typing import AnyArray, Array
 from looms.calibration import couple, fit_sigmoid
 from looms.diagnostics._problem import Problem, last_step
 from looms.estimators import LSSVMClassifier
-from looms.svm import kernel_matrix
+from looms.svm._svc import kernel_matrix
 
 #: Called with the number of refits done and their total.
 Progress: TypeAlias = Callable[[int, int], None]

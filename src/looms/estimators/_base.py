@@ -14,21 +14,14 @@ from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
 from looms.estimators._intervals import MachineModels
-from looms.kernels import (
-    GramBlocks,
-    Kernel,
-    Samples,
-    as_kernel,
-    as_matrix,
-    centre_of,
-    check_scale,
-    expansion,
-    gram_into,
-    is_finite_lower,
-    training_rows,
-)
+from looms.kernels import Kernel
+from looms.kernels._gram import GramBlocks, expansion, gram_into, is_finite_lower
+from looms.kernels._names import as_kernel
+from looms.kernels._samples import Samples, as_matrix, centre_of, check_scale, training_rows
 from looms.leave_one_out import LeaveOneOut
-from looms.lssvm import Fit, held_out_sets, solve_in_place
+from looms.lssvm._held_out_sets import held_out_sets
+from looms.lssvm._system import Fit
+from looms.lssvm.cholesky import solve_in_place
 
 # Beside weights larger than this by its inverse, too few digits of a sample's ridge are left
 # for the machine without one of the heavy samples.

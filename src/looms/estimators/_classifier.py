@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from looms._typing import AnyArray, Array, Matrix
-from looms.calibration import Calibrator, as_calibration, class_probabilities, fit_calibrator
+from looms.calibration import class_probabilities, fit_calibrator
+from looms.calibration._calibrators import Calibrator, as_calibration
 from looms.estimators._base import LeastSquaresMachine, check_flag, fit_given, fitted_machine
 from looms.estimators._encoding import (
     ThresholdedClassifier,

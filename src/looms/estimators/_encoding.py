@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from looms._classes import class_indices, class_targets
 from looms._typing import AnyArray, Array, Matrix
-from looms.calibration import Calibrator, output_at_half
+from looms.calibration._calibrators import Calibrator, output_at_half
 from looms.criteria import balanced_error_rate
 from looms.estimators._base import KernelMachine
 from looms.leave_one_out import LeaveOneOut

@@ -23,7 +23,8 @@ from sklearn.utils import (
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from looms._typing import AnyArray, Array
-from looms.conformal import class_margins, pairwise_margins
+from looms.conformal._nonconformity import pairwise_margins
+from looms.conformal._sets import class_margins
 from looms.estimators._encoding import encoded
 from looms.estimators._svm_grid import SVMGridPlan
 from looms.svm import leave_one_out

@@ -12,16 +12,12 @@ import numpy as np
 from looms._classes import class_indices
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.conformal import (
-    LocalScale,
-    class_margins,
-    jackknife_minmax,
-    jackknife_plus,
-    prediction_sets,
-    required_rank,
-)
-from looms.kernels import Kernel, Pairs, Samples
-from looms.lssvm import LeaveOneOutModels
+from looms.conformal import LocalScale, jackknife_minmax, jackknife_plus, prediction_sets
+from looms.conformal._jackknife import required_rank
+from looms.conformal._sets import class_margins
+from looms.kernels import Kernel
+from looms.kernels._samples import Pairs, Samples
+from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 
 METHODS = ("plus", "minmax", "scaled")
 _NUMBERS = 1 << 20  # in an array of a block

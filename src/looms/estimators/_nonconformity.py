@@ -11,8 +11,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from looms._typing import AnyArray, Array
-from looms.conformal import choose, conformity_counts, dkw_bound, joint_p_values, vc_bound
+from looms.conformal import choose, dkw_bound, vc_bound
 from looms.conformal import p_values as single_p_values
+from looms.conformal._nonconformity import conformity_counts, joint_p_values
 from looms.estimators._base import check_flag
 from looms.estimators._ensemble import PooledClassifier, pool_plan
 from looms.estimators._scored_pool import (

@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
 from looms._typing import AnyArray, Array
-from looms.conformal import neighbour_scores
+from looms.conformal._nonconformity import neighbour_scores
 from looms.estimators._ensemble import Pool, PoolPlan
 
 MEASURES = ("margin", "neighbors")

@@ -15,9 +15,12 @@ from looms.copies import copy_groups
 from looms.criteria import Criterion, as_criterion
 from looms.estimators._base import LeastSquaresMachine, check_flag, fitted_machine, one_or_many
 from looms.estimators._warnings import warn_of_copies
-from looms.kernels import training_rows
-from looms.optimise import OPTIMIZERS, Point
-from looms.selection import Candidate, Choice, Judge, Objective, Tuning, choose
+from looms.kernels._samples import training_rows
+from looms.optimise import Point
+from looms.optimise._minimise import OPTIMIZERS
+from looms.selection import Objective
+from looms.selection._candidates import Candidate, Choice, Judge, choose
+from looms.selection._tune import Tuning
 
 # Callbacks came with scikit-learn 1.9, and are experimental there.
 try:

@@ -11,7 +11,8 @@ from sklearn.utils.metaestimators import available_if
 
 from looms._threads import one_blas_thread
 from looms._typing import Array, Matrix
-from looms.calibration import Sigmoid, class_probabilities
+from looms.calibration import class_probabilities
+from looms.calibration._sigmoid import Sigmoid
 from looms.copies import copy_groups
 from looms.estimators._base import one_or_many, outputs
 from looms.estimators._encoding import (
@@ -40,7 +41,8 @@ from looms.estimators._warnings import (
     warn_of_missed_precision,
     warn_of_one_class,
 )
-from looms.kernels import Kernel, training_rows
+from looms.kernels import Kernel
+from looms.kernels._samples import training_rows
 from looms.leave_one_out import LeaveOneOut
 from looms.svm._one_against_one import class_leave_one_out, class_log_probabilities
 from looms.svm._scores import Sample, Score

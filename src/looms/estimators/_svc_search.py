@@ -12,11 +12,12 @@ from scipy.stats import rankdata
 
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
-from looms.calibration import Sigmoid
+from looms.calibration._sigmoid import Sigmoid
 from looms.criteria import DIFFERENTIABLE, Criterion, balanced_error_rate, error_rate
 from looms.estimators._base import check_finite_lower, outputs
 from looms.estimators._encoding import number_or_rule, threshold_and_loss
-from looms.kernels import RBF, Kernel, Samples, centre_of, check_scale
+from looms.kernels import RBF, Kernel
+from looms.kernels._samples import Samples, centre_of, check_scale
 from looms.leave_one_out import LeaveOneOut
 from looms.selection import grid_search, pattern_search
 from looms.svm._one_against_one import FittedTo, Machines

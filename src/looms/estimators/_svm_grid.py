@@ -14,7 +14,8 @@ from sklearn.svm import SVC
 
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array
-from looms.conformal import class_margins, pairwise_margins
+from looms.conformal._nonconformity import pairwise_margins
+from looms.conformal._sets import class_margins
 from looms.svm._one_against_one import pairs_of, solved_pairs
 
 

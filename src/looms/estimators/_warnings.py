@@ -18,7 +18,8 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.copies import n_unexpected_copies
 from looms.leave_one_out import LeaveOneOut
 from looms.optimise import Outcome
-from looms.selection import BoundMet, Candidate
+from looms.selection._candidates import Candidate
+from looms.selection._tune import BoundMet
 from looms.threshold import RequiredPrecision
 
 _ROUNDING = 1e-10  # of targets; a criterion below its square has nothing left to fall

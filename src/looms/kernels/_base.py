@@ -1,4 +1,4 @@
-"""Kernels and their algebra: what every kernel offers, and sums and products of kernels.
+"""Base classes of kernels, and sums and products of kernels.
 
 To add a kernel, subclass `Kernel` and write its formula (`values`,
 `self_values`) and, if it has hyper-parameters, their contraction
@@ -30,12 +30,22 @@ from looms.kernels._samples import Pairs, Samples, samples_of
 
 
 class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
-    """A positive semi-definite function of two samples.
+    """Base class of kernels, positive semi-definite functions of two samples.
 
     Call it for a Gram matrix, ``kernel(X)``, or a cross-Gram matrix,
     ``kernel(X, Y)``. Kernels add and multiply, with each other and with positive
-    numbers. Instances are values: nothing here changes one in place but
-    ``set_params``.
+    numbers. Only ``set_params`` changes an instance in place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.kernels import RBF
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> kernel = RBF(eta=1.0)
+    >>> kernel(X, X[:2]).shape, kernel.diag(X)
+    ((3, 2), array([1., 1., 1.]))
+    >>> kernel.contract(X, np.ones((3, 3))).round(4)  # of the sum of all entries, by eta
+    array([-1.618])
     """
 
     #: NumPy leaves the operators to us: ``np.float64(2.0) * kernel`` is a kernel.
@@ -52,7 +62,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
 
     @abstractmethod
     def values(self, pairs: Pairs) -> Array:
-        """k(x_i, x_j) for a block of pairs, in an array of its own."""
+        """k(x_i, x_j) for a block of pairs, in a new array."""
 
     @abstractmethod
     def self_values(self, samples: Samples) -> Array:
@@ -70,11 +80,11 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
-        """The free ones, in the order of `theta`."""
+        """Free hyper-parameters, in the order of `theta`."""
         return []
 
     def started(self, samples: Samples) -> Self:
-        """This kernel with every value that waits for the data taken from the data."""
+        """This kernel with every open value set from the samples."""
         return self
 
     def with_values(self, values: Sequence[float] | Array) -> Self:
@@ -91,7 +101,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return self.with_values(np.exp2(np.asarray(theta, dtype=np.float64)))
 
     def _with_arguments(self, **changes: Any) -> Self:
-        """A copy with other constructor arguments."""
+        """Copy with other constructor arguments."""
         return type(self)(**{**self.get_params(deep=False), **changes})
 
     # The friendly face ---------------------------------------------------
@@ -108,7 +118,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return kernel.values(Pairs(rows, cols))
 
     def diag(self, X: Matrix) -> Array:
-        """Diagonal of ``kernel(X)`` without the rest, (n_samples,)."""
+        """Diagonal of ``kernel(X)``, (n_samples,), without the other entries."""
         samples, _ = samples_of(X, None)
         return self.started(samples).self_values(samples)
 
@@ -151,7 +161,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
 
 
 class ScalarKernel(Kernel):
-    """A kernel with at most one free hyper-parameter, a positive number.
+    """Base class of kernels with at most one free hyper-parameter, a positive number.
 
     Subclasses name it in ``_parameter``, take it and ``<parameter>_bounds`` in
     their ``__init__``, give its `start`, and read it from `number` in their formula.
@@ -163,16 +173,16 @@ class ScalarKernel(Kernel):
 
     @abstractmethod
     def start(self, samples: Samples) -> float:
-        """A sensible value for this data, found without looking at any target."""
+        """Start of the hyper-parameter for these samples, without targets."""
 
     @property
     def number(self) -> float:
-        """The hyper-parameter, natural units; an error while it waits for the data."""
+        """Value of the hyper-parameter, natural units; ValueError while it is None."""
         return concrete(getattr(self, self._parameter), self._parameter)
 
     @property
     def fixed(self) -> bool:
-        """Whether the hyper-parameter is not tuned."""
+        """True if the hyper-parameter is not tuned."""
         return is_fixed(getattr(self, f"{self._parameter}_bounds"))
 
     @property
@@ -210,6 +220,14 @@ class Constant(ScalarKernel):
     ----------
     value : positive; None is one.
     value_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.kernels import Constant, Linear
+    >>> X = np.array([[1.0], [2.0]])
+    >>> bool(np.all((0.5 * Linear())(X) == (Constant(0.5) * Linear())(X)))
+    True
     """
 
     _parameter = "value"
@@ -237,7 +255,7 @@ class Constant(ScalarKernel):
 
 
 class Composite(Kernel):
-    """Bookkeeping of hyper-parameters for kernels made of the kernels named in ``_parts``."""
+    """Hyper-parameters of a kernel made of the kernels named in ``_parts``."""
 
     _parts: ClassVar[tuple[str, ...]]
 
@@ -288,6 +306,14 @@ class Sum(Composite):
     Parameters
     ----------
     k1, k2 : kernels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.kernels import RBF, Linear
+    >>> X = np.array([[1.0], [2.0]])
+    >>> bool(np.allclose((RBF(1.0) + Linear())(X), RBF(1.0)(X) + Linear()(X)))
+    True
     """
 
     _parts = ("k1", "k2")
@@ -317,6 +343,14 @@ class Product(Composite):
     Parameters
     ----------
     k1, k2 : kernels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.kernels import RBF, Linear
+    >>> X = np.array([[1.0], [2.0]])
+    >>> bool(np.allclose((RBF(1.0) * Linear())(X), RBF(1.0)(X) * Linear()(X)))
+    True
     """
 
     _parts = ("k1", "k2")
@@ -347,14 +381,14 @@ class Product(Composite):
 
 
 def _kinds(kernel: Kernel) -> set[bool]:
-    """`pairwise` of all kernels in ``kernel`` but constants, which are either."""
+    """Values of `pairwise` of the kernels in ``kernel``, without constants."""
     if isinstance(kernel, Composite):
         return set().union(*map(_kinds, kernel.parts))
     return set() if isinstance(kernel, Constant) else {kernel.pairwise}
 
 
 def as_term(term: Kernel | float) -> Kernel:
-    """A kernel as it is, a positive number as the constant kernel."""
+    """Kernel unchanged; positive number as a constant kernel."""
     if isinstance(term, Kernel):
         return term
     if isinstance(term, (int, float, np.number)) and term > 0:

@@ -13,7 +13,16 @@ _LEAST_POWER = -300.0  # log₁₀
 
 
 class Linear(Kernel):
-    """Linear kernel, k(x, x') = x·x'."""
+    """Linear kernel, k(x, x') = x·x'.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.kernels import Linear
+    >>> Linear()(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[ 5., 11.],
+           [11., 25.]])
+    """
 
     uses = frozenset({"dot"})
 
@@ -30,9 +39,17 @@ class Polynomial(ScalarKernel):
     Parameters
     ----------
     degree : positive integer, not tuned. 2 is the quadratic, 3 the cubic kernel.
-    c : positive offset; the smaller, the more the highest powers count. None takes
+    c : positive offset; a small one gives weight to the highest powers. None takes
         the mean of x·x over the training samples.
     c_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.kernels import Polynomial
+    >>> Polynomial(degree=2, c=1.0)(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[ 36., 144.],
+           [144., 676.]])
     """
 
     uses = frozenset({"dot"})
@@ -88,6 +105,14 @@ class Boolean(ScalarKernel):
     ----------
     eta : positive; None takes one over the mean of x·x over the training samples.
     eta_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.kernels import Boolean
+    >>> Boolean(eta=1.0)(np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]))
+    array([[4., 2.],
+           [2., 4.]])
     """
 
     uses = frozenset({"dot"})

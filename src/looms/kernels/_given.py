@@ -1,4 +1,4 @@
-"""Kernels that somebody else computes: a precomputed matrix, a plain function."""
+"""User-defined kernels: a precomputed matrix, a plain function."""
 
 from __future__ import annotations
 
@@ -12,10 +12,19 @@ from looms.kernels._samples import Pairs, Samples
 
 
 class Precomputed(Kernel):
-    """A kernel matrix given in place of the data.
+    """Precomputed kernel: the kernel matrix in place of the features.
 
     ``X`` is then the (n, n) kernel matrix in training and the (m, n) matrix of
     kernel values between new samples and training samples in prediction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms import LSSVMRegressor
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 2.0])
+    >>> machine = LSSVMRegressor(kernel="precomputed", mu=0.1).fit(X @ X.T, y)
+    >>> machine.predict(np.array([[1.5]]) @ X.T).round(2)
+    array([1.43])
     """
 
     pairwise = True
@@ -30,13 +39,23 @@ class Precomputed(Kernel):
 
 
 class Function(Kernel):
-    """A plain function as a kernel.
+    """Kernel from a plain function.
 
     Parameters
     ----------
     function : called with two matrices of samples as they were given, (n, d) and
         (m, d); returns the (n, m) kernel matrix. It has no hyper-parameters here:
         to tune some, subclass `Kernel`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.kernels import Function
+    >>> def intersection(A, B):
+    ...     return np.minimum(A[:, None], B[None]).sum(axis=-1)
+    >>> Function(intersection)(np.array([[1.0, 0.0], [0.5, 0.5]]))
+    array([[1. , 0.5],
+           [0.5, 1. ]])
     """
 
     def __init__(self, function: Callable[[Matrix, Matrix], Array]) -> None:

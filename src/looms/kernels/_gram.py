@@ -1,9 +1,8 @@
-"""The Gram matrix of one set of samples, block by block.
+"""Gram matrix of one set of samples, block by block.
 
-Only the lower triangle is computed: that is all LAPACK reads. Blocks keep every
-temporary in cache, whatever the kernel, and what the kernel is a function of
-(inner products or squared distances) is kept between evaluations where its
-hyper-parameters do not change it.
+Only the lower triangle is computed, as LAPACK reads no more. Blocks keep every
+temporary in cache. Inner products and squared distances are kept between evaluations
+where the hyper-parameters do not change them.
 """
 
 from __future__ import annotations
@@ -54,10 +53,10 @@ class GramBlocks:
 
 
 def gram_into(K: Array, kernel: Kernel, blocks: GramBlocks) -> None:
-    """Write the lower triangle of the Gram matrix to ``K``; above it nothing is promised.
+    """Write the lower triangle of the Gram matrix to ``K``; the upper triangle is undefined.
 
-    Values that overflow are written as they come, infinite or nan, without a warning:
-    a search may ask for them and is told so by the factorisation.
+    Values that overflow are written as infinite or nan, without a warning; the
+    factorisation that follows reports them.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         for R, C, pairs in blocks:
@@ -65,7 +64,7 @@ def gram_into(K: Array, kernel: Kernel, blocks: GramBlocks) -> None:
 
 
 def is_finite_lower(K: Array) -> bool:
-    """Whether the lower triangle of a kernel matrix holds neither NaN nor infinity."""
+    """True if the lower triangle of a kernel matrix has neither NaN nor infinity."""
     return all(np.isfinite(K[j:, j]).all() for j in range(len(K)))
 
 

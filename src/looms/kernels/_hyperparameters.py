@@ -13,15 +13,14 @@ Bounds: TypeAlias = tuple[float, float] | Literal["fixed"] | None
 
 @dataclass(frozen=True)
 class Hyperparameter:
-    """One positive number that tuning may change.
+    """Positive number that tuning may change.
 
     Attributes
     ----------
     name : as in ``get_params``, with an index where the parameter is a vector.
-    value : in natural units; None while it waits for the data.
+    value : in natural units; None until it is set from the samples.
     bounds : natural units; None means wide bounds around the start.
-    at_lower, at_upper : what a value on that bound means and what to do about it;
-        empty where it is nothing to worry about.
+    at_lower, at_upper : meaning of a value on that bound, and advice; empty if harmless.
     """
 
     name: str
@@ -37,22 +36,22 @@ class Hyperparameter:
 
 
 def concrete(value: float | None, name: str) -> float:
-    """A value that no longer waits for the data, or an error that says how to get it."""
+    """Value of a hyper-parameter; ValueError if it is None."""
     if value is None:
         raise ValueError(
-            f"Hyper-parameter {name!r} waits for the data: give it a value, or call started() "
-            "with samples first."
+            f"Hyper-parameter {name!r} is None: it is set from the training samples in fit. Pass "
+            "a number, or call started(Samples) first, to use the kernel on its own."
         )
     return float(value)
 
 
 def is_fixed(bounds: Any) -> bool:
-    """Whether bounds take their hyper-parameter out of the search."""
+    """True if bounds take their hyper-parameter out of the search."""
     return isinstance(bounds, str) and bounds == "fixed"
 
 
 def checked_bounds(owner: object, name: str) -> tuple[float, float] | None:
-    """The bounds of a free hyper-parameter, or an error that names kernel and argument."""
+    """Bounds of a free hyper-parameter; ValueError if they are not valid."""
     bounds = getattr(owner, name)
     if bounds is None:
         return None

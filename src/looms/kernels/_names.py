@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from looms._checks import check_known
 from looms.kernels._base import Kernel
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._given import Function, Precomputed
@@ -26,7 +27,7 @@ KERNEL_NAMES = (*_NAMED, *(_NORMALIZED + name for name in _NAMED), "precomputed"
 
 
 def as_kernel(kernel: Any) -> Kernel:
-    """The kernel that a name, a kernel object or a plain function stands for.
+    """Kernel from a name, a kernel object or a plain function.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ def as_kernel(kernel: Any) -> Kernel:
 
     Examples
     --------
-    >>> from looms.kernels import as_kernel
+    >>> from looms.kernels._names import as_kernel
     >>> as_kernel("normalized_cubic")
     Normalized(kernel=Polynomial(degree=3))
     """
@@ -52,8 +53,7 @@ def as_kernel(kernel: Any) -> Kernel:
         if kernel == "precomputed":
             return Precomputed()
         name = kernel.removeprefix(_NORMALIZED)
-        if name not in _NAMED:
-            raise ValueError(f"Unknown kernel {kernel!r}; known are {', '.join(KERNEL_NAMES)}.")
+        check_known(kernel, "kernel", KERNEL_NAMES)
         named = _NAMED[name]()
         return named if name == kernel else Normalized(named)
     if callable(kernel) and not isinstance(kernel, type):

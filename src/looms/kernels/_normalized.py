@@ -1,4 +1,4 @@
-"""A kernel made to have unit values k(x, x)."""
+"""Normalized kernel, with k(x, x) = 1."""
 
 from __future__ import annotations
 
@@ -20,6 +20,14 @@ class Normalized(Composite):
     ----------
     kernel : the kernel to normalise; not a precomputed one, whose k(x, x) is not known
         for new samples: normalise the matrices themselves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.kernels import Linear, Normalized
+    >>> Normalized(Linear())(np.array([[3.0, 0.0], [3.0, 3.0]])).round(4)
+    array([[1.    , 0.7071],
+           [0.7071, 1.    ]])
     """
 
     _parts = ("kernel",)
@@ -45,7 +53,10 @@ class Normalized(Composite):
         return (self.kernel.self_values(samples) > 0).astype(np.float64)
 
     def values_gradient(self, pairs: Pairs, G: Array) -> Array:
-        """By the quotient rule ∂k̂_ij = ∂k_ij/√(k_ii k_jj) − ½ k̂_ij (∂k_ii/k_ii + ∂k_jj/k_jj)."""
+        """Contraction by the quotient rule.
+
+        ∂k̂_ij = ∂k_ij/√(k_ii k_jj) − ½ k̂_ij (∂k_ii/k_ii + ∂k_jj/k_jj).
+        """
         rows, cols = self._inverse_norms(pairs.rows), self._inverse_norms(pairs.cols)
         scaled = G * rows[:, None]
         scaled *= cols

@@ -1,8 +1,8 @@
-"""Samples and pairs of samples: what a kernel is evaluated on.
+"""Samples and pairs of samples, the arguments of kernels.
 
-A kernel never sees the whole matrix. It is asked for one rectangular block of
-pairs at a time, and finds there the inner products or squared distances it is a
-function of, computed once however many kernels of a sum or product need them.
+A kernel is evaluated on one rectangular block of pairs at a time. The block has the
+inner products or squared distances of the pairs, computed once for all kernels of a
+sum or product.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LARGEST, _SMALLEST = 1e150, 1e-140
 
 
 class Samples:
-    """Rows of a design matrix and their place in it.
+    """Rows of a design matrix and their position in it.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Samples:
         return self.start + self.n_samples
 
     def rows(self, start: int, stop: int) -> Samples:
-        """The samples ``start:stop`` of these."""
+        """Samples ``start:stop``."""
         return Samples(self.X[start:stop], start=self.start + start, centre=self.centre)
 
     @cached_property
@@ -86,7 +86,7 @@ class Samples:
 
 
 class Pairs:
-    """A rectangular block of pairs (row sample, column sample).
+    """Rectangular block of pairs (row sample, column sample).
 
     ``dot`` and ``squared_distances`` are computed at the first use unless given.
     Both are shared: a kernel reads them and never writes to them.
@@ -107,7 +107,7 @@ class Pairs:
 
     @property
     def diagonal(self) -> bool:
-        """Whether rows are columns: ``[i, i]`` then pairs a sample with itself."""
+        """True if rows are columns: ``[i, i]`` then pairs a sample with itself."""
         return self.rows is self.cols
 
     @property
@@ -140,7 +140,7 @@ def square_norms(X: Matrix, scale: Array | None = None) -> Array:
 
 
 def inner_products(A: Matrix, B: Matrix) -> Array:
-    """A Bᵀ as a dense array, in Fortran order like the blocks it is written to."""
+    """Inner products A Bᵀ, a dense array in Fortran order."""
     product = B @ A.T
     if sp.issparse(product):
         product = product.toarray()
@@ -152,8 +152,8 @@ def squared_distances(
 ) -> Array:
     """‖a_i − b_j‖² from inner products and norms; a new array.
 
-    Of samples that are close beside their norms, whose digits would cancel, from the differences;
-    of clusters of such samples from the norms around one of them.
+    Where samples are close beside their norms, so that digits would cancel, from differences;
+    in clusters of such samples from norms around one of them.
     """
     D = inner_products(A, B)
     D *= -2.0
@@ -191,7 +191,7 @@ def squared_distances(
 
 
 def samples_of(X: Matrix, Y: Matrix | None) -> tuple[Samples, Samples]:
-    """Row and column samples of matrices as a user gives them; one object if ``Y`` is None."""
+    """Row and column samples of two matrices; the same object if ``Y`` is None."""
     X = as_matrix(X)
     check_range(X)
     if Y is None:
@@ -233,12 +233,12 @@ def check_scale(X: Matrix) -> None:
 
 
 def is_tiny(largest: Any) -> Any:
-    """Whether squares of values up to ``largest`` vanish, but not the values."""
+    """True if squares of values up to ``largest`` vanish, but not the values."""
     return (largest > 0) & (largest < _SMALLEST)
 
 
 def largest_value(X: Matrix) -> float:
-    """Largest absolute value, zero if there is none."""
+    """Largest absolute value; zero if empty."""
     values = X.data if sp.issparse(X) else X
     return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
 

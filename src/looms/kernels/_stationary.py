@@ -21,6 +21,14 @@ class RBF(ScalarKernel):
     eta : positive, scikit-learn's ``gamma``. None takes one over the mean squared
         distance between training samples.
     eta_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.kernels import RBF
+    >>> RBF(eta=0.5)(np.array([[0.0], [1.0]])).round(4)
+    array([[1.    , 0.6065],
+           [0.6065, 1.    ]])
     """
 
     uses = frozenset({"squared_distances"})
@@ -67,6 +75,14 @@ class ARD(Kernel):
         1 / (2 n_features variance_k), which makes the start independent of the
         units of the features.
     etas_bounds : (low, high) for every feature, "fixed", or None for wide bounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.kernels import ARD, RBF
+    >>> X = np.array([[0.0, 3.0], [1.0, 5.0], [2.0, 4.0]])
+    >>> bool(np.allclose(ARD(etas=[0.5, 0.5])(X), RBF(eta=0.5)(X)))
+    True
     """
 
     def __init__(
@@ -80,7 +96,9 @@ class ARD(Kernel):
         if is_fixed(self.etas_bounds):
             return []
         if self.etas is None:
-            raise ValueError("ARD: etas wait for the data; call started() with samples first.")
+            raise ValueError(
+                "ARD: etas are None: they are set from the training samples in fit. Pass numbers."
+            )
         bounds = checked_bounds(self, "etas_bounds")
         # At the lower bound a feature is switched off: that is what ARD is for.
         return [

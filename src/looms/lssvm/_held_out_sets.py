@@ -1,4 +1,4 @@
-"""Sets of rows that are held out together, in closed form.
+"""Residuals of sets of rows that are held out together, in closed form.
 
 Without the rows G, the machine trained on the others has residuals
 
@@ -49,7 +49,7 @@ def held_out_sets(groups: npt.ArrayLike | None, n: int) -> tuple[AnyArray, ...]:
 
 
 class HeldOutBlocks:
-    """The diagonal blocks of P that belong to sets of rows, factorised.
+    """Factorised diagonal blocks of P that belong to sets of rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What every route to the least-squares SVM shares: its ridge, its shapes, its failure."""
+"""Linear system of the least-squares SVM: ridge, checked arguments, errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from looms.leave_one_out import LeaveOneOut
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted least-squares SVM, f(x) = Σ_i α_i k(x_i, x) + b.
+    """Fitted least-squares SVM, f(x) = Σ_i α_i k(x_i, x) + b.
 
     Attributes
     ----------
@@ -38,7 +38,18 @@ class Fit:
 
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
-    """K + diag(λ) is not numerically positive definite."""
+    """K + diag(λ) is not numerically positive definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.lssvm import NotPositiveDefiniteError, solve
+    >>> try:
+    ...     solve(-np.eye(3), np.array([1.0, 2.0, 3.0]), mu=0.1)
+    ... except NotPositiveDefiniteError:
+    ...     print("a larger mu makes K + diag(λ) positive definite")
+    a larger mu makes K + diag(λ) positive definite
+    """
 
     def __init__(self, mu: float) -> None:
         super().__init__(
@@ -49,7 +60,7 @@ class NotPositiveDefiniteError(np.linalg.LinAlgError):
 
 
 class RangeError(NotPositiveDefiniteError):
-    """The diagonal of K + diag(λ) is beyond the range in which it can be factorised."""
+    """Error for a diagonal of K + diag(λ) beyond the range in which it can be factorised."""
 
     def __init__(self, mu: float, value: float) -> None:
         np.linalg.LinAlgError.__init__(
@@ -62,7 +73,7 @@ class RangeError(NotPositiveDefiniteError):
 
 
 class LeverageError(NotPositiveDefiniteError):
-    """K + diag(λ) is definite, but not what is left of the machine without one of its samples."""
+    """K + diag(λ) is positive definite, but the system without some sample is not."""
 
     def __init__(self, mu: float, sample: int) -> None:
         np.linalg.LinAlgError.__init__(
@@ -76,19 +87,19 @@ class LeverageError(NotPositiveDefiniteError):
 
 
 def ridge(mu: float, sample_weight: Array) -> Array:
-    """λ_i = n mu / ζ_i, (n,): what is added to the diagonal of K [C06 eq. 17]."""
+    """Ridge λ_i = n mu / ζ_i, (n,), added to the diagonal of K [C06 eq. 17]."""
     return len(sample_weight) * mu / sample_weight
 
 
 def targets_as_columns(y: Array) -> Array:
-    """A view of (n,) or (n, t) targets as (n, t)."""
+    """View of (n,) or (n, t) targets as (n, t)."""
     return y.reshape(len(y), -1)
 
 
 def checked_system(
     K: npt.ArrayLike, y: npt.ArrayLike, mu: float, sample_weight: npt.ArrayLike | None
 ) -> tuple[Array, Array, Array]:
-    """Kernel matrix, targets and weights as arrays, or a ValueError that says what is wrong.
+    """Kernel matrix, targets and weights as checked arrays.
 
     That K is positive semi-definite is left to the factorisation.
     """
@@ -102,7 +113,7 @@ def checked_system(
 
 
 def checked_square(K: npt.ArrayLike) -> Array:
-    """A square matrix of float64, not of one sample only, which leaves nothing to learn from."""
+    """Square matrix of float64, of two samples or more."""
     K = np.asarray(K, dtype=np.float64)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"K must be a square matrix, but has shape {K.shape}.")

@@ -1,7 +1,6 @@
-"""The least-squares SVM and its exact leave-one-out by one Cholesky factorisation.
+"""Least-squares SVM and its exact leave-one-out by one Cholesky factorisation.
 
-Everything happens in place, in the lower triangle of one Fortran-ordered buffer,
-which holds one after the other
+The lower triangle of one Fortran-ordered buffer holds one after the other
 
     M = K + diag(λ)  →  its factor R  →  S = R⁻¹  →  M⁻¹ = SᵀS  →  G = ∂J/∂M
 
@@ -37,7 +36,7 @@ _HUGE = 1e150  # squares of kernel values beyond it overflow
 
 
 class Solution:
-    """A solved system: the fit, and what the gradient of its leave-one-out outputs needs.
+    """Solved system: the fit and its factorisation, for gradients and leave-one-out models.
 
     Attributes
     ----------
@@ -122,7 +121,7 @@ class Solution:
         return G, slope_mu
 
     def models(self) -> LeaveOneOutModels:
-        """All models that did not see one of the samples, each at any new point.
+        """Leave-one-out models, each at any new point.
 
         n³/3 flops. The factorisation is used up, as by `contract`.
         """
@@ -134,7 +133,7 @@ class Solution:
         )
 
     def _block(self, G: AnyArray) -> Array:
-        """P_GG from the columns G of S, of which only the lower triangle holds anything."""
+        """P_GG from the columns G of S; only the lower triangle of S is set."""
         S = np.asarray(self._buffer)
         first = int(G[0])
         columns = np.where(np.arange(first, len(S))[:, None] >= G, S[first:, G], 0.0)
@@ -219,8 +218,8 @@ def solve_in_place(
 ) -> Solution:
     """`solve` in the memory of ``K``, Fortran-ordered, of which it reads the lower triangle.
 
-    ``sets`` are the rows of each group that has two or more. Nothing is checked beyond what the
-    factorisation finds, and that no square of a value or of its inverse overflows.
+    ``sets`` are the rows of each group of two or more. Arguments are not checked, but for
+    definiteness and for squares that overflow.
     """
     n = len(K)
     K[np.diag_indices(n)] += ridge(mu, zeta)

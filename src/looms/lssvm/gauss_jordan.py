@@ -1,8 +1,7 @@
 """Leave-one-out by elimination with cached partial states: the reference algorithm.
 
-It asks nothing of the linear system but pivots that are not zero, and takes no formula on trust:
-each left-out system is really solved. The closed form gives the same outputs in O(n³)
-operations and O(n²) memory, against n⁴/6 and n³/3 here.
+It needs only pivots that are not zero, and solves each left-out system. The closed form gives
+the same outputs in O(n³) operations and O(n²) memory, against n⁴/6 and n³/3 here.
 """
 
 from __future__ import annotations
@@ -114,13 +113,13 @@ def partial_states(A: Array) -> Iterator[Array]:
 
     Yields
     ------
-    state : (m − k, m − k + t), that of Aᵏ for k = 0, …, m − 1, computed only when asked
-        for. Its first row is row k + 1 of the triangular form, from the diagonal on.
+    state : (m − k, m − k + t), that of Aᵏ for k = 0, …, m − 1, computed lazily.
+        Its first row is row k + 1 of the triangular form, from the diagonal on.
 
     Raises
     ------
     numpy.linalg.LinAlgError
-        If the first entry of a state is zero, once the next state is asked for.
+        If the first entry of a state is zero, once the next state is computed.
 
     Examples
     --------

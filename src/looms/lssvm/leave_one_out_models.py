@@ -1,12 +1,12 @@
-"""The leave-one-out models themselves: what each gives for new points and for each sample.
+"""Leave-one-out models: their outputs for new points and for the samples.
 
 Leaving out sample i changes the whole machine by one column of the inverse P of its
 system [C06 II-E],
 
     α⁽⁻ⁱ⁾ = α − r_i P e_i,    b⁽⁻ⁱ⁾ = b − r_i η_i / Ση,
 
-so whatever n refits would give is a product with P; and P⁽⁻ⁱ⁾ = P − P e_i e_iᵀ P / p_i,
-so the models without two samples are at hand as well.
+so that all n models follow from products with P. P⁽⁻ⁱ⁾ = P − P e_i e_iᵀ P / p_i gives the models
+without two samples as well.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _ALL = slice(None)
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOutModels:
-    """The n machines f⁽⁻ⁱ⁾ that were trained without one of the samples, in closed form.
+    """The n machines f⁽⁻ⁱ⁾ trained without one of the samples, in closed form.
 
-    Made by `looms.lssvm.Solution.models`.
+    Made by `Solution.models`.
 
     Attributes
     ----------
@@ -36,8 +36,8 @@ class LeaveOneOutModels:
     P : (n, n) M⁻¹ − η ηᵀ / Ση, symmetric, both triangles valid.
     share : (n,) η / Ση; zero without an intercept.
     ridge : (n,) λ_i = n mu / ζ_i, which stays as it is while a sample is left out.
-    residuals : y_i − f⁽⁻ⁱ⁾(x_i), shaped like the targets; f⁽⁻ⁱ⁾ has not seen the rest of the
-        set of i either.
+    residuals : y_i − f⁽⁻ⁱ⁾(x_i), shaped like the targets; f⁽⁻ⁱ⁾ is trained without the
+        whole set of i.
     sets : rows that are held out together, of each set of two or more.
     """
 
@@ -56,11 +56,11 @@ class LeaveOneOutModels:
 
     @property
     def leverage(self) -> Array:
-        """∂f(x_i) / ∂y_i = 1 − λ_i p_i, (n,), from 0 to 1: how far a sample fits itself."""
+        """∂f(x_i) / ∂y_i = 1 − λ_i p_i, (n,), in [0, 1]: the leverage."""
         return 1.0 - self.ridge * self.p
 
     def outputs(self, K_new: Array) -> Array:
-        """What every leave-one-out model gives for new points, from one matrix product.
+        """Outputs of every leave-one-out model at new points, from one matrix product.
 
         F_ti = f⁽⁻ⁱ⁾(x_t) = f(x_t) − (K_new P + 1 (η / Ση)ᵀ)_ti r_i, or the sum of these
         products over the set of i
@@ -89,7 +89,7 @@ class LeaveOneOutModels:
         return outputs
 
     def output_blocks(self, K_new: Array, n_rows: int) -> Iterator[Array]:
-        """The same as `outputs`, by blocks of new points: (n_rows, n) or (n_rows, n, t) each.
+        """Blocks of `outputs` by rows: (n_rows, n) or (n_rows, n, t) each.
 
         The matrix product, which does not depend on the number of targets, is one for all.
 
@@ -111,7 +111,7 @@ class LeaveOneOutModels:
             yield np.asarray(outputs.reshape(len(outputs), *self.fit.alpha.shape))
 
     def changes(self, left_out: slice = _ALL) -> Array:
-        """What leaving out a sample changes at every sample, D_ji = f⁽⁻ⁱ⁾(x_j) − f(x_j).
+        """Changes of the outputs when a sample is left out, D_ji = f⁽⁻ⁱ⁾(x_j) − f(x_j).
 
         D_ji = λ_j P_ji r_i for j ≠ i, and D_ii = −r_i (1 − λ_i p_i).
 
@@ -141,7 +141,7 @@ class LeaveOneOutModels:
         return changes.reshape(len(self.P), len(r), *self.fit.alpha.shape[1:])
 
     def pair_residuals(self, left_out: slice = _ALL) -> Array:
-        """Leave-one-out residuals of the leave-one-out models: two samples are left out.
+        """Residuals with two samples left out: leave-one-out residuals of each leave-one-out model.
 
         R_ji = y_j − f⁽⁻ⁱ⁻ʲ⁾(x_j) = (α_j − P_ji r_i) / (p_j − P_ji² / p_i), R_ii = r_i
 
@@ -184,11 +184,11 @@ class LeaveOneOutModels:
 
     @property
     def _single_residuals(self) -> Array:
-        """α_i / p_i, (n, t): of each row out by itself, in a set or not."""
+        """Residuals α_i / p_i, (n, t), of each row left out alone."""
         return targets_as_columns(self.fit.alpha) / self.p[:, None]
 
     def _own(self, left_out: slice) -> tuple[Any, Any]:
-        """Where the samples left out stand in an array of all samples × them."""
+        """Indices of each left-out sample itself in an array (n, n_left_out)."""
         rows = np.arange(len(self.P))[left_out]
         return rows, np.arange(len(rows))
 

@@ -1,4 +1,4 @@
-"""The least-squares SVM for one kernel matrix and many μ, by one eigendecomposition.
+"""Least-squares SVM for one kernel matrix and many μ, by one eigendecomposition.
 
 An eigendecomposition costs five to six factorisations; after it every further μ is
 O(n²), so it pays from about six values of μ on.
@@ -33,7 +33,7 @@ class Spectrum:
 
     Attributes
     ----------
-    eigenvalues : (n,) Λ; what is below zero by rounding only is zero.
+    eigenvalues : (n,) Λ; zero where negative by rounding.
     vectors : (n, n) Z^½ Q.
     sample_weight : (n,) ζ.
     """
@@ -102,8 +102,8 @@ def decompose(K: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None) -
 
     Parameters
     ----------
-    K : (n, n) symmetric kernel matrix; only its lower triangle is read. An indefinite
-        one is taken as it is: large enough a μ makes the system definite.
+    K : (n, n) symmetric kernel matrix; only its lower triangle is read. It may
+        be indefinite: a large μ makes the system definite.
     sample_weight : (n,) ζ, positive; ones unless given.
 
     Raises

@@ -1,26 +1,16 @@
-"""Fitted models in files: written whole or not at all, read without running what is in them.
+"""Files of fitted models, read without running code from them.
 
 The format is skops: a zip file of arrays and of the names of types. Reading builds the types of
 one list and no others: looms' own estimators and kernels, the transformers of
-`looms.tables.table_preprocessor`, pipelines of them, arrays and containers. All else is refused by
-name before anything is built. What was built is then checked: shapes against each other, indices
-against what they point into, numbers against their range.
+`looms.tables.table_preprocessor`, pipelines of them, arrays and containers. Other types are
+rejected by name before any object is built. Then the objects are checked: shapes against each
+other, indices against the arrays they point into, numbers against their range.
 """
 
-from looms.model_files._files import (
-    MAX_BYTES,
-    ModelFileError,
-    SavedModel,
-    is_model_file,
-    load_model,
-    save_model,
-)
+from looms.model_files._files import ModelFileError, load_model, save_model
 
 __all__ = [
-    "MAX_BYTES",
     "ModelFileError",
-    "SavedModel",
-    "is_model_file",
     "load_model",
     "save_model",
 ]

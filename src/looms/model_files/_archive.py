@@ -1,4 +1,4 @@
-"""The zip file of a model, unpacked within bounds."""
+"""Zip file of a model, unpacked within a limit of size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ZIP = b"PK\x03\x04"
 
 
 class TooLarge(ValueError):
-    """A file that would take more memory than is allowed."""
+    """Error for a file that would take more memory than is allowed."""
 
 
 @dataclass
@@ -23,17 +23,17 @@ class Allowance:
     left: int
 
     def take(self, n_bytes: int) -> None:
-        """Less by so many; `TooLarge` if there are not so many."""
+        """Subtract from the allowance; `TooLarge` if it is exceeded."""
         self.left -= n_bytes
         if self.left < 0:
             raise TooLarge
 
 
 def repacked(data: bytes, allowance: Allowance) -> bytes:
-    """The same files without compression, so that reading them takes what is counted here.
+    """Archive of the same files without compression, of limited size.
 
-    The sizes that the directory of the file gives are refused first. They may be wrong: the
-    bytes that come out are counted too, a piece at a time. Sparse matrices are zip files in it.
+    The sizes in the directory of the file are checked first. They may be wrong, so the unpacked
+    bytes are counted too, a piece at a time. Sparse matrices are zip files in it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A model that was read, checked at any depth."""
+"""Checks of a model that was read, at any depth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KNOWN_TO_OWNER = {"dtype", "func"}
 
 
 def check_fitted(model: Any, trusted: Collection[str] = ()) -> None:
-    """Check all that a model is made of, at any depth.
+    """Check all parts of a model, at any depth.
 
     Parameters
     ----------
@@ -31,9 +31,8 @@ def check_fitted(model: Any, trusted: Collection[str] = ()) -> None:
     Raises
     ------
     ValueError
-        If shapes do not agree, numbers are out of range or not finite, indices point beyond what
-        they are of, an attribute hides a method, or there is something of another kind than a fit
-        leaves.
+        If shapes do not agree, numbers are out of range or not finite, indices are out of range,
+        an attribute hides a method, or there is an object of a type that no fit stores.
     """
     waiting, done = [model], set()
     while waiting:
@@ -49,7 +48,7 @@ def check_fitted(model: Any, trusted: Collection[str] = ()) -> None:
 
 
 def _checked(part: Any, trusted: Collection[str]) -> list[Any]:
-    """What is in a part that passed its own check."""
+    """Parts of a part that passed its own check."""
     kind = type(part)
     name = type_name(part if kind is type else kind)
     if kind is dict:
@@ -82,7 +81,7 @@ def _checked(part: Any, trusted: Collection[str]) -> list[Any]:
 
 
 def _check_features(state: dict[str, Any]) -> None:
-    """As many names of features as there are features."""
+    """Check that there are as many names of features as features."""
     n = state.get("n_features_in_", 1)
     require(type(n) is int and n > 0, "n_features_in_ is no number of features")
     if "feature_names_in_" in state:

@@ -16,7 +16,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
-from looms._files import advice_on, write_whole
+from looms._files import FileError, advice_on, reading, write_whole
 from looms._optional import require
 from looms._version import __version__
 from looms.model_files._archive import Allowance, TooLarge, repacked
@@ -31,36 +31,30 @@ _AGAIN = "Get or fit it again."
 MAX_BYTES = 2**30
 
 
-class ModelFileError(ValueError):
-    """A model file that cannot be written or read: which one, why, what to do.
+class ModelFileError(FileError):
+    """Model file that cannot be written or read.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-    problem : str
-        What is wrong, without a full stop.
-    advice : str
-        What to do about it, as a sentence.
+    Examples
+    --------
+    >>> from looms.model_files import ModelFileError, load_model
+    >>> try:
+    ...     load_model("missing.looms")
+    ... except ModelFileError as error:
+    ...     print(error.problem)
+    there is no such file
     """
-
-    def __init__(self, path: Path, problem: str, advice: str) -> None:
-        super().__init__(f"{path}: {problem}. {advice}")
-        self.path = path
-        self.problem = problem
-        self.advice = advice
 
 
 @dataclass(frozen=True)
 class SavedModel:
-    """What a model file holds.
+    """Content of a model file.
 
     Attributes
     ----------
     model : estimator
         The fitted model.
     metadata : dict
-        What was given with it when it was saved, and ``looms_version``.
+        The metadata passed to `save_model`, and ``looms_version``.
     """
 
     model: Any
@@ -74,17 +68,17 @@ def save_model(
     *,
     trusted: Collection[type | str] = (),
 ) -> None:
-    """Write a fitted model; the file appears whole, or stays as it was.
+    """Write a fitted model; if that fails, an existing file stays as it was.
 
     Parameters
     ----------
     path : path
-        The file to write; one that is there is replaced.
+        The file to write; an existing one is replaced.
     model : estimator
-        The fitted model: estimators and kernels of looms, what
-        `looms.tables.table_preprocessor` makes, pipelines of them.
+        The fitted model: estimators and kernels of looms, transformers of
+        `looms.tables.table_preprocessor`, pipelines of them.
     metadata : mapping
-        What to keep beside it; anything that JSON can hold. ``looms_version`` is added.
+        Values that JSON can hold. ``looms_version`` is added.
     trusted : collection of types or of their names, default=()
         Further types that the model holds, such as ``sklearn.decomposition.PCA``. `load_model`
         needs them too.
@@ -92,12 +86,24 @@ def save_model(
     Raises
     ------
     ModelFileError
-        If the model holds what `load_model` would refuse, such as a function, or the file cannot
-        be written.
+        If the model holds an object that `load_model` would reject, such as a function, or the
+        file cannot be written.
     TypeError
-        If the metadata are not what JSON can hold.
+        If JSON cannot hold the metadata.
     ImportError
         If skops is not installed.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from looms import LSSVMRegressor
+    >>> from looms.model_files import load_model, save_model
+    >>> model = LSSVMRegressor("linear").fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> with TemporaryDirectory() as folder:
+    ...     save_model(Path(folder, "model.looms"), model, {"unit": "m"})
+    ...     load_model(Path(folder, "model.looms")).metadata["unit"]
+    'm'
     """
     path = Path(path)
     skops_io = require("skops.io", "Writing a model file")
@@ -125,7 +131,7 @@ def load_model(
     trusted: Collection[type | str] = (),
     max_bytes: int = MAX_BYTES,
 ) -> SavedModel:
-    """Read a file of `save_model`; no code in it is run.
+    """Model and metadata from a file of `save_model`; no code in it is run.
 
     Parameters
     ----------
@@ -157,6 +163,19 @@ def load_model(
     -----
     UserWarning
         If the model was saved with another version of scikit-learn, or with a newer looms.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from looms import LSSVMRegressor
+    >>> from looms.model_files import load_model, save_model
+    >>> model = LSSVMRegressor("linear").fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> with TemporaryDirectory() as folder:
+    ...     save_model(Path(folder, "model.looms"), model, {})
+    ...     again = load_model(Path(folder, "model.looms")).model
+    >>> bool(again.predict([[1.5]]) == model.predict([[1.5]]))
+    True
     """
     path = Path(path)
     skops_io = require("skops.io", "Reading a model file")
@@ -169,7 +188,7 @@ def load_model(
         if not problems:
             model = _built(skops_io, data, names, path)
             check_fitted(model, names)
-    except Exception as error:  # whatever is met in a file that others may have written
+    except Exception as error:  # a damaged or hostile file may raise any error
         problem = f"its content is damaged ({_brief(error)})"
         raise ModelFileError(path, problem, upgrade if newer else _AGAIN) from error
     if problems:
@@ -192,7 +211,7 @@ def load_model(
 
 
 def is_model_file(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is one of `save_model`, by its content; nothing of it is built.
+    """True for a file of `save_model`, by its content, without building the model.
 
     Parameters
     ----------
@@ -212,19 +231,9 @@ def is_model_file(path: str | os.PathLike[str]) -> bool:
 
 
 def _opened(path: Path, max_bytes: int) -> tuple[bytes, Any]:
-    """The file without compression, after a look at its size, and its list of types."""
-    try:
+    """Content of the file without compression, of limited size, and its list of types."""
+    with reading(path, ModelFileError):
         packed = path.read_bytes()
-    except FileNotFoundError:
-        raise ModelFileError(
-            path, "there is no such file", "Check the name and the folder."
-        ) from None
-    except IsADirectoryError:
-        raise ModelFileError(path, "this is a folder", "Name one file in it.") from None
-    except OSError as error:
-        raise ModelFileError(
-            path, f"it cannot be read ({error.strerror})", "Check its permissions."
-        ) from error
     if not packed:
         raise ModelFileError(path, "the file is empty", _AGAIN)
     try:
@@ -255,7 +264,7 @@ def _names(trusted: Collection[type | str]) -> set[str]:
 def _described(schema: Any, path: Path) -> tuple[dict[str, Any], str | None]:
     """Metadata of a file, and the version of looms that wrote it if it is newer than this one.
 
-    They are read before what they describe: a newer file may hold what this looms cannot judge.
+    They are read before the model, as a newer file may hold types unknown to this version.
     """
     content = schema["content"]
     if not content.keys() >= _KEYS:
@@ -278,7 +287,7 @@ def _described(schema: Any, path: Path) -> tuple[dict[str, Any], str | None]:
 
 
 def _plain(node: Any) -> Any:
-    """The text or number that a node of a skops file holds; None if it holds none."""
+    """Text or number of a node of a skops file, or None."""
     try:
         return json.loads(node["content"])
     except (KeyError, TypeError, ValueError, RecursionError):
@@ -286,13 +295,13 @@ def _plain(node: Any) -> Any:
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """The numbers of a version before anything else in it."""
+    """Leading numbers of a version."""
     numbers = re.match(r"\d{1,9}(\.\d{1,9})*", version)
     return tuple(map(int, numbers[0].split("."))) if numbers else ()
 
 
 def _built(skops_io: Any, data: bytes, trusted: Collection[str], path: Path) -> BaseEstimator:
-    """The model; ValueError if it is none."""
+    """Model built from the file; ValueError if it is no estimator."""
     admitted = sorted(set().union(trusted, *ADMITTED.values()))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InconsistentVersionWarning)

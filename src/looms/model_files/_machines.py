@@ -1,6 +1,6 @@
-"""Fitted state of machines, kernels and calibrators, checked against itself.
+"""Checks of the fitted state of machines, kernels and calibrators.
 
-A machine that was not fitted has no state to check.
+A machine that is not fitted has no state to check.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from looms.calibration import Beta, Isotonic, Sigmoid
-from looms.kernels import Kernel, Samples
+from looms.calibration._beta import Beta
+from looms.calibration._isotonic import Isotonic
+from looms.calibration._sigmoid import Sigmoid
+from looms.kernels import Kernel
+from looms.kernels._samples import Samples
 from looms.leave_one_out import LeaveOneOut
 from looms.model_files._values import index, indices, numbers, positive, require
-from looms.selection import Candidate
+from looms.selection._candidates import Candidate
 
 #: Degrees of a polynomial are multiplied out one by one.
 _HIGHEST_DEGREE = 1000
@@ -22,7 +25,7 @@ _CALIBRATORS = (Beta, Isotonic, Sigmoid)
 
 
 def _samples(owner: Any, name: str) -> tuple[int, int]:
-    """The shape of a matrix of finite samples, whose columns are the features seen in fit."""
+    """Shape of a matrix of finite samples, of ``n_features_in_`` columns."""
     X = getattr(owner, name)
     if sparse.issparse(X):
         require(X.format == "csr", f"{name} is not in CSR format")
@@ -47,15 +50,15 @@ def _classes(owner: Any) -> int:
 
 
 def _kernel_of(owner: Any, X: Any) -> None:
-    """The kernel with values for its hyper-parameters, positive, as many as there are features."""
+    """Kernel whose hyper-parameters are positive numbers, for the number of features."""
     kernel = owner.kernel_
     require(isinstance(kernel, Kernel), "kernel_ is no kernel")
     kernel.started(Samples(X[:1]))  # checks all values, of those that are not tuned too
-    kernel.theta  # noqa: B018 (raises for one that waits for the data)
+    kernel.theta  # noqa: B018 (raises for a value of None)
 
 
 def _expansion(owner: Any, n: int) -> int | None:
-    """Coefficients of ``n`` samples and intercept; the number of outputs, None for plain ones."""
+    """Check coefficients of ``n`` samples and intercept; number of outputs, None for 1-d ones."""
     outputs = np.shape(owner.intercept_)
     numbers(owner, "intercept_", *outputs[:1])
     numbers(owner, "dual_coef_", n, *outputs)

@@ -1,9 +1,9 @@
-"""The list of types in a skops file, held against what skops writes for a model of looms.
+"""Checks of the list of types in a skops file, against the nodes of a model of looms.
 
-Every object is a node: its type, the kind of node that builds it, and a number. Which code a kind
-runs depends on the protocol that the file states, and a number met before stands for the object of
-then, whatever follows. So one protocol is read, objects of one number are alike, and a node has
-the fields that skops gives to its kind and nothing else.
+Every object is a node: its type, the kind of node that builds it, and a number. The code that
+a kind runs depends on the protocol of the file, and a repeated number stands for the earlier
+object. So one protocol is read, objects of one number must be equal, and a node has
+the fields that skops gives to its kind and no others.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _CALLING = {"MethodNode", "OperatorFuncNode", "PartialNode"}
 
 
 def refused(schema: Any, trusted: Collection[str] = ()) -> list[str]:
-    """What the list of types has in it that a model file may not hold, sorted.
+    """Names in the list of types that a model file may not hold, sorted.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def refused(schema: Any, trusted: Collection[str] = ()) -> list[str]:
     form_of: dict[int, int] = {}
 
     def form(part: Any) -> Hashable:
-        """One for all parts that differ in numbers alone; looks at the nodes on its way."""
+        """Number of the form of a part, the same for parts that differ in numbers alone."""
         if isinstance(part, list):
             return forms.setdefault(tuple(map(form, part)), len(forms))
         if not isinstance(part, dict):
@@ -90,7 +90,7 @@ def refused(schema: Any, trusted: Collection[str] = ()) -> list[str]:
 
 
 def _refused_in(node: dict[str, Any], trusted: Collection[str]) -> set[str]:
-    """As `refused`, for a node without those in it."""
+    """`refused` for a node without its children."""
     kind, name = node["__loader__"], f"{node.get('__module__')}.{node.get('__class__')}"
     if name in trusted and kind not in _CALLING:
         return set()
@@ -108,7 +108,7 @@ def _refused_in(node: dict[str, Any], trusted: Collection[str]) -> set[str]:
 
 
 def _is_written_so(kind: str, node: dict[str, Any]) -> bool:
-    """The fields of a node are those that skops gives to its kind."""
+    """True if the fields of a node are those that skops gives to its kind."""
     fields, number = node.keys() - _MARKS, node["__id__"]
     if kind in ("TypeNode", "FunctionNode"):
         return not fields

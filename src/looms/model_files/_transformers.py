@@ -1,6 +1,6 @@
-"""Fitted state of transformers, checked against itself and against what `looms fit` asks of them.
+"""Checks of the fitted state of transformers.
 
-A transformer that was not fitted has no state to check.
+A transformer that is not fitted has no state to check.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from looms.tables import KINDS
 
 
 def scaler(transformer: Any) -> None:
-    """One number a feature, those that are divided by positive."""
+    """Check one number a feature, divisors positive."""
     for name in ("mean_", "var_", "scale_", "max_abs_"):
         if getattr(transformer, name, None) is not None:
             numbers(transformer, name, transformer.n_features_in_)
@@ -27,7 +27,7 @@ def scaler(transformer: Any) -> None:
 
 
 def imputer(transformer: Any) -> None:
-    """One number a feature for its gaps; no number for a feature of gaps alone."""
+    """Check one number a feature for its gaps, none for a feature without values."""
     require(not transformer.add_indicator, "add_indicator is set")
     if "statistics_" in vars(transformer):
         statistics = transformer.statistics_
@@ -41,7 +41,7 @@ def imputer(transformer: Any) -> None:
 
 
 def missing(indicator: Any) -> None:
-    """Places of the features that had gaps."""
+    """Check the indices of the features with gaps."""
     if "features_" in vars(indicator):
         n = indicator._n_features
         require(n == indicator.n_features_in_, f"_n_features is {n}")
@@ -49,10 +49,10 @@ def missing(indicator: Any) -> None:
 
 
 def encoder(one_hot: Any) -> None:
-    """Categories in order, and the columns that they become.
+    """Check sorted categories, and the columns that they are encoded to.
 
-    Places of ones are written without a look at how many columns there are, and categories are
-    searched as if sorted: both follow from the categories, and from which of them are rare.
+    Encoding writes to columns without a check of their number, and searches categories as
+    sorted; both are derived from the categories and the rare ones among them.
     """
     require(one_hot.drop is None, "drop is set")
     require(one_hot.dtype is np.float64, "dtype is another")
@@ -83,7 +83,7 @@ def _is_list(value: Any, n: int) -> bool:
 
 
 def _categories(values: Any) -> None:
-    """Texts that increase; the last may be the gap."""
+    """Check increasing texts; the last may be the gap."""
     proper = isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1
     require(proper and len(values) > 0, "categories_ holds no list of texts")
     texts = values.tolist()
@@ -95,7 +95,7 @@ def _categories(values: Any) -> None:
 
 
 def _mapping(rare: Any, n: int) -> AnyArray:
-    """The column of each of ``n`` categories: in order, then one for those at the places rare."""
+    """Column of each of ``n`` categories: in order, then one for the ``rare`` ones."""
     proper = isinstance(rare, np.ndarray) and rare.ndim == 1 and rare.dtype.kind in "iu"
     proper = proper and 0 < len(rare) == len(np.unique(rare)) and rare.min() >= 0 and rare.max() < n
     require(proper, "the places of rare categories point beyond them")
@@ -104,7 +104,7 @@ def _mapping(rare: Any, n: int) -> AnyArray:
 
 
 def pipeline(steps: Any) -> None:
-    """Names and estimators."""
+    """Check names and estimators."""
     require(steps.memory is None, "memory names a folder, to write to and to read from")
     require(steps.transform_input is None, "transform_input is set")
     require(isinstance(steps.steps, list) and len(steps.steps) > 0, "steps is no list")
@@ -114,7 +114,7 @@ def pipeline(steps: Any) -> None:
 
 
 def columns(transformer: Any) -> None:
-    """Estimators, each with columns that are there."""
+    """Check estimators, each with existing columns."""
     for name in ("n_jobs", "transformer_weights"):
         require(getattr(transformer, name) is None, f"{name} is set")
     require(transformer.remainder == "drop", "remainder is not dropped")
@@ -143,7 +143,7 @@ def columns(transformer: Any) -> None:
 
 
 def _places(chosen: Any, n: int, names: Collection[str]) -> None:
-    """Columns by name or by place below ``n``, in a list or one alone."""
+    """Check columns by name or by index below ``n``, a list or a single one."""
     one_by_one = chosen if isinstance(chosen, list) else [chosen]
     proper = all(
         place in names if isinstance(place, str) else type(place) is int and -n <= place < n
@@ -158,7 +158,7 @@ def _step(step: Any) -> None:
 
 
 def table_columns(transformer: Any) -> None:
-    """What each column is."""
+    """Check the kind of each column."""
     kinds = transformer.kinds
     proper = isinstance(kinds, dict) and all(
         isinstance(name, str) and kind in KINDS for name, kind in kinds.items()
@@ -168,7 +168,7 @@ def table_columns(transformer: Any) -> None:
 
 
 def sparse_columns(transformer: Any) -> None:
-    """Places of columns, increasing."""
+    """Check increasing indices of columns."""
     if "columns_" in vars(transformer):
         kept = indices(transformer, "columns_", transformer.n_features_in_)
         require(bool((np.diff(kept) > 0).all()), "columns_ is not in order")

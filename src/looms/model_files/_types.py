@@ -36,11 +36,11 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Held:
-    """What a model file may hold of one type.
+    """Attributes that a model file may hold for a type, and their check.
 
     Attributes
     ----------
-    check : raises ValueError for state that no fit leaves behind; None where there is no such.
+    check : function that raises ValueError for invalid state, or None.
     fitted : names of attributes, besides the fields of a dataclass or the parameters of another.
     """
 

@@ -1,4 +1,4 @@
-"""Numbers and indices of a model, checked one attribute at a time."""
+"""Checks of single attributes of a model: numbers and indices."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from looms._typing import AnyArray
 
 
 def type_name(kind: Any) -> str:
-    """Module and name of a type or function, as in a file."""
+    """Module and name of a type or function."""
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def require(condition: bool | np.bool_, problem: str) -> None:
-    """ValueError with the problem unless the condition holds."""
+    """Raise ValueError with the problem unless the condition holds."""
     if not condition:
         raise ValueError(problem)
 
 
 def numbers(owner: Any, name: str, *shape: int | None) -> AnyArray:
-    """A finite array of this shape; None is any length, no shape is a single number."""
+    """Finite array of this shape; None is any length, no shape is a single number."""
     value = getattr(owner, name)
     require(isinstance(value, np.ndarray | np.generic | Real), f"{name} holds no numbers")
     array = np.asarray(value)
@@ -36,12 +36,12 @@ def numbers(owner: Any, name: str, *shape: int | None) -> AnyArray:
 
 
 def positive(owner: Any, name: str, *shape: int | None) -> None:
-    """As `numbers`, all of them above zero."""
+    """`numbers` that are all positive."""
     require(bool((numbers(owner, name, *shape) > 0).all()), f"{name} is not positive")
 
 
 def indices(owner: Any, name: str, n: int) -> AnyArray:
-    """Different indices into something of length ``n``."""
+    """Distinct indices below ``n``."""
     array = numbers(owner, name, None)
     inside = array.dtype.kind in "iu" and bool(((array >= 0) & (array < n)).all())
     require(inside, f"{name} points beyond {n}")
@@ -50,6 +50,6 @@ def indices(owner: Any, name: str, n: int) -> AnyArray:
 
 
 def index(owner: Any, name: str, n: int) -> None:
-    """A single index into something of length ``n``."""
+    """Index below ``n``."""
     value = getattr(owner, name)
     require(isinstance(value, int | np.integer) and 0 <= value < n, f"{name} points beyond {n}")

@@ -1,6 +1,6 @@
-"""The coordinates an optimiser works in: units of noise, and of curvature where it is known.
+"""Coordinates of an optimizer, scaled by the standard error and the curvature.
 
-Optimisers have lengths built in: the first step, what counts as flat. Measured in
+Optimizers have lengths built in: the first step, the gradient that counts as flat. In
 standard errors of the criterion, and along the axes of its curvature, these fit.
 """
 
@@ -20,10 +20,10 @@ _TRUSTED = 1.0
 class Coordinates:
     """θ = θ_start + L z, and the function in units of its standard error at the start.
 
-    With an inverse Hessian L Lᵀ is this, shortened to a first step that it is trusted
-    for, so that going downhill in z is going by a quasi-Newton step in θ. Where that
-    step comes near the box only the diagonal of the Hessian scales the axes: freezing a
-    variable at its bound would not free the others from it. Without one L is the identity.
+    L Lᵀ is the inverse Hessian, if given, shortened to a limited first step: steepest
+    descent in z is then a quasi-Newton step in θ. If that step comes near the box, only
+    the diagonal of the Hessian scales the axes, as fixing a variable at its bound must not
+    move the others. Without an inverse Hessian L is the identity.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Coordinates:
         self.start = self._transformed(np.zeros(len(start.theta)), start)
 
     def __call__(self, theta: Array, *, gradient: bool = True) -> Point:
-        """The function at z = ``theta``, which is what optimisers call it."""
+        """Function at z = ``theta``, as optimizers name it."""
         z = np.array(theta)
         reached = self._origin + self._axes @ z
         inside = np.clip(reached, *self._bounds.T)

@@ -1,4 +1,4 @@
-"""The curvature of a criterion where a search ended, for the next search of a similar one."""
+"""Inverse Hessian of a criterion where a search ended, for the next search of a similar one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def difference_inverse_hessian(
     -------
     inverse_hessian : (p, p) positive definite; None where the box leaves no room for a
         difference, a gradient cannot be evaluated, or no direction bends up.
-    evaluated : the points that it took.
+    evaluated : the points evaluated for it.
     """
     p = len(point.theta)
     room = bounds - point.theta[:, None]

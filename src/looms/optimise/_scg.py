@@ -21,7 +21,7 @@ _GRADIENT_ZERO = 1e-10
 
 @dataclass(frozen=True)
 class ScgState:
-    """Between two steps: where the search is, where it heads, and how curved it believes E to be.
+    """State of scaled conjugate gradients.
 
     curvature : δ before scaling, pᵀ E'' p; None until measured at this point.
     lam, lam_bar : λ and λ̄, the scaling of the curvature.

@@ -1,4 +1,4 @@
-"""What a search for a minimum is: its points, its record, its reasons to stop."""
+"""Points of a search for a minimum, its record, and its stopping rules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from looms._typing import Array
 
 
 class Outcome(Enum):
-    """Why a search stopped; the value is what that means and what to do about it."""
+    """Reason why a search stopped; the value is its meaning, with advice.
+
+    Examples
+    --------
+    >>> from looms.optimise import Outcome
+    >>> Outcome.CONVERGED.name
+    'CONVERGED'
+    """
 
     WITHIN_NOISE = (
         "the last step gained, or the slope promises, less than the tolerated fraction of the "
@@ -38,14 +45,22 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A criterion at one vector of hyper-parameters.
+    """Value of a criterion at one vector of hyper-parameters.
 
     Attributes
     ----------
     theta : (p,) log₂ of the hyper-parameters.
     value, standard_error : of the criterion; infinite where it cannot be evaluated.
-    gradient : (p,) of the value in ``theta``, or None where it was not asked for.
-    model : what was fitted there, if the function offers it.
+    gradient : (p,) of the value in ``theta``, or None if not computed.
+    model : fitted model, if the function returns one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.optimise import Point
+    >>> point = Point(np.array([3.0]), 9.0, 1e-6, np.array([6.0]))  # of θ²
+    >>> point.value
+    9.0
     """
 
     theta: Array
@@ -57,13 +72,13 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """The record of a search.
+    """Record of a search.
 
     Attributes
     ----------
     best : the point with the smallest value.
-    outcome : why the search stopped.
-    history : every point in the order of evaluation, gradients and models dropped.
+    outcome : reason why the search stopped.
+    history : every point in the order of evaluation, without gradients and models.
     n_iterations : accepted steps.
     accepted : the start and the best point after every iteration, with gradients where
         they were asked for, without models.
@@ -86,7 +101,7 @@ class Search:
 
 
 class Evaluate(Protocol):
-    """A function to minimise: its value, and the gradient if asked for."""
+    """Function to minimise: value, standard error and, on request, gradient."""
 
     def __call__(self, theta: Array, *, gradient: bool = True) -> Point: ...
 
@@ -102,7 +117,7 @@ _REACH_BLIND, _REACH_INFORMED = 1.0, 0.2
 
 
 class SearchStopped(Exception):
-    """Raised inside a search that has a reason to stop."""
+    """Signal, raised inside a search, to stop it."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(outcome.value)
@@ -110,15 +125,15 @@ class SearchStopped(Exception):
 
 
 class Recorder:
-    """Stands between an optimiser and the function: records, and says when to stop.
+    """Function that records its evaluations and applies the stopping rules.
 
     Parameters
     ----------
     evaluate : the function.
     bounds : (p, 2) of the box.
     tolerance : fraction of the standard error of the value that is not worth an
-        iteration. The search ends after one that gained less, and at a point whose
-        gradient promises less: for a quasi-Newton step, if ``inverse_hessian`` is known,
+        iteration. The search ends after one that gained less, and at a point of smaller
+        expected gain: for a quasi-Newton step, if ``inverse_hessian`` is known,
         and for a small move in every hyper-parameter.
     max_iter : iterations allowed.
     callback : see `Callback`.
@@ -189,7 +204,7 @@ class Recorder:
         return Search(self.best, outcome, tuple(self.history), self.n_iterations, accepted)
 
     def stop_if_flat(self, point: Point) -> None:
-        """Raises `SearchStopped` if the gradient at a point promises nothing worth an iteration."""
+        """Raise `SearchStopped` if the expected gain at a point is not worth an iteration."""
         if point.gradient is None:
             return
         free = free_gradient(point.theta, point.gradient, self._low, self._high)
@@ -204,6 +219,6 @@ class Recorder:
 
 
 def free_gradient(theta: Array, gradient: Array, low: Array, high: Array) -> Array:
-    """The gradient without the components that push against a bound."""
+    """Gradient without the components that push against a bound."""
     blocked = ((theta <= low) & (gradient > 0)) | ((theta >= high) & (gradient < 0))
     return np.where(blocked, 0.0, gradient)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from looms._typing import Array
-from looms.assessment import Assessment
+from looms.assessment._result import Assessment
 from looms.criteria import WMW, as_criterion
 from looms.diagnostics import CaseDeletion, case_deletion
 from looms.report.displays.features import ImportanceDisplay

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from looms._classes import class_indices
-from looms.assessment import Assessment
+from looms.assessment._result import Assessment
 from looms.calibration import brier_score, log_loss
 from looms.report._scores import FIGURES, guess_rmse, loo_scores
 from looms.report.facts import Facts

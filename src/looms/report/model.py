@@ -21,7 +21,7 @@ from looms._typing import AnyArray, Array
 from looms.diagnostics import loo_margins
 from looms.estimators import machine_of
 from looms.estimators._base import LeastSquaresMachine, one_or_many
-from looms.kernels import training_rows
+from looms.kernels._samples import training_rows
 from looms.leave_one_out import LeaveOneOut
 from looms.selection import Objective
 from looms.tables import SparseColumns, TableColumns

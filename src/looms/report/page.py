@@ -12,7 +12,7 @@ from typing import Any
 
 from looms._files import write_whole
 from looms._optional import require
-from looms.assessment import Assessment
+from looms.assessment._result import Assessment
 from looms.report.facts import facts_of
 from looms.report.pictures import pictures
 from looms.report.summary import summarised

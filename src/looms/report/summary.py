@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 
 from looms._classes import class_indices
 from looms._version import __version__
-from looms.assessment import Assessment
+from looms.assessment._result import Assessment
 from looms.diagnostics import loo_margins
 from looms.report._cautions import all_cautions
 from looms.report._fit_cautions import n_replicates

@@ -1,4 +1,4 @@
-"""Candidates: every kernel under every criterion is tuned, the best one is taken."""
+"""Selection of a kernel and a criterion among tuned candidates."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import numpy as np
 
 from looms._typing import Array
 from looms.criteria import Criterion
-from looms.kernels import Kernel, as_kernel
+from looms.kernels import Kernel
+from looms.kernels._names import as_kernel
 from looms.leave_one_out import LeaveOneOut
-from looms.lssvm import Fit, NotPositiveDefiniteError
+from looms.lssvm import NotPositiveDefiniteError
+from looms.lssvm._system import Fit
 from looms.optimise import Outcome, Point
 from looms.selection._objective import Objective
 from looms.selection._tune import BoundMet, Tuning, tune
@@ -22,14 +24,14 @@ from looms.selection._tune import BoundMet, Tuning, tune
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A kernel tuned under a criterion. A list of these makes a pandas DataFrame.
+    """Kernel tuned under a criterion. A list of these makes a pandas DataFrame.
 
     Attributes
     ----------
-    kernel_name : the kernel as it was asked for: its name, or the repr of an object.
-    kernel : with the hyper-parameters found.
-    mu : regularisation found.
-    criterion : as it was asked for.
+    kernel_name : name of the kernel as passed, or the repr of an object.
+    kernel : with the tuned hyper-parameters.
+    mu : tuned regularisation.
+    criterion : name or object as passed.
     value, standard_error : of the criterion.
     score : what candidates compete by, smaller is better: the leave-one-out balanced
         error rate for classes, or what their threshold is set for; PRESS for regression.
@@ -37,8 +39,8 @@ class Candidate:
     threshold : of the outputs, for two classes; else zero.
     n_evaluations, n_failures, seconds : what the tuning took, and at how many points
         the kernel matrix plus ridge was not positive definite.
-    outcome : why the tuning stopped; its value says what that means.
-    at_bounds : hyper-parameters that ended at a bound, and what that means.
+    outcome : reason why the tuning stopped; its value is the advice.
+    at_bounds : hyper-parameters that ended at a bound, with advice.
     """
 
     kernel_name: str
@@ -62,7 +64,7 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The candidates, and all about the best of them."""
+    """Candidates, and the machine of the best one."""
 
     candidates: list[Candidate]
     best: Candidate
@@ -75,7 +77,7 @@ Judge: TypeAlias = Callable[[LeaveOneOut], tuple[float, float]]
 
 
 class Watcher(Protocol):
-    """Is told of the tuning as it goes; a true answer ends what it was asked about."""
+    """Callbacks of the selection; a true return value stops it."""
 
     def candidate_begins(self, kernel: Kernel, criterion: Any) -> None: ...
 
@@ -98,23 +100,23 @@ def choose(
     objective_options: dict[str, Any],
     tune_options: dict[str, Any],
 ) -> Choice:
-    """Tune every kernel under every criterion and take the best by ``judge``.
+    """Best candidate by ``judge``, of every kernel tuned under every criterion.
 
-    Of equally good candidates the first is taken. Every candidate is tuned on the
-    same subsamples. If ``watcher`` asks to stop after a candidate, the rest are not tried,
-    provided that there is one to take.
+    Of equally good candidates the first is chosen. Every candidate is tuned on the
+    same subsamples. If ``watcher`` stops the selection after a candidate, the rest are skipped,
+    provided that one could be evaluated.
 
     Raises
     ------
     ValueError
-        If no candidate could be evaluated anywhere; it says why the first could not.
+        If no candidate could be evaluated anywhere, with the reason of the first.
     """
     candidates: list[Candidate] = []
     chosen: tuple[Candidate, Tuning, Fit] | None = None
     objective: Objective | None = None
     reason = ""
-    for n_tried, (asked_for, criterion) in enumerate(product(kernels, criteria)):
-        kernel = as_kernel(asked_for)
+    for n_tried, (kernel_argument, criterion) in enumerate(product(kernels, criteria)):
+        kernel = as_kernel(kernel_argument)
         if n_tried % len(criteria) == 0:
             objective = None  # the matrices of a kernel go before those of the next come
         watcher.candidate_begins(kernel, criterion)
@@ -133,7 +135,9 @@ def choose(
         seconds = time.perf_counter() - began
         if fit is None and not reason:
             reason = f"{objective.kernel!r}: {_reason(objective, tuning)}"
-        candidate = _candidate(str(asked_for), objective, criterion, tuning, fit, judge, seconds)
+        candidate = _candidate(
+            str(kernel_argument), objective, criterion, tuning, fit, judge, seconds
+        )
         candidates.append(candidate)
         if fit is not None and (chosen is None or candidate.score < chosen[0].score):
             chosen = candidate, tuning, fit
@@ -145,7 +149,7 @@ def choose(
 
 
 def _reason(objective: Objective, tuning: Tuning) -> str:
-    """Why there is no machine, or no finite criterion of it, where the tuning ended."""
+    """Message on a tuning that ended without a machine or a finite criterion."""
     try:
         objective.fit(tuning.theta)
     except NotPositiveDefiniteError as error:

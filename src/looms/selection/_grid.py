@@ -1,7 +1,6 @@
-"""Least score over a box of hyper-parameters, without a gradient: a grid, or a pattern search.
+"""Least score over a box of hyper-parameters without gradients: grid search and pattern search.
 
-Points go in, scores come out: what is at a point is known only to the function that scores
-some points at a time, which may do so in parallel.
+The score is a function of several points at a time, which it may evaluate in parallel.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ _EQUAL = 1e-9
 
 @dataclass(frozen=True)
 class Searched:
-    """What a search found.
+    """Points and scores of a search.
 
     Attributes
     ----------
-    points : all points scored, in that order.
+    points : all points in the order of evaluation.
     scores : their scores.
     best : index of the chosen one: the least score, of equal ones the smallest coordinates,
         the first coordinate counting most.
@@ -41,7 +40,7 @@ class Searched:
 
 
 class _Known:
-    """Points scored so far; none is scored twice."""
+    """Points and scores so far; no point is scored twice."""
 
     def __init__(self, score: Scorer) -> None:
         self._score = score
@@ -61,7 +60,7 @@ class _Known:
 
 
 def best_point(scores: dict[Point, float]) -> Point:
-    """The point of least score; of equal ones the smallest, the first coordinate before others.
+    """Point of least score; of equal ones the smallest, the first coordinate before others.
 
     Raises
     ------
@@ -89,6 +88,15 @@ def grid_search(score: Scorer, axes: Sequence[Array]) -> Searched:
     Returns
     -------
     searched : all points, the last coordinate changing fastest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def bowl(points):
+    ...     return [x**2 + y**2 for x, y in points]
+    >>> searched = grid_search(bowl, [np.array([-1.0, 0.0, 2.0]), np.array([1.0, 3.0])])
+    >>> len(searched.points), searched.points[searched.best]
+    (6, (0.0, 1.0))
     """
     known = _Known(score)
     known.add(list(product(*(axis.tolist() for axis in axes))))
@@ -96,12 +104,12 @@ def grid_search(score: Scorer, axes: Sequence[Array]) -> Searched:
 
 
 def pattern_search(score: Scorer, axes: Sequence[Array], resolution: float) -> Searched:
-    """The least score found from a coarse grid down to steps of ``resolution``.
+    """Least score by a pattern search, from a coarse grid down to steps of ``resolution``.
 
     At first every second value of each axis is taken. From the best of these points the
-    search looks at all neighbours one step away in each coordinate or several, moves to the
-    best, and where none is better halves the step, until that was done with a step of
-    ``resolution`` or less. Neighbours outside the range of an axis are not looked at.
+    search scores all neighbours one step away in one coordinate or more and moves to the
+    best. If none is better it halves the step, until the step is ``resolution`` or less.
+    Neighbours outside the range of an axis are skipped.
 
     Parameters
     ----------
@@ -115,7 +123,7 @@ def pattern_search(score: Scorer, axes: Sequence[Array], resolution: float) -> S
 
     Notes
     -----
-    It finds a local minimum, the lower the finer the axes it begins on. The steps start at the
+    The minimum is local, and better for a finer first grid. The steps start at the
     largest distance of neighbouring values of the axis, halved so that a coarse valley of one
     cell is not stepped over.
 

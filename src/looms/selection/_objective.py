@@ -1,4 +1,4 @@
-"""A selection criterion as a function of all hyper-parameters, with its gradient."""
+"""Selection criterion as a function of all hyper-parameters, with its gradient."""
 
 from __future__ import annotations
 
@@ -10,26 +10,15 @@ import numpy as np
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
 from looms.criteria import Criterion, Evaluation, as_criterion
-from looms.kernels import (
-    GramBlocks,
-    Hyperparameter,
-    Kernel,
-    as_kernel,
-    as_matrix,
-    check_scale,
-    contract_lower,
-    gram_into,
-    is_finite_lower,
-    training_rows,
-)
-from looms.lssvm import (
-    Fit,
-    NotPositiveDefiniteError,
-    Solution,
-    decompose,
-    held_out_sets,
-    solve_in_place,
-)
+from looms.kernels import Kernel
+from looms.kernels._gram import GramBlocks, contract_lower, gram_into, is_finite_lower
+from looms.kernels._hyperparameters import Hyperparameter
+from looms.kernels._names import as_kernel
+from looms.kernels._samples import as_matrix, check_scale, training_rows
+from looms.lssvm import NotPositiveDefiniteError, decompose
+from looms.lssvm._held_out_sets import held_out_sets
+from looms.lssvm._system import Fit
+from looms.lssvm.cholesky import Solution, solve_in_place
 from looms.optimise import Point
 from looms.selection._prior import HyperPrior
 
@@ -54,7 +43,7 @@ _MU_AT_UPPER = (
 
 
 class Objective:
-    """A leave-one-out criterion of a least-squares SVM in the log₂ of its hyper-parameters.
+    """Leave-one-out criterion of a least-squares SVM in the log₂ of its hyper-parameters.
 
     Calling it returns the value and the gradient for all of them at once
     [docs/references.md, Gradient]: about twice the flops of a factorisation with inverse, however
@@ -62,10 +51,10 @@ class Objective:
 
     Parameters
     ----------
-    X : (n, n_features) dense or sparse samples, or what the kernel takes instead.
+    X : (n, n_features) dense or sparse samples, or the matrix of a precomputed kernel.
     y : (n,) or (n, t) targets; ±1 for criteria of classification.
-    kernel : name, `looms.kernels.Kernel` or function; values that it leaves open are
-        taken from the data.
+    kernel : name, `looms.kernels.Kernel` or function; values that are None are set
+        from the data.
     criterion : name or `looms.criteria.Criterion`.
     sample_weight : (n,) positive weights ζ of the fit; ones unless given. Rescaled
         to mean one, so that λ_i = μ Σζ / ζ_i.
@@ -74,7 +63,7 @@ class Objective:
     fit_intercept : whether the machine has an intercept.
     groups : (n,) labels; rows of one group are held out together. Each row by itself unless given.
     prior : whether to regularise the kernel's hyper-parameters: the value is then
-        that of `looms.selection.HyperPrior`, centred at the start.
+        that of `HyperPrior`, centred at the start.
 
     Attributes
     ----------
@@ -162,7 +151,7 @@ class Objective:
         return point.value, point.gradient
 
     def evaluate(self, theta: Array, *, gradient: bool = True) -> Point:
-        """Value with its standard error and, if asked for, gradient at ``theta``."""
+        """Value with its standard error and, optionally, gradient at ``theta``."""
         with blas_threads(self.n_samples):
             try:
                 solution = self._solve(theta)
@@ -176,11 +165,11 @@ class Objective:
             return self.penalised(point)
 
     def penalised(self, point: Point) -> Point:
-        """A point of the criterion under the prior, if there is one."""
+        """Point of the criterion with the prior, if there is one."""
         return point if self.prior is None else self.prior.penalised(point, self.n_samples)
 
     def fit(self, theta: Array) -> Fit:
-        """The machine at ``theta``, with its leave-one-out outputs.
+        """Machine at ``theta``, with its leave-one-out outputs.
 
         Raises
         ------
@@ -191,7 +180,7 @@ class Objective:
             return self._solve(theta).fit
 
     def judge(self, outputs: Array) -> Evaluation:
-        """The criterion on some held-out outputs, under the selection weights."""
+        """Criterion of held-out outputs under the selection weights."""
         return self.criterion.evaluate(self.y, outputs, self.selection_weight, self.groups)
 
     def along_mu(self, kernel_theta: Array, log2_mu: Array) -> list[Point]:
@@ -237,7 +226,7 @@ class Objective:
         return self._work
 
     def subset(self, rows: Any) -> Objective:
-        """The objective of some of the samples, with the same kernel and box.
+        """Objective on a subset of the samples, with the same kernel and box.
 
         The box moves with the number of samples, so that it holds the same ridges n μ.
         """
@@ -258,7 +247,7 @@ class Objective:
         return part
 
     def with_criterion(self, criterion: Any) -> Objective:
-        """The same machine judged by another criterion; kernel caches and buffers are shared."""
+        """Objective of another criterion; kernel caches and buffers are shared."""
         other = copy(self)
         other.criterion = as_criterion(criterion)
         other._check()
@@ -272,7 +261,7 @@ class Objective:
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
-        """What is searched for, in the order of ``theta0``."""
+        """Hyper-parameters of the search, in the order of ``theta0``."""
         mu = Hyperparameter("mu", self.mu_at(self.theta0), None, _MU_AT_LOWER, _MU_AT_UPPER)
         return [*self.kernel.hyperparameters, mu]
 
@@ -293,7 +282,7 @@ class Objective:
         )
 
     def _chain(self, theta: Array, solution: Solution, slope: Array) -> Array:
-        """∂J/∂θ = θ ln 2 Σ_ij G_ij ∂K_ij/∂θ in log₂ units: the only place that multiplies."""
+        """∂J/∂θ = θ ln 2 Σ_ij G_ij ∂K_ij/∂θ in log₂ units."""
         if self._scratch is None:
             self._scratch = np.empty((self.n_samples, self.n_samples), order="F")
         G, slope_mu = solution.contract(slope, self._scratch)
@@ -332,7 +321,7 @@ class Objective:
             )
         if self.criterion.needs_labels and not np.isin(self.y, (-1.0, 1.0)).all():
             raise ValueError(
-                f"Criterion {type(self.criterion).__name__} judges labels -1 and +1; for other "
+                f"Criterion {type(self.criterion).__name__} needs labels -1 and +1; for other "
                 "targets use 'press'."
             )
         weight = self.selection_weight

@@ -1,4 +1,4 @@
-"""A prior over hyper-parameters, against over-fitting the selection criterion."""
+"""Prior over hyper-parameters, against over-fitting the selection criterion."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class HyperPrior:
 
         log J + (d / n) log(Ω + 2d)
 
-    Source: Cawley & Talbot (2007), JMLR 8, 841-861. Theirs has no 2d and falls to −∞ at
-    the centre, which is then always the optimum; 2d is the scale of a proper prior on ζ,
-    the Ω of hyper-parameters that all lie two powers of two from the centre. Their
+    Source: Cawley & Talbot (2007), JMLR 8, 841-861. Without 2d, as there, it falls
+    to −∞ at the centre, which is then always the optimum; 2d is the scale of a proper prior on
+    ζ, the Ω of hyper-parameters that all lie two powers of two from the centre. Their
     centre is θ̃ = 0, which depends on the units of the features; ours is the kernel's
     start, which does not.
 
@@ -42,7 +42,7 @@ class HyperPrior:
     centre: Array
 
     def penalised(self, point: Point, n_samples: int) -> Point:
-        """A point of the criterion J as a point of the regularised criterion.
+        """Point of the regularised criterion, from a point of the criterion J.
 
         The standard error becomes that of log J.
         """

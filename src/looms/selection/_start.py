@@ -1,4 +1,4 @@
-"""Where a search starts: the best of a coarse scan on a subsample.
+"""Starts of a search: the best points of a coarse scan on a subsample.
 
 A least-squares SVM criterion has few but real local minima (too smooth a kernel
 with hardly any ridge, too narrow a one with a large ridge), and a start a few powers
@@ -21,7 +21,7 @@ RIDGES = np.arange(-12.0, 5.0, 2.0)
 
 
 def starting_points(objective: Objective, n_points: int) -> list[Array]:
-    """The ``n_points`` best points of the scan, at most one for each kernel, best first.
+    """Best ``n_points`` points of the scan, at most one for each kernel, best first.
 
     Points that cannot be evaluated are left out; if none can, the objective's own
     start is the only one.
@@ -41,7 +41,7 @@ def _kernel_thetas(objective: Objective) -> list[Array]:
 
 
 def _best_ridge(objective: Objective, kernel_theta: Array) -> Point:
-    """The best ridge for one kernel."""
+    """Best point over μ for one kernel."""
     K = objective.gram(objective.kernel.with_theta(kernel_theta))
     with np.errstate(invalid="ignore"):  # of a kernel matrix that is not finite
         spread = feature_space_variance(K, objective.fit_intercept)

@@ -1,8 +1,8 @@
-"""Tuning one machine: a scan for the start, then a search on more and more samples.
+"""Tuning of one machine: a scan for the start, then searches on growing subsamples.
 
 A criterion is a mean over samples and its optimum moves little with their number, so
-most of the way is gone on subsamples, at a fraction of the cost. The last stage, on all
-samples, begins near the optimum and with the curvature found before.
+most steps are made on subsamples, at a fraction of the cost. The last stage, on all
+samples, begins near the optimum and with the curvature of the stage before.
 """
 
 from __future__ import annotations
@@ -15,16 +15,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from looms._typing import Array
-from looms.lssvm import Fit
-from looms.optimise import (
-    Evaluate,
-    Outcome,
-    Point,
-    Search,
-    difference_inverse_hessian,
-    minimise,
-    secant_inverse_hessian,
-)
+from looms.lssvm._system import Fit
+from looms.optimise import Outcome, Point, minimise
+from looms.optimise._curvature import difference_inverse_hessian, secant_inverse_hessian
+from looms.optimise._search import Evaluate, Search
 from looms.selection._objective import Objective
 from looms.selection._start import starting_points
 
@@ -45,14 +39,14 @@ Progress: TypeAlias = Callable[[Objective, int, Point], bool | None]
 
 @dataclass(frozen=True)
 class BoundMet:
-    """A hyper-parameter that ended at a bound, which as text says what that means.
+    """Hyper-parameter that ended at a bound; its text is the advice.
 
     Attributes
     ----------
     name : of the hyper-parameter.
     side : "lower" or "upper".
     bound : the value there.
-    advice : what it means and what to do.
+    advice : meaning of the bound, and what to do.
     """
 
     name: str
@@ -62,7 +56,7 @@ class BoundMet:
 
     @property
     def remark(self) -> str:
-        """The text without the name."""
+        """Advice without the name."""
         return f"ended at its {self.side} bound {self.bound:.3g}: {self.advice}"
 
     def __str__(self) -> str:
@@ -71,15 +65,15 @@ class BoundMet:
 
 @dataclass(frozen=True, eq=False)
 class Tuning:
-    """Hyper-parameters found for one kernel under one criterion.
+    """Tuned hyper-parameters of one kernel under one criterion.
 
     Attributes
     ----------
     theta : (p + 1,) log₂ of the hyper-parameters, the kernel's and μ.
     value, standard_error : of the criterion there, on all samples, without the prior.
-    outcome : why the search stopped; the value of the enum says what to do about it.
+    outcome : reason why the search stopped; the value of the enum is the advice.
     stages : number of samples and record of every search; the last are on all samples.
-    n_measured : evaluations between the stages, for the curvature; no search has them.
+    n_measured : evaluations between the stages, for the curvature.
     at_bounds : hyper-parameters that ended at a bound that matters.
     """
 
@@ -146,7 +140,7 @@ def tune(
 
     Returns
     -------
-    tuning : what was found.
+    tuning : the hyper-parameters, and a record of the searches.
     fit : the machine at ``tuning.theta``; None if no point could be evaluated.
 
     Examples
@@ -199,7 +193,7 @@ def _evaluated(
     theta: Array,
     gradient: bool = True,
 ) -> Point:
-    """A point of the stage, of which ``evaluated`` hears."""
+    """Point of the stage; ``evaluated`` is called with it."""
     point = stage.evaluate(theta, gradient=gradient)
     if evaluated is not None:
         evaluated(stage, point)
@@ -207,7 +201,7 @@ def _evaluated(
 
 
 def _searched(stage: Objective, evaluate: Evaluate, theta: Array, **options: Any) -> Search:
-    """A search that begins at more μ if the start cannot be evaluated; it holds all attempts."""
+    """Search, repeated at larger μ if the start cannot be evaluated, with all attempts."""
     failed: list[Point] = []
     for _ in range(_ATTEMPTS):
         search = minimise(evaluate, theta, stage.bounds, **options)
@@ -223,7 +217,7 @@ def _searched(stage: Objective, evaluate: Evaluate, theta: Array, **options: Any
 def _curvature(
     stage: Objective, evaluate: Evaluate, search: Search, tolerance: float
 ) -> tuple[Array | None, list[Point]]:
-    """Inverse Hessian where a search on a subsample ended, and the points that it took.
+    """Inverse Hessian where a search on a subsample ended, and the points evaluated for it.
 
     An evaluation there costs a `_GROWTH`³-th of one in the next stage, so for a few
     hyper-parameters differences are cheap and save steps that secants send astray.
@@ -264,7 +258,7 @@ def stage_sizes(n_samples: int) -> list[int]:
 
 
 def _stratified_order(y: Array, rng: np.random.RandomState) -> Any:
-    """A random order whose every beginning holds the classes in proportion, and all of them."""
+    """Random order in which the first m samples have the classes in proportion, for every m."""
     labels = np.unique(y.reshape(len(y), -1), axis=0, return_inverse=True)[1].ravel()
     rank = np.empty(len(y))
     for label in range(labels.max() + 1):
@@ -274,14 +268,14 @@ def _stratified_order(y: Array, rng: np.random.RandomState) -> Any:
 
 
 def _moved(theta: Array, source: Objective, target: Objective) -> Array:
-    """The same kernel, and μ as it is expected to change with the number of samples."""
+    """Hyper-parameters for another number of samples: the same kernel, shifted μ."""
     moved = theta.copy()
     moved[-1] += log2_mu_shift(source.n_samples, target.n_samples)
     return moved
 
 
 def log2_mu_shift(n_source: int, n_target: int) -> float:
-    """What to add to the best log₂ μ of so many samples to get that expected of others."""
+    """Expected shift of the best log₂ μ from ``n_source`` to ``n_target`` samples."""
     return float(_DECAY * np.log2(n_source / n_target))
 
 

@@ -1,4 +1,4 @@
-"""A dual solution taken to machine precision: exact equations on a set, and changes of the set.
+"""Active-set method for the dual problem, to machine precision.
 
 A primal active-set method. From a feasible β it moves towards the solution of the margin
 equations, up to the first bound; there the set loses that sample. Once the equations hold, the
@@ -18,7 +18,7 @@ from looms.svm._problem import Problem, intercepts, violations
 
 @dataclass(frozen=True, eq=False)
 class Polished:
-    """Where the active-set method ended.
+    """Solution of the active-set method.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Polished:
 
 
 def feasible(problem: Problem, beta: Array) -> Array:
-    """β within its bounds and of sum zero: what is too much on one side is scaled down."""
+    """β within its bounds and of sum zero: the side of the larger sum is scaled down."""
     beta = np.clip(beta, problem.lower, problem.upper)
     positive, negative = beta[beta > 0].sum(), -beta[beta < 0].sum()
     if positive > negative:
@@ -50,7 +50,7 @@ def feasible(problem: Problem, beta: Array) -> Array:
 
 
 def polish(problem: Problem, beta: Array) -> Polished:
-    """The solution near a feasible ``beta``, its KKT conditions met up to rounding."""
+    """Solution from a feasible ``beta``, its KKT conditions met up to rounding."""
     return _ActiveSet(problem, beta).run()
 
 
@@ -71,10 +71,10 @@ class _ActiveSet:
         for _ in range(50 + 20 * len(self.beta)):
             margin = self._settled()
             self.Kbeta = self.problem.K @ self.beta
-            found = self._described(margin)
-            if best is None or found.residual < best.residual:
-                best = found
-            if not self._widened(found):
+            state = self._described(margin)
+            if best is None or state.residual < best.residual:
+                best = state
+            if not self._widened(state):
                 break
         assert best is not None
         return best
@@ -107,7 +107,7 @@ class _ActiveSet:
         return factorise(self.problem.K, members, int(members[np.argmax(room[members])]))
 
     def _all_at_bounds(self) -> bool:
-        """Whether the equations hold with every free sample at a bound up to rounding.
+        """True if the equations hold with every free sample at a bound up to rounding.
 
         Then the sample is not free, and the intercept not unique.
         """
@@ -123,7 +123,7 @@ class _ActiveSet:
         return True
 
     def _move(self, indices: Indices, change: Array, length: float) -> bool:
-        """Move β along ``change`` up to ``length`` times; whether a bound was in the way."""
+        """Move β along ``change``, up to ``length`` times; True if it met a bound."""
         lower, upper = self.problem.lower[indices], self.problem.upper[indices]
         beta = self.beta[indices]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -140,7 +140,7 @@ class _ActiveSet:
         return bool(hit.any())
 
     def _slide(self, margin: Margin) -> bool:
-        """Move a dependent sample that is off the margin, the others making up for it."""
+        """Move a dependent sample that is off the margin, compensated by the independent ones."""
         if len(margin.dependent) == 0:
             return False
         errors = self.problem.y - self.Kbeta
@@ -170,7 +170,7 @@ class _ActiveSet:
         return Polished(self.beta.copy(), b, outputs, margin, residual, self.n_changes)
 
     def _widened(self, found: Polished) -> bool:
-        """Free the samples that violate their conditions most; whether there were any."""
+        """Free the samples that violate their conditions most; True if there are any."""
         errors = self.problem.y - found.outputs
         violation = np.where(self.problem.can_rise(self.beta), errors, 0.0)
         violation = np.maximum(violation, np.where(self.problem.can_fall(self.beta), -errors, 0.0))

@@ -1,4 +1,4 @@
-"""All leave-one-out solutions: the ends of the paths, checked, and solved anew where they fail."""
+"""Leave-one-out solutions: ends of the paths, checked, and solved anew where they fail."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _ROWS = 64  # described at a time: a dozen passes over them stay in the cache
 def left_out_outputs(
     problem: Problem, start: Polished, left_out: Indices
 ) -> tuple[Array, Array, Array]:
-    """Outputs of the solutions without each of ``left_out``, and how exact they are.
+    """Outputs of the solutions without each of ``left_out``, and their exactness.
 
     Returns
     -------
     outputs : (m, n) row ``k`` is F of the solution without sample ``left_out[k]``.
-    exactness : (m,) largest violation of a KKT condition, the left-out sample's aside, or what
-        rounding may hide of it.
+    exactness : (m,) largest violation of a KKT condition, without that of the left-out sample,
+        or the rounding of the outputs if that is more.
     gaps : (m,) duality gaps of those that did not converge, else nan.
     """
     m, n = len(left_out), len(problem.y)
@@ -61,13 +61,13 @@ def left_out_outputs(
 
 
 def _blocks(rows: Indices, n: int) -> list[Indices]:
-    """Rows of n numbers to be worked on together: all of them, unless they are many."""
+    """Blocks of rows of n numbers, of at most `_BLOCK` numbers each."""
     n_blocks = -(-len(rows) * n // _BLOCK)
     return np.array_split(rows, n_blocks) if n_blocks else []
 
 
 def _watched(problem: Problem, start: Polished) -> list[Indices]:
-    """The samples next to the margin, then all."""
+    """Samples to watch on the paths: those near the margin, then all."""
     part = np.flatnonzero(problem.lower < problem.upper)
     distance = np.abs(problem.y - start.outputs)[part]
     n_margin = 0 if start.margin is None else len(start.margin.basic)
@@ -80,7 +80,7 @@ def _watched(problem: Problem, start: Polished) -> list[Indices]:
 def described(
     problem: Problem, start: Polished, beta: Array, left_out: Indices
 ) -> tuple[Array, Array]:
-    """Outputs and KKT residuals of rows of coefficients, each without one sample."""
+    """Outputs and KKT residuals for rows of coefficients, each without one sample."""
     outputs, residuals = np.empty(beta.shape), np.empty(len(beta))
     for first in range(0, len(beta), _ROWS):
         rows = slice(first, first + _ROWS)
@@ -93,7 +93,7 @@ def _described(
 ) -> tuple[Array, Array]:
     rows = np.arange(len(beta))
     change = beta - start.beta
-    part = np.flatnonzero(change.any(axis=0))  # much of the solution is as it was
+    part = np.flatnonzero(change.any(axis=0))  # most coefficients are unchanged
     Kbeta = change[:, part] @ problem.K[part]
     Kbeta += start.outputs - start.intercept
     errors = problem.y - Kbeta
@@ -107,9 +107,9 @@ def _described(
 
 
 def solution_near(problem: Problem, beta: Array) -> Polished:
-    """The solution polished from ``beta``, or from the interior point if that fails."""
-    found = polish(problem, feasible(problem, beta))
-    if found.residual <= problem.residual_limit(found.beta):
-        return found
-    again = polish(problem, feasible(problem, interior_point(problem)))
-    return again if again.residual < found.residual else found
+    """Solution polished from ``beta``, or from the interior point if that fails."""
+    first = polish(problem, feasible(problem, beta))
+    if first.residual <= problem.residual_limit(first.beta):
+        return first
+    second = polish(problem, feasible(problem, interior_point(problem)))
+    return second if second.residual < first.residual else first

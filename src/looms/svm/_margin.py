@@ -1,8 +1,8 @@
-"""The equations of the samples on the margin, F_S = y_S and Σβ = 0.
+"""Equations of the samples on the margin, F_S = y_S and Σβ = 0.
 
-They are solved in the differences from one member p, in which [[K_SS, 1], [1ᵀ, 0]] becomes
-the positive semi-definite R_ij = K_ij − K_ip − K_pj + K_pp: a pivoted Cholesky factorisation
-finds which members depend on the others.
+Solved in the differences from one member p [docs/references.md, Leave-one-out path], in which
+[[K_SS, 1], [1ᵀ, 0]] becomes the positive semi-definite R_ij = K_ij − K_ip − K_pj + K_pp. A pivoted
+Cholesky factorisation separates the dependent members.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Indices: TypeAlias = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Margin:
-    """Independent members of a margin set, factorised.
+    """Factorised equations of the independent members of a margin set.
 
     Attributes
     ----------
@@ -39,29 +39,29 @@ class Margin:
 
     @property
     def basic(self) -> Indices:
-        """The independent members, the pivot last."""
+        """Independent members, the pivot last."""
         return np.append(self.others, self.pivot)
 
     def changes(self, errors: Array) -> Array:
-        """(m + 1,) changes of β on `basic` that take ``errors`` of the outputs away."""
+        """Changes of β on `basic`, (m + 1,), that cancel ``errors`` of the outputs."""
         if len(self.others) == 0:
             return np.zeros(1)
         z, _ = lapack.dpotrs(self.L, errors[:-1] - errors[-1], lower=1)
         return np.append(z, -z.sum())
 
     def reduced(self, K: Array, columns: Indices) -> Array:
-        """(m, len(columns)) R between the other members and ``columns``."""
+        """R between the other members and ``columns``, (m, len(columns))."""
         return reduced(K, self.pivot, self.others, columns)
 
 
 def reduced(K: Array, pivot: int, rows: Indices, columns: Indices) -> Array:
-    """Inner products of differences from the pivot."""
+    """Reduced kernel R, the inner products of differences from the pivot."""
     right = K[pivot, columns] - K[pivot, pivot]
     return np.asarray((K[np.ix_(rows, columns)] - K[rows, pivot][:, None]) - right)
 
 
 def factorise(K: Array, members: Indices, pivot: int) -> Margin:
-    """The independent part of ``members``, which contain ``pivot``."""
+    """Margin of the independent part of ``members``, which contain ``pivot``."""
     rest = members[members != pivot]
     if len(rest) == 0:
         return Margin(pivot, rest, rest, np.zeros((0, 0)))

@@ -1,8 +1,8 @@
 """One-against-one support vector machines of several classes and their leave-one-out.
 
 Two classes are the case of one pair. Of a pair (a, b), a < b, class b is the positive one.
-Leaving out a sample changes the machines of the pairs that hold its class; the other pairs
-never saw it, and judge it as they stand.
+Leaving out a sample changes the machines of the pairs that hold its class; the machines of
+the other pairs are trained without it anyway.
 
 Sources are cited by the keys of docs/references.md.
 """
@@ -21,7 +21,8 @@ from scipy.special import log_expit
 
 from looms._classes import class_targets
 from looms._typing import Array
-from looms.calibration import Sigmoid, couple, fit_increasing_sigmoid, fit_sigmoid, fit_sigmoids
+from looms.calibration import couple, fit_sigmoid
+from looms.calibration._sigmoid import Sigmoid, fit_increasing_sigmoid, fit_sigmoids
 from looms.leave_one_out import LeaveOneOut
 from looms.svm.dual import DualSolution, solve
 
@@ -33,7 +34,7 @@ FittedTo: TypeAlias = Literal["loo", "single"]
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """The samples of two classes.
+    """Samples of two classes.
 
     Attributes
     ----------
@@ -48,7 +49,7 @@ class Pair:
 
 
 def pairs_of(labels: Labels) -> tuple[Pair, ...]:
-    """The pairs of the classes 0 to k - 1 that ``labels`` holds, in lexicographic order."""
+    """Pairs of the classes 0 to k - 1 of ``labels``, in lexicographic order."""
     pairs = []
     for a, b in combinations(range(int(labels.max()) + 1), 2):
         samples = np.flatnonzero((labels == a) | (labels == b))
@@ -58,7 +59,7 @@ def pairs_of(labels: Labels) -> tuple[Pair, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Machines:
-    """Solved machines of all pairs, with what their leave-one-out needs.
+    """Solved machines of all pairs.
 
     Attributes
     ----------
@@ -92,7 +93,7 @@ class Machines:
 
     @cached_property
     def loo_outputs(self) -> Array:
-        """(n, n_pairs) outputs for each sample of the machines that did not see it; read only."""
+        """Leave-one-out outputs of all pairs, (n, n_pairs); read only."""
         outputs = self.outputs()
         for q, (pair, solution) in enumerate(zip(self.pairs, self.solutions, strict=True)):
             outputs[pair.samples, q] = solution.leave_one_out().outputs
@@ -163,7 +164,7 @@ class Machines:
 
 
 def _others(weight: Array) -> Array:
-    """(m, m) weights of the samples, a row without each of them."""
+    """Weights (m, m), row i with weight zero for sample i."""
     others = np.tile(weight, (len(weight), 1))
     np.fill_diagonal(others, 0.0)
     return others
@@ -181,7 +182,7 @@ def _increasing(outputs: Array, y: Array, weight: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """What the machines and sigmoids without a sample say of it.
+    """Leave-one-out outputs and log-odds of all pairs.
 
     Attributes
     ----------
@@ -200,7 +201,7 @@ def solved_pairs(
     sample_weight: Array,
     start: Machines | None = None,
 ) -> Machines:
-    """The machines of all pairs.
+    """Machines of all pairs.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""The decremental paths of all left-out samples, in lockstep.
+"""Leave-one-out paths of all left-out samples, in lockstep.
 
-As β_c is driven to zero the others answer linearly (`_tableau`) until one of them comes to the
-end of its range: a coefficient to a bound, or an output to the margin. There the set changes by
-that sample, and the path goes on in another direction. With no sample left on the margin the
-intercept moves alone until a sample comes to the margin.
+As β_c is driven to zero the state of the other samples changes linearly (`_tableau`) until one of
+them comes to the end of its range: a coefficient to a bound, or an output to the margin. There the
+margin set changes by that sample, and with it the direction. If no sample is on the margin, the
+intercept moves alone. The derivation is in docs/references.md, Leave-one-out path.
 """
 
 from __future__ import annotations
@@ -26,12 +26,24 @@ _FEW = 256  # rows times columns
 
 @dataclass(eq=False)
 class _Paths:
-    """One row a path, one column a sample of the tableau and two for the intercept and nothing.
+    """State of the paths.
 
-    u is β of the basic and F of the others, which stay between low and high; held is β of those
-    that are not basic; P are the columns in which the margin set differs from that at the start,
-    filled up with nothing; n_basic is its size. driver is the row of the left-out sample c, sign
-    its label, left what remains of β_c.
+    Arrays have a row for each of m paths; those of c + 2 columns have one for each sample of the
+    tableau, the intercept, and padding.
+
+    Attributes
+    ----------
+    driver : (m,) row in the tableau of the left-out sample.
+    sign : (m,) label of the left-out sample.
+    u : (m, c + 2) β of basic samples and F of the others.
+    low, high : (m, c + 2) range of u.
+    basic : (m, c) whether the sample is on the margin.
+    held : (m, c) β of the samples that are not basic, at a bound.
+    P : (m, k) columns in which the margin set differs from that of the tableau, then padding.
+    n_basic : (m,) size of the margin set.
+    left : (m,) β_c.
+    running : (m,) whether the path has not ended.
+    n_steps : (m,) changes of the margin set.
     """
 
     driver: Indices
@@ -53,7 +65,7 @@ class _Paths:
 
 @dataclass(frozen=True, eq=False)
 class PathEnds:
-    """Where the paths ended.
+    """Ends of the paths.
 
     Attributes
     ----------
@@ -70,8 +82,8 @@ class PathEnds:
 def follow(problem: Problem, start: Polished, left_out: Indices, table: Tableau) -> PathEnds:
     """Drive β_c to zero for every c of ``left_out``, each from the same start.
 
-    Only the samples of the tableau are watched: the solution is right if the others still satisfy
-    their conditions in the end.
+    Only the samples of the tableau are watched; the conditions of the others are to be checked
+    at the ends.
     """
     m = len(left_out)
     beta = np.tile(start.beta, (m, 1))
@@ -94,7 +106,7 @@ def follow(problem: Problem, start: Polished, left_out: Indices, table: Tableau)
 
 @dataclass(frozen=True, eq=False)
 class _Limits:
-    """Labels and bounds of the samples of the tableau."""
+    """Labels and bounds of β of the samples of the tableau."""
 
     y: Array
     lower: Array
@@ -125,7 +137,7 @@ def _started(problem: Problem, start: Polished, table: Tableau, left_out: Indice
         high=np.tile(np.append(high, (np.inf, np.inf)), (m, 1)),
         basic=np.tile(basic, (m, 1)),
         held=np.tile(beta, (m, 1)),
-        P=np.full((m, 1), table.nothing),
+        P=np.full((m, 1), table.padding),
         n_basic=np.full(m, table.n_basic),
         left=start.beta[left_out],
         running=np.ones(m, dtype=bool),
@@ -140,7 +152,7 @@ def _started(problem: Problem, start: Polished, table: Tableau, left_out: Indice
 
 
 def _step(limits: _Limits, table: Tableau, paths: _Paths, work: Array) -> None:
-    """Follow every path to its next change of the set, or to its end."""
+    """Follow every path to its next change of the margin set, or to its end."""
     m = len(paths.left)
     rate, lost = _rates(table, paths)
     length, who = _longest(paths, rate, work[:m])
@@ -159,31 +171,31 @@ def _step(limits: _Limits, table: Tableau, paths: _Paths, work: Array) -> None:
 
 
 def _longest(paths: _Paths, rate: Array, room: Array) -> tuple[Array, Indices]:
-    """How far each path can go until a u comes to the end of its range, and which."""
+    """Length of each path until some u comes to the end of its range, and the column of that u."""
     rows = np.arange(len(rate))
     np.copyto(room, paths.low)
     np.copyto(room, paths.high, where=rate > 0)
     room -= paths.u
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         room /= rate
-    room[:, -2:] = np.inf  # the intercept and nothing have no ends
+    room[:, -2:] = np.inf  # the intercept and padding are not bounded
     who = room.argmin(axis=1)  # nan counts as the smallest
     flat = np.flatnonzero(np.abs(rate[rows, who]) < _FLAT)
-    if len(flat):  # what does not move comes to no end, also where it is at one
+    if len(flat):  # a u that does not move meets no end, even if it is at one
         room[flat] = np.where(np.abs(rate[flat]) < _FLAT, np.inf, room[flat])
         who[flat] = room[flat].argmin(axis=1)
     return np.maximum(room[rows, who], 0.0), who
 
 
 def _rates(table: Tableau, paths: _Paths) -> tuple[Array, AnyArray]:
-    """Changes of u for each unit that β_c comes closer to zero, and which paths have none.
+    """Changes of u per unit of |β_c|, and the paths for which they cannot be computed.
 
-    Of paths with no margin, for each unit that the intercept moves.
+    Per unit of the intercept for paths without margin samples.
     """
-    A, P, c = table.answers, paths.P, paths.driver
+    A, P, c = table.responses, paths.P, paths.driver
     m, k = P.shape
     system = A[P[:, None, :], P[:, :, None]]
-    padded = np.equal(P, table.nothing)
+    padded = np.equal(P, table.padding)
     system[:, np.arange(k), np.arange(k)] += padded
     at_c = c[:, None] == P
     outside = ~at_c.any(axis=1)  # c itself drives, else its coefficient is prescribed
@@ -228,7 +240,7 @@ def _solved(systems: Array, right: Array) -> Array:
 
 
 def _change(limits: _Limits, paths: _Paths, who: Indices) -> None:
-    """The sample at the end of its range leaves the margin, or joins it."""
+    """Move the sample at the end of its range off the margin, or onto it."""
     rows = np.flatnonzero(paths.running)
     who = who[rows]
     paths.n_steps[rows] += 1
@@ -261,17 +273,17 @@ def _leave(paths: _Paths, rows: Indices, i: Indices) -> None:
 
 
 def _toggle(paths: _Paths, rows: Indices, i: Indices) -> None:
-    """P without i where it has it, with i where it has not."""
+    """Replace P by its symmetric difference with {i}."""
     if len(rows) == 0:
         return
     none = paths.held.shape[1] + 1
     P = paths.P[rows]
     same = i[:, None] == P
-    had = same.any(axis=1)
-    place = np.where(had, same.argmax(axis=1), (none == P).argmax(axis=1))
-    full = ~had & ~(none == P).any(axis=1)
+    member = same.any(axis=1)
+    place = np.where(member, same.argmax(axis=1), (none == P).argmax(axis=1))
+    full = ~member & ~(none == P).any(axis=1)
     if full.any():
         width = paths.P.shape[1]
         paths.P = np.pad(paths.P, ((0, 0), (0, 2)), constant_values=none)
         place[full] = width
-    paths.P[rows, place] = np.where(had, none, i)
+    paths.P[rows, place] = np.where(member, none, i)

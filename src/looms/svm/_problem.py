@@ -1,4 +1,4 @@
-"""The dual problem of a C-SVC in the coordinates in which it is solved.
+"""Dual problem of a C-SVC in the coordinates β_i = y_i α_i.
 
 With β_i = y_i α_i the dual is
 
@@ -29,11 +29,22 @@ _LARGEST_BOUND = 1e100
 
 
 class IndefiniteKernelError(ValueError):
-    """A kernel matrix that is not positive semi-definite: its machine has no unique solution.
+    """Error for a kernel matrix that is not positive semi-definite.
 
     Attributes
     ----------
     smallest : its smallest eigenvalue among coefficients of sum zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.svm import IndefiniteKernelError, solve
+    >>> K = np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> try:
+    ...     solve(K, np.array([-1, 1]), 1.0)
+    ... except IndefiniteKernelError as error:
+    ...     print(error.smallest < 0)
+    True
     """
 
     def __init__(self, smallest: float) -> None:
@@ -49,12 +60,19 @@ class IndefiniteKernelError(ValueError):
 
 
 class NotConvergedError(ArithmeticError):
-    """The KKT conditions of a support vector machine could not be met.
+    """Error for a support vector machine whose KKT conditions could not be met.
 
     Attributes
     ----------
-    kkt_residual : largest violation, in units of the outputs; inf if nothing was found.
+    kkt_residual : largest violation, in units of the outputs; inf without a solution.
     duality_gap : primal less dual objective where the solver ended.
+
+    Examples
+    --------
+    >>> from looms.svm import NotConvergedError
+    >>> error = NotConvergedError(2e-5, 0.1)
+    >>> error.kkt_residual, error.duality_gap
+    (2e-05, 0.1)
     """
 
     def __init__(self, kkt_residual: float, duality_gap: float, which: str = "") -> None:
@@ -85,6 +103,13 @@ class RoundingWarning(UserWarning):
     n_samples : number of those whose output is.
     exactness : largest violation of a KKT condition of a machine without one of them, or what
         rounding may hide of it, in units of the outputs.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from looms.svm import RoundingWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", RoundingWarning)  # inexact outputs are then errors
     """
 
     def __init__(self, n_samples: int, of: int, exactness: float) -> None:
@@ -103,16 +128,16 @@ class RoundingWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Kernel, labels and bounds, the kernel scaled to one.
+    """Dual problem, its kernel scaled to at most one.
 
     Attributes
     ----------
     K : (n, n) kernel matrix, shifted by a constant and divided by ``scale``. As Σβ = 0, a
-        constant changes only the intercept; it is taken off where that is exact, and
-        then most of the rounding of a wide kernel goes with it.
+        constant changes only the intercept; subtracting it, where that is exact, removes
+        most of the rounding of a wide kernel.
     y : (n,) labels, ±1.
     lower, upper : (n,) bounds of β, times ``scale``; both zero for a sample of no weight.
-    scale : what K was divided by.
+    scale : divisor of K.
     """
 
     K: Array
@@ -123,32 +148,32 @@ class Problem:
 
     @property
     def rounding(self) -> float:
-        """What rounding leaves of K β, per unit of Σ|β|."""
+        """Rounding error of K β, per unit of Σ|β|."""
         return EPS * float(np.sqrt(len(self.y)))
 
     @property
     def negligible(self) -> float:
-        """A distance from a bound that is rounding."""
+        """Distance from a bound that counts as rounding."""
         return NEGLIGIBLE * float((self.upper - self.lower).max())
 
     def can_rise(self, beta: Array) -> AnyArray:
-        """Whether β is below its upper bound by more than rounding."""
+        """True where β is below its upper bound by more than rounding."""
         return self.upper - beta > self.negligible
 
     def can_fall(self, beta: Array) -> AnyArray:
-        """Whether β is above its lower bound by more than rounding."""
+        """True where β is above its lower bound by more than rounding."""
         return beta - self.lower > self.negligible
 
     def residual_limit(self, beta: Array) -> Array:
-        """The KKT residual up to which rows of coefficients count as solutions.
+        """Largest KKT residual of a solution, for rows of coefficients.
 
-        It is `KKT_TOLERANCE`, or what float64 can resolve where that is more, up to 1e-5.
+        `KKT_TOLERANCE`, or the resolution of float64 where that is more, up to 1e-5.
         """
         rounding = 4 * EPS * np.abs(beta).sum(axis=-1)
         return np.asarray(np.clip(rounding, KKT_TOLERANCE, _LARGEST_RESIDUAL))
 
     def exactness(self, residual: Array | float, beta: Array) -> Array:
-        """KKT residuals of rows of coefficients, or what rounding may hide of them."""
+        """KKT residuals of rows of coefficients, or the rounding of the outputs if that is more."""
         return np.asarray(np.maximum(residual, EPS * np.abs(beta).sum(axis=-1)))
 
     def duality_gap(self, beta: Array, outputs: Array) -> float:
@@ -158,16 +183,16 @@ class Problem:
         return float(np.sum(bound * np.maximum(short, 0.0) - alpha * short)) / self.scale
 
     def without(self, i: int) -> Problem:
-        """The problem in which sample ``i`` has no weight."""
+        """Problem with the bounds of sample ``i`` at zero."""
         lower, upper = self.lower.copy(), self.upper.copy()
         lower[i] = upper[i] = 0.0
         return Problem(self.K, self.y, lower, upper, self.scale)
 
 
 def problem_of(K: Array, y: Array, C: Array) -> Problem:
-    """The scaled problem of checked arrays; it keeps ``K`` itself where that needs no change.
+    """Scaled problem from checked arrays; ``K`` is not copied where it stays the same.
 
-    NotConvergedError if the bounds are so large that nothing could be computed.
+    NotConvergedError if the bounds are too large for double precision.
     """
     smallest, largest = float(K.min()), float(K.max())
     middle = 0.5 * (smallest + largest)
@@ -186,7 +211,7 @@ def problem_of(K: Array, y: Array, C: Array) -> Problem:
 
 
 def check_convex(problem: Problem) -> None:
-    """IndefiniteKernelError unless βᵀKβ ≥ 0, up to rounding, for all β of sum zero.
+    """Raise IndefiniteKernelError unless βᵀKβ ≥ 0, up to rounding, for all β of sum zero.
 
     Only then is a point that meets the KKT conditions a solution: the conditions alone, and with
     them the duality gap, do not tell a minimum from a saddle. Costs one Cholesky factorisation.
@@ -201,10 +226,10 @@ def check_convex(problem: Problem) -> None:
 
 
 def intercepts(errors: Array, can_rise: AnyArray, can_fall: AnyArray) -> Array:
-    """Intercepts for rows of ``errors`` y − Kβ, and which β can move.
+    """Intercepts for rows of ``errors`` y − Kβ.
 
-    The samples within their bounds fix it. Where there are none, it is the middle of the
-    interval that the others leave, as LIBSVM has it, or its finite end: then all
+    Samples within their bounds determine it. Without any it is the middle of the interval of
+    possible values, as in LIBSVM, or its finite end if one end is infinite: then all
     coefficients are zero and all outputs the label of the one class.
     """
     free = can_rise & can_fall

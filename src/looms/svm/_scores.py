@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from looms._typing import Array
-from looms.calibration import Sigmoid
+from looms.calibration._sigmoid import Sigmoid
 from looms.criteria import Criterion
 from looms.leave_one_out import LeaveOneOut
 from looms.svm._one_against_one import (
@@ -44,7 +44,7 @@ def loo_deviance(machines: Machines, labels: Labels, weight: Array) -> float:
 
 @dataclass(frozen=True)
 class MeanOverPairs:
-    """A criterion on the leave-one-out outputs of every pair, by the weight of its samples."""
+    """Mean of a criterion over the pairs, by the weight of their samples."""
 
     criterion: Criterion
 
@@ -60,9 +60,9 @@ class MeanOverPairs:
 
 @dataclass(frozen=True)
 class OfClasses:
-    """A function of the leave-one-out decision values of the classes, such as an error rate.
+    """Function of the leave-one-out decision values of the classes, such as an error rate.
 
-    It is given the sigmoids of the pairs too, fitted to `fitted_to`, which decide.
+    The sigmoids of the pairs, fitted to `fitted_to`, turn outputs into decision values.
     """
 
     rate: Callable[[LeaveOneOut, tuple[Sigmoid, ...]], float]
@@ -76,7 +76,7 @@ class OfClasses:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Labelled samples with their weights; all but the kernel matrix.
+    """Labels of samples and their weights.
 
     Attributes
     ----------
@@ -92,21 +92,21 @@ class Sample:
     selection_weight: Array
 
     def machines(self, K: Array, C: float, start: Machines | None = None) -> Machines:
-        """The machines of all pairs at one C; NotConvergedError as `solved_pairs`."""
+        """Machines of all pairs at one C; NotConvergedError as `solved_pairs`."""
         bounds = C * self.cost_weight
         return solved_pairs(K, pairs_of(self.labels), bounds, self.sample_weight, start)
 
 
 @dataclass(frozen=True)
 class Scored:
-    """The score of the machines at one C.
+    """Score of the machines at one C.
 
     Attributes
     ----------
     score : smaller is better; NaN where there is no solution.
     n_support : samples with a coefficient in any of the machines.
-    seconds : that it took.
-    failure : what the solver said where there is none.
+    seconds : wall time.
+    failure : message of the solver where there is no solution.
     """
 
     score: float
@@ -122,13 +122,13 @@ def sweep(K: Array, costs: Sequence[float], sample: Sample, score: Score) -> lis
     ----------
     K : (n, n) kernel matrix.
     costs : values of C; they are taken upward, whatever their order.
-    sample, score : what is trained on, and how it is judged.
+    sample, score : labels and weights of the samples, and the score.
 
     Returns
     -------
     scored : in the order of ``costs``.
     """
-    found: dict[int, Scored] = {}
+    by_cost: dict[int, Scored] = {}
     machines = None
     for k in np.argsort(costs, kind="stable").tolist():
         began = time.perf_counter()
@@ -139,5 +139,5 @@ def sweep(K: Array, costs: Sequence[float], sample: Sample, score: Score) -> lis
             value = score(machines, sample.labels, sample.selection_weight)
         except (IndefiniteKernelError, NotConvergedError) as error:
             failure = str(error)
-        found[k] = Scored(value, n_support, time.perf_counter() - began, failure)
-    return [found[k] for k in range(len(costs))]
+        by_cost[k] = Scored(value, n_support, time.perf_counter() - began, failure)
+    return [by_cost[k] for k in range(len(costs))]

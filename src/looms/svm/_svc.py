@@ -1,4 +1,4 @@
-"""A scikit-learn SVC as a dual problem: its kernel, bounds, and its solution as a start."""
+"""Dual problem of a scikit-learn SVC: its kernel matrix, bounds, and solution as a start."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def leave_one_out(
     RoundingWarning
         If for some samples the KKT conditions hold to less than 1e-9, or may, because that is
         below what rounding leaves of the outputs, 2.2e-16 Σ_j α_j times the largest value of the
-        kernel (less a constant). It says for how many, and to what.
+        kernel (less a constant). It has their number and the exactness.
 
     Notes
     -----
     The output of the sample left out is as exact as the KKT conditions times the condition of the
     equations on the margin. Beside solutions of the same kernel matrices in extended precision
     the error was below 1e-9 (1 + |f|) wherever no warning was given, mostly near 1e-15, and else
-    below twice what the warning said.
+    below twice the exactness in the warning.
 
     ``gamma="scale"`` and ``class_weight="balanced"`` keep their value for all samples while one is
     left out.
@@ -87,9 +87,9 @@ def leave_one_out(
     """
     problem = dual_problem(svc, X, y, sample_weight)
     solution = problem.solve()
-    seen, rows, exactness = solution.left_out()
+    left_out, rows, exactness = solution.left_out()
     outputs, to = solution.outputs.copy(), np.full(len(solution.y), solution.exactness)
-    outputs[seen], to[seen] = rows[np.arange(len(seen)), seen], exactness
+    outputs[left_out], to[left_out] = rows[np.arange(len(left_out)), left_out], exactness
     if to.max() > KKT_TOLERANCE:
         warnings.warn(
             RoundingWarning(int((to > KKT_TOLERANCE).sum()), len(to), to.max()), stacklevel=2
@@ -99,7 +99,7 @@ def leave_one_out(
 
 @dataclass(frozen=True, eq=False)
 class SVCProblem:
-    """What `solve` takes, from a fitted SVC.
+    """Arguments of `solve`, from a fitted SVC.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class SVCProblem:
     semidefinite: bool = False
 
     def solve(self) -> DualSolution:
-        """The solution of the SVC to machine precision, from what LIBSVM found."""
+        """Solution of the SVC to machine precision, from that of LIBSVM."""
         if not self.semidefinite:
             return solve(self.K, self.y, self.C, start=self.alpha)
         K, y, C = checked(self.K, self.y, self.C)
@@ -132,7 +132,7 @@ class SVCProblem:
 def dual_problem(
     svc: Any, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
 ) -> SVCProblem:
-    """The dual problem that a two-class SVC solves on these samples, fitting it if need be."""
+    """Dual problem of a two-class SVC on these samples; an unfitted one is cloned and fitted."""
     if not _is_svc(svc):
         raise TypeError(
             "leave_one_out takes a sklearn.svm.SVC, fitted or not, but got "
@@ -165,7 +165,7 @@ def dual_problem(
 
 
 def kernel_matrix(svc: Any, X: Any) -> Array:
-    """(n, n) kernel matrix of the samples of a fitted SVC."""
+    """Kernel matrix of the samples of a fitted SVC, (n, n)."""
     X = _array_of_numbers(X)
     if isinstance(svc.kernel, str) and svc.kernel == "precomputed":
         return np.asarray(X, dtype=np.float64)
@@ -177,7 +177,7 @@ def kernel_matrix(svc: Any, X: Any) -> Array:
 
 
 def _start(svc: Any, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Any:
-    """A clone fitted as far as LIBSVM gets quickly; nothing interrupts it."""
+    """Clone fitted by a limited number of iterations of LIBSVM."""
     start = clone(svc).set_params(tol=1e-3, max_iter=_ITERATIONS * len(np.asarray(y)))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Solver terminated early")
@@ -190,7 +190,7 @@ def _support(svc: Any, weight: Array) -> AnyArray:
 
 
 def _is_svc(svc: Any) -> bool:
-    """Whether it is a ``sklearn.svm.SVC``, or of a class made from it."""
+    """True for a ``sklearn.svm.SVC`` or a subclass."""
     return any(
         one.__name__ == "SVC" and one.__module__.startswith("sklearn.svm")
         for one in type(svc).__mro__
@@ -198,9 +198,9 @@ def _is_svc(svc: Any) -> bool:
 
 
 def _array_of_numbers(X: Any) -> Any:
-    """``X`` as an array or CSR matrix of float64; as it is where that cannot be.
+    """``X`` as an array or CSR matrix of float64; unchanged if it is not numeric.
 
-    A callable may be a kernel of texts, say, whose samples are no numbers.
+    A callable may be a kernel of texts, for example.
     """
     if sp.issparse(X):
         return sp.csr_array(X, dtype=np.float64)
@@ -211,7 +211,7 @@ def _array_of_numbers(X: Any) -> Any:
 
 
 def _named_kernel_matrix(svc: Any, X: Any) -> Array:
-    """That of a kernel that scikit-learn has a name for."""
+    """Kernel matrix of a kernel that scikit-learn knows by name."""
     if svc.kernel == "rbf":
         X = X if sp.issparse(X) else X - X.mean(axis=0)  # distances lose fewer digits
     products = X @ X.T
@@ -232,14 +232,14 @@ def _named_kernel_matrix(svc: Any, X: Any) -> Array:
 
 
 def _always_semidefinite(svc: Any) -> bool:
-    """Whether the kernel is positive semi-definite on any samples (gamma is never negative)."""
+    """True if the kernel is positive semi-definite on any samples (gamma is never negative)."""
     if svc.kernel == "poly":  # a sum of powers of inner products, of coefficients ≥ 0
         return bool(svc.coef0 >= 0 and svc.degree == int(svc.degree))
     return svc.kernel in ("linear", "rbf")
 
 
 def _check_fitted_to(svc: Any, X: Any, labels: AnyArray, weight: Array) -> None:
-    """ValueError unless the SVC may have been fitted to these arguments."""
+    """Raise ValueError if the SVC was fitted to other arguments."""
     if len(svc.classes_) != 2 or not np.isin(labels, svc.classes_).all():
         raise _not_fitted_to("labels")
     if len(weight) != len(labels):
@@ -252,16 +252,16 @@ def _check_fitted_to(svc: Any, X: Any, labels: AnyArray, weight: Array) -> None:
     if svc.kernel == "precomputed" or callable(svc.kernel):
         return
     support = _support(svc, weight)
-    own, given = (
+    fitted, passed = (
         svc.support_vectors_,
         X[support] if sp.issparse(X) else np.asarray(X)[support],
     )
-    if own.shape != given.shape or abs(own - given).max() != 0:
+    if fitted.shape != passed.shape or abs(fitted - passed).max() != 0:
         raise _not_fitted_to("samples")
 
 
 def _not_fitted_to(what: str) -> ValueError:
     return ValueError(
-        f"This SVC was fitted to other {what} than those given: fit it to them, or pass it "
+        f"This SVC was fitted to other {what} than those passed: fit it to them, or pass it "
         "unfitted."
     )

@@ -1,8 +1,8 @@
-"""What follows from what at a solution: the tableau that all paths share.
+"""Tableau of a solution: linear responses of coefficients and outputs, shared by all paths.
 
 With the margin equations solved, the coefficients of the margin set B and b (basic) and the
-outputs of the others N (nonbasic) are linear in the coefficients of N and the outputs of B:
-
+outputs of the others N (nonbasic) are linear in the coefficients of N and the outputs of B
+[docs/references.md, Leave-one-out path]:
     [dβ_B; db; dF_N] = A [dF_B; dΣβ; dβ_N].
 
 With R the reduced kernel and V = L⁻¹ R_BN, the part of A on N is the Schur complement
@@ -23,21 +23,21 @@ from looms.svm._problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class Tableau:
-    """The part of A that some paths need, with the samples in an order of its own.
+    """Rows and columns of A for the samples of the paths, transposed.
 
     Attributes
     ----------
-    samples : (c,) the samples that may change, those of B first.
+    samples : (c,) samples that may change, those of B first.
     n_basic : size of B.
-    answers : (r, c + 2) row j is how u, which is β of B and F of the others, answers to sample j.
-        Row and column c are the intercept, c + 1 is zero and pads index sets of different sizes;
-        further rows are of samples that may only be left out.
+    responses : (r, c + 2) row j is the change of u, which is β of B and F of the others, per unit
+        of z_j: column j of A. Row and column c are the intercept, c + 1 is zero and pads index
+        sets of different sizes; further rows are of samples that are only left out.
     place : (n,) row of each sample, -1 for none.
     """
 
     samples: Indices
     n_basic: int
-    answers: Array
+    responses: Array
     place: Indices
 
     @property
@@ -45,7 +45,7 @@ class Tableau:
         return len(self.samples)
 
     @property
-    def nothing(self) -> int:
+    def padding(self) -> int:
         return len(self.samples) + 1
 
 
@@ -60,21 +60,21 @@ def tableau(problem: Problem, margin: Margin | None, near: Indices, left_out: In
     place = np.full(n, -1)
     place[samples] = np.arange(c)
     place[driven] = np.arange(c + 2, c + 2 + len(driven))
-    answers = np.zeros((c + 2 + len(driven), c + 2))
+    responses = np.zeros((c + 2 + len(driven), c + 2))
     J = np.concatenate([N, driven])
-    rows_J = np.concatenate([np.arange(len(B), c), np.arange(c + 2, len(answers))])
+    rows_J = np.concatenate([np.arange(len(B), c), np.arange(c + 2, len(responses))])
     if margin is None:
-        answers[rows_J, :c] = problem.K[np.ix_(J, N)]
-        answers[rows_J, c] = answers[c, :c] = 1.0
+        responses[rows_J, :c] = problem.K[np.ix_(J, N)]
+        responses[rows_J, c] = responses[c, :c] = 1.0
     else:
-        _fill(answers, rows_J, problem.K, margin, N, J)
-    return Tableau(samples, len(B), answers, place)
+        _fill(responses, rows_J, problem.K, margin, N, J)
+    return Tableau(samples, len(B), responses, place)
 
 
 def _fill(
-    answers: Array, rows_J: Indices, K: Array, margin: Margin, N: Indices, J: Indices
+    responses: Array, rows_J: Indices, K: Array, margin: Margin, N: Indices, J: Indices
 ) -> None:
-    """Write the answers to the margin, to b and to the samples J, of which N come first."""
+    """Write the responses to the margin, to b and to the samples J, of which N come first."""
     B, p, q, c = margin.basic, margin.pivot, len(margin.others), len(margin.others) + 1 + len(N)
     inverse = solve_triangular(margin.L, np.eye(q), lower=True) if q else np.zeros((0, 0))
     V = inverse @ margin.reduced(K, J)
@@ -90,14 +90,14 @@ def _fill(
     M[:q, :q] = inverse.T @ inverse
     M[:q, q] = M[q, :q] = -M[:q, :q].sum(axis=0)
     M[q, q] = -M[q, :q].sum()
-    to_sum = -M @ K[B, p]  # of β_B to Σβ, which is also how b answers to F_B
+    to_sum = -M @ K[B, p]  # of β_B to Σβ, and of b to F_B
     to_sum[q] += 1.0
     to_J = -K[p, J] - D @ K[B, p]  # of b to β_J
-    answers[: q + 1, : q + 1] = M
-    answers[: q + 1, q + 1 : c] = -D[: len(N)].T
-    answers[: q + 1, c] = answers[c, : q + 1] = to_sum
-    answers[c, c] = -K[p, B] @ to_sum
-    answers[c, q + 1 : c] = -to_J[: len(N)]
-    answers[rows_J, : q + 1] = D
-    answers[rows_J, q + 1 : c] = T
-    answers[rows_J, c] = to_J
+    responses[: q + 1, : q + 1] = M
+    responses[: q + 1, q + 1 : c] = -D[: len(N)].T
+    responses[: q + 1, c] = responses[c, : q + 1] = to_sum
+    responses[c, c] = -K[p, B] @ to_sum
+    responses[c, q + 1 : c] = -to_J[: len(N)]
+    responses[rows_J, : q + 1] = D
+    responses[rows_J, q + 1 : c] = T
+    responses[rows_J, c] = to_J

@@ -1,4 +1,4 @@
-"""The dual solution of a C-SVC to machine precision, and its exact leave-one-out outputs."""
+"""Dual solution of a C-SVC to machine precision, and its exact leave-one-out outputs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEAST = 1e-280
 
 @dataclass(frozen=True, eq=False)
 class DualSolution:
-    """A solved C-SVC, f(x) = Σ_i y_i α_i k(x_i, x) + b.
+    """Solved C-SVC, f(x) = Σ_i y_i α_i k(x_i, x) + b.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class DualSolution:
     margin : (m,) indices of the free samples, 0 < α < C.
     kkt_residual : largest violation of a KKT condition, in units of the outputs.
     duality_gap : primal less dual objective.
-    n_changes : how often the active set changed on the way from the start.
+    n_changes : changes of the active set from the start.
     """
 
     y: Array
@@ -59,9 +59,9 @@ class DualSolution:
     def leave_one_out(self, all_outputs: bool = False) -> LeaveOneOut | tuple[LeaveOneOut, Array]:
         """Exact leave-one-out outputs, f⁽⁻ⁱ⁾(x_i), by the decremental path.
 
-        A sample of α_i = 0 leaves the machine as it is, but for an intercept that is not unique:
-        its interval may grow. For the others the solution is followed
-        while α_i is driven to zero [CP01]. The end of each path is checked by its
+        Without a sample of α_i = 0 the machine is the same, but for the interval of an intercept
+        that is not unique. For the others the solution is followed while α_i is driven to zero
+        [CP01; docs/references.md, Leave-one-out path]. The end of each path is checked by its
         KKT conditions and solved anew if they do not hold to 1e-9, or to what `solve` allows.
 
         Parameters
@@ -85,22 +85,22 @@ class DualSolution:
         path O(n k) for its k changes so far. Memory: (s, n) outputs for s support vectors, a
         tableau of the samples near the margin, and a dozen blocks of a million numbers.
         """
-        seen, rows, _ = self.left_out()
+        left_out, rows, _ = self.left_out()
         own = self.outputs.copy()
-        own[seen] = rows[np.arange(len(seen)), seen]
+        own[left_out] = rows[np.arange(len(left_out)), left_out]
         loo = LeaveOneOut(self.y, own)
         if not all_outputs:
             return loo
         outputs = np.tile(self.outputs, (len(own), 1))
-        outputs[seen] = rows
+        outputs[left_out] = rows
         return loo, outputs
 
     def left_out(self) -> tuple[npt.NDArray[np.intp], Array, Array]:
-        """Outputs of the machines that differ from this one, and how exact they are.
+        """Outputs of the machines that differ from this one, and their exactness.
 
         Returns
         -------
-        samples : (m,) indices of those left out.
+        samples : (m,) indices of the samples left out.
         outputs : (m, n) of each machine at all samples.
         exactness : (m,) as `exactness`, of each machine.
 
@@ -110,19 +110,19 @@ class DualSolution:
             As `leave_one_out`.
         """
         # With no free sample the others bound the intercept, those of α_i = 0 among them.
-        seen = np.flatnonzero(self.alpha if len(self.margin) else self.C)
+        left_out = np.flatnonzero(self.alpha if len(self.margin) else self.C)
         with blas_threads(len(self.y)):
-            rows, exactness, gaps = left_out_outputs(self._problem, self._polished, seen)
+            rows, exactness, gaps = left_out_outputs(self._problem, self._polished, left_out)
         failed = np.flatnonzero(np.isfinite(gaps))
         if len(failed):
             worst = failed[np.argmax(exactness[failed])]
-            which = f" without sample {seen[worst]}"
+            which = f" without sample {left_out[worst]}"
             raise NotConvergedError(float(exactness[worst]), float(gaps[worst]), which)
-        return seen, rows, exactness
+        return left_out, rows, exactness
 
     @property
     def exactness(self) -> float:
-        """The KKT residual, or what rounding may hide of it, 2.2e-16 Σ α max|K|, if that is more.
+        """KKT residual, or the rounding of the outputs, 2.2e-16 Σ α max|K|, if that is more.
 
         K is the kernel less a constant where that is exact.
         """
@@ -169,7 +169,7 @@ def solve(
     NotConvergedError
         If the KKT conditions cannot be met to 1e-9, or, where the values of ``K`` times ``C``
         are so large that double precision does not resolve that, to what it does, 1e-5 at most.
-        The ``kkt_residual`` of the solution says which it was.
+        The solution has its ``kkt_residual``.
 
     Notes
     -----
@@ -198,33 +198,33 @@ def solve(
 def solve_convex(
     problem: Problem, y: Array, C: Array, start: DualSolution | npt.ArrayLike | None
 ) -> DualSolution:
-    """As `solve`, of checked arrays and a kernel that is known to be positive semi-definite."""
+    """`solve` for checked arrays and a positive semi-definite kernel."""
     with blas_threads(len(y)):
-        found = solution_near(problem, _started(problem, y, C, start))
-    can_rise, can_fall = problem.can_rise(found.beta), problem.can_fall(found.beta)
+        polished = solution_near(problem, _started(problem, y, C, start))
+    can_rise, can_fall = problem.can_rise(polished.beta), problem.can_fall(polished.beta)
     inside = can_rise & can_fall
     at_bound = np.where(np.where(y > 0, can_fall, can_rise), C, 0.0)
-    alpha = np.where(inside, np.abs(found.beta) / problem.scale, at_bound)
-    gap = problem.duality_gap(found.beta, found.outputs)
-    if not found.residual <= problem.residual_limit(found.beta):
-        raise NotConvergedError(found.residual, gap)
+    alpha = np.where(inside, np.abs(polished.beta) / problem.scale, at_bound)
+    gap = problem.duality_gap(polished.beta, polished.outputs)
+    if not polished.residual <= problem.residual_limit(polished.beta):
+        raise NotConvergedError(polished.residual, gap)
     return DualSolution(
         y=y,
         C=C,
         alpha=alpha,
-        intercept=found.intercept,
-        outputs=found.outputs,
+        intercept=polished.intercept,
+        outputs=polished.outputs,
         margin=np.flatnonzero(inside),
-        kkt_residual=found.residual,
+        kkt_residual=polished.residual,
         duality_gap=gap,
-        n_changes=found.n_changes,
+        n_changes=polished.n_changes,
         _problem=problem,
-        _polished=found,
+        _polished=polished,
     )
 
 
 def _same_kernel(problem: Problem, start: DualSolution) -> bool:
-    """Whether what was checked for the start holds here."""
+    """True if the kernel is the one that was checked for the start."""
     known = start._problem
     return bool((start.C > 0)[problem.lower < problem.upper].all()) and np.array_equal(
         known.K, problem.K
@@ -234,7 +234,7 @@ def _same_kernel(problem: Problem, start: DualSolution) -> bool:
 def _started(
     problem: Problem, y: Array, C: Array, start: DualSolution | npt.ArrayLike | None
 ) -> Array:
-    """A feasible β to start from."""
+    """Feasible β to start from."""
     if start is None:
         return interior_point(problem)
     if isinstance(start, DualSolution):  # what was at a bound starts at the new one
@@ -250,7 +250,7 @@ def _started(
 
 
 def checked(K: npt.ArrayLike, y: npt.ArrayLike, C: npt.ArrayLike) -> tuple[Array, Array, Array]:
-    """Arrays of agreeing shapes and allowed values; ValueError for others."""
+    """Arguments as arrays of agreeing shapes and valid values."""
     K, y = np.asarray(K, dtype=np.float64), np.array(y, dtype=np.float64)
     if K.ndim != 2 or K.shape[0] != K.shape[1] or K.size == 0:
         raise ValueError(f"K must be a square matrix with entries, but has shape {K.shape}.")
@@ -284,7 +284,7 @@ def checked(K: npt.ArrayLike, y: npt.ArrayLike, C: npt.ArrayLike) -> tuple[Array
 
 
 def _check_values(K: Array) -> None:
-    """ValueError unless a square matrix is finite, symmetric and within range."""
+    """Raise ValueError unless a square matrix is finite, symmetric and within range."""
     largest = largest_entry(K)
     if not np.isfinite(largest):
         raise ValueError("K must be finite, but has NaN or infinite entries.")

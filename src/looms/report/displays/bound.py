@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from looms._typing import Array
-from looms.conformal import error_against_bound
+from looms.conformal._bounds import error_against_bound
 from looms.report.displays.base import Display, label_axes
 
 

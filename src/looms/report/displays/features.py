@@ -19,7 +19,7 @@ from looms.report.model import (
     training_objective,
     variances,
 )
-from looms.selection import log2_mu_shift
+from looms.selection._tune import log2_mu_shift
 
 _FLOPS = 1.5e10  # of all factorisations, a second or two on one thread
 

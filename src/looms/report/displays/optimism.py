@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from looms._typing import Array
-from looms.assessment import Assessment
+from looms.assessment._result import Assessment
 from looms.report.displays.base import Display, diagonal, label_axes
 from looms.report.text import short
 

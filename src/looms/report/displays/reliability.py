@@ -9,12 +9,12 @@ import numpy as np
 
 from looms._typing import Array
 from looms.calibration import (
-    ReliabilityCurve,
     class_probabilities,
     fit_calibrator,
     loo_probabilities,
     reliability_curve,
 )
+from looms.calibration._reliability import ReliabilityCurve
 from looms.leave_one_out import LeaveOneOut
 from looms.report.displays.base import MachineDisplay, diagonal, unit_square
 from looms.report.displays.curves import classifier_of, largest_classes

@@ -24,7 +24,8 @@ from looms.report.model import (
     training_objective,
 )
 from looms.report.text import short
-from looms.selection import Objective, log2_mu_shift
+from looms.selection import Objective
+from looms.selection._tune import log2_mu_shift
 
 _MARGIN = 2.0  # log₂ units shown beyond the path
 _LEAST_WIDTH = 8.0

@@ -1,0 +1,19 @@
+"""Checks of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Real
+from typing import Any
+
+
+def check_known(name: Any, kind: str, known: Iterable[str]) -> None:
+    """Raise ValueError, with the known names, unless ``name`` is one of them."""
+    if not isinstance(name, str) or name not in known:
+        raise ValueError(f"Unknown {kind} {name!r}; known are {', '.join(known)}.")
+
+
+def check_share(value: Any, name: str) -> None:
+    """Raise ValueError unless ``value`` is a number between 0 and 1, both excluded."""
+    if not (isinstance(value, Real) and 0 < float(value) < 1):
+        raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}.")
