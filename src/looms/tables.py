@@ -71,12 +71,6 @@ def column_kinds(X: pd.DataFrame) -> dict[str, tuple[Kind, ...]]:
     ------
     ValueError
         If a column holds something else, or numbers that are infinite.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> column_kinds(pd.DataFrame({"a": ["03/04/2021", "03/31/2021"], "b": [1, 1]}))
-    {'a': ('month-first date',), 'b': ()}
     """
     kinds = {str(name): _kinds(X[name], name) for name in X.columns}
     return {name: of if X[name].nunique(dropna=False) > 1 else () for name, of in kinds.items()}
@@ -111,6 +105,13 @@ def table_preprocessor(
     Columns without two different values are left out. At prediction, columns are found by name, in
     any order, and others are ignored; a category that was not there at fit counts as a rare one if
     there were more than ``MAX_CATEGORIES``, and else gets zeros in all columns of its own.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"size": [1, 2, None], "color": ["red", "blue", "red"]})
+    >>> table_preprocessor(table).fit_transform(table).shape
+    (3, 4)
     """
     if sparse.issparse(X):
         return Pipeline([("columns", SparseColumns()), ("scale", MaxAbsScaler())])
