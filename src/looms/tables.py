@@ -343,10 +343,8 @@ def _kinds(column: pd.Series, name: Any) -> tuple[Kind, ...]:
     """Kinds that a column may be; none if it is empty, several dates if the order is not clear."""
     pandas = require("pandas", "A table of mixed columns")
     inferred = pandas.api.types.infer_dtype(column, skipna=True)
-    if inferred == "empty":
-        return ()
-    if inferred in _DATES:
-        return ("date",)
+    if inferred in (*_DATES, "empty"):
+        return ("date",) if inferred in _DATES else ()
     cells = column.dropna()
     if inferred == "string" and _iso_date(cells.iloc[0], "day-first date"):
         kinds: dict[bytes, Kind] = {}  # by the days that they read
