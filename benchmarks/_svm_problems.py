@@ -10,7 +10,7 @@ MACKEREL = ["lon", "lat", "b.depth", "c.dist", "temp.20m"]
 
 
 def mackerel():
-    """634 hauls: five standardised features, egg present or absent."""
+    """634 hauls: five standardized features, egg present or absent."""
     table = pd.read_csv(data_or_exit("mackerel.csv"))
     X = table[MACKEREL].to_numpy(dtype=float)
     return (X - X.mean(axis=0)) / X.std(axis=0), table["target"].to_numpy()

@@ -2,7 +2,7 @@
 
 The grid: C = 2^-5, 2^-3 .. 2^15, gamma = 2^-15, 2^-13 .. 2^3, five folds, two processes.
 IDA sets: the original splits 1 to 10. ADA: one stratified split, nine tenths for training,
-continuous columns standardised.
+continuous columns standardized.
 
 Claims checked: mean test error no higher and 25 × faster on the IDA sets, 40 × faster on ADA.
 The first does not hold on heart: the error is higher by a quarter of the standard error of the

@@ -3,7 +3,7 @@
 Thirteen: pima and synth as Ripley split them, the first five of breast_cancer and heart and the
 first of banana of the IDA benchmarks; the support vector machine by its default criterion and by
 "error", the self-tuning least-squares machine with the RBF kernel. Thirty: the first ten splits
-of heart, breast_cancer and banana each, least squares alone. Features are standardised.
+of heart, breast_cancer and banana each, least squares alone. Features are standardized.
 
 The base rate is the error of always predicting the larger class; "one class" counts the splits
 in which the test rows were all given one class.
@@ -55,7 +55,7 @@ MACHINES = {
 
 
 def split(name: str, k: int) -> tuple[np.ndarray, ...]:
-    """Standardised training samples, their classes, and the same for testing."""
+    """Standardized training samples, their classes, and the same for testing."""
     if k:
         parts = np.load(data_or_exit(f"ida_{name}.npz"))
         train, test = (

@@ -1,4 +1,4 @@
-"""Cost of a criterion and its gradient, against LAPACK's factorisation and inverse.
+"""Cost of a criterion and its gradient, against LAPACK's factorization and inverse.
 
 Claims checked: value and gradient at most 2.5 × potrf + potri at n = 4000 and 3 × at n = 2000;
 value alone at most 1.2 ×; at most 4 n×n float64 arrays of memory.

@@ -36,7 +36,7 @@ N_INPUTS = 10
 
 
 def linear_problem(n):
-    """A linear kernel on random inputs, as in the paper, which does not regularise at all."""
+    """A linear kernel on random inputs, as in the paper, which does not regularize at all."""
     rng = np.random.default_rng(n)
     X = rng.standard_normal((n, N_INPUTS))
     return X @ X.T, X[:, 0] + 0.5 * rng.standard_normal(n)

@@ -38,12 +38,12 @@ METHODS = ("plus", "minmax", "scaled")
 
 @dataclass
 class Problem:
-    """Standardised data, and the hyper-parameters chosen on a part that is not in it."""
+    """Standardized data, and the hyper-parameters chosen on a part that is not in it."""
 
     X: np.ndarray
     y: np.ndarray
     n_train: int
-    eta: float
+    gamma: float
     mu: float
 
     def split(self, seed: int) -> tuple[np.ndarray, ...]:
@@ -52,7 +52,7 @@ class Problem:
         return self.X[train], self.y[train], self.X[test], self.y[test]
 
     def model(self) -> LSSVMRegressor:
-        return LSSVMRegressor(RBF(self.eta), mu=self.mu, fit_intercept=False)
+        return LSSVMRegressor(RBF(self.gamma), mu=self.mu, fit_intercept=False)
 
 
 def problem(name: str) -> Problem:
@@ -65,7 +65,7 @@ def problem(name: str) -> Problem:
     chosen = LSSVMRegressorCV(fit_intercept=False).fit(X[:n_tune], y[:n_tune])
     # The ridge n μ that suits n_tune samples, for n_train of them.
     mu = chosen.mu_ * n_tune / n_train
-    return Problem(X[n_tune:], y[n_tune:], n_train, chosen.kernel_.eta, mu)
+    return Problem(X[n_tune:], y[n_tune:], n_train, chosen.kernel_.gamma, mu)
 
 
 def covered(intervals: np.ndarray, y: np.ndarray) -> tuple[float, float]:
@@ -105,7 +105,7 @@ def mapie_row(name: str, data: Problem, n_splits: int) -> tuple:
         began = time.perf_counter()
         intervals = data.model().fit(X, y).predict_interval(X_test, COVERAGE)
         ours.append(time.perf_counter() - began)
-        ridge = KernelRidge(alpha=len(y) * data.mu, kernel="rbf", gamma=data.eta)
+        ridge = KernelRidge(alpha=len(y) * data.mu, kernel="rbf", gamma=data.gamma)
         mapie = CrossConformalRegressor(
             ridge, confidence_level=COVERAGE, method="plus", cv=LeaveOneOut()
         )

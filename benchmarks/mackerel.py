@@ -1,7 +1,7 @@
 """The mackerel-egg survey of Tsujitani & Tanaka: an SVM chosen and diagnosed by leave-one-out.
 
 634 hauls, of which longitude, latitude, depth, distance from the 200 m contour and temperature at
-20 m, standardised, predict whether there were eggs. C and γ minimise the CV score, −2 Σ log p̂₍ᵢ₎
+20 m, standardized, predict whether there were eggs. C and γ minimize the CV score, −2 Σ log p̂₍ᵢ₎
 with machine and sigmoid refitted without each haul, over a grid with half powers of two; the
 machine of each point is solved once, its n refits are paths. Beside it logistic regression, the
 paper's figures, and the statistics of `looms.diagnostics` at the optimum: deviance, bootstrap,

@@ -11,7 +11,7 @@ looked at, and precision is the share of them that were flipped. Rankings:
 
 Everything on one thread; times include the fits. Rows with gaps are left out of breastw.
 
-    python benchmarks/mislabelled.py [n_repeats of breastw [of usps_test]]
+    python benchmarks/mislabeled.py [n_repeats of breastw [of usps_test]]
 
 Needs cleanlab 2.9 beside looms (pip install cleanlab).
 """
@@ -39,15 +39,15 @@ FLIPPED = 0.05
 
 def breastw() -> tuple[np.ndarray, np.ndarray]:
     table = pd.read_csv(data_or_exit("breastw.csv")).dropna()
-    return standardised(table.drop(columns="target")), (table["target"] == 4).to_numpy(dtype=int)
+    return standardized(table.drop(columns="target")), (table["target"] == 4).to_numpy(dtype=int)
 
 
 def usps_odd() -> tuple[np.ndarray, np.ndarray]:
     table = pd.read_csv(data_or_exit("usps_test.csv.gz"))
-    return standardised(table.drop(columns="target")), table["target"].to_numpy(dtype=int) % 2
+    return standardized(table.drop(columns="target")), table["target"].to_numpy(dtype=int) % 2
 
 
-def standardised(table: pd.DataFrame) -> np.ndarray:
+def standardized(table: pd.DataFrame) -> np.ndarray:
     X = table.to_numpy(dtype=float)
     return (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
 
@@ -123,7 +123,7 @@ def main() -> None:
             LSSVMClassifierCV().fit(X[:200], y[:200])  # BLAS and imports awake
             rows += rows_of(name, X, y, n_repeats)
     header = ("data", "n", "repeats", "ranking", "precision", "standard_error", "median_seconds")
-    write_table("mislabelled", header, rows)
+    write_table("mislabeled", header, rows)
 
 
 if __name__ == "__main__":

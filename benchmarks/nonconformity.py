@@ -4,7 +4,7 @@ The protocol of Hardoon, Hussain & Shawe-Taylor: eight UCI sets without incomple
 contradictory rows, ten outer folds, RBF machines at C = 2^-5, 2^-3 .. 2^15 and
 gamma = 2^-15, 2^-13 .. 2^3. A validation split of a fifth, at most 50 samples, is taken from the
 nine training folds; all three methods train on the rest. The paper does not say how features were
-scaled: here they are standardised on the nine folds, unless ``--scaling none``. Categories
+scaled: here they are standardized on the nine folds, unless ``--scaling none``. Categories
 are numbered. Seconds are those of training, selection and prediction of the test fold.
 
 Claims checked: nonconformity is 15 × faster than GridSearchCV(SVC(kernel="rbf"), cv=10) over all
@@ -32,7 +32,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
-from looms import MaxMarginClassifier, NonconformityClassifier
+from looms import LargestMarginClassifier, NonconformityClassifier
 
 GRID = {"C": 2.0 ** np.arange(-5, 16, 2), "gamma": 2.0 ** np.arange(-15, 4, 2)}
 SCALERS = {"standard": StandardScaler, "none": FunctionTransformer}
@@ -85,7 +85,7 @@ def one_fold(
     parts = (X[seen], y[seen], *parts)
     grid_search = GridSearchCV(SVC(kernel="rbf"), GRID, cv=10, n_jobs=options.jobs)
     found["cv"] = timed(grid_search, parts)
-    found["linf"] = timed(MaxMarginClassifier(tol=options.tol, n_jobs=options.jobs), parts)
+    found["linf"] = timed(LargestMarginClassifier(tol=options.tol, n_jobs=options.jobs), parts)
     return {
         f"{method}_{what}": value
         for method, values in found.items()
@@ -122,7 +122,7 @@ def run(options: argparse.Namespace) -> None:
             print({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()})
 
 
-def summarise(options: argparse.Namespace) -> None:
+def summarize(options: argparse.Namespace) -> None:
     """The table of the paper: means over folds, with the paper's values beside them."""
     rows = rows_so_far()
     rows = rows[(rows["scaling"] == options.scaling) & (rows["tol"] == options.tol)]
@@ -171,7 +171,7 @@ def main() -> None:
     options = parser.parse_args()
     if not options.summary:
         run(options)
-    summarise(options)
+    summarize(options)
 
 
 if __name__ == "__main__":

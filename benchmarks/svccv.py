@@ -1,7 +1,7 @@
 """SVCCV on the two data sets of Tsujitani & Tanaka (2011): score, time, points searched.
 
-Mackerel: longitude, latitude, depth, distance and temperature at 20 m, standardised. Liver: four
-enzymes, standardised as they are and as logarithms; the paper's CV score, 187.93, is of a
+Mackerel: longitude, latitude, depth, distance and temperature at 20 m, standardized. Liver: four
+enzymes, standardized as they are and as logarithms; the paper's CV score, 187.93, is of a
 training part that it does not state, so that here is the whole of 218 patients, and random
 stratified parts of as many patients as are named.
 
@@ -57,7 +57,7 @@ def looms_row(data: str, search: str, model: SVCCV, X: np.ndarray, y: np.ndarray
     model.fit(X, y)
     elapsed = time.perf_counter() - began
     points = len(model.cv_results_["params"])
-    gamma = float(model.kernel_.eta)
+    gamma = float(model.kernel_.gamma)
     apparent = 1.0 - model.score(X, y)
     score, error = model.loo_score_, loo_error(model)
     print(data, search, points, elapsed, score, flush=True)

@@ -145,7 +145,7 @@ def test_copies_held_out_together_are_not_seen_by_the_machine_that_predicts_them
     assert_allclose(ours.outputs[N:], ours.outputs[:30], atol=1e-12)
     # The criterion chose by them, so the copies did not pull it to a nearest neighbor.
     assert together.selection_.value == pytest.approx(np.mean(ours.residuals**2))
-    assert together.kernel_.eta < 0.01 < 1.0 < apart.kernel_.eta
+    assert together.kernel_.gamma < 0.01 < 1.0 < apart.kernel_.gamma
 
 
 def test_intervals_come_from_machines_that_saw_no_copy():

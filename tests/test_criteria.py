@@ -14,7 +14,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from looms import LeaveOneOut, criteria
+from looms import HeldOut, criteria
 from looms.criteria import (
     DIFFERENTIABLE,
     PRESS,
@@ -58,7 +58,7 @@ grid = pytest.mark.parametrize(("name", "targets", "weights"), pairwise(CRITERIA
 
 
 def loo_of(targets, weights):
-    return LeaveOneOut(*TARGETS[targets], WEIGHTS[weights])
+    return HeldOut(*TARGETS[targets], WEIGHTS[weights])
 
 
 @grid
@@ -77,8 +77,8 @@ def test_slope_against_differences(name, targets, weights, numerical_gradient):
 
 def test_slope_of_press_for_real_targets(numerical_gradient):
     y = RNG.standard_normal(N)
-    expected = numerical_gradient(lambda f: PRESS().evaluate(*LeaveOneOut(y, f)).value, F)
-    assert_allclose(PRESS().evaluate(*LeaveOneOut(y, F)).slope, expected, rtol=1e-8, atol=1e-12)
+    expected = numerical_gradient(lambda f: PRESS().evaluate(*HeldOut(y, f)).value, F)
+    assert_allclose(PRESS().evaluate(*HeldOut(y, F)).slope, expected, rtol=1e-8, atol=1e-12)
 
 
 @grid
@@ -105,7 +105,7 @@ def test_whole_weights_are_copies(criterion):
     times = np.arange(N) % 3
     copies = np.repeat(np.arange(N), times)
     ours = criterion.evaluate(Y, F, times).value
-    assert_allclose(ours, criterion.evaluate(*LeaveOneOut(Y[copies], F[copies])).value, rtol=1e-13)
+    assert_allclose(ours, criterion.evaluate(*HeldOut(Y[copies], F[copies])).value, rtol=1e-13)
 
 
 @each_criterion
@@ -119,7 +119,7 @@ def test_weights_matter(criterion):
 def test_several_targets_are_averaged(criterion, weights):
     whole = criterion.evaluate(*loo_of("three", weights))
     parts = [
-        criterion.evaluate(*LeaveOneOut(y, f, WEIGHTS[weights]))
+        criterion.evaluate(*HeldOut(y, f, WEIGHTS[weights]))
         for y, f in zip(Y3.T, F3.T, strict=True)
     ]
     assert_allclose(whole.value, np.mean([part.value for part in parts]), rtol=1e-13)
@@ -138,8 +138,8 @@ def test_column_is_one_target(criterion):
 @each_criterion
 def test_better_outputs_are_better(criterion):
     for factor in (0.5, 1.5):  # moved towards their labels
-        better = LeaveOneOut(Y, F + factor * (Y - F) * 0.3)
-        assert criterion.evaluate(*better).value < criterion.evaluate(*LeaveOneOut(Y, F)).value
+        better = HeldOut(Y, F + factor * (Y - F) * 0.3)
+        assert criterion.evaluate(*better).value < criterion.evaluate(*HeldOut(Y, F)).value
 
 
 @pytest.mark.parametrize(
@@ -163,13 +163,13 @@ def test_better_outputs_are_better(criterion):
     ],
 )
 def test_by_hand(criterion, expected, slope):
-    evaluation = criterion.evaluate(*LeaveOneOut([1, -1], [0.5, 2.0], [3, 1]))
+    evaluation = criterion.evaluate(*HeldOut([1, -1], [0.5, 2.0], [3, 1]))
     assert_allclose(evaluation.value, expected, rtol=1e-14)
     assert_allclose(evaluation.slope, slope, rtol=1e-13)
 
 
 def test_satisfied_margins_count_nothing():
-    loo = LeaveOneOut([1, -1], [1.5, -3.0])
+    loo = HeldOut([1, -1], [1.5, -3.0])
     for criterion in (Hinge(), SquaredHinge()):
         value, standard_error, slope = criterion.evaluate(*loo)
         assert value == standard_error == 0
@@ -191,29 +191,29 @@ def test_against_scikit_learn(weights):
 # WMW -----------------------------------------------------------------------
 
 
-def double_loop(y, f, weight, gamma):
+def double_loop(y, f, weight, steepness):
     total = mass = 0.0
     for i in range(len(y)):
         for j in range(len(y)):
             if y[i] > 0 > y[j]:
                 w = weight[i] * weight[j]
-                total += w / (1 + np.exp(-gamma * (f[j] - f[i])))
+                total += w / (1 + np.exp(-steepness * (f[j] - f[i])))
                 mass += w
     return total / mass
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("gamma", [0.5, 10.0])
-def test_wmw_is_its_double_sum(weights, gamma):
+@pytest.mark.parametrize("steepness", [0.5, 10.0])
+def test_wmw_is_its_double_sum(weights, steepness):
     loo = loo_of("one", weights)
-    expected = double_loop(Y, F, loo.sample_weight, gamma)
-    assert_allclose(WMW(gamma).evaluate(*loo).value, expected, rtol=1e-12)
+    expected = double_loop(Y, F, loo.sample_weight, steepness)
+    assert_allclose(WMW(steepness).evaluate(*loo).value, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_steep_wmw_is_one_minus_auc(weights):
     f = np.round(F, 1)  # with ties, which count one half in both
-    ours = WMW(1e6).evaluate(*LeaveOneOut(Y, f, WEIGHTS[weights])).value
+    ours = WMW(1e6).evaluate(*HeldOut(Y, f, WEIGHTS[weights])).value
     assert_allclose(ours, 1 - roc_auc_score(Y, f, sample_weight=WEIGHTS[weights]), rtol=1e-12)
 
 
@@ -232,7 +232,7 @@ def test_wmw_by_blocks(block, weights, monkeypatch):
 )
 def test_wmw_needs_both_classes(y, weight):
     with pytest.raises(ValueError, match="WMW compares two classes"):
-        WMW().evaluate(*LeaveOneOut(y, np.arange(4.0), weight))
+        WMW().evaluate(*HeldOut(y, np.arange(4.0), weight))
 
 
 # Standard errors --------------------------------------------------------------
@@ -240,13 +240,13 @@ def test_wmw_needs_both_classes(y, weight):
 
 def test_standard_error_of_a_mean():
     losses = (Y - F) ** 2
-    ours = PRESS().evaluate(*LeaveOneOut(Y, F)).standard_error
+    ours = PRESS().evaluate(*HeldOut(Y, F)).standard_error
     assert_allclose(ours, losses.std() / np.sqrt(N), rtol=1e-13)
 
 
 def test_standard_error_of_several_targets_is_of_the_mean_of_a_sample():
     losses = ((Y3 - F3) ** 2).mean(axis=1)
-    ours = PRESS().evaluate(*LeaveOneOut(Y3, F3)).standard_error
+    ours = PRESS().evaluate(*HeldOut(Y3, F3)).standard_error
     assert_allclose(ours, losses.std() / np.sqrt(N), rtol=1e-13)
 
 
@@ -271,15 +271,15 @@ def test_standard_error_against_the_bootstrap(criterion, weighted):
 
 @pytest.mark.parametrize("kind", [SmoothedError, WMW, CrossEntropy])
 def test_gamma_matters(kind):
-    loo = LeaveOneOut(Y, F)
-    mild, steep = kind(gamma=1.0).evaluate(*loo), kind(gamma=20.0).evaluate(*loo)
+    loo = HeldOut(Y, F)
+    mild, steep = kind(steepness=1.0).evaluate(*loo), kind(steepness=20.0).evaluate(*loo)
     assert abs(mild.value - steep.value) > 0.05
     assert abs(mild.slope - steep.slope).max() > 1e-3
 
 
 @pytest.mark.parametrize("kind", [SmoothedError, WMW, CrossEntropy])
 def test_extreme_gamma_neither_warns_nor_overflows(kind):
-    evaluation = kind(gamma=1e5).evaluate(*LeaveOneOut(Y, F))
+    evaluation = kind(steepness=1e5).evaluate(*HeldOut(Y, F))
     assert np.isfinite(evaluation.value)
     assert np.isfinite(evaluation.slope).all()
 
@@ -318,27 +318,27 @@ def test_multi_class_rates_against_scikit_learn(weights):
 def test_largest_output_wins_whatever_its_sign():
     y = [[1, -1, -1], [-1, 1, -1], [-1, -1, 1], [-1, -1, 1]]
     f = [[-3, -5, -9], [5, 4, 3], [0, 0.1, 0.2], [-1, -0.5, -0.2]]
-    assert error_rate(*LeaveOneOut(y, f)) == 0.25
-    assert_allclose(balanced_error_rate(*LeaveOneOut(y, f)), 1 / 3, rtol=1e-14)
+    assert error_rate(*HeldOut(y, f)) == 0.25
+    assert_allclose(balanced_error_rate(*HeldOut(y, f)), 1 / 3, rtol=1e-14)
 
 
 @pytest.mark.parametrize("rate", [error_rate, balanced_error_rate])
 def test_threshold_matters(rate):
-    loo = LeaveOneOut([1, 1, -1], [0.3, 0.8, -0.2])
+    loo = HeldOut([1, 1, -1], [0.3, 0.8, -0.2])
     assert rate(*loo) == rate(*loo, threshold=0.1) == 0
     assert rate(*loo, threshold=0.5) > 0
     assert rate(*loo, threshold=-0.5) > 0
 
 
 def test_outputs_must_be_above_the_threshold():
-    loo = LeaveOneOut([1, -1], [0.25, 0.25])
+    loo = HeldOut([1, -1], [0.25, 0.25])
     assert error_rate(*loo, threshold=0.25) == 0.5
-    assert_array_equal([error_rate(*LeaveOneOut([1], [0.25]), threshold=0.25)], [1.0])
-    assert_array_equal([error_rate(*LeaveOneOut([-1], [0.25]), threshold=0.25)], [0.0])
+    assert_array_equal([error_rate(*HeldOut([1], [0.25]), threshold=0.25)], [1.0])
+    assert_array_equal([error_rate(*HeldOut([-1], [0.25]), threshold=0.25)], [0.0])
 
 
 def test_a_class_without_weight_does_not_count():
-    loo = LeaveOneOut([1, 1, -1], [1.0, -1.0, 1.0], [1, 1, 0])
+    loo = HeldOut([1, 1, -1], [1.0, -1.0, 1.0], [1, 1, 0])
     assert balanced_error_rate(*loo) == error_rate(*loo) == 0.5
 
 
@@ -361,10 +361,10 @@ def test_names():
 
 
 def test_criteria_are_values():
-    assert WMW(3.0) == WMW(gamma=3.0)
+    assert WMW(3.0) == WMW(steepness=3.0)
     assert WMW(3.0) != WMW(4.0)
     with pytest.raises(AttributeError):
-        WMW().gamma = 3.0
+        WMW().steepness = 3.0
 
 
 def test_unknown_names_list_the_known():
@@ -383,7 +383,7 @@ def test_samples_entered_twice_and_held_out_together_are_no_more_certain(name, t
     criterion = CRITERIA[name]
     once = loo_of(targets, weights)
     twice = np.repeat(np.arange(N), 2)
-    loo = LeaveOneOut(once.y[twice], once.outputs[twice], once.sample_weight[twice])
+    loo = HeldOut(once.y[twice], once.outputs[twice], once.sample_weight[twice])
     value, standard_error, slope = criterion.evaluate(*loo, 3 * twice)
     assert_allclose(value, criterion.evaluate(*once).value, rtol=1e-12)
     assert_allclose(standard_error, criterion.evaluate(*once).standard_error, rtol=1e-12)
@@ -395,6 +395,6 @@ def test_samples_entered_twice_and_held_out_together_are_no_more_certain(name, t
 def test_losses_of_a_group_make_one_error():
     y, f, groups = np.array([1.0, -1.0, 1.0]), np.array([0.5, 0.5, 0.0]), np.array([0, 0, 1])
     losses = np.array([0.25, 2.25, 1.0])  # less the mean of 7/6: −11/12, 13/12, −1/6
-    evaluation = PRESS().evaluate(*LeaveOneOut(y, f), groups)
+    evaluation = PRESS().evaluate(*HeldOut(y, f), groups)
     assert evaluation.value == pytest.approx(losses.mean())
     assert evaluation.standard_error == pytest.approx(np.sqrt((1 / 6) ** 2 + (1 / 6) ** 2) / 3)

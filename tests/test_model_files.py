@@ -38,11 +38,11 @@ from sklearn.tree import DecisionTreeRegressor
 import looms
 from looms import (
     SVCCV,
-    LeaveOneOut,
+    HeldOut,
+    LargestMarginClassifier,
     LSSVMClassifierCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
-    MaxMarginClassifier,
     NonconformityClassifier,
 )
 from looms.calibration._isotonic import Isotonic
@@ -52,7 +52,7 @@ from looms.criteria import Criterion
 from looms.kernels import ARD, RBF, Kernel, Linear, Polynomial, Sum
 from looms.kernels._names import as_kernel
 from looms.model_files import ModelFileError, _types, _values, load_model, save_model
-from looms.optimise import Outcome
+from looms.optimize import Outcome
 from looms.tables import table_preprocessor
 from looms.threshold import ThresholdRule
 
@@ -62,7 +62,7 @@ METADATA = {"target": "y", "columns": {"a": "int64"}, "n_rows": 6, "none": None}
 
 
 def fitted():
-    kernel = RBF(eta=2.0) * Linear() + as_kernel("normalized_ard")
+    kernel = RBF(gamma=2.0) * Linear() + as_kernel("normalized_ard")
     return make_pipeline(StandardScaler(), LSSVMRegressor(kernel, mu=0.1)).fit(X, Y)
 
 
@@ -328,7 +328,7 @@ HOSTILE = {
     "method caller": operator.methodcaller("system", "true"),
     "numpy function": np.save,
     "function transformer": FunctionTransformer(os.system),
-    "method": RBF(eta=1.0).set_params,
+    "method": RBF(gamma=1.0).set_params,
     "tree, which may read beyond its arrays": DecisionTreeRegressor().fit(X, Y),
     "another package's class": pd.Timestamp("2006-07-16"),
     "machine of LIBSVM, whose arrays may be too short": SVC().fit(X, Y > 2),
@@ -381,7 +381,7 @@ NAMES = (
     ("looms.kernels", "RBF.set_params"),
     ("looms.tables", "Pipeline"),
     ("looms.model_files", "ModelFileError"),
-    ("looms.optimise._search", "Recorder"),
+    ("looms.optimize._search", "Recorder"),
     ("sklearn.utils._tags", "Tags"),
 )
 
@@ -446,7 +446,7 @@ HIDING = {
     "a dict": lambda hidden: attribute({"a": {"b": hidden}}),
     "a list of tuples": lambda hidden: attribute([(1, hidden)]),
     "an array of objects": lambda hidden: attribute(np.array([hidden, None], dtype=object)),
-    "a kernel": lambda hidden: attribute(RBF(eta=hidden)),
+    "a kernel": lambda hidden: attribute(RBF(gamma=hidden)),
 }
 
 
@@ -476,7 +476,7 @@ MACHINES = {
     "regression": lambda: regressor(np.eye(6)),
     "svm": lambda: SVCCV("linear").fit(POINTS, LABELS),
     "pool": lambda: NonconformityClassifier().fit(POINTS, LABELS == "a"),
-    "margins": lambda: MaxMarginClassifier().fit(POINTS, LABELS),
+    "margins": lambda: LargestMarginClassifier().fit(POINTS, LABELS),
     "table": lambda: table_preprocessor(FRAME).fit(FRAME),
     "scaler": lambda: MaxAbsScaler().fit(POINTS),
 }
@@ -502,11 +502,11 @@ TAMPERED = [
     ("two classes", "intercept_", "b"),
     ("two classes", "intercept_", np.ones(3)),
     ("two classes", "kernel_", None),
-    ("two classes", "kernel_", RBF(eta=-1.0)),
-    ("two classes", "kernel_", RBF(eta=np.nan)),
+    ("two classes", "kernel_", RBF(gamma=-1.0)),
+    ("two classes", "kernel_", RBF(gamma=np.nan)),
     ("two classes", "kernel_", RBF()),
     ("two classes", "kernel_", Polynomial(degree=10**9, c=1.0)),
-    ("two classes", "kernel_", Sum(RBF(eta=1.0), 3)),
+    ("two classes", "kernel_", Sum(RBF(gamma=1.0), 3)),
     ("two classes", "mu_", 0.0),
     ("two classes", "mu_", np.inf),
     ("two classes", "threshold_", "0"),
@@ -515,7 +515,7 @@ TAMPERED = [
     ("two classes", "classes_", np.array(["a", "a"])),
     ("two classes", "classes_", np.array(["a", "b", "c"])),
     ("two classes", "loo_", None),
-    ("two classes", "loo_", LeaveOneOut(np.ones(3), np.ones(3))),
+    ("two classes", "loo_", HeldOut(np.ones(3), np.ones(3))),
     ("two classes", "fit_weight_", -np.ones(12)),
     ("two classes", "selection_weight_", np.ones(5)),
     ("two classes", "selection_weight_", -np.ones(12)),
@@ -523,7 +523,7 @@ TAMPERED = [
     ("two classes", "best_index_", 7),
     ("two classes", "calibrator_", 3),
     ("two classes", "calibrator_", Sigmoid(np.nan, 0.0)),
-    ("three classes", "kernel_", ARD(etas=np.ones(5))),
+    ("three classes", "kernel_", ARD(gammas=np.ones(5))),
     ("three classes", "intercept_", np.ones(2)),
     ("three classes", "calibrator_", Isotonic([0.0, 1.0], [0.5])),
     ("regression", "dual_coef_", np.ones((6, 2))),

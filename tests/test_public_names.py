@@ -18,7 +18,7 @@ def test_all_names_are_there():
     for name in looms.__all__:
         assert getattr(looms, name) is not None
     assert set(looms.__all__) <= set(dir(looms))
-    assert looms.LeaveOneOut.__module__ == "looms.leave_one_out"
+    assert looms.HeldOut.__module__ == "looms.held_out"
     assert looms.LSSVMClassifierCV.__module__.startswith("looms.estimators")
 
 

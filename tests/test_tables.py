@@ -25,7 +25,7 @@ FRAME = pd.DataFrame(
 )
 
 
-def standardised(values):
+def standardized(values):
     values = np.asarray(values, dtype=float)
     return (values - values.mean()) / values.std()
 
@@ -35,9 +35,9 @@ def test_every_kind_of_column_by_hand():
     matrix = transformer.fit_transform(FRAME)
     expected = np.column_stack(
         [
-            standardised([30, 40, 50, 60]),
-            standardised([1, 2, 2, 6]),  # the median of 1, 2 and 6 for the gap
-            standardised([1, 2, 2, 3]),  # days, the median for the gap
+            standardized([30, 40, 50, 60]),
+            standardized([1, 2, 2, 6]),  # the median of 1, 2 and 6 for the gap
+            standardized([1, 2, 2, 3]),  # days, the median for the gap
             [0, 1, 0, 0],  # income is missing
             [0, 0, 1, 0],  # seen is missing
             [1, 0, 0, 1],  # Bath

@@ -5,7 +5,7 @@ import pytest
 from pairwise import pairwise
 from sklearn.metrics import fbeta_score, zero_one_loss
 
-from looms import LeaveOneOut
+from looms import HeldOut
 from looms.criteria import balanced_error_rate, error_rate
 from looms.threshold import (
     Cost,
@@ -40,7 +40,7 @@ def random_loo(seed, *, levels=None, weighted=False, zeros=False):
     weight = rng.uniform(0.1, 3, size=n) if weighted else np.ones(n)
     if zeros:
         weight[2:] *= rng.random(n - 2) < 0.7
-    return LeaveOneOut(y, outputs, weight)
+    return HeldOut(y, outputs, weight)
 
 
 WEIGHTING = {"equal": (False, False), "weighted": (True, False), "zeros": (True, True)}
@@ -61,31 +61,31 @@ def test_equals_a_search_through_every_cut(seed, levels, weighting):
 
 def test_of_equally_good_cuts_the_nearest_to_zero():
     #             three cuts of rate 1/4: at −3, 1 and 5
-    loo = LeaveOneOut([-1, 1, -1, 1], [-4.0, -2.0, 4.0, 6.0])
+    loo = HeldOut([-1, 1, -1, 1], [-4.0, -2.0, 4.0, 6.0])
     assert balanced_error_threshold(loo) == (pytest.approx(-3.0), pytest.approx(0.25))
-    moved = LeaveOneOut([-1, 1, -1, 1], [-8.0, -6.0, 0.0, 2.0])
+    moved = HeldOut([-1, 1, -1, 1], [-8.0, -6.0, 0.0, 2.0])
     assert balanced_error_threshold(moved) == (pytest.approx(1.0), pytest.approx(0.25))
 
 
 def test_between_separated_classes_midway():
-    loo = LeaveOneOut([-1, -1, 1], [-0.5, -0.3, 0.7])
+    loo = HeldOut([-1, -1, 1], [-0.5, -0.3, 0.7])
     assert balanced_error_threshold(loo) == (pytest.approx(0.2), 0.0)
 
 
 def test_where_nothing_separates_it_lies_outside():
-    threshold, rate = balanced_error_threshold(LeaveOneOut([1, -1], [0.0, 3.0]))
+    threshold, rate = balanced_error_threshold(HeldOut([1, -1], [0.0, 3.0]))
     assert (threshold, rate) == (-1.0, 0.5)
 
 
 def test_equal_outputs_are_never_cut_apart():
-    threshold, rate = balanced_error_threshold(LeaveOneOut([1, -1, 1], [2.0, 2.0, 2.0]))
+    threshold, rate = balanced_error_threshold(HeldOut([1, -1, 1], [2.0, 2.0, 2.0]))
     assert (abs(threshold - 2.0), rate) == (1.0, 0.5)
 
 
 def test_weights_count():
     y, f = [-1, 1, -1, 1], [-2.0, -1.0, 1.0, 2.0]
-    low = balanced_error_threshold(LeaveOneOut(y, f, [9, 9, 1, 1]))
-    high = balanced_error_threshold(LeaveOneOut(y, f, [1, 1, 9, 9]))
+    low = balanced_error_threshold(HeldOut(y, f, [9, 9, 1, 1]))
+    high = balanced_error_threshold(HeldOut(y, f, [1, 1, 9, 9]))
     assert (low[0], high[0]) == (-1.5, 1.5)
     assert [low[1], high[1]] == pytest.approx([0.05, 0.05])
 
@@ -93,7 +93,7 @@ def test_weights_count():
 def test_a_weight_of_zero_places_no_cut():
     y, f = [-1, -1, 1, 1], [-1.0, 0.6, 0.8, 3.0]
     weight = [1, 0, 0, 1]
-    assert balanced_error_threshold(LeaveOneOut(y, f, weight))[0] == 1.0
+    assert balanced_error_threshold(HeldOut(y, f, weight))[0] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -103,12 +103,12 @@ def test_a_weight_of_zero_places_no_cut():
 )
 def test_one_class_is_an_error(y, weight):
     with pytest.raises(ValueError, match="both classes"):
-        balanced_error_threshold(LeaveOneOut(y, [0.1, 0.2, 0.3], weight))
+        balanced_error_threshold(HeldOut(y, [0.1, 0.2, 0.3], weight))
 
 
 def test_several_columns_are_an_error():
     with pytest.raises(ValueError, match="two classes"):
-        balanced_error_threshold(LeaveOneOut(np.ones((3, 2)), np.ones((3, 2))))
+        balanced_error_threshold(HeldOut(np.ones((3, 2)), np.ones((3, 2))))
 
 
 def counts_at(loo, cut):
@@ -195,7 +195,7 @@ def test_the_f_score_is_that_of_scikit_learn():
 def test_rules_differ():
     rng = np.random.default_rng(0)
     y = np.where(rng.random(4000) < 0.3, 1.0, -1.0)
-    loo = LeaveOneOut(y, 0.7 * y + rng.normal(size=4000))
+    loo = HeldOut(y, 0.7 * y + rng.normal(size=4000))
     rules = {name: rule for name, (rule, _) in ORACLES.items() if name not in ("metric", "loss")}
     found = {name: round(find_threshold(loo, rule)[0], 6) for name, rule in rules.items()}
     assert len(set(found.values())) >= 9
@@ -212,19 +212,19 @@ def test_parameters_of_rules_matter():
 
 
 def test_a_precision_that_is_out_of_reach_gives_the_greatest():
-    loo = LeaveOneOut([-1, 1, 1, -1], [0.1, 0.2, 0.3, 0.4])
+    loo = HeldOut([-1, 1, 1, -1], [0.1, 0.2, 0.3, 0.4])
     threshold, loss = find_threshold(loo, RequiredPrecision(0.9))
     assert (threshold, loss) == (pytest.approx(0.15), pytest.approx(1 + 0.9 - 2 / 3))
 
 
 def test_of_equal_recall_the_greater_precision():
-    loo = LeaveOneOut([-1, -1, 1, 1], [-0.3, -0.1, 0.5, 0.9])
+    loo = HeldOut([-1, -1, 1, 1], [-0.3, -0.1, 0.5, 0.9])
     assert find_threshold(loo, RequiredPrecision(0.5))[0] == pytest.approx(0.2)
 
 
-def test_between_neighbours_among_floating_point_numbers():
+def test_between_neighbors_among_floating_point_numbers():
     low = 1.0
-    loo = LeaveOneOut([-1, 1], [np.nextafter(low, 0), low])
+    loo = HeldOut([-1, 1], [np.nextafter(low, 0), low])
     threshold, rate = find_threshold(loo)
     assert rate == 0
     assert balanced_error_rate(*loo, threshold=threshold) == 0
@@ -235,9 +235,9 @@ def test_a_metric_without_weights_and_weights_that_differ():
         return np.mean(y_true == y_pred)
 
     y, f = [-1, 1, 1], [-0.5, 0.1, 0.4]
-    assert find_threshold(LeaveOneOut(y, f, [2, 2, 2]), accuracy)[1] == -1
+    assert find_threshold(HeldOut(y, f, [2, 2, 2]), accuracy)[1] == -1
     with pytest.raises(ValueError, match="takes no sample_weight"):
-        find_threshold(LeaveOneOut(y, f, [1, 2, 2]), accuracy)
+        find_threshold(HeldOut(y, f, [1, 2, 2]), accuracy)
 
 
 class Undefined(ThresholdRule):
@@ -258,11 +258,11 @@ class Undefined(ThresholdRule):
         (lambda: as_rule(FBeta), "such as FBeta"),
         (lambda: as_rule(0.3), "got 0.3"),
         (
-            lambda: find_threshold(LeaveOneOut([1, -1], [0, 1]), lambda a, b: np.nan),
+            lambda: find_threshold(HeldOut([1, -1], [0, 1]), lambda a, b: np.nan),
             "nan for a threshold",
         ),
-        (lambda: find_threshold(LeaveOneOut([1, -1], [0, np.nan])), "finite"),
-        (lambda: find_threshold(LeaveOneOut([1, -1], [0, 1]), Undefined()), "Undefined.*gives NaN"),
+        (lambda: find_threshold(HeldOut([1, -1], [0, np.nan])), "finite"),
+        (lambda: find_threshold(HeldOut([1, -1], [0, 1]), Undefined()), "Undefined.*gives NaN"),
     ],
 )
 def test_refusals(make, message):
@@ -271,14 +271,14 @@ def test_refusals(make, message):
 
 
 def test_of_equal_precision_the_greater_recall_is_taken():
-    loo = LeaveOneOut([1, 1, 1, 1, -1], [0.5, -0.5, -1.5, -2.5, -3.5])  # not the one nearest to 0
+    loo = HeldOut([1, 1, 1, 1, -1], [0.5, -0.5, -1.5, -2.5, -3.5])  # not the one nearest to 0
     assert find_threshold(loo, RequiredRecall(0.2)) == (-3.0, 0.0)
 
 
 def test_a_recall_that_is_met_but_for_rounding_is_met():
     """Eight tenths of weight 0.1 are 0.7999... of ten."""
     y = np.array([1, 1, 1, 1, 1, 1, 1, 1, -1, 1, 1, -1])
-    loo = LeaveOneOut(y, -np.arange(12.0), np.full(12, 0.1))
+    loo = HeldOut(y, -np.arange(12.0), np.full(12, 0.1))
     assert find_threshold(loo, RequiredRecall(0.8)) == (-7.5, 0.0)
 
 

@@ -1,6 +1,6 @@
 """Leave-one-out model selection of kernel machines.
 
-One factorisation of a kernel machine already contains every leave-one-out prediction,
+One factorization of a kernel machine already contains every leave-one-out prediction,
 exactly. looms uses it to choose kernels, hyper-parameters and thresholds.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from looms import kernels as kernels
     from looms import lssvm as lssvm
     from looms import model_files as model_files
-    from looms import optimise as optimise
+    from looms import optimize as optimize
     from looms import report as report
     from looms import selection as selection
     from looms import svm as svm
@@ -34,26 +34,26 @@ if TYPE_CHECKING:
         SVCCV,
         BoundWarning,
         CopiesWarning,
+        LargestMarginClassifier,
         LSSVMClassifier,
         LSSVMClassifierCV,
         LSSVMRegressor,
         LSSVMRegressorCV,
-        MaxMarginClassifier,
         NonconformityClassifier,
         OneClassWarning,
     )
-    from looms.leave_one_out import LeaveOneOut
+    from looms.held_out import HeldOut
 
 __all__ = [
     "SVCCV",
     "BoundWarning",
     "CopiesWarning",
+    "HeldOut",
     "LSSVMClassifier",
     "LSSVMClassifierCV",
     "LSSVMRegressor",
     "LSSVMRegressorCV",
-    "LeaveOneOut",
-    "MaxMarginClassifier",
+    "LargestMarginClassifier",
     "NonconformityClassifier",
     "OneClassWarning",
     "__version__",
@@ -62,7 +62,7 @@ __all__ = [
 ]
 
 #: Rooms of the names that are not in `looms.estimators`.
-_HOMES = {"LeaveOneOut": "leave_one_out", "assess": "assessment", "compare": "assessment"}
+_HOMES = {"HeldOut": "held_out", "assess": "assessment", "compare": "assessment"}
 
 #: Rooms that ``import looms`` alone makes available, each imported when it is first used.
 _ROOMS = {module.name for module in iter_modules(__path__) if not module.name.startswith("_")}

@@ -2,7 +2,7 @@
 
 NumPy and SciPy wheels each bring a BLAS with threads of its own. Waiting threads of
 one spin and take the cores from the other: measured at n = 1000 on two cores,
-evaluating a criterion with both pools awake took twice as long. The factorisations
+evaluating a criterion with both pools awake took twice as long. The factorizations
 are SciPy's, so its pool is kept and the others are held to one thread; below a few
 hundred samples threads cost more than they bring, and all are held to one.
 """

@@ -98,8 +98,8 @@ class PRESS(PointwiseCriterion):
 
     Examples
     --------
-    >>> from looms import LeaveOneOut
-    >>> PRESS().evaluate(*LeaveOneOut([1.0, 3.0], [0.0, 1.0])).value
+    >>> from looms import HeldOut
+    >>> PRESS().evaluate(*HeldOut([1.0, 3.0], [0.0, 1.0])).value
     2.5
     """
 
@@ -116,8 +116,8 @@ class Hinge(PointwiseCriterion):
 
     Examples
     --------
-    >>> from looms import LeaveOneOut
-    >>> Hinge().evaluate(*LeaveOneOut([1.0, -1.0], [0.5, 0.5])).value
+    >>> from looms import HeldOut
+    >>> Hinge().evaluate(*HeldOut([1.0, -1.0], [0.5, 0.5])).value
     1.0
     """
 
@@ -132,8 +132,8 @@ class SquaredHinge(PointwiseCriterion):
 
     Examples
     --------
-    >>> from looms import LeaveOneOut
-    >>> SquaredHinge().evaluate(*LeaveOneOut([1.0, -1.0], [0.5, 0.5])).value
+    >>> from looms import HeldOut
+    >>> SquaredHinge().evaluate(*HeldOut([1.0, -1.0], [0.5, 0.5])).value
     1.25
     """
 
@@ -144,62 +144,62 @@ class SquaredHinge(PointwiseCriterion):
 
 @dataclass(frozen=True)
 class SmoothedError(PointwiseCriterion):
-    """Leave-one-out error rate with a logistic step, ζ σ(−gamma t f) [C06 eq. 20].
+    """Leave-one-out error rate with a logistic step, ζ σ(−steepness t f) [C06 eq. 20].
 
     Parameters
     ----------
-    gamma : steepness of the step, per unit of output. At the default 10 a margin of
+    steepness : steepness of the step, per unit of output. At the default 10 a margin of
         0.2 counts 0.12 of an error, one of −0.2 counts 0.88.
 
     Examples
     --------
-    >>> from looms import LeaveOneOut
-    >>> loo = LeaveOneOut([1.0, -1.0], [0.9, 0.4])
-    >>> round(SmoothedError(gamma=1e3).evaluate(*loo).value, 12)  # one of two is wrong
+    >>> from looms import HeldOut
+    >>> loo = HeldOut([1.0, -1.0], [0.9, 0.4])
+    >>> round(SmoothedError(steepness=1e3).evaluate(*loo).value, 12)  # one of two is wrong
     0.5
     """
 
-    gamma: float = 10.0
+    steepness: float = 10.0
 
     def loss(self, y: Array, f: Array) -> tuple[Array, Array]:
-        error = expit(-self.gamma * y * f)
-        return error, -self.gamma * y * error * (1.0 - error)
+        error = expit(-self.steepness * y * f)
+        return error, -self.steepness * y * error * (1.0 - error)
 
 
 @dataclass(frozen=True)
 class CrossEntropy(PointwiseCriterion):
-    """Mean logistic loss of the leave-one-out margins, ζ log(1 + exp(−gamma t f)) [G06].
+    """Mean logistic loss of the leave-one-out margins, ζ log(1 + exp(−steepness t f)) [G06].
 
     Parameters
     ----------
-    gamma : log-odds per unit of output. An LS-SVM output estimates 2p − 1, whose
+    steepness : log-odds per unit of output. An LS-SVM output estimates 2p − 1, whose
         log-odds 2 artanh f have slope 2 at f = 0: the default.
 
     Examples
     --------
-    >>> from looms import LeaveOneOut
-    >>> value = CrossEntropy().evaluate(*LeaveOneOut([1.0, -1.0], [0.0, 0.0])).value
+    >>> from looms import HeldOut
+    >>> value = CrossEntropy().evaluate(*HeldOut([1.0, -1.0], [0.0, 0.0])).value
     >>> bool(np.isclose(value, np.log(2)))
     True
     """
 
-    gamma: float = 2.0
+    steepness: float = 2.0
 
     def loss(self, y: Array, f: Array) -> tuple[Array, Array]:
-        z = -self.gamma * y * f
-        return np.logaddexp(0.0, z), -self.gamma * y * expit(z)
+        z = -self.steepness * y * f
+        return np.logaddexp(0.0, z), -self.steepness * y * expit(z)
 
 
 @dataclass(frozen=True)
 class WMW(Criterion):
-    """Smoothed 1 − AUC, the mean of σ(gamma (f_j − f_i)) over i positive, j negative [C06, G06].
+    """Smoothed 1 − AUC: mean of σ(steepness (f_j − f_i)), i positive, j negative [C06, G06].
 
     A pair counts with the product of its sample weights. [G06] prints the opposite
     sign, which is the AUC itself. For several targets: the mean over them.
 
     Parameters
     ----------
-    gamma : steepness of the step, per unit of difference of two outputs.
+    steepness : steepness of the step, per unit of difference of two outputs.
 
     Raises
     ------
@@ -213,13 +213,13 @@ class WMW(Criterion):
 
     Examples
     --------
-    >>> from looms import LeaveOneOut
-    >>> loo = LeaveOneOut([1.0, -1.0, -1.0], [0.5, 0.8, -0.3])
-    >>> round(WMW(gamma=1e3).evaluate(*loo).value, 12)  # one of two pairs is swapped
+    >>> from looms import HeldOut
+    >>> loo = HeldOut([1.0, -1.0, -1.0], [0.5, 0.8, -0.3])
+    >>> round(WMW(steepness=1e3).evaluate(*loo).value, 12)  # one of two pairs is swapped
     0.5
     """
 
-    gamma: float = 10.0
+    steepness: float = 10.0
 
     def evaluate(
         self, y: Array, outputs: Array, sample_weight: Array, groups: AnyArray | None = None
@@ -247,13 +247,13 @@ class WMW(Criterion):
         step = max(1, _BLOCK // len(f_neg))
         for start in range(0, len(f_pos), step):
             part = slice(start, start + step)
-            swapped = expit(self.gamma * (f_neg - f_pos[part, None]))
+            swapped = expit(self.steepness * (f_neg - f_pos[part, None]))
             placement_pos[part] = swapped @ w_neg
             placement_neg += w_pos[part] @ swapped
             swapped *= 1.0 - swapped
-            slope[positive[part]] = -self.gamma * w_pos[part] * (swapped @ w_neg)
+            slope[positive[part]] = -self.steepness * w_pos[part] * (swapped @ w_neg)
             slope_neg += w_pos[part] @ swapped
-        slope[negative] = self.gamma * w_neg * slope_neg
+        slope[negative] = self.steepness * w_neg * slope_neg
         value = float(w_pos @ placement_pos)
         deviations = np.empty_like(f)
         deviations[positive] = w_pos * (placement_pos - value)
@@ -262,7 +262,7 @@ class WMW(Criterion):
 
 
 def standard_error(deviations: Array, groups: AnyArray | None = None) -> float:
-    r"""Standard error of a sum over samples, from their centred contributions.
+    r"""Standard error of a sum over samples, from their centered contributions.
 
     .. math:: \sqrt{\sum_g \bigl(\sum_{i \in g} d_i\bigr)^2}
 

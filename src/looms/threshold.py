@@ -1,6 +1,6 @@
 """Threshold of a two-class machine, for any metric, from its leave-one-out outputs.
 
-A rule is a loss of the decisions; `find_threshold` minimises it on the leave-one-out outputs. The
+A rule is a loss of the decisions; `find_threshold` minimizes it on the leave-one-out outputs. The
 minimum is optimistic as an estimate of performance.
 
 Sources are cited by the keys of docs/references.md.
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from looms._typing import Array
-from looms.leave_one_out import LeaveOneOut
+from looms.held_out import HeldOut
 
 __all__ = [
     "BalancedError",
@@ -67,7 +67,7 @@ class BalancedError(ThresholdRule):
 
     Examples
     --------
-    >>> loo = LeaveOneOut([-1, -1, -1, 1], [-0.9, -0.7, -0.8, -0.5])
+    >>> loo = HeldOut([-1, -1, -1, 1], [-0.9, -0.7, -0.8, -0.5])
     >>> threshold, rate = find_threshold(loo, BalancedError())
     >>> round(threshold, 12), rate
     (-0.6, 0.0)
@@ -88,7 +88,7 @@ class FBeta(ThresholdRule):
 
     Examples
     --------
-    >>> loo = LeaveOneOut([-1, 1, -1, 1], [-0.9, -0.7, 0.2, 0.5])
+    >>> loo = HeldOut([-1, 1, -1, 1], [-0.9, -0.7, 0.2, 0.5])
     >>> round(find_threshold(loo, FBeta(beta=2.0))[0], 12)  # takes both positives
     -0.8
     """
@@ -114,7 +114,7 @@ class Cost(ThresholdRule):
 
     Examples
     --------
-    >>> loo = LeaveOneOut([-1, 1, -1, 1], [-0.9, -0.7, 0.2, 0.5])
+    >>> loo = HeldOut([-1, 1, -1, 1], [-0.9, -0.7, 0.2, 0.5])
     >>> round(find_threshold(loo, Cost(false_positive=5.0))[0], 12)
     0.35
     """
@@ -148,7 +148,7 @@ class RequiredPrecision(ThresholdRule):
 
     Examples
     --------
-    >>> loo = LeaveOneOut([-1, 1, -1, 1], [-0.9, -0.7, 0.2, 0.5])
+    >>> loo = HeldOut([-1, 1, -1, 1], [-0.9, -0.7, 0.2, 0.5])
     >>> threshold, loss = find_threshold(loo, RequiredPrecision(0.9))
     >>> round(threshold, 12), loss  # a recall of one half
     (0.35, 0.5)
@@ -175,7 +175,7 @@ class RequiredRecall(ThresholdRule):
 
     Examples
     --------
-    >>> loo = LeaveOneOut([-1, 1, -1, 1], [-0.9, -0.7, 0.2, 0.5])
+    >>> loo = HeldOut([-1, 1, -1, 1], [-0.9, -0.7, 0.2, 0.5])
     >>> threshold, loss = find_threshold(loo, RequiredRecall(1.0))
     >>> round(1 - loss, 4)  # the precision
     0.6667
@@ -206,7 +206,7 @@ class Metric:
     Examples
     --------
     >>> from sklearn.metrics import matthews_corrcoef
-    >>> loo = LeaveOneOut([-1, 1, -1, 1], [-0.9, -0.7, 0.2, 0.5])
+    >>> loo = HeldOut([-1, 1, -1, 1], [-0.9, -0.7, 0.2, 0.5])
     >>> threshold, loss = find_threshold(loo, Metric(matthews_corrcoef))
     >>> round(-loss, 4)
     0.5774
@@ -256,10 +256,10 @@ def as_rule(threshold: Any) -> ThresholdRule | Metric:
     )
 
 
-def find_threshold(loo: LeaveOneOut, rule: Any = "ber") -> tuple[float, float]:
+def find_threshold(loo: HeldOut, rule: Any = "ber") -> tuple[float, float]:
     """Threshold of least loss on leave-one-out outputs, and that loss.
 
-    Outputs above the threshold are positive. It lies midway between two neighbouring outputs
+    Outputs above the threshold are positive. It lies midway between two neighboring outputs
     (outside all of them by 1 if one class takes everything); of equally good ones it is the
     one nearest to zero.
 
@@ -308,7 +308,7 @@ def find_threshold(loo: LeaveOneOut, rule: Any = "ber") -> tuple[float, float]:
     if not (positive.any() and (~positive).any()):
         raise ValueError("A threshold needs samples of both classes.")
     midway = 0.5 * (f[:-1] + f[1:])
-    midway = np.where(midway < f[1:], midway, f[:-1])  # neighbours among floating-point numbers
+    midway = np.where(midway < f[1:], midway, f[:-1])  # neighbors among floating-point numbers
     cuts = np.concatenate([[f[0] - 1.0], midway, [f[-1] + 1.0]])
     distinct = np.flatnonzero(np.concatenate([[True], f[:-1] < f[1:], [True]]))
     if isinstance(rule, Metric):
@@ -328,14 +328,14 @@ def find_threshold(loo: LeaveOneOut, rule: Any = "ber") -> tuple[float, float]:
     return float(cuts[chosen]), float(losses[0][chosen])
 
 
-def balanced_error_threshold(loo: LeaveOneOut) -> tuple[float, float]:
-    """Threshold that minimises the leave-one-out balanced error rate, and that rate.
+def balanced_error_threshold(loo: HeldOut) -> tuple[float, float]:
+    """Threshold that minimizes the leave-one-out balanced error rate, and that rate.
 
     `find_threshold` with the rule "ber"; the rate is in [0, ½].
 
     Examples
     --------
-    >>> loo = LeaveOneOut([-1, -1, -1, 1], [-0.9, -0.7, -0.8, -0.5])
+    >>> loo = HeldOut([-1, -1, -1, 1], [-0.9, -0.7, -0.8, -0.5])
     >>> threshold, rate = balanced_error_threshold(loo)
     >>> round(threshold, 12), rate
     (-0.6, 0.0)

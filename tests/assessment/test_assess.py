@@ -102,7 +102,7 @@ def test_loo_scores_of_several_classes():
     for (train, _), (_, row) in zip(folds(y, n=2), table.iterrows(), strict=True):
         loo = looms.LSSVMClassifier().fit(X[train], y[train]).loo_
         assert row["loo_error"] == pytest.approx(np.mean(loo.outputs.argmax(axis=1) != y[train]))
-        assert row["eta"] > 0
+        assert row["gamma"] > 0
 
 
 def test_loo_scores_of_a_regression(a_line):

@@ -166,7 +166,7 @@ def test_selection_by_leave_one_out_is_not_misled(data_folder):
     model = make_pipeline(StandardScaler(), LSSVMClassifierCV("rbf"))
     result = assess(model, X, y, 8, scoring="ber", method="bootstrap", random_state=0)
     assert result.mean["ber"] < 0.32
-    assert result.table["eta"].median() < 0.1  # with copies 1, the nearest neighbour
+    assert result.table["gamma"].median() < 0.1  # with copies 1, the nearest neighbor
     assert "copies" not in repr(result)
 
 

@@ -19,8 +19,8 @@ from sklearn.preprocessing import StandardScaler
 
 from looms import LSSVMClassifierCV
 from looms.assessment._content_key import content_key, package_versions
+from looms.held_out import HeldOut
 from looms.kernels import RBF
-from looms.leave_one_out import LeaveOneOut
 
 
 def key(thing):
@@ -77,8 +77,8 @@ THINGS = {
     "series": lambda: pd.Series([1.0, 2.0]),
     "machine": lambda: LSSVMClassifierCV(["linear", "rbf"]),
     "other machine": lambda: LSSVMClassifierCV(["linear", "cubic"]),
-    "kernel object": lambda: LSSVMClassifierCV(RBF(eta=0.5)),
-    "other kernel object": lambda: LSSVMClassifierCV(RBF(eta=0.25)),
+    "kernel object": lambda: LSSVMClassifierCV(RBF(gamma=0.5)),
+    "other kernel object": lambda: LSSVMClassifierCV(RBF(gamma=0.25)),
     "pipeline": lambda: make_pipeline(StandardScaler(), LSSVMClassifierCV()),
     "other pipeline": lambda: make_pipeline(StandardScaler(with_mean=False), LSSVMClassifierCV()),
     "forest": lambda: RandomForestClassifier(random_state=np.random.RandomState(0)),
@@ -95,9 +95,9 @@ THINGS = {
     "builtin": lambda: max,
     "type": lambda: np.float32,
     "dtype": lambda: np.dtype("float32"),
-    "method": lambda: "abc".upper if False else LeaveOneOut([1.0], [2.0]).__repr__,
-    "object": lambda: LeaveOneOut([1.0], [2.0]),
-    "other object": lambda: LeaveOneOut([1.0], [3.0]),
+    "method": lambda: "abc".upper if False else HeldOut([1.0], [2.0]).__repr__,
+    "object": lambda: HeldOut([1.0], [2.0]),
+    "other object": lambda: HeldOut([1.0], [3.0]),
 }
 
 

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 
-from looms import LeaveOneOut
+from looms import HeldOut
 from looms.calibration import class_probabilities, fit_calibrator, fit_sigmoid, loo_probabilities
 from looms.calibration._beta import Beta, fit_beta
 from looms.calibration._calibrators import CALIBRATIONS, Calibrator
@@ -32,7 +32,7 @@ def multi_class(seed, n=60, k=3):
     rng = np.random.default_rng(seed)
     y = np.full((n, k), -1.0)
     y[np.arange(n), rng.integers(k, size=n)] = 1.0
-    return LeaveOneOut(y, 0.5 * y + 0.6 * rng.normal(size=(n, k)), rng.uniform(0.5, 2, size=n))
+    return HeldOut(y, 0.5 * y + 0.6 * rng.normal(size=(n, k)), rng.uniform(0.5, 2, size=n))
 
 
 @each_calibration
@@ -40,7 +40,7 @@ def multi_class(seed, n=60, k=3):
 def test_probabilities_do_not_decrease(calibration, seed):
     f, y, weight = sample(seed, weighted=True)
     for labels in (y, -y):  # the second goes against the outputs
-        calibrator = fit_calibrator(LeaveOneOut(labels, f, weight), calibration)
+        calibrator = fit_calibrator(HeldOut(labels, f, weight), calibration)
         assert isinstance(calibrator, Calibrator)
         p = calibrator.probability(np.linspace(-9, 9, 500))
         assert (np.diff(p) >= 0).all()
@@ -53,11 +53,11 @@ def test_samples_of_weight_zero_take_no_part(calibration):
     f, y, weight = sample(1, weighted=True)
     weight[10:40] = 0
     seen = weight > 0
-    whole = fit_calibrator(LeaveOneOut(y, np.where(seen, f, 50.0), weight), calibration)
-    part = fit_calibrator(LeaveOneOut(y[seen], f[seen], 3 * weight[seen]), calibration)
+    whole = fit_calibrator(HeldOut(y, np.where(seen, f, 50.0), weight), calibration)
+    part = fit_calibrator(HeldOut(y[seen], f[seen], 3 * weight[seen]), calibration)
     at = np.linspace(-2, 2, 30)
     assert whole.probability(at) == pytest.approx(part.probability(at), rel=1e-8)
-    plain = fit_calibrator(LeaveOneOut(y, f), calibration)
+    plain = fit_calibrator(HeldOut(y, f), calibration)
     assert np.abs(whole.probability(at) - plain.probability(at)).max() > 0.01
 
 
@@ -171,7 +171,7 @@ def test_beta_by_hand():
 @each_calibration
 @pytest.mark.parametrize("f", [np.zeros(6), np.r_[np.zeros(3), np.ones(3)], [0, 0, 0, 1, 1, 1e9]])
 def test_few_different_outputs(calibration, f):
-    calibrator = fit_calibrator(LeaveOneOut([-1, -1, 1, -1, 1, 1], f), calibration)
+    calibrator = fit_calibrator(HeldOut([-1, -1, 1, -1, 1, 1], f), calibration)
     p = calibrator.probability(f)
     assert (np.diff(p) >= 0).all()
     assert ((p > 0) & (p < 1)).all()
@@ -192,11 +192,11 @@ def test_probabilities_of_left_out_samples_are_of_refitted_calibrators(
     weight = weight if weighted else np.ones(40)
     if weighted:
         weight[5:9] = 0
-    loo = LeaveOneOut(y, f, weight)
+    loo = HeldOut(y, f, weight)
     p = loo_probabilities(loo, calibration)
     for i in range(40):
         others = np.arange(40) != i
-        without = fit_calibrator(LeaveOneOut(y[others], f[others], weight[others]), calibration)
+        without = fit_calibrator(HeldOut(y[others], f[others], weight[others]), calibration)
         assert p[i] == pytest.approx(class_probabilities(without, f[i : i + 1])[0], rel=1e-8)
     seen = class_probabilities(fit_calibrator(loo, calibration), f)
     assert np.abs(seen - p).max() > 1e-3
@@ -206,16 +206,16 @@ def test_probabilities_of_left_out_samples_are_of_refitted_calibrators(
 
 def test_left_out_in_blocks(monkeypatch):
     f, y, weight = sample(2, n=40)
-    whole = loo_probabilities(LeaveOneOut(y, f, weight))
+    whole = loo_probabilities(HeldOut(y, f, weight))
     monkeypatch.setattr("looms.calibration._calibrators._BLOCK", 100)
-    assert loo_probabilities(LeaveOneOut(y, f, weight)) == pytest.approx(whole, rel=1e-12)
+    assert loo_probabilities(HeldOut(y, f, weight)) == pytest.approx(whole, rel=1e-12)
 
 
 def test_a_class_of_one_member():
     f, y, _ = sample(0, n=12)
     y = np.where(np.arange(12) == 3, 1.0, -1.0)
     for calibration in CALIBRATIONS:
-        p = loo_probabilities(LeaveOneOut(y, f), calibration)
+        p = loo_probabilities(HeldOut(y, f), calibration)
         assert ((p > 0) & (p < 1)).all()
 
 
@@ -229,7 +229,7 @@ def test_several_classes_share_a_calibrator(calibration):
     p = class_probabilities(calibrator, loo.outputs)
     assert p == pytest.approx(single / single.sum(axis=1, keepdims=True), rel=1e-9)
     assert p.sum(axis=1) == pytest.approx(np.ones(60))
-    unweighted = fit_calibrator(LeaveOneOut(loo.y, loo.outputs), calibration)
+    unweighted = fit_calibrator(HeldOut(loo.y, loo.outputs), calibration)
     assert np.abs(class_probabilities(unweighted, loo.outputs) - p).max() > 1e-3
     left_out = loo_probabilities(loo, calibration)
     assert left_out.shape == (60, 3)
@@ -265,15 +265,15 @@ def test_classes_that_are_all_impossible_are_equally_likely():
 
 
 def test_refusals():
-    loo = LeaveOneOut([1, -1], [0.3, 0.1])
+    loo = HeldOut([1, -1], [0.3, 0.1])
     with pytest.raises(ValueError, match="Unknown calibration 'platt'; known are sigmoid, isot"):
         fit_calibrator(loo, "platt")
     with pytest.raises(ValueError, match="Unknown calibration"):
         loo_probabilities(loo, ["sigmoid"])
     with pytest.raises(ValueError, match="-1 and \\+1"):
-        fit_calibrator(LeaveOneOut([1, 0], [0.3, 0.1]))
+        fit_calibrator(HeldOut([1, 0], [0.3, 0.1]))
     with pytest.raises(ValueError, match="two of positive weight"):
-        loo_probabilities(LeaveOneOut([1, -1], [0.3, 0.1], [1, 0]))
+        loo_probabilities(HeldOut([1, -1], [0.3, 0.1], [1, 0]))
     for fit in CALIBRATIONS.values():
         with pytest.raises(ValueError, match="finite"):
             fit([np.nan, 0.0], [1, -1], None)

@@ -1,4 +1,4 @@
-"""Coupling against constrained minimisers that are not the linear system it solves."""
+"""Coupling against constrained minimizers that are not the linear system it solves."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def by_null_space(r):
 
 @pytest.mark.parametrize("k", [2, 3, 4, 7])
 @pytest.mark.parametrize("seed", range(5))
-def test_minimises_under_the_constraint(k, seed):
+def test_minimizes_under_the_constraint(k, seed):
     pairwise = random_pairwise(seed, k)
     p = couple(pairwise)
     assert p.shape == (6, k)

@@ -7,7 +7,7 @@ import pytest
 from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
-from looms import LeaveOneOut
+from looms import HeldOut
 from looms.calibration import (
     brier_score,
     deviance,
@@ -24,7 +24,7 @@ def problem(k, weighted, n=50):
     weight = rng.uniform(0.1, 3, size=n) * (rng.random(n) < 0.8) if weighted else np.ones(n)
     y = 2.0 * np.eye(k)[labels] - 1.0
     y = y[:, 1] if k == 2 else y
-    return LeaveOneOut(y, np.zeros_like(y), weight), labels, p
+    return HeldOut(y, np.zeros_like(y), weight), labels, p
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
@@ -43,7 +43,7 @@ def test_scores_are_those_of_scikit_learn(k, weighted):
 
 
 def test_certainty_that_errs_costs_what_it_does_in_scikit_learn():
-    loo = LeaveOneOut([1, -1], [0, 0])
+    loo = HeldOut([1, -1], [0, 0])
     p = [[1.0, 0.0], [1.0, 0.0]]
     assert log_loss(loo, p) == pytest.approx(metrics.log_loss([1, 0], p))
 
@@ -118,7 +118,7 @@ def test_probabilities_of_left_out_samples_are_reliable():
     rng = np.random.default_rng(1)
     f = rng.normal(size=600)
     truth = 1 / (1 + np.exp(-2 * f))
-    loo = LeaveOneOut(np.where(rng.random(600) < truth, 1, -1), f)
+    loo = HeldOut(np.where(rng.random(600) < truth, 1, -1), f)
     p = loo_probabilities(loo)
     best = log_loss(loo, np.column_stack([1 - truth, truth]))
     assert log_loss(loo, p) == pytest.approx(best, abs=0.01)

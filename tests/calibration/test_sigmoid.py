@@ -1,4 +1,4 @@
-"""Platt's sigmoid against minimisers not written here, rows together against rows apart."""
+"""Platt's sigmoid against minimizers not written here, rows together against rows apart."""
 
 import numpy as np
 import pytest
@@ -51,16 +51,16 @@ def case(name, seed):
 def test_the_loss_has_its_minimum_there(name, seed, numerical_gradient):
     f, y, weight = case(name, seed)
     sigmoid = fit_sigmoid(f, y, weight)
-    centre, spread = np.average(f, weights=weight), np.std(f[weight > 0])
+    center, spread = np.average(f, weights=weight), np.std(f[weight > 0])
 
-    def standardised(a):
-        return objective([a[0] / spread, a[1] - a[0] * centre / spread], f, y, weight)
+    def standardized(a):
+        return objective([a[0] / spread, a[1] - a[0] * center / spread], f, y, weight)
 
-    here = [sigmoid.slope * spread, sigmoid.intercept + sigmoid.slope * centre]
-    assert np.abs(numerical_gradient(standardised, here)).max() < 1e-8
-    found = minimize(standardised, [0.0, 0.0], method="BFGS", options={"gtol": 1e-7})
-    assert standardised(here) == pytest.approx(found.fun, rel=1e-9)
-    assert standardised(here) <= found.fun * (1 + 1e-12)
+    here = [sigmoid.slope * spread, sigmoid.intercept + sigmoid.slope * center]
+    assert np.abs(numerical_gradient(standardized, here)).max() < 1e-8
+    found = minimize(standardized, [0.0, 0.0], method="BFGS", options={"gtol": 1e-7})
+    assert standardized(here) == pytest.approx(found.fun, rel=1e-9)
+    assert standardized(here) <= found.fun * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("seed", range(5))

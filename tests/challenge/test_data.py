@@ -67,10 +67,10 @@ def test_table_with_target(tmp_path, draw):
     X, y = draw(30)
     frame = pd.DataFrame(X, columns=list("abcd")).assign(target=y)
     frame.to_csv(tmp_path / "ada.csv.gz", index=False)
-    data = fetch("ada", tmp_path, preparation="standardise")
+    data = fetch("ada", tmp_path, preparation="standardize")
     np.testing.assert_array_equal(data.X, X)
     np.testing.assert_array_equal(data.y, y)
-    assert data.preparation == "standardise"
+    assert data.preparation == "standardize"
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_real_sets(data_folder):
     assert load_file(data_folder / "oh0_X.npz", positive=["England"]).X.shape == (1003, 3182)
 
 
-@pytest.mark.parametrize("name", ["standardize", "none"])
+@pytest.mark.parametrize("name", ["standardized", "none"])
 def test_unknown_preparations_are_errors_before_any_work(tmp_path, name):
     expected = f"Unknown preparation '{name}'; known are"
     with pytest.raises(ValueError, match=expected):
@@ -259,7 +259,7 @@ def test_labels_must_be_signs(y):
         ChallengeData("made", np.ones((3, 2)), np.array(y), "table")
 
 
-@pytest.mark.parametrize("kind", ["ada", "sylva", "standardise"])
+@pytest.mark.parametrize("kind", ["ada", "sylva", "standardize"])
 def test_sparse_samples_are_not_for_every_preparation(tmp_path, kind):
     X = sparse.csr_array(np.eye(20, 4))
     sparse.save_npz(tmp_path / "s_X.npz", X)

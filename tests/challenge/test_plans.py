@@ -63,7 +63,7 @@ def test_no_condition_leaves_all():
         (["kernel=cosine"], "No experiment of the plan is 'cosine'; there are boolean, cubic"),
         (["press-linaer"], "there are press-linear"),
         (["71"], "is '71'; there are .*press-linear, .* by number 1 to .*criterion=press,"),
-        (["colour=red"], "Experiments have no 'colour'"),
+        (["color=red"], "Experiments have no 'color'"),
         (["kernel=ard"], "'ard'"),
         (["criterion=wmw", "weighting=both"], "meets criterion=wmw and weighting=both"),
     ],

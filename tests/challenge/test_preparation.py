@@ -117,7 +117,7 @@ def test_the_other_sets():
     assert preparation("table", frame).fit_transform(frame).shape == (3, 3)
 
 
-@pytest.mark.parametrize("kind", ["standardize", "ADA", "", None])
+@pytest.mark.parametrize("kind", ["standardized", "ADA", "", None])
 def test_unknown_preparations(kind):
     with pytest.raises(ValueError, match="known are ada, gina"):
         preparation(kind, np.ones((3, 2)))

@@ -27,7 +27,7 @@ def data(draw):
     X, y = draw(70)
     X = X.copy()
     X[:, 1] += 0.8 * X[:, 2] * y  # so that kernels differ
-    return ChallengeData("made", X, y, "standardise")
+    return ChallengeData("made", X, y, "standardize")
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_estimator_of_an_experiment(data, weighting):
 def test_the_choice_is_that_of_one_estimator_with_all_candidates(data, results):
     """The whole selection repeated in every split, by the estimator that selects by itself."""
     machine = looms.LSSVMClassifierCV(["linear", "rbf"], ["press", "wmw"], threshold="ber")
-    steps = [("prepare", preparation("standardise", data.X)), ("machine", machine)]
+    steps = [("prepare", preparation("standardize", data.X)), ("machine", machine)]
     whole = looms.assess(Pipeline(steps), data.X, data.y, 6, scoring=SCORING, random_state=0)
     choices = loo_choices(results)
     assert list(choices) == list(range(6))

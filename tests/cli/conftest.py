@@ -27,7 +27,7 @@ def pets(tmp_path):
     frame = pd.DataFrame(
         {
             "weight": [4.0 + (i % 7) + 20.0 * (i % 2) for i in range(n)],
-            "colour": [("black", "white", None)[i % 3] for i in range(n)],
+            "color": [("black", "white", None)[i % 3] for i in range(n)],
             "indoors": [i % 5 == 0 for i in range(n)],
             "kind": [("cat", "dog")[i % 2] for i in range(n)],
         }

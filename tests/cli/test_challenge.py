@@ -166,9 +166,9 @@ def test_a_file_of_more_classes(looms, tmp_path):
     assert result.exit_code == 0, result.stderr
     assert "60 rows, 30 of them positive (1, 3), 1 columns, prepared as table" in result.stderr
     other = looms(
-        *("challenge", "run", *arguments, "--only", "1", "-n", 2, "--preparation", "standardise")
+        *("challenge", "run", *arguments, "--only", "1", "-n", 2, "--preparation", "standardize")
     )
-    assert "prepared as standardise" in other.stderr
+    assert "prepared as standardize" in other.stderr
 
 
 @pytest.mark.parametrize(

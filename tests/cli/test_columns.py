@@ -97,5 +97,5 @@ def test_columns_are_typed_once(looms, pets, monkeypatch):
         TableColumns, "transform", lambda self, X: converted.append(len(X)) or convert(self, X)
     )
     assert looms("fit", pets, "-t", "kind").exit_code == 0
-    assert sorted(typed) == ["colour", "indoors", "weight"]
+    assert sorted(typed) == ["color", "indoors", "weight"]
     assert converted == [40]

@@ -37,7 +37,7 @@ def test_fit_classification(looms, pets, figures):
     assert saved.metadata["task"] == "classification"
     assert saved.metadata["target"] == "kind"
     assert saved.metadata["file"] == "pets.csv"
-    assert list(saved.metadata["columns"]) == ["weight", "colour", "indoors"]
+    assert list(saved.metadata["columns"]) == ["weight", "color", "indoors"]
     assert saved.metadata["columns"]["weight"] == "float64"
     assert saved.metadata["asked"]["kernels"] == ["linear", "rbf"]
     assert saved.metadata["n_rows"] == 40
@@ -166,7 +166,7 @@ def test_show(looms, pets):
     sizes = [float(scale.split()[-1]) for scale in scales.split(", ")]
     assert sizes == sorted(sizes, reverse=True)
     assert len(sizes) == 7
-    assert "colour is missing" in result.stdout
+    assert "color is missing" in result.stdout
     assert "weight is missing" in result.stdout
 
 
@@ -233,7 +233,7 @@ def test_task_can_be_forced(looms, pets):
 
 
 def test_drop(looms, pets, one_line):
-    assert looms("fit", pets, "-t", "kind", "--drop", "weight", "--drop", "colour").exit_code == 0
+    assert looms("fit", pets, "-t", "kind", "--drop", "weight", "--drop", "color").exit_code == 0
     assert list(load_model("pets.looms.skops").metadata["columns"]) == ["indoors"]
     one_line(
         looms("fit", pets, "-t", "kind", "--drop", "size", "-o", "m.skops"),

@@ -106,7 +106,7 @@ def test_the_machine_is_tuned_and_can_be_given(looms, catches, kernel):
     )
     if kernel == "rbf":
         assert float(C) == pytest.approx(expected.C_, rel=1e-5)
-        assert float(gamma) == pytest.approx(expected.kernel_.eta, rel=1e-5)
+        assert float(gamma) == pytest.approx(expected.kernel_.gamma, rel=1e-5)
 
 
 @pytest.mark.parametrize(

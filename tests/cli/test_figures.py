@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from looms import LeaveOneOut, LSSVMClassifier, LSSVMRegressor
+from looms import HeldOut, LSSVMClassifier, LSSVMRegressor
 from looms.cli._figures import (
     classification_figures,
     loo_figures,
@@ -80,7 +80,7 @@ def machine_of(loo, threshold=0.0):
 
 
 def test_leave_one_out_of_two_classes_by_hand():
-    weighted = LeaveOneOut([1, 1, 1, -1], [0.3, -0.2, 0.9, -0.5], [1, 9, 1, 1])
+    weighted = HeldOut([1, 1, 1, -1], [0.3, -0.2, 0.9, -0.5], [1, 9, 1, 1])
     assert loo_figures(machine_of(weighted)) == {
         "error": 0.25,
         "BER": pytest.approx(1 / 6),
@@ -92,13 +92,13 @@ def test_leave_one_out_of_two_classes_by_hand():
 def test_leave_one_out_of_three_classes_by_hand():
     y = 2.0 * np.eye(3) - 1.0
     outputs = np.array([[0.5, 0.6, 0.0], [0.1, 0.2, 0.0], [0.0, 0.0, 0.9]])
-    figures = loo_figures(machine_of(LeaveOneOut(y, outputs)))
+    figures = loo_figures(machine_of(HeldOut(y, outputs)))
     assert figures["error"] == pytest.approx(1 / 3)
     assert figures[MEAN_AUC] == pytest.approx(np.mean([1.0, 0.5, 1.0]))
 
 
 def test_leave_one_out_of_a_regression():
-    figures = loo_figures(machine_of(LeaveOneOut([1.0, 2.0, 6.0], [4.0, 3.5, 1.5]), None))
+    figures = loo_figures(machine_of(HeldOut([1.0, 2.0, 6.0], [4.0, 3.5, 1.5]), None))
     assert figures["RMSE"] == pytest.approx(np.sqrt((9 + 2.25 + 20.25) / 3))
 
 

@@ -17,7 +17,7 @@ from looms.cli._errors import visible
 from looms.cli._output import csv_text, without_formula
 from looms.model_files import load_model
 
-#: A window title, the clipboard, a cleared screen, colours, C1, the direction of writing, lines.
+#: A window title, the clipboard, a cleared screen, colors, C1, the direction of writing, lines.
 NAMES = ["\x1b[31mred\x1b]0;TITLE\x07", "\u202eback\u200f", "\x9b2Jone"]
 LABELS = ["\x1b]52;c;cHduZWQ=\x07yes", "\x1b[2Jno\nNote: forged"]
 

@@ -85,7 +85,7 @@ def test_without_rich_the_message_names_the_extra(tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_interrupt(tmp_path):
-    """Ctrl-C while the optimiser runs: code 130, one line, nothing written."""
+    """Ctrl-C while the optimizer runs: code 130, one line, nothing written."""
     pytest.importorskip("sklearn.callback")
     rng = np.random.default_rng(0)
     table = np.column_stack([rng.normal(size=(1500, 20)), rng.integers(2, size=1500)])

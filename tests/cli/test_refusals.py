@@ -18,7 +18,7 @@ from looms.model_files import save_model
         (("fit", ".", "-t", "kind"), ".: this is a folder. Name one file in it."),
         (
             ("fit", "pets.csv"),
-            "name the column to predict with --target ('weight', 'colour'",
+            "name the column to predict with --target ('weight', 'color'",
         ),
         (("fit", "pets.csv", "-t", "Kind"), "Did you mean 'kind'?"),
         (("fit", "pets.csv", "-t", "kind", "-k", "rfb"), "there is no kernel 'rfb'; known are lin"),

@@ -18,7 +18,7 @@ def test_fit_show_predict_score(looms, pets, figures):
     assert machine.criterion == "log_likelihood"
     shown = looms("show", "m.skops").stdout
     assert f"Best of {len(machine.cv_results_['params'])} settings" in shown
-    chosen = f"C = {machine.C_:.4g}, gamma = {machine.kernel_.eta:.4g}"
+    chosen = f"C = {machine.C_:.4g}, gamma = {machine.kernel_.gamma:.4g}"
     assert f"{chosen}, threshold = {machine.threshold_:.4g}" in shown
     assert "machine=svm" in shown
     assert "optimizer" not in shown
@@ -83,7 +83,7 @@ def test_the_report_is_of_least_squares_machines(looms, pets, one_line):
     one_line(result, 2, "--report is for --machine lssvm")
 
 
-def test_the_log_likelihood_is_shown_as_the_deviance_that_is_minimised(looms, pets):
+def test_the_log_likelihood_is_shown_as_the_deviance_that_is_minimized(looms, pets):
     result = looms("fit", pets, "-t", "kind", "-m", "svm", "-k", "linear")
     assert "deviance" in result.stdout
     assert "log_likelihood" not in result.stdout

@@ -13,7 +13,7 @@ from looms.conformal._bounds import error_against_bound
 from looms.conformal._nonconformity import (
     conformity_counts,
     joint_p_values,
-    neighbour_scores,
+    neighbor_scores,
     pairwise_margins,
 )
 
@@ -52,11 +52,11 @@ def test_pairwise_margins_are_those_of_an_svc(n_classes):
 
 @pytest.mark.parametrize("n_neighbors", [1, 3, 50])
 @pytest.mark.parametrize("n_outputs", [1, 3])
-def test_neighbours(n_neighbors, n_outputs):
+def test_neighbors(n_neighbors, n_outputs):
     rng = np.random.default_rng(1)
     reference, labels = rng.normal(size=(30, n_outputs)), rng.integers(3, size=30)
     outputs = rng.normal(size=(8, n_outputs))
-    scores = neighbour_scores(outputs, reference, labels, 3, n_neighbors=n_neighbors)
+    scores = neighbor_scores(outputs, reference, labels, 3, n_neighbors=n_neighbors)
     for x, score in zip(outputs, scores, strict=True):
         near = [
             np.sort(np.linalg.norm(reference[labels == c] - x, axis=1))[:n_neighbors].mean()
@@ -68,18 +68,18 @@ def test_neighbours(n_neighbors, n_outputs):
             assert score[label] == pytest.approx(expected, rel=1e-12)
 
 
-def test_no_sample_is_its_own_neighbour():
+def test_no_sample_is_its_own_neighbor():
     rng = np.random.default_rng(2)
     outputs, labels = rng.normal(size=20), np.arange(20) % 2
-    together = neighbour_scores(outputs, outputs, labels, 2, n_neighbors=2, own=np.arange(20))
+    together = neighbor_scores(outputs, outputs, labels, 2, n_neighbors=2, own=np.arange(20))
     for i in range(20):
         others = np.delete(np.arange(20), i)
-        alone = neighbour_scores(outputs[[i]], outputs[others], labels[others], 2, n_neighbors=2)
+        alone = neighbor_scores(outputs[[i]], outputs[others], labels[others], 2, n_neighbors=2)
         np.testing.assert_allclose(together[i], alone[0], rtol=1e-12)
 
 
 def test_duplicates_of_both_labels_conform_to_neither():
-    scores = neighbour_scores(np.zeros(1), np.zeros(2), np.array([0, 1]), 2)
+    scores = neighbor_scores(np.zeros(1), np.zeros(2), np.array([0, 1]), 2)
     np.testing.assert_array_equal(scores, [[0.0, 0.0]])
 
 

@@ -132,11 +132,11 @@ def test_margins_and_labels(labels):
     assert_allclose(found.margin, margin, rtol=1e-12)
     assert_array_equal(found.label, labels)
     assert_array_equal(found.predicted != labels, found.margin < 0)
-    doubtful = found.mislabelled()
+    doubtful = found.mislabeled()
     assert (doubtful.margin < 0).all()
     assert doubtful.margin.is_monotonic_increasing
     assert len(doubtful) == (found.margin < 0).sum() > 1
-    assert len(found.mislabelled(1)) == 1
+    assert len(found.mislabeled(1)) == 1
 
 
 def test_a_slip_is_found():
@@ -194,7 +194,7 @@ def test_samples_of_weight_zero_are_not_ranked_but_judged():
     for ranked in (found.most_influential(N), found.most_surprising(N)):
         assert sorted(ranked.index) == seen.tolist()
     assert np.isfinite(found.margin).all()
-    assert clear in found.mislabelled().index
+    assert clear in found.mislabeled().index
 
 
 def test_the_criterion_of_the_selection_is_taken():
@@ -221,7 +221,7 @@ def test_flipped_labels_are_found(data_folder):
     flipped = np.random.default_rng(0).choice(len(y), len(y) // 20, replace=False)
     y[flipped] = ~y[flipped]
     model = LSSVMClassifier(mu=1e-2).fit(scale(table.to_numpy()), y)
-    first = case_deletion(model).mislabelled(len(flipped)).index
+    first = case_deletion(model).mislabeled(len(flipped)).index
     assert np.isin(first, flipped).mean() > 0.8
 
 
@@ -263,4 +263,4 @@ class TestBadInput:
 
     def test_a_regressor_has_no_labels(self):
         with pytest.raises(ValueError, match="A regressor has no labels"):
-            case_deletion(LSSVMRegressor().fit(X, NOISY)).mislabelled()
+            case_deletion(LSSVMRegressor().fit(X, NOISY)).mislabeled()

@@ -38,7 +38,7 @@ def same(found, expected, rtol=1e-6):
 def test_the_machine_is_an_svc(k, class_weight):
     X, y = sample(k=k)
     chosen = svccv(class_weight=class_weight).fit(X, y)
-    svc = SVC(C=chosen.C_, gamma=chosen.kernel_.eta, class_weight=class_weight, tol=1e-9)
+    svc = SVC(C=chosen.C_, gamma=chosen.kernel_.gamma, class_weight=class_weight, tol=1e-9)
     found = deviance(chosen, X, y)
     changed = chosen.set_params(class_weight={"ant": 9.0})  # takes no effect before the next fit
     assert deviance(changed, X, y).deviance == found.deviance
@@ -46,7 +46,7 @@ def test_the_machine_is_an_svc(k, class_weight):
     same(found, deviance(svc, X, y), rtol=1e-6 if k == 2 else 1e-5)
     other = None if class_weight else "balanced"
     assert abs(found.deviance - deviance(svc.set_params(class_weight=other), X, y).deviance) > 0.01
-    others = SVC(C=4.5 - chosen.C_, gamma=chosen.kernel_.eta, class_weight=class_weight)
+    others = SVC(C=4.5 - chosen.C_, gamma=chosen.kernel_.gamma, class_weight=class_weight)
     assert abs(found.deviance - deviance(others, X, y).deviance) > 0.01
 
 
@@ -90,7 +90,7 @@ def test_a_kernel_matrix():
 def test_every_statistic_takes_it():
     X, y = sample()
     chosen = svccv().fit(X, y)
-    svc = SVC(C=chosen.C_, gamma=chosen.kernel_.eta, tol=1e-9)
+    svc = SVC(C=chosen.C_, gamma=chosen.kernel_.gamma, tol=1e-9)
     options = {"n_bootstrap": 19, "random_state": 0}
     found, expected = (goodness_of_fit(m, X, y, **options) for m in (chosen, svc))
     np.testing.assert_allclose(found.bootstrapped, expected.bootstrapped, rtol=1e-5)

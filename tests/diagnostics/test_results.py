@@ -24,7 +24,7 @@ def _no_window():
 
 @pytest.fixture(scope="module")
 def hauls():
-    """A sample with named rows of which one is mislabelled."""
+    """A sample with named rows of which one is mislabeled."""
     random = np.random.default_rng(0)
     X = pd.DataFrame(random.normal(size=(40, 2)), columns=["lon", "lat"])
     X.index = [f"haul {i + 1}" for i in range(40)]

@@ -239,10 +239,10 @@ class TestKernels:
     @pytest.mark.parametrize(
         ("kernel", "message"),
         [
-            (RBF(eta=-1.0), "RBF: eta must be a positive number, got -1.0"),
-            (RBF(eta="wide"), "RBF: eta must be a positive number, got 'wide'"),
+            (RBF(gamma=-1.0), "RBF: gamma must be a positive number, got -1.0"),
+            (RBF(gamma="wide"), "RBF: gamma must be a positive number, got 'wide'"),
             (Polynomial(degree=1.5), "degree must be a positive integer"),
-            (ARD(etas=[1.0, 2.0]), "one number for each of the 3 features"),
+            (ARD(gammas=[1.0, 2.0]), "one number for each of the 3 features"),
         ],
         ids=repr,
     )
@@ -276,8 +276,8 @@ class TestGiven:
             Estimator("cubic").fit(X * 1e8, target(Estimator))
 
     def test_a_kernel_that_overflows(self, Estimator):
-        with pytest.raises(ValueError, match=r"Boolean\(eta=1e\+300\).*infinity: scale the feat"):
-            Estimator(Boolean(eta=1e300)).fit(X, target(Estimator))
+        with pytest.raises(ValueError, match=r"Boolean\(gamma=1e\+300\).*infinity: scale the feat"):
+            Estimator(Boolean(gamma=1e300)).fit(X, target(Estimator))
 
     @pytest.mark.parametrize("kernel", [[], ["rbf"], ("rbf", "linear")])
     def test_a_list_of_kernels(self, Estimator, kernel):
@@ -305,7 +305,10 @@ class TestSelecting:
             ({"tol_se": np.nan}, "tol_se must be a nonnegative number"),
             ({"prior": "yes"}, "prior must be True or False, got 'yes'"),
             ({"random_state": "dice"}, "'dice' cannot be used to seed"),
-            ({"kernel": RBF(eta_bounds=(3.0, 1.0))}, "eta_bounds must be None, 'fixed' or a pair"),
+            (
+                {"kernel": RBF(gamma_bounds=(3.0, 1.0))},
+                "gamma_bounds must be None, 'fixed' or a pair",
+            ),
         ],
         ids=str,
     )
@@ -318,7 +321,7 @@ class TestSelecting:
             Estimator(criterion=None).fit(X, target(Estimator))
 
     def test_a_kernel_that_overflows_at_its_start_is_stepped_over(self, Estimator):
-        overflowing = Boolean(eta=1e300, eta_bounds=(1e299, 1e301))
+        overflowing = Boolean(gamma=1e300, gamma_bounds=(1e299, 1e301))
         model = Estimator([overflowing, "rbf"]).fit(10 * X, target(Estimator))
         failed, fine = model.candidates_
         assert (failed.score, failed.n_failures) == (np.inf, failed.n_evaluations)

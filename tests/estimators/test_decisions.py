@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from looms import SVCCV, LeaveOneOut, LSSVMClassifier, LSSVMClassifierCV, OneClassWarning
+from looms import SVCCV, HeldOut, LSSVMClassifier, LSSVMClassifierCV, OneClassWarning
 from looms.calibration import fit_calibrator, fit_sigmoid
 from looms.calibration._beta import Beta
 from looms.calibration._calibrators import CALIBRATIONS, output_at_half
@@ -74,7 +74,7 @@ def test_a_support_vector_machine_of_one_sign_still_decides():
 CALIBRATORS = {
     "sigmoid": Sigmoid(-3.7, 1.3),
     "steep sigmoid": Sigmoid(-1e6, 0.7),
-    "centred sigmoid": Sigmoid(-2.0, 0.0),
+    "centered sigmoid": Sigmoid(-2.0, 0.0),
     "beta": Beta(Sigmoid(-2.3, 0.4), 0.7, 1.9, 0.31),
     "isotonic": Isotonic([-1.0, -0.3, 0.4, 0.9], [0.1, 0.2, 0.6, 0.9]),
     "isotonic step": Isotonic([-1.0, 0.1, np.nextafter(0.1, 1)], [0.2, 0.3, 0.8]),
@@ -151,7 +151,7 @@ def test_class_weights_count_in_the_calibration():
         LSSVMClassifier(class_weight="balanced").fit(X, TWO),
     )
     weight = np.where(TWO == "yes", 0.5 / (TWO == "yes").mean(), 0.5 / (TWO == "no").mean())
-    expected = fit_calibrator(LeaveOneOut(model.loo_.y, model.loo_.outputs, weight))
+    expected = fit_calibrator(HeldOut(model.loo_.y, model.loo_.outputs, weight))
     assert_allclose(model.calibrator_.intercept, expected.intercept)
     rates = [balanced_error_rate(*m.loo_, threshold=m.threshold_) for m in (plain, model)]
     assert rates[1] < rates[0] - 0.01
@@ -217,7 +217,7 @@ def test_the_remedies_for_one_class_are_settings_that_it_lacks_and_takes(n_class
     targets = 2.0 * np.eye(n_classes)[np.arange(12) % n_classes] - 1.0
     targets = targets[:, 1] if n_classes == 2 else targets
     outputs = np.zeros(12) if n_classes == 2 else np.tile([1.0, 0.0, 0.0], (12, 1))
-    one_class = LeaveOneOut(targets, outputs)
+    one_class = HeldOut(targets, outputs)
     machine, classes = LSSVMClassifier(**options), np.arange(n_classes)
     with pytest.warns(OneClassWarning) as caught:
         warn_of_one_class(machine, classes, one_class, 9.0)

@@ -79,7 +79,7 @@ def test_units_of_the_features(kernel, scale):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("kernel", ["boolean", "normalized_boolean"])
 def test_a_kernel_that_is_constant_on_small_features(kernel):
-    """(1 + eta)^(x·x') is one up to rounding, however large eta: nothing to learn from."""
+    """(1 + gamma)^(x·x') is one up to rounding, however large gamma: nothing to learn from."""
     check(LSSVMRegressorCV(kernel).fit(X * 1e-8, Y), X)
     check(LSSVMClassifierCV(kernel).fit(X * 1e-8, LABELS), X)
 
@@ -146,7 +146,7 @@ def test_an_overflowing_part_of_the_search_is_stepped_over():
     rng = np.random.default_rng(0)
     X = rng.standard_cauchy(size=(60, 5))
     labels = X[:, 0] > 0
-    for kernel in ("boolean", "normalized_boolean", Boolean(eta_bounds=(1e-6, 1e3))):
+    for kernel in ("boolean", "normalized_boolean", Boolean(gamma_bounds=(1e-6, 1e3))):
         check(LSSVMClassifierCV(kernel, optimizer="nelder-mead").fit(X, labels), X)
 
 

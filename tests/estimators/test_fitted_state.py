@@ -19,7 +19,7 @@ rng = np.random.default_rng(16)
 X = rng.normal(size=(N, 3))
 Y = X[:, 0] + 0.3 * rng.normal(size=N)
 LABELS = np.where(Y > 0.3, "b", "a")
-AT_BOUND = RBF(eta=0.5, eta_bounds=(0.4, 1.0))
+AT_BOUND = RBF(gamma=0.5, gamma_bounds=(0.4, 1.0))
 
 CLASSIFIERS = [LSSVMClassifier, LSSVMClassifierCV]
 SELECTING = [LSSVMClassifierCV, LSSVMRegressorCV]

@@ -54,7 +54,7 @@ class TestMachine:
     @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
     def test_any_kernel_is_ridge_regression_on_its_features(self, weight):
         everyone = np.vstack([X, X_NEW])
-        kernel = RBF(eta=0.3)
+        kernel = RBF(gamma=0.3)
         Phi = features_of(kernel(everyone))
         ours = LSSVMRegressor(kernel, mu=0.02).fit(X, NOISY, sample_weight=weight)
         zeta = None if weight is None else weight / weight.mean()
@@ -62,7 +62,7 @@ class TestMachine:
         assert_allclose(ours.predict(X_NEW), theirs.predict(Phi[N:]), rtol=1e-8)
 
     def test_without_intercept_is_kernel_ridge(self):
-        ours = LSSVMRegressor(RBF(eta=0.3), mu=0.02, fit_intercept=False).fit(X, NOISY)
+        ours = LSSVMRegressor(RBF(gamma=0.3), mu=0.02, fit_intercept=False).fit(X, NOISY)
         theirs = KernelRidge(alpha=0.02 * N, kernel="rbf", gamma=0.3).fit(X, NOISY)
         assert_allclose(ours.predict(X_NEW), theirs.predict(X_NEW), rtol=1e-10)
         assert_allclose(ours.dual_coef_, theirs.dual_coef_, rtol=1e-10)
@@ -77,10 +77,10 @@ class TestMachine:
 
     def test_three_classes_are_one_against_the_rest(self):
         labels = LABELS["three classes"]
-        model = LSSVMClassifier(RBF(eta=0.3), mu=0.02).fit(X, labels)
+        model = LSSVMClassifier(RBF(gamma=0.3), mu=0.02).fit(X, labels)
         decision = model.decision_function(X_NEW)
         for k, label in enumerate(model.classes_):
-            single = LSSVMClassifier(RBF(eta=0.3), mu=0.02, threshold=0).fit(X, labels == label)
+            single = LSSVMClassifier(RBF(gamma=0.3), mu=0.02, threshold=0).fit(X, labels == label)
             assert_allclose(decision[:, k], single.decision_function(X_NEW), rtol=1e-10)
         assert_array_equal(model.predict(X_NEW), model.classes_[decision.argmax(axis=1)])
 
@@ -177,7 +177,7 @@ class TestWeights:
         without = LSSVMClassifier(mu=0.01, threshold=0).fit(
             X[seen], labels[seen], sample_weight=weight[seen]
         )
-        assert model.kernel_.eta == without.kernel_.eta
+        assert model.kernel_.gamma == without.kernel_.gamma
         assert_allclose(model.dual_coef_[seen], without.dual_coef_, rtol=1e-12)
         assert not model.dual_coef_[~seen].any()
         assert_allclose(model.intercept_, without.intercept_, rtol=1e-12)
@@ -198,7 +198,7 @@ class TestWeights:
         labels = LABELS["two classes"]
         weight = np.where(labels == "yes", 5.0, 1.0)
         by_class = LSSVMClassifier(class_weight={"yes": 5}).fit(X, labels)
-        by_sample = LSSVMClassifier(RBF(eta=by_class.kernel_.eta))
+        by_sample = LSSVMClassifier(RBF(gamma=by_class.kernel_.gamma))
         by_sample.fit(X, labels, sample_weight=weight)
         assert_allclose(by_class.dual_coef_, by_sample.dual_coef_, rtol=1e-10)
         assert_allclose(by_class.loo_.outputs, by_sample.loo_.outputs, rtol=1e-10)
@@ -243,7 +243,7 @@ class TestThreshold:
         plain = LSSVMClassifier().fit(X, self.labels)
         assert_array_equal(model.loo_.outputs, plain.loo_.outputs)
 
-    def test_ber_minimises_the_balanced_error_of_the_leave_one_out_outputs(self):
+    def test_ber_minimizes_the_balanced_error_of_the_leave_one_out_outputs(self):
         model = LSSVMClassifier(threshold="ber").fit(X, self.labels, sample_weight=WEIGHT)
         threshold, rate = balanced_error_threshold(model.loo_)
         assert model.threshold_ == threshold
@@ -266,7 +266,7 @@ def test_documented_attributes_exist():
         (LSSVMRegressor(), TARGETS["two targets"]),
     ):
         model.fit(X, y)
-        assert model.kernel_.eta > 0
+        assert model.kernel_.gamma > 0
         assert model.mu_ == 1e-3
         assert model.n_features_in_ == 3
         assert model.X_fit_.shape == X.shape
@@ -281,6 +281,6 @@ def test_fitting_leaves_the_parameters_alone_and_can_be_repeated():
     model = LSSVMRegressor(kernel).fit(X, NOISY)
     first = model.predict(X_NEW)
     assert model.kernel is kernel
-    assert kernel.eta is None
+    assert kernel.gamma is None
     model.fit(X[:, :2], NOISY)
     assert_array_equal(model.fit(X, NOISY).predict(X_NEW), first)

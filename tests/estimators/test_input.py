@@ -114,7 +114,7 @@ class TestSparse:
 class TestKernelMatrix:
     K = rbf_kernel(X, gamma=0.4)
     K_NEW = rbf_kernel(X_NEW, X, gamma=0.4)
-    RBF = RBF(eta=0.4, eta_bounds="fixed")
+    RBF = RBF(gamma=0.4, gamma_bounds="fixed")
 
     @each_estimator
     @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "some weights zero"])
@@ -153,7 +153,7 @@ class TestFunction:
             return rbf_kernel(A, B, gamma=0.4)
 
         model = Estimator(gaussian).fit(X, target(Estimator), sample_weight=WEIGHT)
-        named = Estimator(RBF(eta=0.4, eta_bounds="fixed"))
+        named = Estimator(RBF(gamma=0.4, gamma_bounds="fixed"))
         named.fit(X, target(Estimator), sample_weight=WEIGHT)
         assert_allclose(outputs(model, X_NEW), outputs(named, X_NEW), rtol=1e-6)
 
@@ -255,8 +255,8 @@ def test_other_numbers_of_features_are_an_error(Estimator):
 
 
 def test_etas_of_ard_as_numbers_or_one_number():
-    one = LSSVMRegressor(ARD(etas=0.2)).fit(X, Y)
-    three = LSSVMRegressor(ARD(etas=[0.2, 0.2, 0.2])).fit(X, Y)
-    rbf = LSSVMRegressor(RBF(eta=0.2)).fit(X, Y)
+    one = LSSVMRegressor(ARD(gammas=0.2)).fit(X, Y)
+    three = LSSVMRegressor(ARD(gammas=[0.2, 0.2, 0.2])).fit(X, Y)
+    rbf = LSSVMRegressor(RBF(gamma=0.2)).fit(X, Y)
     assert_allclose(one.predict(X_NEW), three.predict(X_NEW), rtol=1e-12)
     assert_allclose(one.predict(X_NEW), rbf.predict(X_NEW), rtol=1e-8)

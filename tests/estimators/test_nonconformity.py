@@ -1,4 +1,4 @@
-"""NonconformityClassifier and MaxMarginClassifier against their definitions, member by member."""
+"""Classifiers that choose a member for each sample against their definitions."""
 
 import doctest
 from importlib import import_module
@@ -20,7 +20,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from looms import LSSVMClassifier, MaxMarginClassifier, NonconformityClassifier
+from looms import LargestMarginClassifier, LSSVMClassifier, NonconformityClassifier
 from looms.conformal._nonconformity import joint_p_values
 from looms.estimators._ensemble import EstimatorPool
 from looms.estimators._svm_grid import SVMGrid
@@ -31,7 +31,7 @@ MIXED = [
     make_pipeline(StandardScaler(), LogisticRegression()),
     LSSVMClassifier(mu=0.1),
 ]
-POOLED = [NonconformityClassifier, MaxMarginClassifier]
+POOLED = [NonconformityClassifier, LargestMarginClassifier]
 
 
 def data(n_classes=2, n=150, seed=0):
@@ -56,7 +56,7 @@ def machines():
 @parametrize_with_checks(
     [
         NonconformityClassifier({"C": [1.0, 100.0], "gamma": [0.1, 1.0]}),
-        MaxMarginClassifier({"C": [1.0, 100.0], "gamma": [0.1, 1.0]}),
+        LargestMarginClassifier({"C": [1.0, 100.0], "gamma": [0.1, 1.0]}),
     ]
 )
 def test_sklearn_checks(estimator, check):
@@ -68,7 +68,7 @@ def test_sklearn_checks(estimator, check):
     [
         NonconformityClassifier([LogisticRegression(), SVC()], measure="neighbors"),
         NonconformityClassifier({"C": [1.0], "gamma": [0.1, 1.0]}, validation="loo"),
-        MaxMarginClassifier([LogisticRegression(), SVC()]),
+        LargestMarginClassifier([LogisticRegression(), SVC()]),
     ]
 )
 def test_sklearn_checks_of_variants(estimator, check):
@@ -77,7 +77,7 @@ def test_sklearn_checks_of_variants(estimator, check):
 
 def test_the_default_pool_is_the_papers():
     X, y = data(n=60)
-    model = MaxMarginClassifier().fit(X, y)
+    model = LargestMarginClassifier().fit(X, y)
     assert len(model.pool_) == 110
     values = {name: sorted({member[name] for member in model.pool_}) for name in ("C", "gamma")}
     np.testing.assert_array_equal(np.log2(values["C"]), np.arange(-5, 16, 2))
@@ -182,7 +182,7 @@ def test_leave_one_out_of_a_grid_is_refitting(n_classes):
     np.testing.assert_allclose(model.validation_scores_, scores, atol=5e-3, rtol=5e-3)
 
 
-def test_neighbours_are_those_in_output_space():
+def test_neighbors_are_those_in_output_space():
     X, y = data(2, 100)
     member = LogisticRegression()
     model = NonconformityClassifier([member], measure="neighbors", n_neighbors=3, random_state=0)
@@ -200,7 +200,7 @@ def test_neighbours_are_those_in_output_space():
     assert not np.allclose(once.validation_scores_, model.validation_scores_)
 
 
-def test_left_out_samples_are_no_neighbours_of_themselves():
+def test_left_out_samples_are_no_neighbors_of_themselves():
     X, y = data(2, 40)
     model = NonconformityClassifier(
         [SVC(gamma=0.3, tol=1e-6)], measure="neighbors", validation="loo"
@@ -220,7 +220,7 @@ def test_left_out_samples_are_no_neighbours_of_themselves():
 
 def test_the_largest_margin_decides():
     X, y = data(3, 200)
-    model = MaxMarginClassifier(MIXED).fit(X[:150], y[:150])
+    model = LargestMarginClassifier(MIXED).fit(X[:150], y[:150])
     outputs = np.stack([clone(m).fit(X[:150], y[:150]).decision_function(X[150:]) for m in MIXED])
     ordered = np.sort(outputs, axis=2)
     strongest = (ordered[..., -1] - ordered[..., -2]).argmax(axis=0)
@@ -469,7 +469,7 @@ def test_stratified_validation_needs_a_sample_of_each_class():
     assert len(free.fit(many, labels).validation_) == 2
 
 
-OPTIONS = [(NonconformityClassifier, {"random_state": 0}), (MaxMarginClassifier, {})]
+OPTIONS = [(NonconformityClassifier, {"random_state": 0}), (LargestMarginClassifier, {})]
 OPTIONS += [(NonconformityClassifier, {"random_state": 0, "validation": "loo"})]
 
 
@@ -559,7 +559,7 @@ def test_a_failed_fit_changes_nothing():
     np.testing.assert_array_equal(model.predict(X), before)
 
 
-@pytest.mark.parametrize("module", ["_nonconformity", "_max_margin"])
+@pytest.mark.parametrize("module", ["_nonconformity", "_largest_margin"])
 def test_doctest(module):
     result = doctest.testmod(import_module(f"looms.estimators.{module}"))
     assert result.attempted > 0

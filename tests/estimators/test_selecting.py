@@ -24,7 +24,7 @@ from looms.criteria import (
     balanced_error_rate,
 )
 from looms.kernels import ARD, RBF, Linear, Polynomial
-from looms.optimise import Outcome
+from looms.optimize import Outcome
 from looms.selection import Objective
 from looms.threshold import balanced_error_threshold
 
@@ -95,9 +95,9 @@ class TestWhatIsChosen:
 
     @staticmethod
     def grid_minimum(objective):
-        eta, mu = objective.theta0
+        gamma, mu = objective.theta0
         values = [
-            objective.evaluate(np.array([eta + i, mu + j]), gradient=False).value
+            objective.evaluate(np.array([gamma + i, mu + j]), gradient=False).value
             for i in np.arange(-10, 6.5, 0.5)
             for j in np.arange(-12, 8.5, 0.5)
         ]
@@ -109,7 +109,7 @@ class TestWhatIsChosen:
         y = np.sin(2 * X[:, 0]) + np.cos(200 * X[:, 4]) + 0.2 * rng.normal(size=150)
         model = LSSVMRegressorCV(["rbf", "ard"]).fit(X, y)
         assert isinstance(model.kernel_, ARD)
-        relevance = model.kernel_.etas * X.var(axis=0)
+        relevance = model.kernel_.gammas * X.var(axis=0)
         assert set(np.argsort(relevance)[-2:]) == {0, 4}
         assert np.sort(relevance)[-2] > 10 * np.sort(relevance)[-3]
         rbf, ard = model.candidates_
@@ -143,7 +143,7 @@ class TestCandidates:
         results = pd.DataFrame(model.cv_results_)
         assert list(results["kernel"]) == ["linear", "linear", "rbf", "rbf"]
         assert list(results["param_mu"]) == list(table["mu"])
-        assert results["param_eta"].isna().tolist() == [True, True, False, False]
+        assert results["param_gamma"].isna().tolist() == [True, True, False, False]
         assert results["rank_loo_score"][model.best_index_] == 1
         assert list(results["loo_score"]) == list(table["score"])
 
@@ -182,7 +182,7 @@ class TestCandidates:
         assert_array_equal(one.predict(X_NEW), other.predict(X_NEW))
 
     def test_criteria_as_objects(self):
-        steep = SmoothedError(gamma=30.0)
+        steep = SmoothedError(steepness=30.0)
         model = LSSVMClassifierCV(criterion=[steep, "smoothed_error"]).fit(X, LABELS)
         assert [c.criterion for c in model.candidates_] == [steep, "smoothed_error"]
         assert model.candidates_[0].mu != model.candidates_[1].mu
@@ -203,7 +203,7 @@ class TestRecord:
         assert len(tuning.history) == tuning.n_evaluations > 3
         assert min(p.value for p in tuning.history) == pytest.approx(tuning.value)
         assert model.n_iter_ == tuning.n_iterations >= 1
-        assert_allclose(2.0**tuning.theta, [*model.kernel_.etas, model.mu_])
+        assert_allclose(2.0**tuning.theta, [*model.kernel_.gammas, model.mu_])
         best = min(model.candidates_, key=lambda c: c.score)
         assert best.n_evaluations == tuning.n_evaluations
 
@@ -345,11 +345,11 @@ class TestOptions:
         assert np.abs(tuned(0) - tuned(1)).max() > 0
 
     def test_fixed_bounds_hold_a_hyper_parameter(self):
-        held = LSSVMRegressorCV(RBF(eta=0.05, eta_bounds="fixed")).fit(X, Y)
-        assert held.kernel_.eta == 0.05
+        held = LSSVMRegressorCV(RBF(gamma=0.05, gamma_bounds="fixed")).fit(X, Y)
+        assert held.kernel_.gamma == 0.05
         assert len(held.selection_.theta) == 1
-        free = LSSVMRegressorCV(RBF(eta=0.05)).fit(X, Y)
-        assert free.kernel_.eta != 0.05
+        free = LSSVMRegressorCV(RBF(gamma=0.05)).fit(X, Y)
+        assert free.kernel_.gamma != 0.05
         assert free.selection_.value < held.selection_.value
 
     def test_bounds_confine_a_hyper_parameter(self):
@@ -362,11 +362,11 @@ class TestOptions:
     def test_prior_holds_the_kernel_nearer_to_its_start(self):
         rng = np.random.default_rng(8)
         X, y = rng.normal(size=(40, 10)), rng.normal(size=40) > 0
-        start = np.log2(ARD()._replaced(np.ones(10)).etas / 20)
+        start = np.log2(ARD()._replaced(np.ones(10)).gammas / 20)
 
         def distance(prior):
             model = LSSVMClassifierCV("ard", prior=prior, tol_se=0.01).fit(X, y)
-            return np.abs(np.log2(model.kernel_.etas * X.var(axis=0)) - start).mean()
+            return np.abs(np.log2(model.kernel_.gammas * X.var(axis=0)) - start).mean()
 
         assert distance(prior=True) < 0.7 * distance(prior=False)
 
@@ -374,10 +374,10 @@ class TestOptions:
 class TestWarnings:
     wave = np.sin(40 * np.linspace(0, 1, 60))
     x = np.linspace(0, 1, 60)[:, None]
-    narrow = RBF(eta=0.5, eta_bounds=(0.1, 1.0))
+    narrow = RBF(gamma=0.5, gamma_bounds=(0.1, 1.0))
 
     def test_a_bound_says_what_it_means_and_what_to_do(self):
-        with pytest.warns(BoundWarning, match=r"eta ended at its upper bound 1: .*scale the feat"):
+        with pytest.warns(BoundWarning, match=r"gamma ended at its upper bound 1: .*scale the"):
             model = LSSVMRegressorCV(self.narrow).fit(self.x, self.wave + Y[:60] / 9)
         assert model.candidates_[0].at_bounds == model.selection_.at_bounds != ()
 
@@ -404,6 +404,6 @@ def test_fitted_twice_gives_the_same_and_keeps_the_parameters():
     kernel = RBF()
     model = LSSVMClassifierCV([kernel, "linear"]).fit(X, LABELS)
     first = model.decision_function(X_NEW)
-    assert kernel.eta is None
+    assert kernel.gamma is None
     model.fit(X[:, :2], THREE)
     assert_array_equal(model.fit(X, LABELS).decision_function(X_NEW), first)

@@ -20,8 +20,8 @@ from looms.calibration import couple, fit_sigmoid
 from looms.calibration._sigmoid import fit_increasing_sigmoid
 from looms.criteria import DIFFERENTIABLE, Hinge, balanced_error_rate, error_rate
 from looms.estimators import _svc_search
+from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear, Polynomial
-from looms.leave_one_out import LeaveOneOut
 from looms.svm import NotConvergedError, solve
 from looms.svm.dual import DualSolution
 from looms.threshold import find_threshold
@@ -87,7 +87,7 @@ class Refitted:
 
     def decision(self, probability="loo"):
         if self.k == 2:
-            return LeaveOneOut(np.where(self.labels == 1, 1.0, -1.0), self.outputs[:, 0])
+            return HeldOut(np.where(self.labels == 1, 1.0, -1.0), self.outputs[:, 0])
         log_p = np.empty((N, self.k))
         for i in range(N):
             pairwise = np.full((1, self.k, self.k), 0.5)
@@ -95,13 +95,13 @@ class Refitted:
                 p = self.deciding_without(i, a, b, probability)
                 pairwise[0, b, a], pairwise[0, a, b] = p, 1 - p
             log_p[i] = np.log(couple(pairwise)[0])
-        return LeaveOneOut(2.0 * np.eye(self.k)[self.labels] - 1, log_p)
+        return HeldOut(2.0 * np.eye(self.k)[self.labels] - 1, log_p)
 
     def score(self, criterion, threshold=0.0):
         if criterion == "log_likelihood":
             return -2 * self.weight @ self.log_p[np.arange(N), self.labels]
         loo = self.decision()
-        loo = LeaveOneOut(loo.y, loo.outputs, self.weight)
+        loo = HeldOut(loo.y, loo.outputs, self.weight)
         if criterion in ("error", "ber"):
             rate = error_rate if criterion == "error" else balanced_error_rate
             cut = find_threshold(loo, "ber")[0] if threshold == "ber" else threshold
@@ -110,7 +110,7 @@ class Refitted:
         for q, (a, b) in enumerate(self.pairs):
             own = np.isin(self.labels, [a, b])
             y = np.where(self.labels[own] == b, 1.0, -1.0)
-            part = LeaveOneOut(y, self.outputs[own, q], self.weight[own])
+            part = HeldOut(y, self.outputs[own, q], self.weight[own])
             values.append(DIFFERENTIABLE[criterion].evaluate(*part).value)
             masses.append(self.weight[own].sum())
         return np.average(values, weights=masses)
@@ -355,8 +355,8 @@ class TestSearch:
         assert model.loo_score_ == table.loo_score.min()
         best = table.iloc[model.best_index_]
         assert best.rank_loo_score == 1
-        assert (model.C_, model.kernel_.eta) == (best.param_C, best.param_gamma)
-        assert best.params == {"C": model.C_, "gamma": model.kernel_.eta}
+        assert (model.C_, model.kernel_.gamma) == (best.param_C, best.param_gamma)
+        assert best.params == {"C": model.C_, "gamma": model.kernel_.gamma}
         assert set(table.param_C) == {1.0, 10.0, 100.0}  # to the last digit
 
     @pytest.mark.slow
@@ -405,11 +405,11 @@ class TestSearch:
         assert type(model.kernel_) is type(best.kernel_)
 
     def test_values_that_a_kernel_holds(self):
-        model = SVCCV(RBF(0.3, eta_bounds="fixed")).fit(X, TWO)
-        assert model.kernel_.eta == 0.3
+        model = SVCCV(RBF(0.3, gamma_bounds="fixed")).fit(X, TWO)
+        assert model.kernel_.gamma == 0.3
         assert set(model.cv_results_) >= {"param_C"}
         assert "param_gamma" not in model.cv_results_
-        bounded = SVCCV(RBF(0.3, eta_bounds=(0.2, 0.5)), search="grid").fit(X, TWO)
+        bounded = SVCCV(RBF(0.3, gamma_bounds=(0.2, 0.5)), search="grid").fit(X, TWO)
         assert set(bounded.cv_results_["param_gamma"]) == {0.2, 0.25, 0.5}
 
     def test_units_of_the_features_change_nothing(self):
@@ -437,7 +437,7 @@ class TestSearch:
         columns = ["lon", "lat", "b.depth", "c.dist", "temp.20m"]
         grid = {"C": [2**3.5, 2**5.5, 2**7.5], "gamma": [0.125, 0.25, 0.5]}
         model = SVCCV(param_grid=grid, search="grid").fit(scale(table[columns]), table.target)
-        assert (model.C_, model.kernel_.eta) == (2**5.5, 0.25)
+        assert (model.C_, model.kernel_.gamma) == (2**5.5, 0.25)
         assert model.loo_score_ == pytest.approx(471.732, abs=1e-3)
 
 
@@ -477,7 +477,7 @@ class TestBadInput:
             ({"param_grid": {"C": []}}, "must be positive numbers"),
             ({"param_grid": {"C": "large"}}, "must be positive numbers"),
             ({"param_grid": [1, 2]}, "must be None or a dict"),
-            ({"param_grid": {"eta": [1]}}, r"names \['eta'\].* known are \['C', 'gamma'\]"),
+            ({"param_grid": {"gamma": [1]}}, r"names \['gamma'\].* known are \['C', 'gamma'\]"),
             ({"kernel": 0.5 * RBF() + 0.5 * Linear()}, "has 3 hyper-parameters here"),
             ({"class_weight": "even"}, "class_weight must be None, 'balanced' or a dict"),
             ({"selection_weight": "even"}, "selection_weight must be None"),

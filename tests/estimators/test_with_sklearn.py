@@ -33,7 +33,7 @@ LABELS = Y > 0.2
 ESTIMATORS = [
     LSSVMClassifier(RBF() + 0.5 * Linear(), mu=0.1, class_weight={True: 2.0}, threshold="ber"),
     LSSVMRegressor(Normalized(Polynomial(degree=3)), fit_intercept=False),
-    LSSVMClassifierCV(["linear", RBF(eta_bounds=(0.01, 10.0))], ["press", "wmw"]),
+    LSSVMClassifierCV(["linear", RBF(gamma_bounds=(0.01, 10.0))], ["press", "wmw"]),
     LSSVMRegressorCV("ard", optimizer="scg", prior=True, tol_se=0.1),
 ]
 each_estimator = pytest.mark.parametrize(
@@ -75,19 +75,19 @@ def test_clone_and_set_params(estimator):
 
 
 def test_parameters_of_kernels_nest():
-    model = LSSVMClassifier(RBF(eta=1.0) + 0.5 * Linear())
-    model.set_params(kernel__k1__eta=4.0, mu=0.2)
-    assert model.kernel.k1.eta == 4.0
+    model = LSSVMClassifier(RBF(gamma=1.0) + 0.5 * Linear())
+    model.set_params(kernel__k1__gamma=4.0, mu=0.2)
+    assert model.kernel.k1.gamma == 4.0
     assert model.get_params()["kernel__k2__k1__value"] == 0.5
-    model.set_params(kernel=Normalized(RBF()), kernel__kernel__eta=0.25)
-    assert model.fit(X, LABELS).kernel_.kernel.eta == 0.25
+    model.set_params(kernel=Normalized(RBF()), kernel__kernel__gamma=0.25)
+    assert model.fit(X, LABELS).kernel_.kernel.gamma == 0.25
 
 
 def test_grid_search_over_kernel_parameters():
-    grid = {"kernel__eta": [1e-4, 0.3, 50.0], "mu": [1e-2, 1.0]}
+    grid = {"kernel__gamma": [1e-4, 0.3, 50.0], "mu": [1e-2, 1.0]}
     search = GridSearchCV(LSSVMRegressor(RBF()), grid, cv=4).fit(X, Y)
-    assert search.best_params_ == {"kernel__eta": 0.3, "mu": 1e-2}
-    assert search.best_estimator_.kernel_.eta == 0.3
+    assert search.best_params_ == {"kernel__gamma": 0.3, "mu": 1e-2}
+    assert search.best_estimator_.kernel_.gamma == 0.3
     assert len(set(search.cv_results_["mean_test_score"].round(6))) == 6
 
 
@@ -101,7 +101,7 @@ def test_grid_search_over_kernels_and_options():
 
 def test_precomputed_kernel_in_cross_validation():
     """Tools cut rows and columns of a kernel matrix, as the tags ask them to."""
-    kernel = RBF(eta=0.3)
+    kernel = RBF(gamma=0.3)
     given = cross_val_predict(LSSVMRegressor("precomputed"), kernel(X), Y, cv=5)
     computed = cross_val_predict(LSSVMRegressor(kernel), X, Y, cv=5)
     assert_allclose(given, computed, rtol=1e-8)

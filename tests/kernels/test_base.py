@@ -43,7 +43,7 @@ def test_operators_with_numbers(two):
 
 def numbers_of(kernel):
     parameters = kernel.get_params()
-    return {name: parameters[name] for name in parameters if name.endswith(("eta", "value"))}
+    return {name: parameters[name] for name in parameters if name.endswith(("gamma", "value"))}
 
 
 def test_operators_with_kernels():
@@ -71,15 +71,15 @@ def test_parameters_nest():
     kernel = Normalized(0.5 * RBF(0.1) + Polynomial(3, c=2.0)) * ARD(0.3)
     parameters = kernel.get_params()
     assert parameters["k1__kernel__k1__k1__value"] == 0.5
-    assert parameters["k1__kernel__k1__k2__eta"] == 0.1
+    assert parameters["k1__kernel__k1__k2__gamma"] == 0.1
     assert parameters["k1__kernel__k2__c"] == 2.0
-    assert parameters["k2__etas"] == 0.3
-    twin = clone(kernel).set_params(k1__kernel__k1__k2__eta=7.0, k2__etas_bounds="fixed")
-    assert twin.k1.kernel.k1.k2.eta == 7.0
-    assert kernel.k1.kernel.k1.k2.eta == 0.1
-    assert twin.k2.etas_bounds == "fixed"
+    assert parameters["k2__gammas"] == 0.3
+    twin = clone(kernel).set_params(k1__kernel__k1__k2__gamma=7.0, k2__gammas_bounds="fixed")
+    assert twin.k1.kernel.k1.k2.gamma == 7.0
+    assert kernel.k1.kernel.k1.k2.gamma == 0.1
+    assert twin.k2.gammas_bounds == "fixed"
     with pytest.raises(ValueError, match="Invalid parameter"):
-        kernel.set_params(k3__eta=1.0)
+        kernel.set_params(k3__gamma=1.0)
 
 
 def test_names_are_those_of_the_parameters():
@@ -87,12 +87,12 @@ def test_names_are_those_of_the_parameters():
     started = kernel.started(Samples(X))
     assert names(started) == [
         "k1__kernel__k1__k1__value",
-        "k1__kernel__k1__k2__eta",
+        "k1__kernel__k1__k2__gamma",
         "k1__kernel__k2__c",
-        "k2__k1__etas[0]",
-        "k2__k1__etas[1]",
-        "k2__k1__etas[2]",
-        "k2__k2__eta",
+        "k2__k1__gammas[0]",
+        "k2__k1__gammas[1]",
+        "k2__k1__gammas[2]",
+        "k2__k2__gamma",
     ]
     for h in started.hyperparameters:
         if "[" not in h.name:
@@ -101,7 +101,7 @@ def test_names_are_those_of_the_parameters():
 
 def test_values_go_to_their_parts():
     kernel = (0.5 * RBF(0.1) + Polynomial(2, c=2.0)).with_values([1.0, 2.0, 3.0])
-    assert (kernel.k1.k1.value, kernel.k1.k2.eta, kernel.k2.c) == (1.0, 2.0, 3.0)
+    assert (kernel.k1.k1.value, kernel.k1.k2.gamma, kernel.k2.c) == (1.0, 2.0, 3.0)
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def test_values_go_to_their_parts():
         (Constant(1.0, "fixed"), []),
         (ARD(1.0, "fixed"), []),
         (Normalized(Polynomial(2, 1.0, "fixed")), []),
-        (Constant(2.0, "fixed") * RBF(0.5) + Linear(), ["k1__k2__eta"]),
+        (Constant(2.0, "fixed") * RBF(0.5) + Linear(), ["k1__k2__gamma"]),
         (2.0 * RBF(0.5, "fixed") + ARD(1.0, "fixed"), ["k1__k1__value"]),
-        (RBF(0.5) + Linear() * Boolean(0.5), ["k1__eta", "k2__k2__eta"]),
+        (RBF(0.5) + Linear() * Boolean(0.5), ["k1__gamma", "k2__k2__gamma"]),
     ],
 )
 def test_fixed_takes_out_of_theta(kernel, free):
@@ -128,8 +128,8 @@ def test_fixed_takes_out_of_theta(kernel, free):
 
 
 def test_fixed_without_a_value_is_taken_from_the_data():
-    fixed = RBF(eta_bounds="fixed").started(Samples(X))
-    assert fixed.eta == RBF().started(Samples(X)).eta
+    fixed = RBF(gamma_bounds="fixed").started(Samples(X))
+    assert fixed.gamma == RBF().started(Samples(X)).gamma
     assert fixed.theta.size == 0
 
 
@@ -161,7 +161,7 @@ def test_bad_bounds_name_kernel_and_argument(kernel, bounds):
 @pytest.mark.parametrize("value", [0, -1, -0.5, np.nan, np.inf, "a", [1.0], np.ones(1), 1j])
 @pytest.mark.parametrize(
     ("kernel", "name"),
-    [(RBF, "eta"), (Boolean, "eta"), (lambda v: Polynomial(2, v), "c"), (Constant, "value")],
+    [(RBF, "gamma"), (Boolean, "gamma"), (lambda v: Polynomial(2, v), "c"), (Constant, "value")],
 )
 def test_bad_value_names_kernel_and_argument(kernel, name, value):
     kernel = kernel(value)

@@ -27,20 +27,22 @@ def test_polynomial_by_hand():
     assert Polynomial(3, c=1.0)(np.array([[1.0, 2.0]]), np.array([[3.0, -1.0]])) == 8.0
 
 
-@pytest.mark.parametrize("eta", [1e-9, 0.3, 1.0, 5.0])
-def test_boolean(eta):
-    assert_allclose(Boolean(eta)(X, Z), (1 + eta) ** (X @ Z.T), rtol=1e-13)
+@pytest.mark.parametrize("gamma", [1e-9, 0.3, 1.0, 5.0])
+def test_boolean(gamma):
+    assert_allclose(Boolean(gamma)(X, Z), (1 + gamma) ** (X @ Z.T), rtol=1e-13)
 
 
 def test_boolean_counts_conjunctions():
-    # At eta = 1: 2^(number of shared literals), the conjunctions true of both.
+    # At gamma = 1: 2^(number of shared literals), the conjunctions true of both.
     assert_allclose(Boolean(1.0)(BINARY), 2.0 ** (BINARY @ BINARY.T), rtol=1e-14)
 
 
-def test_normalised_boolean_on_binary_data_is_an_rbf():
-    # x·x' − (x·x + x'·x')/2 = −‖x − x'‖²/2, so its eta is ln(1 + eta) / 2.
-    eta = 0.8
-    assert_allclose(Normalized(Boolean(eta))(BINARY), RBF(np.log1p(eta) / 2)(BINARY), rtol=1e-13)
+def test_normalized_boolean_on_binary_data_is_an_rbf():
+    # x·x' − (x·x + x'·x')/2 = −‖x − x'‖²/2, so its gamma is ln(1 + gamma) / 2.
+    gamma = 0.8
+    assert_allclose(
+        Normalized(Boolean(gamma))(BINARY), RBF(np.log1p(gamma) / 2)(BINARY), rtol=1e-13
+    )
 
 
 @pytest.mark.parametrize("degree", [0, -1, 2.0, 2.5, "two", None])
@@ -52,9 +54,9 @@ def test_degree_must_be_a_positive_integer(degree):
 def test_starts():
     mean = np.square(X).sum(axis=1).mean()
     assert_allclose(Polynomial().started(Samples(X)).c, mean, rtol=1e-14)
-    assert_allclose(Boolean().started(Samples(X)).eta, 1 / mean, rtol=1e-14)
+    assert_allclose(Boolean().started(Samples(X)).gamma, 1 / mean, rtol=1e-14)
     assert Polynomial().started(Samples(np.zeros((3, 2)))).c == 1.0
-    assert Boolean().started(Samples(np.zeros((3, 2)))).eta == 1.0
+    assert Boolean().started(Samples(np.zeros((3, 2)))).gamma == 1.0
 
 
 def test_degree_is_not_tuned():

@@ -47,7 +47,7 @@ KERNELS = {
     "rbf fixed": RBF(0.2, "fixed"),
     "ard": ARD(),
     "ard at a number": ARD(0.1),
-    "ard at etas": ARD([0.1, 0.2, 0.05, 0.3]),
+    "ard at gammas": ARD([0.1, 0.2, 0.05, 0.3]),
     "ard fixed": ARD([0.1, 0.2, 0.05, 0.3], "fixed"),
     "constant": Constant(2.5),
     "function": Function(scaled_dot),
@@ -166,7 +166,7 @@ def test_clone_and_parameters_survive(kernel):
 @each_kernel
 def test_started_fills_in_once_and_changes_no_values(kernel):
     before = repr(kernel)
-    started = kernel.started(Samples(X, centre=X.mean(axis=0)))
+    started = kernel.started(Samples(X, center=X.mean(axis=0)))
     assert repr(kernel) == before
     # Once started, other data no longer count.
     assert_array_equal(started.started(Samples(Z)).theta, started.theta)
@@ -176,7 +176,7 @@ def test_started_fills_in_once_and_changes_no_values(kernel):
 @each_kernel
 def test_read_only_and_unchanged_arguments(kernel, read_only):
     A, B, G = read_only(X), read_only(Z), read_only(RNG.standard_normal((N, N)))
-    rows = Samples(A, centre=read_only(X.mean(axis=0)))
+    rows = Samples(A, center=read_only(X.mean(axis=0)))
     shared = Pairs(rows, rows)
     kernel = kernel.started(rows)
     for quantity in (shared.dot, shared.squared_distances, rows.square_norms):

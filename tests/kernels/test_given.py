@@ -75,6 +75,6 @@ def test_function_that_returns_a_wrong_shape(function, shape):
 
 
 @pytest.mark.parametrize("kernel", [Precomputed(), Precomputed() + 0.5 * Precomputed()])
-def test_a_precomputed_kernel_is_not_normalised(kernel):
-    with pytest.raises(ValueError, match="normalise the matrices before you pass them"):
+def test_a_precomputed_kernel_is_not_normalized(kernel):
+    with pytest.raises(ValueError, match="normalize the matrices before you pass them"):
         Normalized(kernel)(np.eye(3))

@@ -102,7 +102,7 @@ def test_expansion_by_blocks_of_rows(kernel, shape, convert, monkeypatch):
     blocks = GramBlocks(convert(RNG.standard_normal((7, 3))), frozenset())
     basis, X, alpha = blocks.samples, RNG.standard_normal((11, 3)), RNG.standard_normal(shape)
     kernel = kernel.started(basis)
-    expected = kernel.values(Pairs(Samples(convert(X), centre=basis.centre), basis)) @ alpha
+    expected = kernel.values(Pairs(Samples(convert(X), center=basis.center), basis)) @ alpha
     for block in (1, 256):  # two rows at a time, and all of them
         monkeypatch.setattr(_gram, "_BLOCK", block)
         ours = expansion(kernel, convert(X), basis, alpha)

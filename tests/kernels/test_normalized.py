@@ -1,4 +1,4 @@
-"""Normalised kernels: cosines, and samples that have no direction."""
+"""Normalized kernels: cosines, and samples that have no direction."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_formula(kernel):
     assert_allclose(np.diag(Normalized(kernel)(X)), 1.0, rtol=1e-14)
 
 
-def test_normalising_changes_no_normal_kernel():
+def test_normalizing_changes_no_normal_kernel():
     assert_allclose(Normalized(RBF(0.3))(X), RBF(0.3)(X), rtol=1e-14)
 
 

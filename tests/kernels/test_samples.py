@@ -10,16 +10,16 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from looms import SVCCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.kernels import ARD, RBF, Boolean, Linear, _samples
-from looms.kernels._samples import Pairs, Samples, as_matrix, centre_of, samples_of, square_norms
+from looms.kernels._samples import Pairs, Samples, as_matrix, center_of, samples_of, square_norms
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.standard_normal((7, 3)), RNG.standard_normal((4, 3))
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array, sp.csr_matrix])
-@pytest.mark.parametrize("centre", [None, np.array([1.0, -2.0, 0.5])])
-def test_dot_and_distances(convert, centre):
-    rows, cols = (Samples(convert(A), centre=centre) for A in (X, Z))
+@pytest.mark.parametrize("center", [None, np.array([1.0, -2.0, 0.5])])
+def test_dot_and_distances(convert, center):
+    rows, cols = (Samples(convert(A), center=center) for A in (X, Z))
     pairs = Pairs(rows, cols)
     assert_allclose(pairs.dot, X @ Z.T, rtol=1e-12, atol=1e-14)
     assert_allclose(pairs.squared_distances, euclidean_distances(X, Z) ** 2, rtol=1e-10)
@@ -34,11 +34,11 @@ def test_distances_are_never_negative_and_zero_on_the_diagonal():
 
 
 def test_rows_know_their_place():
-    samples = Samples(X, centre=X.mean(axis=0))
+    samples = Samples(X, center=X.mean(axis=0))
     part = samples.rows(2, 6).rows(1, 3)
     assert (part.start, part.stop, part.n_samples) == (3, 5, 2)
     assert_array_equal(part.X, X[3:5])
-    assert_array_equal(part.centred, samples.centred[3:5])
+    assert_array_equal(part.centered, samples.centered[3:5])
 
 
 def test_only_the_same_samples_are_the_diagonal():
@@ -115,9 +115,9 @@ def test_distances_far_from_zero_keep_their_digits(samples, convert):
 
 def test_centring_keeps_sparse_samples_sparse():
     S = sp.random_array((200, 50), density=0.05, rng=np.random.default_rng(0), format="csr")
-    assert Samples(S, centre=centre_of(S)).centred is S
+    assert Samples(S, center=center_of(S)).centered is S
     full = sp.csr_array(sp.hstack([S, np.full((200, 1), 1e6)]))
-    assert Samples(full, centre=centre_of(full)).centred.nnz <= full.nnz
+    assert Samples(full, center=center_of(full)).centered.nnz <= full.nnz
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])

@@ -14,10 +14,10 @@ X, Z = RNG.standard_normal((9, 4)), RNG.standard_normal((5, 4))
 ETAS = np.array([0.1, 2.0, 1e-6, 0.5])
 
 
-@pytest.mark.parametrize("eta", [1e-6, 0.3, 20.0])
-def test_rbf(eta):
-    assert_allclose(RBF(eta)(X, Z), rbf_kernel(X, Z, gamma=eta), rtol=1e-12)
-    assert_array_equal(np.diag(RBF(eta)(X)), np.ones(9))
+@pytest.mark.parametrize("gamma", [1e-6, 0.3, 20.0])
+def test_rbf(gamma):
+    assert_allclose(RBF(gamma)(X, Z), rbf_kernel(X, Z, gamma=gamma), rtol=1e-12)
+    assert_array_equal(np.diag(RBF(gamma)(X)), np.ones(9))
 
 
 def test_ard():
@@ -43,28 +43,28 @@ def test_ard_values_do_not_depend_on_units(convert):
     scale = np.array([1e-3, 1.0, 50.0, 1e4])
     assert_allclose(ARD()(convert(X * scale)), ARD()(convert(X)), rtol=1e-9)
     expected = 1 / (2 * 4 * X.var(axis=0))
-    assert_allclose(ARD().started(Samples(convert(X))).etas, expected, rtol=1e-12)
+    assert_allclose(ARD().started(Samples(convert(X))).gammas, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
 def test_ard_start_of_features_far_from_zero(convert):
     shifted = X + 1e7
-    etas = ARD().started(Samples(convert(shifted))).etas
-    assert_allclose(etas, 1 / (8 * shifted.var(axis=0)), rtol=1e-6)
+    gammas = ARD().started(Samples(convert(shifted))).gammas
+    assert_allclose(gammas, 1 / (8 * shifted.var(axis=0)), rtol=1e-6)
 
 
 def test_ard_start_of_constant_features():
     with_constant = np.column_stack([X, np.full(9, 0.1), np.full(9, -1e8 / 3), np.zeros(9)])
     for samples in (with_constant, sp.csr_array(with_constant)):
-        etas = ARD().started(Samples(samples)).etas
-        assert_allclose(etas[4:], 1 / 14, rtol=1e-12)
-    assert_array_equal(ARD().started(Samples(np.ones((3, 2)))).etas, [0.25, 0.25])
+        gammas = ARD().started(Samples(samples)).gammas
+        assert_allclose(gammas[4:], 1 / 14, rtol=1e-12)
+    assert_array_equal(ARD().started(Samples(np.ones((3, 2)))).gammas, [0.25, 0.25])
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
 def test_rbf_starts_at_one_over_the_mean_squared_distance(convert):
     D = np.square(X[:, None] - X).sum(axis=2)
-    assert_allclose(RBF().started(Samples(convert(X))).eta, 1 / D.mean(), rtol=1e-12)
+    assert_allclose(RBF().started(Samples(convert(X))).gamma, 1 / D.mean(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("constant", [0.1, 3.0, -1e8 / 7])
@@ -72,15 +72,15 @@ def test_rbf_starts_at_one_over_the_mean_squared_distance(convert):
 def test_start_of_constant_samples(constant, convert):
     for n in (1, 3, 6, 7, 13):
         samples = Samples(convert(np.full((n, 2), constant)))
-        assert RBF().started(samples).eta == 1.0
-        assert_array_equal(ARD().started(samples).etas, [0.25, 0.25])
+        assert RBF().started(samples).gamma == 1.0
+        assert_array_equal(ARD().started(samples).gammas, [0.25, 0.25])
 
 
 def test_rbf_start_when_samples_coincide():
     samples = np.vstack([np.zeros((9, 2)), [[3.0, 4.0]]])
-    assert_allclose(RBF().started(Samples(samples)).eta, 1 / (25 * 18 / 100), rtol=1e-12)
-    assert RBF().started(Samples(np.ones((4, 2)))).eta == 1.0
-    assert RBF().started(Samples(np.ones((1, 2)))).eta == 1.0
+    assert_allclose(RBF().started(Samples(samples)).gamma, 1 / (25 * 18 / 100), rtol=1e-12)
+    assert RBF().started(Samples(np.ones((4, 2)))).gamma == 1.0
+    assert RBF().started(Samples(np.ones((1, 2)))).gamma == 1.0
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
@@ -93,26 +93,26 @@ def test_a_weight_counts_as_copies_in_the_start(kernel, convert):
     assert not np.allclose(weighted.theta, kernel.started(Samples(convert(X))).theta)
 
 
-@pytest.mark.parametrize("etas", [[1.0, 2.0], np.ones(5), np.ones((1, 4)), []])
-def test_one_eta_for_each_feature(etas):
+@pytest.mark.parametrize("gammas", [[1.0, 2.0], np.ones(5), np.ones((1, 4)), []])
+def test_one_eta_for_each_feature(gammas):
     with pytest.raises(ValueError, match="one number for each of the 4 features, got shape"):
-        ARD(etas)(X)
+        ARD(gammas)(X)
 
 
-@pytest.mark.parametrize("etas", [0.0, -1.0, np.nan, [1, 1, 0, 1], [1, 1, np.inf, 1]])
-def test_etas_must_be_positive(etas):
-    with pytest.raises(ValueError, match="ARD: etas must be positive numbers"):
-        ARD(etas)(X)
+@pytest.mark.parametrize("gammas", [0.0, -1.0, np.nan, [1, 1, 0, 1], [1, 1, np.inf, 1]])
+def test_etas_must_be_positive(gammas):
+    with pytest.raises(ValueError, match="ARD: gammas must be positive numbers"):
+        ARD(gammas)(X)
 
 
 def test_etas_must_be_numbers():
-    with pytest.raises(ValueError, match="ARD: etas must be"):
+    with pytest.raises(ValueError, match="ARD: gammas must be"):
         ARD("many")(X)
 
 
 def test_given_etas_are_not_kept_by_reference():
-    etas = ETAS.copy()
-    started = ARD(etas).started(Samples(X))
+    gammas = ETAS.copy()
+    started = ARD(gammas).started(Samples(X))
     before = started(X)
-    etas[:] = 99.0
+    gammas[:] = 99.0
     assert_array_equal(started(X), before)

@@ -56,7 +56,7 @@ def test_without_intercept_is_scikit_learns_kernel_ridge(weights, targets):
     assert_array_equal(machine.fit.intercept, np.zeros(y.shape[1:]))
 
 
-def test_minimises_the_penalised_loss(numerical_gradient):
+def test_minimizes_the_penalized_loss(numerical_gradient):
     weight = WEIGHTS["weighted"]
     machine = solve(K, LABELS, MU, sample_weight=weight)
 

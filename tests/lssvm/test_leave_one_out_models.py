@@ -157,7 +157,7 @@ def test_the_order_of_memory_does_not_matter():
     assert_array_equal(C, K_new)
 
 
-def test_the_factorisation_is_used_up():
+def test_the_factorization_is_used_up():
     solution = solve(KERNELS["rbf"](X), TARGETS["one"], 0.1)
     solution.models()
     with pytest.raises(RuntimeError, match=r"used up by an earlier contract\(\) or models\(\)"):

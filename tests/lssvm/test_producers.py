@@ -109,7 +109,7 @@ def test_limits_of_mu():
 @pytest.mark.parametrize("targets", ["one", "three"])
 @pytest.mark.parametrize("kernel", ["rbf", "cubic"])
 def test_refitting_is_scikit_learns_kernel_ridge(kernel, weights, targets):
-    # KernelRidge minimises Σ ζ (y − f)² + alpha ‖w‖²: alpha = n mu at the full n.
+    # KernelRidge minimizes Σ ζ (y − f)² + alpha ‖w‖²: alpha = n mu at the full n.
     K, weight, y, mu = KERNELS[kernel], WEIGHTS[weights], TARGETS[targets], 0.05
     theirs = np.empty_like(y)
     for i in range(N):
@@ -123,7 +123,7 @@ def test_refitting_is_scikit_learns_kernel_ridge(kernel, weights, targets):
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_refitting_with_intercept_is_a_flat_direction(weights):
-    """A constant kernel of 10⁷ is an intercept that is hardly penalised."""
+    """A constant kernel of 10⁷ is an intercept that is hardly penalized."""
     K, weight, y, mu = KERNELS["rbf"], WEIGHTS[weights], TARGETS["one"], 0.05
     ours = refit_loo(K, y, mu, sample_weight=weight)
     theirs = refit_loo(K + 1e7, y, mu, sample_weight=weight, fit_intercept=False)

@@ -104,9 +104,9 @@ def test_many_hyperparameters():
 
 def test_bounds_and_early_stop(points):
     X, y = points
-    kernel = RBF(eta=64.0, eta_bounds=(32.0, 64.0))
+    kernel = RBF(gamma=64.0, gamma_bounds=(32.0, 64.0))
     found = titles(quietly(LSSVMClassifierCV(kernel), X, y))
-    assert "eta\u2069 ended at its lower bound 32" in found["Hyper-parameter at a bound"][1]
+    assert "gamma\u2069 ended at its lower bound 32" in found["Hyper-parameter at a bound"][1]
     stopped = titles(quietly(LSSVMRegressorCV("ard", max_iter=1), X, X[:, 0] ** 2))
     assert "max_iter" in stopped["Search stopped early"][1]
 

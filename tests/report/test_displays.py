@@ -251,7 +251,7 @@ def test_the_largest_are_named(regression):
 def test_relevance_does_not_depend_on_units(regression):
     model, X, _ = regression
     shown = RelevanceDisplay.from_estimator(model)
-    expected = np.asarray(model.kernel_.etas) * X.to_numpy().var(axis=0)
+    expected = np.asarray(model.kernel_.gammas) * X.to_numpy().var(axis=0)
     np.testing.assert_allclose(shown.relevance, expected / expected.sum())
     assert shown.names == list(X.columns)
 

@@ -14,7 +14,7 @@ from sklearn.metrics import (
     zero_one_loss,
 )
 
-from looms import LeaveOneOut, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import HeldOut, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.report import PrecisionRecallDisplay, ResidualsDisplay, RocDisplay, summary
 from looms.report._scores import (
     area_under_curve,
@@ -187,7 +187,7 @@ def test_figures_of_samples_entered_three_times_and_held_out_together_are_those_
     thrice = [np.repeat(each, 3, axis=0) for each in (X, y, weight)]
     together = Estimator("linear", copies="together").fit(*thrice)
     # The same outputs for each copy; those of the search agree to its tolerance only.
-    together.loo_ = LeaveOneOut(
+    together.loo_ = HeldOut(
         *(np.repeat(each, 3) for each in (once.loo_.y, once.loo_.outputs, weight))
     )
     if Estimator is LSSVMClassifierCV:

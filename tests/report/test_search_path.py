@@ -5,15 +5,15 @@ import pytest
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.criteria import as_criterion
+from looms.held_out import HeldOut
 from looms.kernels import ARD, RBF
-from looms.leave_one_out import LeaveOneOut
 from looms.report import SearchPathDisplay
 
 
 def value_at(model, machine, X, y, weight=None):
     loo = machine.fit(X, y).loo_
     if weight is not None:
-        loo = LeaveOneOut(loo.y, loo.outputs, weight)
+        loo = HeldOut(loo.y, loo.outputs, weight)
     return as_criterion(model.candidates_[model.best_index_].criterion).evaluate(*loo).value
 
 
@@ -45,25 +45,25 @@ def test_weights_of_classes_count(binary):
 
 def test_slice_goes_through_the_optimum(regression):
     model, X, y = regression
-    shown = SearchPathDisplay.from_estimator(model, along=("etas[1]", "etas[3]"), resolution=3)
-    assert shown.names == ["eta of sex", "eta of bp"]
-    etas = np.array(model.kernel_.etas)
-    etas[1], etas[3] = 2.0 ** shown.axes[0][0], 2.0 ** shown.axes[1][2]
-    expected = value_at(model, LSSVMRegressor(ARD(etas), mu=model.mu_), X, y)
+    shown = SearchPathDisplay.from_estimator(model, along=("gammas[1]", "gammas[3]"), resolution=3)
+    assert shown.names == ["gamma of sex", "gamma of bp"]
+    gammas = np.array(model.kernel_.gammas)
+    gammas[1], gammas[3] = 2.0 ** shown.axes[0][0], 2.0 ** shown.axes[1][2]
+    expected = value_at(model, LSSVMRegressor(ARD(gammas), mu=model.mu_), X, y)
     assert shown.surface[0, 2] == pytest.approx(expected, rel=1e-6)
-    np.testing.assert_allclose(shown.best, np.log2(np.array(model.kernel_.etas)[[1, 3]]))
+    np.testing.assert_allclose(shown.best, np.log2(np.array(model.kernel_.gammas)[[1, 3]]))
 
 
 def test_default_slice_is_along_the_most_relevant_column(regression):
     model = regression[0]
     shown = SearchPathDisplay.from_estimator(model, resolution=3)
-    relevance = np.asarray(model.kernel_.etas) * model.X_fit_.var(axis=0)
-    assert shown.names == [f"eta of {regression[1].columns[relevance.argmax()]}", "mu"]
+    relevance = np.asarray(model.kernel_.gammas) * model.X_fit_.var(axis=0)
+    assert shown.names == [f"gamma of {regression[1].columns[relevance.argmax()]}", "mu"]
 
 
-@pytest.mark.parametrize("along", [("etas[1]",), ("etas[1]", "eta"), ("mu", "mu")])
+@pytest.mark.parametrize("along", [("gammas[1]",), ("gammas[1]", "gamma"), ("mu", "mu")])
 def test_unknown_slices_are_refused(regression, along):
-    with pytest.raises(ValueError, match="two different hyper-parameters of etas"):
+    with pytest.raises(ValueError, match="two different hyper-parameters of gammas"):
         SearchPathDisplay.from_estimator(regression[0], along=along)
 
 

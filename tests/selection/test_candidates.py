@@ -134,7 +134,7 @@ def test_candidates_do_not_depend_on_each_other():
     alone = chosen(["rbf"], ["wmw"]).candidates[0]
     among = chosen(["linear", "rbf"], ["press", "wmw"]).candidates[3]
     assert among.value == alone.value
-    assert among.kernel.eta == alone.kernel.eta
+    assert among.kernel.gamma == alone.kernel.gamma
 
 
 def test_the_reason_why_nothing_could_be_evaluated_is_that_of_the_first_candidate():

@@ -8,13 +8,13 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 
-from looms import LeaveOneOut
+from looms import HeldOut
 from looms.criteria import DIFFERENTIABLE, WMW, as_criterion
 from looms.kernels import ARD, RBF, Boolean, Function, Linear, Normalized, Polynomial, Precomputed
 from looms.kernels._names import KERNEL_NAMES, as_kernel
 from looms.kernels._samples import Samples
 from looms.lssvm import NotPositiveDefiniteError, refit_loo
-from looms.optimise import Point
+from looms.optimize import Point
 from looms.selection import Objective
 from looms.selection._prior import HyperPrior
 
@@ -165,7 +165,7 @@ def test_start_is_in_the_box_and_at_the_kernels_own(name):
     assert (objective.theta0 < high).all()
     assert objective.names[-1] == "mu"
     assert len(objective.names) == len(objective.theta0)
-    started = as_kernel(name).started(Samples(X, centre=X.mean(axis=0)))
+    started = as_kernel(name).started(Samples(X, center=X.mean(axis=0)))
     assert_allclose(objective.theta0[:-1], started.theta, rtol=1e-12, atol=1e-12)
     assert np.isfinite(objective(objective.theta0)[0])
 
@@ -280,19 +280,19 @@ def test_weights_matter(option):
     assert abs(weighted(plain.theta0)[0] - plain(plain.theta0)[0]) > 1e-3
 
 
-def test_prior_pulls_to_its_centre(numerical_gradient):
+def test_prior_pulls_to_its_center(numerical_gradient):
     prior = HyperPrior(np.array([1.0, -2.0]))
     gradient = np.array([0.3, -0.2, 0.5])
 
-    def penalised(theta, value=0.7):
-        return prior.penalised(Point(theta, value, 0.1, gradient), n_samples=10)
+    def penalized(theta, value=0.7):
+        return prior.penalized(Point(theta, value, 0.1, gradient), n_samples=10)
 
-    centre, away = np.array([1.0, -2.0, 5.0]), np.array([2.0, -2.5, 5.0])
-    assert_allclose(penalised(centre).value, np.log(0.7) + 0.2 * np.log(4.0))
-    assert_allclose(penalised(away).value, np.log(0.7) + 0.2 * np.log(0.625 + 4.0))
-    assert_allclose(penalised(away).standard_error, 0.1 / 0.7)
-    expected = gradient / 0.7 + numerical_gradient(lambda t: penalised(t).value, away)
-    assert_allclose(penalised(away).gradient, expected, rtol=1e-8)
+    center, away = np.array([1.0, -2.0, 5.0]), np.array([2.0, -2.5, 5.0])
+    assert_allclose(penalized(center).value, np.log(0.7) + 0.2 * np.log(4.0))
+    assert_allclose(penalized(away).value, np.log(0.7) + 0.2 * np.log(0.625 + 4.0))
+    assert_allclose(penalized(away).standard_error, 0.1 / 0.7)
+    expected = gradient / 0.7 + numerical_gradient(lambda t: penalized(t).value, away)
+    assert_allclose(penalized(away).gradient, expected, rtol=1e-8)
     assert_array_equal(gradient, [0.3, -0.2, 0.5])
 
 
@@ -340,8 +340,8 @@ BAD = [
     ({"selection_weight": np.zeros(N)}, "selection_weight is zero for every sample"),
     ({"criterion": "auc"}, "Unknown criterion 'auc'"),
     ({"kernel": "poly"}, "Unknown kernel 'poly'"),
-    ({"kernel": RBF(-1.0)}, "RBF: eta must be a positive number"),
-    ({"kernel": RBF(1.0, (3, 2))}, "RBF: eta_bounds must be"),
+    ({"kernel": RBF(-1.0)}, "RBF: gamma must be a positive number"),
+    ({"kernel": RBF(1.0, (3, 2))}, "RBF: gamma_bounds must be"),
 ]
 
 
@@ -355,7 +355,7 @@ def test_fit_is_of_the_whole_machine():
     objective = Objective(X, THREE, kernel=RBF(0.3))
     fit = objective.fit(objective.theta0)
     assert fit.alpha.shape == THREE.shape
-    assert isinstance(fit.loo, LeaveOneOut)
+    assert isinstance(fit.loo, HeldOut)
     f = objective.kernel_at(objective.theta0)(X) @ fit.alpha + fit.intercept
     mu = objective.mu_at(objective.theta0)
     assert_allclose(f + N * mu * fit.alpha, THREE, rtol=1e-9, atol=1e-9)

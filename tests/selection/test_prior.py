@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from looms.optimise import Point
+from looms.optimize import Point
 from looms.selection import Objective
 from looms.selection._prior import HyperPrior
 
@@ -18,45 +18,45 @@ def bowl(theta):
     return Point(theta, float(1 + away @ away), 0.1, 2 * away)
 
 
-class TestPenalised:
+class TestPenalized:
     prior = HyperPrior(np.array([0.5, 1.0]))
 
     def test_gradient(self, numerical_gradient):
         theta = np.array([1.0, -2.0, 0.3])
-        exact = self.prior.penalised(bowl(theta), 20).gradient
-        expected = numerical_gradient(lambda t: self.prior.penalised(bowl(t), 20).value, theta)
+        exact = self.prior.penalized(bowl(theta), 20).gradient
+        expected = numerical_gradient(lambda t: self.prior.penalized(bowl(t), 20).value, theta)
         np.testing.assert_allclose(exact, expected, rtol=1e-9)
 
     def test_value_is_the_documented_one(self):
         theta = np.array([1.5, -1.0, 4.0])
         omega = 0.5 * (1.0**2 + 2.0**2)
         expected = np.log(bowl(theta).value) + 2 / 20 * np.log(omega + 2 * 2)
-        assert self.prior.penalised(bowl(theta), 20).value == pytest.approx(expected)
+        assert self.prior.penalized(bowl(theta), 20).value == pytest.approx(expected)
 
     def test_standard_error_is_that_of_the_logarithm(self):
         theta = np.array([1.5, -1.0, 4.0])
-        point = self.prior.penalised(bowl(theta), 20)
+        point = self.prior.penalized(bowl(theta), 20)
         assert point.standard_error == pytest.approx(0.1 / bowl(theta).value)
 
     def test_it_grows_with_the_distance_and_fades_with_samples(self):
         def penalty(distance, n_samples):
             theta = np.array([0.5 + distance, 1.0, 0.0])
             point = Point(theta, 1.0, 0.1)
-            return self.prior.penalised(point, n_samples).value
+            return self.prior.penalized(point, n_samples).value
 
         assert penalty(0, 20) < penalty(1, 20) < penalty(4, 20)
         assert penalty(4, 20) - penalty(0, 20) > 10 * (penalty(4, 400) - penalty(0, 400))
 
     def test_mu_has_no_prior(self):
         low, high = (Point(np.array([1.0, 1.0, mu]), 1.0, 0.1) for mu in (-9.0, 9.0))
-        assert self.prior.penalised(low, 20).value == self.prior.penalised(high, 20).value
+        assert self.prior.penalized(low, 20).value == self.prior.penalized(high, 20).value
 
     def test_without_gradient(self):
-        assert self.prior.penalised(Point(np.zeros(3), 1.0, 0.1), 20).gradient is None
+        assert self.prior.penalized(Point(np.zeros(3), 1.0, 0.1), 20).gradient is None
 
-    def test_nothing_to_regularise(self):
+    def test_nothing_to_regularize(self):
         point = Point(np.zeros(1), 3.0, 0.1, np.ones(1))
-        assert HyperPrior(np.zeros(0)).penalised(point, 20) is point
+        assert HyperPrior(np.zeros(0)).penalized(point, 20) is point
 
 
 class TestInAnObjective:
@@ -66,7 +66,7 @@ class TestInAnObjective:
         expected = numerical_gradient(lambda t: objective(t)[0], theta)
         np.testing.assert_allclose(objective(theta)[1], expected, rtol=1e-6, atol=1e-9)
 
-    def test_centre_is_the_start_in_any_units(self):
+    def test_center_is_the_start_in_any_units(self):
         plain = Objective(X, Y, kernel="ard", prior=True)
         scaled = Objective(X * [1e3, 1, 1, 1e-3], Y, kernel="ard", prior=True)
         shift = np.array([1.0, -1.0, 0.5, 2.0, 0.7])

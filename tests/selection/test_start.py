@@ -56,7 +56,7 @@ def test_kernels_without_hyper_parameters_have_one_start():
 
 
 def test_starts_are_inside_the_box():
-    objective = Objective(X, Y, kernel=RBF(eta=1.0, eta_bounds=(0.5, 2.0)))
+    objective = Objective(X, Y, kernel=RBF(gamma=1.0, gamma_bounds=(0.5, 2.0)))
     low, high = objective.bounds.T
     for theta in starting_points(objective, 5):
         assert (low <= theta).all()

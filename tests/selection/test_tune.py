@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from looms.kernels import RBF, Linear
-from looms.optimise import Outcome, Point
+from looms.optimize import Outcome, Point
 from looms.selection import Objective, tune
 from looms.selection._start import starting_points
 from looms.selection._tune import _nested_subsets, _searched, stage_sizes
@@ -117,13 +117,13 @@ class TestTuning:
                     K -= 2.0
                 return K
 
-        objective = Objective(X[:60], np.sin(4 * X[:60, 0]), kernel=Fragile(eta=1.0))
+        objective = Objective(X[:60], np.sin(4 * X[:60, 0]), kernel=Fragile(gamma=1.0))
         tuning, fit = tune(objective, optimizer=optimizer)
         assert tuning.n_failures > 0
         assert tuning.n_failures == sum(not np.isfinite(p.value) for p in tuning.history)
         assert fit is not None
         assert np.isfinite(tuning.value)
-        assert objective.kernel_at(tuning.theta).eta <= 2.6
+        assert objective.kernel_at(tuning.theta).gamma <= 2.6
 
     def test_nothing_can_be_evaluated(self):
         objective = Objective(X[:30], Y[:30], kernel=lambda A, B: -1e9 * (A @ B.T))
@@ -169,12 +169,12 @@ class TestTuning:
     def test_bounds_that_are_met_are_named(self):
         x = np.linspace(0, 1, 60)[:, None]
         wave = np.sin(40 * x[:, 0]) + 0.1 * Y[:60]
-        tuning, _ = tune(Objective(x, wave, kernel=RBF(eta=0.5, eta_bounds=(0.1, 1.0))))
+        tuning, _ = tune(Objective(x, wave, kernel=RBF(gamma=0.5, gamma_bounds=(0.1, 1.0))))
         met = tuning.at_bounds[0]
-        assert (met.name, met.side, met.bound) == ("eta", "upper", 1.0)
-        assert str(met).startswith("eta ended at its upper bound 1: every sample")
-        tuning, _ = tune(Objective(x, wave, kernel=RBF(eta=0.5, eta_bounds=(0.5, 0.5))))
-        assert "eta" not in {met.name for met in tuning.at_bounds}
+        assert (met.name, met.side, met.bound) == ("gamma", "upper", 1.0)
+        assert str(met).startswith("gamma ended at its upper bound 1: every sample")
+        tuning, _ = tune(Objective(x, wave, kernel=RBF(gamma=0.5, gamma_bounds=(0.5, 0.5))))
+        assert "gamma" not in {met.name for met in tuning.at_bounds}
 
 
 class TestSteppingOver:
@@ -216,7 +216,7 @@ class TestSteppingOver:
 
         class Watched(RBF):
             def values(self, pairs):
-                seen.append(self.eta)
+                seen.append(self.gamma)
                 return super().values(pairs)
 
         tune(Objective(X, Y, kernel=Watched(1.0, (1.0, 1.1))))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 
-def _kernel(X, eta):
-    return np.exp(-eta * ((X[:, None] - X[None]) ** 2).sum(axis=-1))
+def _kernel(X, gamma):
+    return np.exp(-gamma * ((X[:, None] - X[None]) ** 2).sum(axis=-1))
 
 
 def _random_problem(seed, largest=60):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from looms import LeaveOneOut
+from looms import HeldOut
 from looms.svm import _left_out, solve
 
 
@@ -34,7 +34,7 @@ def test_against_refitting(seed, random_problem, kkt_residual):
     K, y, C = random_problem(seed, 40)
     loo, outputs = solve(K, y, C).leave_one_out(all_outputs=True)
     expected = np.array([refitted(K, y, C, i, kkt_residual) for i in range(len(y))])
-    assert isinstance(loo, LeaveOneOut)
+    assert isinstance(loo, HeldOut)
     np.testing.assert_array_equal(loo.y, y)
     np.testing.assert_array_equal(loo.outputs, outputs.diagonal())
     np.testing.assert_allclose(loo.outputs, expected.diagonal(), rtol=1e-7, atol=1e-7)

@@ -272,15 +272,15 @@ def test_the_problem_of_an_svc():
 @pytest.mark.parametrize("fitted", [False, True])
 def test_kernels_that_are_not_semidefinite_are_refused(fitted):
     svc = SVC(kernel="sigmoid", gamma=0.01, coef0=0.0, C=10.0)
-    smallest = np.linalg.eigvalsh(_centred(np.tanh(0.01 * X @ X.T)))[0]
+    smallest = np.linalg.eigvalsh(_centered(np.tanh(0.01 * X @ X.T)))[0]
     with pytest.raises(IndefiniteKernelError, match="Clip or flip") as caught:
         leave_one_out(svc.fit(X, Y) if fitted else svc, X, Y)
     assert caught.value.smallest == pytest.approx(smallest)
 
 
-def _centred(K):
-    centre = np.eye(len(K)) - 1 / len(K)
-    return centre @ K @ centre
+def _centered(K):
+    center = np.eye(len(K)) - 1 / len(K)
+    return center @ K @ center
 
 
 @pytest.mark.parametrize("name", SVCS)
@@ -288,7 +288,7 @@ def test_kernels_that_need_no_check_pass_it(name):
     svc = SVCS[name]
     problem = dual_problem(svc, X, Y)
     assert problem.semidefinite == (svc.kernel in ("linear", "rbf", "poly"))
-    assert np.linalg.eigvalsh(_centred(problem.K))[0] > -1e-8 * np.abs(problem.K).max()
+    assert np.linalg.eigvalsh(_centered(problem.K))[0] > -1e-8 * np.abs(problem.K).max()
 
 
 @pytest.mark.parametrize(("coef0", "degree"), [(-1.0, 3), (0.0, 2.5)])

@@ -144,7 +144,7 @@ def assess(
     The bootstrap gives a row that was drawn k times to the estimator once, with k times its
     weight: with copies, leaving a row out would leave its copies in, and what is chosen by
     leaving rows out, as by leave-one-out or cross-validation, would drift to what reproduces
-    single rows, such as a nearest neighbour. These weights go where ``sample_weight`` goes: of a
+    single rows, such as a nearest neighbor. These weights go where ``sample_weight`` goes: of a
     pipeline to the last step, while the steps before it are fitted to the distinct rows, as
     in any other split (with metadata routing, to all that request them). An estimator that
     takes no weights gets the copies, with a warning.

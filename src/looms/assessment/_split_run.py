@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from looms._classes import class_indices
 from looms._typing import Array
 from looms.assessment._scoring import all_scores
-from looms.leave_one_out import LeaveOneOut
+from looms.held_out import HeldOut
 
 #: Tells processes apart, also on different machines.
 PROCESS = secrets.token_hex(8)
@@ -97,7 +97,7 @@ def loo_scores(
 
     NaN for scores that these outputs do not suffice for, such as those of probabilities.
     """
-    loo: LeaveOneOut = machine.loo_
+    loo: HeldOut = machine.loo_
     rows = np.arange(loo.n_samples)[:, None]
     if is_classifier(machine):
         y: Any = machine.classes_[class_indices(loo.y)]
@@ -117,7 +117,7 @@ def loo_scores(
 class _Loo(BaseEstimator):  # type: ignore[misc]
     """Estimator that returns leave-one-out outputs; a sample is its row number."""
 
-    def __init__(self, loo: LeaveOneOut, threshold: float = 0.0) -> None:
+    def __init__(self, loo: HeldOut, threshold: float = 0.0) -> None:
         self.loo = loo
         self.threshold = threshold
 

@@ -18,7 +18,7 @@ from looms._typing import Array
 from looms.calibration._beta import fit_beta
 from looms.calibration._isotonic import fit_isotonic
 from looms.calibration._sigmoid import fit_increasing_sigmoid, fit_sigmoids, increasing
-from looms.leave_one_out import LeaveOneOut
+from looms.held_out import HeldOut
 
 _BLOCK = 1 << 20  # weights held at a time, a row for each sample left out
 # Times the outputs: as far as a half is looked for, and what stands for one that is not there.
@@ -57,7 +57,7 @@ def as_calibration(calibration: Any) -> Fitter:
     return CALIBRATIONS[calibration]
 
 
-def fit_calibrator(loo: LeaveOneOut, calibration: str = "sigmoid") -> Calibrator:
+def fit_calibrator(loo: HeldOut, calibration: str = "sigmoid") -> Calibrator:
     """Calibrator for new samples, from all leave-one-out outputs.
 
     A leave-one-out output comes from a model trained without its sample, as the output of a
@@ -81,7 +81,7 @@ def fit_calibrator(loo: LeaveOneOut, calibration: str = "sigmoid") -> Calibrator
 
     Examples
     --------
-    >>> loo = LeaveOneOut([-1, -1, 1, 1], [-0.8, 0.1, -0.1, 0.9])
+    >>> loo = HeldOut([-1, -1, 1, 1], [-0.8, 0.1, -0.1, 0.9])
     >>> class_probabilities(fit_calibrator(loo), [-1.0, 1.0]).round(2)
     array([[0.75, 0.25],
            [0.26, 0.74]])
@@ -114,7 +114,7 @@ def class_probabilities(calibrator: Calibrator, outputs: npt.ArrayLike) -> Array
     """
     f = np.asarray(outputs, dtype=np.float64)
     f = f.reshape(len(f), -1)
-    return normalised(calibrator.probability(f), f)
+    return normalized(calibrator.probability(f), f)
 
 
 def output_at_half(calibrator: Calibrator, outputs: npt.ArrayLike) -> float:
@@ -162,7 +162,7 @@ def output_at_half(calibrator: Calibrator, outputs: npt.ArrayLike) -> float:
     return low
 
 
-def normalised(probabilities: Array, outputs: Array) -> Array:
+def normalized(probabilities: Array, outputs: Array) -> Array:
     """Probabilities (m, 2) from (m, 1) of the positive class, or (m, k) divided by their sum."""
     if probabilities.shape[1] == 1:
         return np.hstack([1.0 - probabilities, probabilities])
@@ -172,7 +172,7 @@ def normalised(probabilities: Array, outputs: Array) -> Array:
     return np.asarray(likely / likely.sum(axis=1, keepdims=True))
 
 
-def loo_probabilities(loo: LeaveOneOut, calibration: str = "sigmoid") -> Array:
+def loo_probabilities(loo: HeldOut, calibration: str = "sigmoid") -> Array:
     """Probabilities of the training samples, each from a calibrator fitted without it.
 
     Row i is from the leave-one-out outputs of sample i and the calibrator fitted to those of the
@@ -201,8 +201,8 @@ def loo_probabilities(loo: LeaveOneOut, calibration: str = "sigmoid") -> Array:
 
     Examples
     --------
-    >>> from looms import LeaveOneOut
-    >>> loo = LeaveOneOut([-1, -1, 1, 1], [-0.8, 0.1, -0.1, 0.9])
+    >>> from looms import HeldOut
+    >>> loo = HeldOut([-1, -1, 1, 1], [-0.8, 0.1, -0.1, 0.9])
     >>> own = class_probabilities(fit_calibrator(loo), loo.outputs)
     >>> bool(loo_probabilities(loo)[3, 1] < own[3, 1])  # own is fitted to the label of sample 3
     True
@@ -218,7 +218,7 @@ def loo_probabilities(loo: LeaveOneOut, calibration: str = "sigmoid") -> Array:
         p[~weighted] = fit_calibrator(loo, calibration).probability(outputs[~weighted])
     left_out = _sigmoid_without_each if calibration == "sigmoid" else _without_each(fit)
     p[weighted] = left_out(outputs[weighted], targets[weighted], loo.sample_weight[weighted])
-    return normalised(p, outputs)
+    return normalized(p, outputs)
 
 
 def _sigmoid_without_each(f: Array, y: Array, weight: Array) -> Array:

@@ -7,12 +7,12 @@ import numpy.typing as npt
 
 from looms._classes import class_indices
 from looms._typing import Array
-from looms.leave_one_out import LeaveOneOut
+from looms.held_out import HeldOut
 
 _LEAST = np.finfo(np.float64).eps
 
 
-def log_loss(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> float:
+def log_loss(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
     """Weighted mean of −log p of the classes that the samples have.
 
     Parameters
@@ -32,7 +32,7 @@ def log_loss(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> float:
 
     Examples
     --------
-    >>> loo = LeaveOneOut([-1, 1], [0.0, 0.0])
+    >>> loo = HeldOut([-1, 1], [0.0, 0.0])
     >>> round(log_loss(loo, [[0.5, 0.5], [0.5, 0.5]]), 4)
     0.6931
     """
@@ -41,7 +41,7 @@ def log_loss(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> float:
     return float(np.average(-np.log(np.maximum(own, _LEAST)), weights=loo.sample_weight))
 
 
-def deviance(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> float:
+def deviance(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
     """Deviance −2 Σ log p over the samples of positive weight, weights scaled to mean one [T11].
 
     Parameters as for `log_loss`. With `loo_probabilities` it is the cross-validation score of
@@ -49,8 +49,8 @@ def deviance(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> float:
 
     Examples
     --------
-    >>> from looms import LeaveOneOut
-    >>> loo = LeaveOneOut([-1, 1], [-0.5, 0.5])
+    >>> from looms import HeldOut
+    >>> loo = HeldOut([-1, 1], [-0.5, 0.5])
     >>> p = [[0.8, 0.2], [0.4, 0.6]]
     >>> round(deviance(loo, p) / log_loss(loo, p), 12)  # twice the number of samples
     4.0
@@ -58,7 +58,7 @@ def deviance(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> float:
     return 2.0 * int(np.count_nonzero(loo.sample_weight)) * log_loss(loo, probabilities)
 
 
-def brier_score(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> float:
+def brier_score(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
     """Weighted mean squared difference of probabilities and class indicators.
 
     Parameters as for `log_loss`.
@@ -70,8 +70,8 @@ def brier_score(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> float:
 
     Examples
     --------
-    >>> from looms import LeaveOneOut
-    >>> loo = LeaveOneOut([-1, 1], [-0.5, 0.5])
+    >>> from looms import HeldOut
+    >>> loo = HeldOut([-1, 1], [-0.5, 0.5])
     >>> round(brier_score(loo, [[0.8, 0.2], [0.4, 0.6]]), 12)
     0.1
     """
@@ -81,7 +81,7 @@ def brier_score(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> float:
     return float(np.average(squared, weights=loo.sample_weight))
 
 
-def _checked(loo: LeaveOneOut, probabilities: npt.ArrayLike) -> Array:
+def _checked(loo: HeldOut, probabilities: npt.ArrayLike) -> Array:
     p = np.asarray(probabilities, dtype=np.float64)
     n_columns = loo.y.reshape(loo.n_samples, -1).shape[1]
     expected = (loo.n_samples, 2 if n_columns == 1 else n_columns)

@@ -47,7 +47,7 @@ def fit_sigmoid(
 ) -> Sigmoid:
     r"""Sigmoid of largest likelihood under Platt's targets.
 
-    Minimises over slope and intercept, with p_i = 1/(1 + exp(slope f_i + intercept)),
+    Minimizes over slope and intercept, with p_i = 1/(1 + exp(slope f_i + intercept)),
 
     .. math:: -\sum_i w_i \left[ t_i \log p_i + (1 - t_i) \log(1 - p_i) \right]
 
@@ -239,7 +239,7 @@ def _checked_weight(sample_weight: npt.ArrayLike | None, shape: tuple[int, ...])
 
 
 class _Rows(NamedTuple):
-    """Standardised outputs, targets and weights of several sigmoids, a row each."""
+    """Standardized outputs, targets and weights of several sigmoids, a row each."""
 
     outputs: Array
     targets: Array
@@ -264,19 +264,19 @@ def _fit_rows(outputs: Array, positive: npt.NDArray[np.bool_], weight: Array) ->
     largest = np.maximum(np.abs(outputs * (weight > 0)).max(axis=1), 1e-290)
     g = outputs / largest[:, None]
     g = np.where(weight > 0, g, 0.0)
-    centre = np.einsum("ij,ij->i", weight, g) / total
-    g -= centre[:, None]
+    center = np.einsum("ij,ij->i", weight, g) / total
+    g -= center[:, None]
     spread = np.sqrt(np.einsum("ij,ij,ij->i", weight, g, g) / total)
     spread[spread < 1e-14] = 1.0  # equal outputs but for rounding: the slope stays zero
     g /= spread[:, None]
     slope, intercept = _newton(_Rows(g, targets, weight))
     slope /= spread
-    intercept -= slope * centre
+    intercept -= slope * center
     return slope / largest, intercept
 
 
 def _newton(rows: _Rows) -> tuple[Array, Array]:
-    """Minimiser of the loss of each row by Newton's method with backtracking."""
+    """Minimizer of the loss of each row by Newton's method with backtracking."""
     total = rows.weight.sum(axis=1)
     mean_target = np.einsum("ij,ij->i", rows.weight, rows.targets) / total
     slope, intercept = np.zeros(len(total)), np.log((1.0 - mean_target) / mean_target)
@@ -304,9 +304,9 @@ def _newton_step(rows: _Rows, slope: Array, intercept: Array) -> tuple[Array, Ar
     curvature = rows.weight * p * expit(z)
     tiny = np.finfo(float).tiny
     mass = curvature.sum(axis=1) + tiny
-    centre = np.einsum("ij,ij->i", curvature, rows.outputs) / mass
-    g = rows.outputs - centre[:, None]
-    # About that centre the Hessian is diagonal.
+    center = np.einsum("ij,ij->i", curvature, rows.outputs) / mass
+    g = rows.outputs - center[:, None]
+    # About that center the Hessian is diagonal.
     variance = np.einsum("ij,ij,ij->i", curvature, g, g)
     gradient_slope = np.einsum("ij,ij->i", difference, g)
     gradient_level = difference.sum(axis=1)
@@ -314,7 +314,7 @@ def _newton_step(rows: _Rows, slope: Array, intercept: Array) -> tuple[Array, Ar
     step_slope = np.where(flat, 0.0, -gradient_slope / np.where(flat, 1.0, variance))
     step_level = -gradient_level / mass
     decrement = -(gradient_slope * step_slope + gradient_level * step_level)
-    return step_slope, step_level - centre * step_slope, decrement
+    return step_slope, step_level - center * step_slope, decrement
 
 
 def _backtracked(

@@ -14,11 +14,11 @@ FACTORS = (*CRITERIA, "weighted_training", "weighted_selection", *KERNELS)
 
 
 def factor_weights(experiments: Sequence[Experiment], errors: Any) -> dict[str, float]:
-    """Weights w of the factors in a linear model of standardised error rates.
+    """Weights w of the factors in a linear model of standardized error rates.
 
-    w minimises Σ_i (z_i − Σ_k D_ik w_k)², with z the rates less their mean over their standard
+    w minimizes Σ_i (z_i − Σ_k D_ik w_k)², with z the rates less their mean over their standard
     deviation (n − 1), and D_ik whether experiment i has factor k. Every experiment has one
-    criterion and one kernel, so w is not unique: this is the minimiser of least norm, as in
+    criterion and one kernel, so w is not unique: this is the minimizer of least norm, as in
     the printed table (the sums over criteria and over kernels are equal). There is no intercept.
 
     Source: [C06 Table IV], reproduced from Table III by the tests.

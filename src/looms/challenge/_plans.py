@@ -20,7 +20,7 @@ PLANS: tuple[PlanName, ...] = get_args(PlanName)
 
 #: Of the Model Selection Game, which does not list what it tried: what its slides name.
 GAME_CRITERIA = (*CRITERIA, "cross_entropy")
-#: The normalised Boolean kernel is an RBF kernel on binary features, and left out.
+#: The normalized Boolean kernel is an RBF kernel on binary features, and left out.
 GAME_KERNELS = (
     *KERNELS,
     "ard",
@@ -61,7 +61,7 @@ def experiments_of(plan: PlanName) -> list[Experiment]:
     plan : {"table3", "table4", "table5", "table6", "game"}
         Tables III to VI of [C06], which share 70 experiments: every criterion, weighting and
         kernel, less the weighted Wilcoxon-Mann-Whitney criterion; or the unweighted candidates of
-        the Model Selection Game [G06], with cross-entropy, ARD and normalised kernels.
+        the Model Selection Game [G06], with cross-entropy, ARD and normalized kernels.
 
     Raises
     ------

@@ -62,7 +62,7 @@ def _draw_factors(axes: Any, table: pd.DataFrame) -> None:
         axes.plot(table["paper"], range(len(table)), "kx", label="paper")
     axes.axvline(0, color="0.5", lw=0.8)
     _name_rows(axes, table)
-    axes.set_xlabel("weight in the standardised error")
+    axes.set_xlabel("weight in the standardized error")
 
 
 def _draw_entries(axes: Any, table: pd.DataFrame) -> None:

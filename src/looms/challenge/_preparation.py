@@ -1,8 +1,8 @@
 """Preprocessing of each data set in the papers, fitted to the training part of every split.
 
 [C06 III] takes the logarithm of features 1 and 3 of ADA, makes 4 and 5 binary at thresholds of
-which one is not printed, and standardises continuous features; divides GINA by 255; leaves HIVA
-and NOVA alone; standardises the continuous features of SYLVA and trains on fewer rows (see
+which one is not printed, and standardizes continuous features; divides GINA by 255; leaves HIVA
+and NOVA alone; standardizes the continuous features of SYLVA and trains on fewer rows (see
 `ReducedClassifier`). Columns of the public sets are permuted, so those of ADA are identified by
 their values.
 """
@@ -20,10 +20,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from looms._checks import check_known
 from looms.tables import table_preprocessor
 
-Preparation = Literal["ada", "gina", "hiva", "nova", "sylva", "standardise", "table"]
+Preparation = Literal["ada", "gina", "hiva", "nova", "sylva", "standardize", "table"]
 PREPARATIONS: tuple[Preparation, ...] = get_args(Preparation)
 #: Those that work on every entry of a column, so that zeros do not stay zeros.
-DENSE: tuple[Preparation, ...] = ("ada", "sylva", "standardise")
+DENSE: tuple[Preparation, ...] = ("ada", "sylva", "standardize")
 
 #: Of capital gain and loss in ADA, on its scale from 0 to 999. The first is printed; the second
 #: lies between the losses that go with a low and with a high income.
@@ -35,8 +35,8 @@ def preparation(kind: Preparation, X: Any) -> Any:
 
     Parameters
     ----------
-    kind : {"ada", "gina", "hiva", "nova", "sylva", "standardise", "table"}
-        The papers' for their sets; "standardise", continuous columns to mean zero and variance
+    kind : {"ada", "gina", "hiva", "nova", "sylva", "standardize", "table"}
+        The papers' for their sets; "standardize", continuous columns to mean zero and variance
         one; "table", as for `looms fit`.
     X : samples; only for "table", whose columns may be of any kind.
 
@@ -47,10 +47,10 @@ def preparation(kind: Preparation, X: Any) -> Any:
     """
     check_preparation(kind)
     if kind == "ada":
-        return Pipeline([("columns", ADAColumns()), ("standardise", ContinuousScaler())])
+        return Pipeline([("columns", ADAColumns()), ("standardize", ContinuousScaler())])
     if kind == "gina":
         return FunctionTransformer(over_255, feature_names_out="one-to-one")
-    if kind in ("sylva", "standardise"):
+    if kind in ("sylva", "standardize"):
         return ContinuousScaler()
     return table_preprocessor(X) if kind == "table" else "passthrough"
 
@@ -66,7 +66,7 @@ def over_255(X: Any) -> Any:
 
 
 class ContinuousScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Standardisation of the columns of more than two values; others are unchanged.
+    """Standardization of the columns of more than two values; others are unchanged.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class ContinuousScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         return self
 
     def transform(self, X: Any) -> Any:
-        """Standardised columns.
+        """Standardized columns.
 
         Parameters
         ----------

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
-from looms.leave_one_out import LeaveOneOut
+from looms.held_out import HeldOut
 from looms.threshold import find_threshold
 
 
@@ -37,7 +37,7 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         Output of settled rows: below the threshold and all leave-one-out outputs of the others.
     threshold_ : float
         The threshold.
-    loo_ : LeaveOneOut
+    loo_ : HeldOut
         Leave-one-out outputs of the rule and the machine together, settled rows at ``floor_``.
     classes_ : ndarray of shape (2,)
         The classes; the second is the positive one.
@@ -82,7 +82,7 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         outputs = machine.loo_.outputs
         bounds = [outputs[~settled].min(), *([rule] if isinstance(rule, int | float) else [])]
         floor = float(min(bounds)) - 1.0
-        loo = LeaveOneOut(machine.loo_.y, np.where(settled, floor, outputs), weight)
+        loo = HeldOut(machine.loo_.y, np.where(settled, floor, outputs), weight)
         threshold = 0.0 if rule is None else rule
         if not isinstance(threshold, int | float):
             threshold, _ = find_threshold(loo, threshold)

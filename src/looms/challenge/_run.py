@@ -73,7 +73,7 @@ class Runs:
     >>> from sklearn.datasets import load_breast_cancer
     >>> from looms.challenge._data import ChallengeData
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> runs = Runs(ChallengeData("breast", X, 2 * y - 1, "standardise"))
+    >>> runs = Runs(ChallengeData("breast", X, 2 * y - 1, "standardize"))
     >>> [(len(train), len(test)) for train, test in runs.parts(2)]
     [(512, 57), (512, 57)]
     """
@@ -203,7 +203,7 @@ def run_plan(
     >>> from looms.challenge._data import ChallengeData
     >>> from looms.challenge._plans import only
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> data = ChallengeData("breast", X[::3], 2 * y[::3] - 1, "standardise")
+    >>> data = ChallengeData("breast", X[::3], 2 * y[::3] - 1, "standardize")
     >>> some = only(challenge.experiments_of("table3"), ["press-linear,press-rbf"])
     >>> results = challenge.run_plan(challenge.Runs(data), some, n_splits=3)
     >>> [bool(result.mean["ber"] < 0.1) for result in results.values()]

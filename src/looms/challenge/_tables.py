@@ -49,7 +49,7 @@ def experiments_table(results: Results, paper_name: str | None = None) -> pd.Dat
     >>> from looms.challenge import Runs, experiments_of, experiments_table, run_plan
     >>> from looms.challenge._data import ChallengeData
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> data = ChallengeData("breast", X[::3], 2 * y[::3] - 1, "standardise")
+    >>> data = ChallengeData("breast", X[::3], 2 * y[::3] - 1, "standardize")
     >>> results = run_plan(Runs(data), experiments_of("table3")[:1], n_splits=3)
     >>> experiments_table(results)["splits"].to_dict()
     {'press-linear': 3}

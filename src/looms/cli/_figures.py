@@ -17,7 +17,7 @@ from looms._typing import AnyArray
 from looms.calibration import brier_score, log_loss
 from looms.cli._output import NARROW, console, count, figure, table
 from looms.cli._request import Threshold
-from looms.leave_one_out import LeaveOneOut
+from looms.held_out import HeldOut
 from looms.threshold import Cost, RequiredPrecision, RequiredRecall
 
 #: Of a kernel with a scale for every feature, so many are shown, the largest.
@@ -96,14 +96,14 @@ def probability_figures(
         return {"log loss": float("nan"), "Brier": float("nan")}
     codes = np.where(y[:, None] == classes, 1.0, -1.0)
     codes = codes[:, 1] if len(classes) == 2 else codes
-    truth = LeaveOneOut(codes, np.zeros(codes.shape))
+    truth = HeldOut(codes, np.zeros(codes.shape))
     return {
         "log loss": log_loss(truth, probabilities),
         "Brier": brier_score(truth, probabilities),
     }
 
 
-def threshold_figures(loo: LeaveOneOut, threshold: float, rule: Threshold) -> dict[str, float]:
+def threshold_figures(loo: HeldOut, threshold: float, rule: Threshold) -> dict[str, float]:
     """Figures that a threshold was set for, by leave-one-out; every sample counts as one.
 
     Parameters

@@ -131,7 +131,7 @@ class MachineOptions:
     ] = None
     optimizer: Annotated[
         Literal["lbfgs", "scg", "nelder-mead"] | None,
-        typer.Option("--optimizer", help="Optimiser of the hyper-parameters, default lbfgs."),
+        typer.Option("--optimizer", help="Optimizer of the hyper-parameters, default lbfgs."),
     ] = None
     threshold: Annotated[
         str | None,

@@ -237,7 +237,7 @@ class SVMRequest:
         if kernel == "linear":
             return replace(self, C=machine.C_)
         if degree is None:
-            return replace(self, C=machine.C_, gamma=machine.kernel_.eta)
+            return replace(self, C=machine.C_, gamma=machine.kernel_.gamma)
         # The kernel of SVCCV is (x·x' + c)^degree, c^degree times that of gamma = 1/c.
         c = machine.kernel_.c
         return replace(self, C=machine.C_ * c**degree, gamma=1.0 / c)

@@ -46,7 +46,7 @@ challenge = typer.Typer(
 )
 
 
-Preparation: TypeAlias = Literal["ada", "gina", "hiva", "nova", "sylva", "standardise", "table"]
+Preparation: TypeAlias = Literal["ada", "gina", "hiva", "nova", "sylva", "standardize", "table"]
 DataOption = Annotated[
     str,
     typer.Option(

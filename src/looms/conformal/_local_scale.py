@@ -9,18 +9,18 @@ from scipy import sparse
 
 from looms._typing import Array
 
-_AVERAGE = 0.1  # of a neighbour
+_AVERAGE = 0.1  # of a neighbor
 _TINY = float(np.finfo(np.float64).tiny)
 
 
 class LocalScale:
-    r"""Scale of the noise around a point by each leave-one-out model, a mean over neighbours.
+    r"""Scale of the noise around a point by each leave-one-out model, a mean over neighbors.
 
     s_ti = (Σ_j |R_ji| + c mean_j |R_ji|) / (k + c),    c = 0.1
 
     The sum is over the k samples j ≠ i nearest to point t, k = ⌈2 √n⌉ and at most n − 2; the
-    second term is a fraction of a neighbour of average residual, so that no scale is zero
-    among samples that the models fit exactly. Fewer neighbours follow the noise more closely
+    second term is a fraction of a neighbor of average residual, so that no scale is zero
+    among samples that the models fit exactly. Fewer neighbors follow the noise more closely
     and make all intervals wider, as their scale is noisy itself. R_ji
     is the leave-one-out residual of sample j under model i, so that sample i has no part in
     the scale of its own model. So the guarantee of the jackknife+ holds for the scaled

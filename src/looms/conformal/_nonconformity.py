@@ -51,7 +51,7 @@ def pairwise_margins(outputs: Array, n_classes: int) -> Array:
     return scores
 
 
-def neighbour_scores(
+def neighbor_scores(
     outputs: Array,
     reference: Array,
     labels: AnyArray,
@@ -66,7 +66,7 @@ def neighbour_scores(
 
     with :math:`D_y(x)` the mean distance from f(x) to the nearest outputs of reference samples
     of label y. It orders labels and samples as the ratio :math:`D_{y'} / D_y` does.
-    Source: Shafer & Vovk (2008), Section 4.1 [SV08], there with one neighbour and in input
+    Source: Shafer & Vovk (2008), Section 4.1 [SV08], there with one neighbor and in input
     space; here what a model makes of the sample is compared, so that models differ.
 
     Parameters
@@ -75,9 +75,9 @@ def neighbour_scores(
     reference : (n_reference,) or (n_reference, n_outputs), of samples whose label is known.
     labels : (n_reference,) their labels, 0 to n_classes - 1, all of which occur.
     n_classes : number of classes.
-    n_neighbors : number of neighbours averaged over, or all there are of a label.
+    n_neighbors : number of neighbors averaged over, or all there are of a label.
     own : (n_samples,) the row of each sample in ``reference``, which does not count as a
-        neighbour of itself; None where no sample is there.
+        neighbor of itself; None where no sample is there.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def neighbour_scores(
     Examples
     --------
     >>> reference, labels = np.array([-1.0, 1.0, 2.0]), np.array([0, 1, 1])
-    >>> neighbour_scores(np.array([1.0, -0.5]), reference, labels, 2)
+    >>> neighbor_scores(np.array([1.0, -0.5]), reference, labels, 2)
     array([[-1. ,  1. ],
            [ 0.5, -0.5]])
     """

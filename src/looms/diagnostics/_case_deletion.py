@@ -1,4 +1,4 @@
-"""Influential, surprising and probably mislabelled samples of a least-squares machine.
+"""Influential, surprising and probably mislabeled samples of a least-squares machine.
 
 Sources are cited by the keys of docs/references.md.
 """
@@ -60,7 +60,7 @@ class CaseDeletion:
     >>> from sklearn.datasets import load_iris
     >>> from looms import LSSVMClassifier
     >>> result = case_deletion(LSSVMClassifier(mu=1e-4).fit(*load_iris(return_X_y=True)))
-    >>> result.mislabelled(3).index.tolist()
+    >>> result.mislabeled(3).index.tolist()
     [83, 106, 133]
     """
 
@@ -102,7 +102,7 @@ class CaseDeletion:
         """The `n` samples of the largest `surprise`."""
         return self.table.iloc[_order(-self.surprise)[:n]]
 
-    def mislabelled(self, n: int | None = None) -> pd.DataFrame:
+    def mislabeled(self, n: int | None = None) -> pd.DataFrame:
         """Samples whose label contradicts the machine trained without them, the clearest first.
 
         These have a negative `margin`, smallest first. Where classes overlap, most of them are

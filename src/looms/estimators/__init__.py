@@ -2,8 +2,8 @@
 
 from looms.estimators._classifier import LSSVMClassifier
 from looms.estimators._classifier_cv import LSSVMClassifierCV
+from looms.estimators._largest_margin import LargestMarginClassifier
 from looms.estimators._machine_of import machine_of
-from looms.estimators._max_margin import MaxMarginClassifier
 from looms.estimators._nonconformity import NonconformityClassifier
 from looms.estimators._regressor import LSSVMRegressor, LSSVMRegressorCV
 from looms.estimators._svc_cv import SVCCV
@@ -17,7 +17,7 @@ __all__ = [
     "LSSVMClassifierCV",
     "LSSVMRegressor",
     "LSSVMRegressorCV",
-    "MaxMarginClassifier",
+    "LargestMarginClassifier",
     "NonconformityClassifier",
     "OneClassWarning",
     "machine_of",

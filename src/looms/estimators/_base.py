@@ -14,11 +14,11 @@ from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
 from looms.estimators._intervals import MachineModels
+from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._gram import GramBlocks, expansion, gram_into, is_finite_lower
 from looms.kernels._names import as_kernel
-from looms.kernels._samples import Samples, as_matrix, centre_of, check_scale, training_rows
-from looms.leave_one_out import LeaveOneOut
+from looms.kernels._samples import Samples, as_matrix, center_of, check_scale, training_rows
 from looms.lssvm._held_out_sets import held_out_sets
 from looms.lssvm._system import Fit
 from looms.lssvm.cholesky import solve_in_place
@@ -93,7 +93,7 @@ class LeastSquaresMachine(KernelMachine):
     X_fit_: Matrix
     fit_weight_: Array
     fit_intercept_: bool
-    loo_: LeaveOneOut
+    loo_: HeldOut
 
     def _set_fitted(self, **attributes: Any) -> None:
         self.__dict__.pop("_machine_models", None)
@@ -138,7 +138,7 @@ class LeastSquaresMachine(KernelMachine):
                 sets=held_out_sets(None if groups is None else groups[seen], n),
             )
             models = solution.models()
-        self._machine_models = MachineModels(models, seen, kernel, Samples(X, centre=centre_of(X)))
+        self._machine_models = MachineModels(models, seen, kernel, Samples(X, center=center_of(X)))
         return self._machine_models
 
     def _outputs(self, X: Matrix) -> Array:
@@ -170,14 +170,14 @@ def fitted_machine(
         "intercept_": fit.intercept,
         "dual_coef_": dual_coef,
         "fit_weight_": fit_weight,
-        "loo_": LeaveOneOut(y, loo, weight),
+        "loo_": HeldOut(y, loo, weight),
     }
 
 
 def outputs(kernel: Kernel, X: Matrix, X_fit: Matrix, dual_coef: Array, intercept: Any) -> Array:
     """f(x) = Σ_j α_j k(x_j, x) + b for validated samples."""
     # For a precomputed kernel X_fit is the kernel matrix, of which only the size counts.
-    basis = Samples(X_fit, centre=centre_of(X_fit))
+    basis = Samples(X_fit, center=center_of(X_fit))
     with blas_threads(max(len(dual_coef), X.shape[0])):
         expanded = expansion(kernel, X, basis, dual_coef)
     return np.asarray(expanded + intercept)

@@ -21,7 +21,7 @@ from looms.estimators._encoding import (
 )
 from looms.estimators._intervals import sets
 from looms.estimators._warnings import warn_of_missed_precision
-from looms.leave_one_out import LeaveOneOut
+from looms.held_out import HeldOut
 
 
 def _has_probabilities(classifier: Classifier) -> bool:
@@ -79,7 +79,7 @@ class Classifier(ThresholdedClassifier, LeastSquaresMachine):
         -----
         The margin of a class is its output less the largest of the others, whatever the
         threshold. For training and new samples that are exchangeable, and everything but
-        the coefficients fixed beforehand (kernel and its values, regularisation, weights),
+        the coefficients fixed beforehand (kernel and its values, regularization, weights),
         the class of a new sample is in its set with a probability of at least
         2 coverage − 1, mostly about `coverage`; with `class_conditional` so within each class
         [B21, RSC20]. Where the same samples chose the hyper-parameters, or a kernel took
@@ -162,17 +162,17 @@ class Classifier(ThresholdedClassifier, LeastSquaresMachine):
         check_threshold(self.threshold, targets)
         return classes, labels, targets
 
-    def _calibrator(self, loo: LeaveOneOut, fit_weight: Array) -> Calibrator | None:
+    def _calibrator(self, loo: HeldOut, fit_weight: Array) -> Calibrator | None:
         """The calibrator; the weights of the fit count, else it would undo those of classes."""
         if self.calibration is None:
             return None
-        return fit_calibrator(LeaveOneOut(loo.y, loo.outputs, fit_weight), self.calibration)
+        return fit_calibrator(HeldOut(loo.y, loo.outputs, fit_weight), self.calibration)
 
 
 class LSSVMClassifier(Classifier):
     """Least-squares support vector machine for classification, hyper-parameters given.
 
-    Minimises ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (t_i − w·φ(x_i) − b)² over targets t = ±1, with
+    Minimizes ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (t_i − w·φ(x_i) − b)² over targets t = ±1, with
     weights ζ of mean one. Fitting also gives all exact leave-one-out outputs, at the
     cost of one matrix inversion and no refit. `LSSVMClassifierCV` chooses the
     hyper-parameters by them.
@@ -185,10 +185,10 @@ class LSSVMClassifier(Classifier):
         taken from the data; or a function of two matrices of samples that returns their
         kernel matrix.
     mu : float, default=1e-3
-        Regularisation, positive; the ridge added to the kernel matrix is
+        Regularization, positive; the ridge added to the kernel matrix is
         ``n_samples * mu / weight``.
     fit_intercept : bool, default=True
-        Whether there is an (unregularised) intercept.
+        Whether there is an (unregularized) intercept.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes in fit and calibration; they multiply ``sample_weight``.
     threshold : None, float, str, looms.threshold.ThresholdRule or callable, default=None
@@ -207,7 +207,7 @@ class LSSVMClassifier(Classifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted.
-    loo_ : LeaveOneOut
+    loo_ : HeldOut
         Exact leave-one-out outputs, before the threshold; targets ±1, one column a class
         for more than two. A sample of weight zero has its ordinary output there.
     threshold_ : float
@@ -220,7 +220,7 @@ class LSSVMClassifier(Classifier):
     kernel_ : Kernel
         The kernel with all its values.
     mu_ : float
-        The regularisation.
+        The regularization.
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Coefficients of the kernel expansion.
     intercept_ : float or ndarray of shape (n_classes,)
@@ -239,7 +239,7 @@ class LSSVMClassifier(Classifier):
     Notes
     -----
     2n³/3 flops beside the kernel matrix. Memory: one n×n array, in which the matrix is
-    factorised; for ``kernel="precomputed"`` the one given stays, in ``X_fit_``. That one is
+    factorized; for ``kernel="precomputed"`` the one given stays, in ``X_fit_``. That one is
     checked to be positive semi-definite, for another n³/3 flops.
 
     References

@@ -12,13 +12,13 @@ from looms.estimators._warnings import (
     warn_of_one_class,
     warn_of_search,
 )
-from looms.leave_one_out import LeaveOneOut
+from looms.held_out import HeldOut
 
 
 class LSSVMClassifierCV(Classifier, SelectingMachine):
     """Least-squares SVM classifier that chooses its hyper-parameters by exact leave-one-out.
 
-    Kernel parameters and regularisation minimise a criterion on the leave-one-out
+    Kernel parameters and regularization minimize a criterion on the leave-one-out
     outputs, by its gradient in all of them at once. Several kernels and criteria are
     tuned each, and the one with the smallest leave-one-out balanced error rate is taken, or
     the smallest loss of the rule of the threshold if it has another.
@@ -27,7 +27,7 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     ----------
     kernel : str, looms.kernels.Kernel, callable or list of these, default="rbf"
         As for `LSSVMClassifier`; several are candidates. Values given in a kernel object
-        are where the search starts; ``eta_bounds="fixed"`` and the like hold them.
+        are where the search starts; ``gamma_bounds="fixed"`` and the like hold them.
     criterion : str, looms.criteria.Criterion or list of these, default="press"
         "press", "hinge", "squared_hinge", "smoothed_error", "wmw" (smoothed 1 − AUC) or
         "cross_entropy"; several are candidates.
@@ -43,7 +43,7 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     calibration : {"sigmoid", "isotonic", "beta"} or None, default="sigmoid"
         As for `LSSVMClassifier`.
     prior : bool, default=False
-        Bayesian regularisation of the kernel's hyper-parameters (Cawley & Talbot 2007),
+        Bayesian regularization of the kernel's hyper-parameters (Cawley & Talbot 2007),
         for kernels with many, such as "ard" on few samples.
     max_iter : int, default=100
         Iterations of each search.
@@ -66,8 +66,8 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
 
     Attributes
     ----------
-    kernel_, mu_ : the kernel with its hyper-parameters, and the regularisation, chosen.
-    loo_ : LeaveOneOut
+    kernel_, mu_ : the kernel with its hyper-parameters, and the regularization, chosen.
+    loo_ : HeldOut
         Exact leave-one-out outputs of the machine chosen, before the threshold; targets
         ±1, one column a class for more than two. The hyper-parameters were chosen on
         them: errors counted on them are optimistic.
@@ -192,8 +192,8 @@ fit_intercept_, n_features_in_, feature_names_in_
         )
         seen = weight > 0
 
-        def judge(loo: LeaveOneOut) -> tuple[float, float]:
-            loo = LeaveOneOut(loo.y, loo.outputs, weight[seen])
+        def judge(loo: HeldOut) -> tuple[float, float]:
+            loo = HeldOut(loo.y, loo.outputs, weight[seen])
             calibrator = self._calibrator(loo, fit_weight[seen])
             rule = number_or_rule(self.threshold, calibrator, loo)
             threshold, loss = threshold_and_loss(rule, loo)

@@ -15,7 +15,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.calibration._calibrators import Calibrator, output_at_half
 from looms.criteria import balanced_error_rate
 from looms.estimators._base import KernelMachine
-from looms.leave_one_out import LeaveOneOut
+from looms.held_out import HeldOut
 from looms.threshold import as_rule, find_threshold
 
 
@@ -153,7 +153,7 @@ def check_threshold(threshold: Any, targets: Array) -> None:
         )
 
 
-def number_or_rule(threshold: Any, calibrator: Calibrator | None, loo: LeaveOneOut) -> Any:
+def number_or_rule(threshold: Any, calibrator: Calibrator | None, loo: HeldOut) -> Any:
     """The threshold as given; for None the number at which the most probable class changes.
 
     Without a calibrator, and for several classes, of which the largest output wins, that is 0.
@@ -165,7 +165,7 @@ def number_or_rule(threshold: Any, calibrator: Calibrator | None, loo: LeaveOneO
     return output_at_half(calibrator, loo.outputs)
 
 
-def threshold_and_loss(threshold: Any, loo: LeaveOneOut) -> tuple[float, float]:
+def threshold_and_loss(threshold: Any, loo: HeldOut) -> tuple[float, float]:
     """The threshold, and the loss of its rule there; the balanced error rate for a number."""
     if _is_number(threshold):
         return float(threshold), balanced_error_rate(*loo, threshold=float(threshold))

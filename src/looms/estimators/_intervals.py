@@ -46,7 +46,7 @@ class MachineModels:
         step = max(1, _NUMBERS // self._basis.n_samples)
         for start in range(0, X.shape[0], step):
             part = X[start : start + step]
-            rows = Samples(part, start=start, centre=self._basis.centre)
+            rows = Samples(part, start=start, center=self._basis.center)
             K = self._kernel.values(Pairs(rows, self._basis))
             yield slice(start, start + step), K if self.seen.all() else K[:, self.seen]
 

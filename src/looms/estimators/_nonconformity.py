@@ -43,7 +43,7 @@ class NonconformityClassifier(PooledClassifier):
     Parameters
     ----------
     pool : dict, list of classifiers or None, default=None
-        As for `MaxMarginClassifier`, but classifiers may be of any kind and scale, as each is
+        As for `LargestMarginClassifier`, but classifiers may be of any kind and scale, as each is
         compared with itself only.
     validation : {"split", "loo"}, default="split"
         Where margins of samples that the models did not see come from: a validation split, or
@@ -59,7 +59,7 @@ class NonconformityClassifier(PooledClassifier):
     n_neighbors : int, default=1
         Number of neighbors for ``measure="neighbors"``.
     tol : float, default=1e-2
-        Tolerance of the solver for a grid, as for `MaxMarginClassifier`. Of no effect on
+        Tolerance of the solver for a grid, as for `LargestMarginClassifier`. Of no effect on
         leave-one-out validation, whose machines are solved to machine precision.
     n_jobs : int, default=None
         Members trained at a time, as joblib understands it.
@@ -78,7 +78,7 @@ class NonconformityClassifier(PooledClassifier):
     validation_scores_ : ndarray of shape (n_models, n_validation)
         Conformity of each of them, with its own label, to every model.
     n_features_in_, feature_names_in_
-        As for `MaxMarginClassifier`.
+        As for `LargestMarginClassifier`.
 
     Notes
     -----

@@ -13,7 +13,7 @@ from looms.estimators._base import LeastSquaresMachine, fit_given, fitted_machin
 from looms.estimators._intervals import intervals
 from looms.estimators._search import CallbackWatcher, SelectingMachine, with_callbacks
 from looms.estimators._warnings import warn_of_search
-from looms.leave_one_out import LeaveOneOut
+from looms.held_out import HeldOut
 
 
 class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
@@ -73,7 +73,7 @@ class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
         Notes
         -----
         For training and new samples that are exchangeable, and everything but the
-        coefficients fixed beforehand (kernel and its values, regularisation, weights), a
+        coefficients fixed beforehand (kernel and its values, regularization, weights), a
         new target is inside with a probability of at least 2 coverage − 1 for "plus" and
         "scaled", mostly about `coverage`, and of at least `coverage` for "minmax" [B21]. That is
         an average over training sets and new samples, not a promise for each x. Where the
@@ -121,7 +121,7 @@ class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
 class LSSVMRegressor(Regressor):
     """Least-squares support vector machine for regression, hyper-parameters given.
 
-    Kernel ridge regression with an unregularised intercept and weights: minimises
+    Kernel ridge regression with an unregularized intercept and weights: minimizes
     ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (y_i − w·φ(x_i) − b)², ζ of mean one. Fitting also gives all
     exact leave-one-out outputs. `LSSVMRegressorCV` chooses the hyper-parameters by them.
 
@@ -130,14 +130,14 @@ class LSSVMRegressor(Regressor):
     kernel : str, looms.kernels.Kernel or callable, default="rbf"
         As for `LSSVMClassifier`.
     mu : float, default=1e-3
-        Regularisation, positive; the ridge added to the kernel matrix is
+        Regularization, positive; the ridge added to the kernel matrix is
         ``n_samples * mu / weight``.
     fit_intercept : bool, default=True
-        Whether there is an (unregularised) intercept.
+        Whether there is an (unregularized) intercept.
 
     Attributes
     ----------
-    loo_ : LeaveOneOut
+    loo_ : HeldOut
         Exact leave-one-out outputs. A sample of weight zero has its ordinary output there.
     kernel_, mu_, dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, \
 n_features_in_, feature_names_in_
@@ -188,7 +188,7 @@ n_features_in_, feature_names_in_
 class LSSVMRegressorCV(Regressor, SelectingMachine):
     """Least-squares SVM regressor that chooses its hyper-parameters by exact leave-one-out.
 
-    Kernel parameters and regularisation minimise PRESS, the mean squared leave-one-out
+    Kernel parameters and regularization minimize PRESS, the mean squared leave-one-out
     residual, by its gradient in all of them at once. Of several kernels the one with the
     smallest PRESS is taken.
 
@@ -196,18 +196,18 @@ class LSSVMRegressorCV(Regressor, SelectingMachine):
     ----------
     kernel : str, looms.kernels.Kernel, callable or list of these, default="rbf"
         As for `LSSVMRegressor`; several are candidates. Values given in a kernel object
-        are where the search starts; ``eta_bounds="fixed"`` and the like hold them.
+        are where the search starts; ``gamma_bounds="fixed"`` and the like hold them.
     criterion : {"press"} or looms.criteria.PRESS, default="press"
         Other criteria judge classes.
     fit_intercept : bool, default=True
-        Whether there is an (unregularised) intercept.
+        Whether there is an (unregularized) intercept.
     optimizer, prior, max_iter, n_restarts, tol_se, copies, random_state
         As for `LSSVMClassifierCV`.
 
     Attributes
     ----------
-    kernel_, mu_ : the kernel with its hyper-parameters, and the regularisation, chosen.
-    loo_ : LeaveOneOut
+    kernel_, mu_ : the kernel with its hyper-parameters, and the regularization, chosen.
+    loo_ : HeldOut
         Exact leave-one-out outputs of the machine chosen.
     selection_, candidates_, cv_results_, best_index_, n_iter_, groups_, selection_weight_
         As for `LSSVMClassifierCV`.
@@ -228,7 +228,7 @@ n_features_in_, feature_names_in_
 
     Notes
     -----
-    Several targets share one kernel and one regularisation. PRESS is the plain mean over
+    Several targets share one kernel and one regularization. PRESS is the plain mean over
     them, so targets in different units should be scaled first: otherwise the one with the
     largest variance decides.
 
@@ -292,7 +292,7 @@ n_features_in_, feature_names_in_
         X, targets, weight = self._validated(X, y, sample_weight)
         seen = weight > 0
 
-        def judge(loo: LeaveOneOut) -> tuple[float, float]:
+        def judge(loo: HeldOut) -> tuple[float, float]:
             return PRESS().evaluate(loo.y, loo.outputs, weight[seen]).value, 0.0
 
         watcher = CallbackWatcher(self, X, targets, weight if given else None)

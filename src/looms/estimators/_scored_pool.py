@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
 from looms._typing import AnyArray, Array
-from looms.conformal._nonconformity import neighbour_scores
+from looms.conformal._nonconformity import neighbor_scores
 from looms.estimators._ensemble import Pool, PoolPlan
 
 MEASURES = ("margin", "neighbors")
@@ -26,8 +26,8 @@ class Conformity:
     ----------
     pool : the members.
     n_classes : number of classes.
-    n_neighbors : for neighbours of known label, else 0 for margins.
-    reference, labels : outputs and labels of these neighbours.
+    n_neighbors : for neighbors of known label, else 0 for margins.
+    reference, labels : outputs and labels of these neighbors.
     """
 
     pool: Pool
@@ -41,12 +41,12 @@ class Conformity:
         return replace(self, pool=self.pool.only(k), reference=self.reference[k : k + 1])
 
     def scores(self, outputs: list[Array], own: AnyArray | None = None) -> Array:
-        """(n_models, n_samples, n_classes); ``own`` as for `neighbour_scores`."""
+        """(n_models, n_samples, n_classes); ``own`` as for `neighbor_scores`."""
         if self.labels is None:
             return self.pool.margins(outputs)
         return np.stack(
             [
-                neighbour_scores(
+                neighbor_scores(
                     values,
                     reference,
                     self.labels,
@@ -87,7 +87,7 @@ def score_by_split(
     n_neighbors: int,
     n_jobs: int | None,
 ) -> ScoredPool:
-    """Train on the first part of a split, score the second; margins for no neighbours."""
+    """Train on the first part of a split, score the second; margins for no neighbors."""
     train, rows = split
     pool = plan.fit(X, labels, train, n_jobs)
     n_classes = int(labels.max()) + 1
@@ -102,7 +102,7 @@ def score_by_split(
 def score_by_loo(
     plan: PoolPlan, X: Any, labels: AnyArray, n_neighbors: int, n_jobs: int | None
 ) -> ScoredPool:
-    """Train on all samples, score each by the models without it; margins for no neighbours."""
+    """Train on all samples, score each by the models without it; margins for no neighbors."""
     rows = np.arange(len(labels))
     pool, outputs = plan.fit_loo(X, labels, n_jobs)
     n_classes = int(labels.max()) + 1

@@ -16,8 +16,8 @@ from looms.criteria import Criterion, as_criterion
 from looms.estimators._base import LeastSquaresMachine, check_flag, fitted_machine, one_or_many
 from looms.estimators._warnings import warn_of_copies
 from looms.kernels._samples import training_rows
-from looms.optimise import Point
-from looms.optimise._minimise import OPTIMIZERS
+from looms.optimize import Point
+from looms.optimize._minimize import OPTIMIZERS
 from looms.selection import Objective
 from looms.selection._candidates import Candidate, Choice, Judge, choose
 from looms.selection._tune import Tuning
@@ -146,7 +146,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 class CallbackWatcher:
     """Passes the course of a selection on to the callbacks of an estimator.
 
-    One task a candidate, in it one task an iteration of the optimiser. A callback that
+    One task a candidate, in it one task an iteration of the optimizer. A callback that
     asks to stop at the end of an iteration ends the search of that candidate; at the end
     of a candidate, no further one is tried. A callback with a method ``on_evaluation`` hears of
     each evaluation of the criterion, too: of the estimator, the number of samples, the value.

@@ -41,9 +41,9 @@ from looms.estimators._warnings import (
     warn_of_missed_precision,
     warn_of_one_class,
 )
+from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import training_rows
-from looms.leave_one_out import LeaveOneOut
 from looms.svm._one_against_one import class_leave_one_out, class_log_probabilities
 from looms.svm._scores import Sample, Score
 
@@ -63,10 +63,10 @@ class SVCCV(ThresholdedClassifier):
     ----------
     kernel : str, looms.kernels.Kernel, callable or list of these, default="rbf"
         As for `LSSVMClassifier`; of several the one of the smallest score is taken.
-        Hyper-parameters that an object holds with ``eta_bounds="fixed"`` and the like are
+        Hyper-parameters that an object holds with ``gamma_bounds="fixed"`` and the like are
         not searched; at most two can be.
     criterion : str or looms.criteria.Criterion, default="log_likelihood"
-        What is minimised. "log_likelihood" is the leave-one-out deviance
+        What is minimized. "log_likelihood" is the leave-one-out deviance
         :math:`-2 \sum_i w_i \log \hat p_{(i)}`, for which machine and sigmoid are both
         fitted without sample i [1]_: it judges the probabilities and so sees how sure a
         machine is, where the error rate counts only on which side a sample lies and is the
@@ -77,14 +77,13 @@ class SVCCV(ThresholdedClassifier):
         "cross_entropy", or an object, judge the outputs, for several classes by the mean
         over the pairs, weighted by their samples.
     param_grid : dict or None, default=None
-        From names to the values to search: "C", "gamma" for the RBF kernel (the ``eta`` of
-        `looms.kernels.RBF`), else the name that the kernel has for it: "c" for polynomial,
-        "eta" for Boolean kernels. A single value is held. What is not named takes powers of
-        two: 2⁻⁵, 2⁻³ .. 2¹⁵ for C, in units of one over the spread of the kernel, and 2⁻⁶,
+        From names to the values to search: "C", and the hyper-parameters of the kernel by their
+        names, "gamma" for RBF and Boolean kernels, "c" for polynomial ones. A single value is
+        held. Others take powers of two: 2⁻⁵, 2⁻³ .. 2¹⁵ for C, in units of one over the spread of the kernel, and 2⁻⁶,
         2⁻⁴ .. 2⁶ times where the kernel starts.
     search : {"pattern", "grid"}, default="pattern"
         "grid" takes all combinations of the values. "pattern" takes every second value of
-        each, then goes from the best of these to better neighbours, at steps that are
+        each, then goes from the best of these to better neighbors, at steps that are
         halved down to ``resolution``: it stays in the range of the values, and needs some
         fifty points.
     resolution : float, default=0.5
@@ -110,12 +109,12 @@ class SVCCV(ThresholdedClassifier):
     Attributes
     ----------
     C_ : float
-        The regularisation chosen.
+        The regularization chosen.
     kernel_ : Kernel
-        The kernel chosen, with its values; ``kernel_.eta`` is the gamma of RBF.
+        The kernel chosen, with its values.
     loo_score_ : float
         The criterion there: the smallest, and so optimistic.
-    loo_ : LeaveOneOut
+    loo_ : HeldOut
         Leave-one-out values of `decision_function` before the threshold; targets ±1, one
         column a class for more than two. Exact, but for ``probability="loo"`` with several
         classes, whose sigmoids are fitted to the leave-one-out outputs of the other samples:
@@ -186,7 +185,7 @@ class SVCCV(ThresholdedClassifier):
     support_: Any
     support_vectors_: Matrix
     intercept_: Any
-    loo_: LeaveOneOut
+    loo_: HeldOut
     fit_weight_: Array
     selection_weight_: Array
     loo_score_: float
@@ -269,7 +268,7 @@ class SVCCV(ThresholdedClassifier):
         values[seen] = held_out.outputs
         if len(seen) < len(weight):  # the others never were in the machine
             values[weight == 0] = machine._decision(X[np.flatnonzero(weight == 0)])
-        loo = LeaveOneOut(targets, values, weight)
+        loo = HeldOut(targets, values, weight)
         calibrator = None if machine.calibrators_ is None else machine.calibrators_[0]
         threshold, loss = threshold_and_loss(number_or_rule(self.threshold, calibrator, loo), loo)
         self._set_fitted(

@@ -16,9 +16,9 @@ from looms.calibration._sigmoid import Sigmoid
 from looms.criteria import DIFFERENTIABLE, Criterion, balanced_error_rate, error_rate
 from looms.estimators._base import check_finite_lower, outputs
 from looms.estimators._encoding import number_or_rule, threshold_and_loss
-from looms.kernels import RBF, Kernel
-from looms.kernels._samples import Samples, centre_of, check_scale
-from looms.leave_one_out import LeaveOneOut
+from looms.held_out import HeldOut
+from looms.kernels import Kernel
+from looms.kernels._samples import Samples, center_of, check_scale
 from looms.selection import grid_search, pattern_search
 from looms.svm._one_against_one import FittedTo, Machines
 from looms.svm._scores import (
@@ -128,7 +128,7 @@ def spaces_of(kernels: Sequence[Kernel], param_grid: Any, X: Matrix) -> list[Spa
     if not kernels[0].pairwise:
         check_scale(X)
     spaces = [
-        _space(kernel.started(Samples(X, centre=centre_of(X))), given, X) for kernel in kernels
+        _space(kernel.started(Samples(X, center=center_of(X))), given, X) for kernel in kernels
     ]
     known = list(dict.fromkeys(axis.name for space in spaces for axis in space.axes))
     unknown = [name for name in given if name not in known]
@@ -172,8 +172,7 @@ def _space(kernel: Kernel, given: Mapping[str, Array], X: Matrix) -> Space:
         Axis("C", costs, "give smaller values in param_grid", "give larger values in param_grid")
     ]
     for h in free:
-        name = "gamma" if isinstance(kernel, RBF) else h.name
-        values = given.get(name)
+        values = given.get(h.name)
         if values is None:
             values = _nearest_power(float(h.value or 1.0)) * np.exp2(_AROUND)
             if h.bounds is not None:
@@ -182,7 +181,7 @@ def _space(kernel: Kernel, given: Mapping[str, Array], X: Matrix) -> Space:
             f"{advice or 'the best may lie beyond'}, or give other values in param_grid"
             for advice in (h.at_lower, h.at_upper)
         )
-        axes.append(Axis(name, values, lower, upper))
+        axes.append(Axis(h.name, values, lower, upper))
     return Space(kernel, tuple(axes))
 
 
@@ -272,7 +271,7 @@ class AtThreshold:
     threshold: Any
     probability: str | None
 
-    def __call__(self, loo: LeaveOneOut, sigmoids: tuple[Sigmoid, ...]) -> float:
+    def __call__(self, loo: HeldOut, sigmoids: tuple[Sigmoid, ...]) -> float:
         calibrator = None if self.probability is None else sigmoids[0]
         threshold, _ = threshold_and_loss(number_or_rule(self.threshold, calibrator, loo), loo)
         return _RATES[self.name](*loo, threshold=threshold)

@@ -16,8 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.copies import n_unexpected_copies
-from looms.leave_one_out import LeaveOneOut
-from looms.optimise import Outcome
+from looms.held_out import HeldOut
+from looms.optimize import Outcome
 from looms.selection._candidates import Candidate
 from looms.selection._tune import BoundMet
 from looms.threshold import RequiredPrecision
@@ -104,7 +104,7 @@ def settings_for_rare_classes(machine: Any, n_classes: int) -> list[str]:
     return [*["threshold='ber'"] * (n_classes == 2), "class_weight='balanced'"]
 
 
-def warn_of_one_class(machine: Any, classes: Any, loo: LeaveOneOut, threshold: float) -> None:
+def warn_of_one_class(machine: Any, classes: Any, loo: HeldOut, threshold: float) -> None:
     """OneClassWarning if all samples, left out, are taken for one class."""
     taken = np.unique(class_indices(loo.outputs, threshold)[loo.sample_weight > 0])
     if len(taken) == 1:

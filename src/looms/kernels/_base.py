@@ -3,7 +3,7 @@
 To add a kernel, subclass `Kernel` and write its formula (`values`,
 `self_values`) and, if it has hyper-parameters, their contraction
 (`values_gradient`, `self_values_gradient`) and where tuning starts (`start`).
-Gram matrices, sums, products, normalisation, sparse input, blocks and nesting of
+Gram matrices, sums, products, normalization, sparse input, blocks and nesting of
 parameters follow from these. With a single hyper-parameter, subclass
 `ScalarKernel`, which does the bookkeeping.
 """
@@ -41,10 +41,10 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
     >>> import numpy as np
     >>> from looms.kernels import RBF
     >>> X = np.array([[0.0], [1.0], [2.0]])
-    >>> kernel = RBF(eta=1.0)
+    >>> kernel = RBF(gamma=1.0)
     >>> kernel(X, X[:2]).shape, kernel.diag(X)
     ((3, 2), array([1., 1., 1.]))
-    >>> kernel.contract(X, np.ones((3, 3))).round(4)  # of the sum of all entries, by eta
+    >>> kernel.contract(X, np.ones((3, 3))).round(4)  # of the sum of all entries, by gamma
     array([-1.618])
     """
 
@@ -139,7 +139,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         >>> import numpy as np
         >>> from looms.kernels import RBF
         >>> X = np.array([[0.0], [1.0]])
-        >>> RBF(eta=2.0).contract(X, np.ones((2, 2))) / np.exp(-2.0)
+        >>> RBF(gamma=2.0).contract(X, np.ones((2, 2))) / np.exp(-2.0)
         array([-2.])
         """
         samples, _ = samples_of(X, None)

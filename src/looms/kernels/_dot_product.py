@@ -96,33 +96,33 @@ class Polynomial(ScalarKernel):
 
 
 class Boolean(ScalarKernel):
-    """Boolean kernel, k(x, x') = (1 + eta)^(x·x').
+    """Boolean kernel, k(x, x') = (1 + gamma)^(x·x').
 
     On binary features it is the inner product over all conjunctions of features,
-    one of k literals weighted by eta^k. Normalised, it is an RBF kernel.
+    one of k literals weighted by gamma^k. Normalized, it is an RBF kernel.
 
     Parameters
     ----------
-    eta : positive; None takes one over the mean of x·x over the training samples.
-    eta_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
+    gamma : positive; None takes one over the mean of x·x over the training samples.
+    gamma_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
 
     Examples
     --------
     >>> import numpy as np
     >>> from looms.kernels import Boolean
-    >>> Boolean(eta=1.0)(np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]))
+    >>> Boolean(gamma=1.0)(np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]))
     array([[4., 2.],
            [2., 4.]])
     """
 
     uses = frozenset({"dot"})
-    _parameter = "eta"
+    _parameter = "gamma"
     _at_lower = "the kernel is close to linear: add 'linear' to the candidate kernels"
     _at_upper = "every sample resembles only itself: scale the features, or try another kernel"
 
-    def __init__(self, eta: float | None = None, eta_bounds: Bounds = None) -> None:
-        self.eta = eta
-        self.eta_bounds = eta_bounds
+    def __init__(self, gamma: float | None = None, gamma_bounds: Bounds = None) -> None:
+        self.gamma = gamma
+        self.gamma_bounds = gamma_bounds
 
     def start(self, samples: Samples) -> float:
         return 1.0 / mean_square_norm(samples)

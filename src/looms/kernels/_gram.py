@@ -13,7 +13,7 @@ import numpy as np
 
 from looms._typing import Array, Matrix
 from looms.kernels._base import Kernel
-from looms.kernels._samples import Pairs, Samples, centre_of, check_range
+from looms.kernels._samples import Pairs, Samples, center_of, check_range
 
 _BLOCK = 256
 
@@ -30,7 +30,7 @@ class GramBlocks:
 
     def __init__(self, X: Matrix, uses: frozenset[str], weight: Array | None = None) -> None:
         check_range(X)
-        self.samples = Samples(X, centre=centre_of(X), weight=weight)
+        self.samples = Samples(X, center=center_of(X), weight=weight)
         n = self.samples.n_samples
         self._parts = [self.samples.rows(i, min(i + _BLOCK, n)) for i in range(0, n, _BLOCK)]
         self._kept = {name: self._computed(name) for name in sorted(uses)}
@@ -56,7 +56,7 @@ def gram_into(K: Array, kernel: Kernel, blocks: GramBlocks) -> None:
     """Write the lower triangle of the Gram matrix to ``K``; the upper triangle is undefined.
 
     Values that overflow are written as infinite or nan, without a warning; the
-    factorisation that follows reports them.
+    factorization that follows reports them.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         for R, C, pairs in blocks:
@@ -92,6 +92,6 @@ def expansion(kernel: Kernel, X: Matrix, basis: Samples, alpha: Array) -> Array:
     step = max(1, _BLOCK * _BLOCK * 16 // max(basis.n_samples, 1))
     values = np.empty((n, *alpha.shape[1:]))
     for start in range(0, n, step):
-        rows = Samples(X[start : start + step], start=start, centre=basis.centre)
+        rows = Samples(X[start : start + step], start=start, center=basis.center)
         values[start : start + step] = kernel.values(Pairs(rows, basis)) @ alpha
     return values

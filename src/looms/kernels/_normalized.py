@@ -18,8 +18,8 @@ class Normalized(Composite):
 
     Parameters
     ----------
-    kernel : the kernel to normalise; not a precomputed one, whose k(x, x) is not known
-        for new samples: normalise the matrices themselves.
+    kernel : the kernel to normalize; not a precomputed one, whose k(x, x) is not known
+        for new samples: normalize the matrices themselves.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class Normalized(Composite):
         if self.pairwise:
             raise ValueError(
                 "Normalized: k(x, x) of new samples is not in a precomputed kernel matrix; "
-                "normalise the matrices before you pass them."
+                "normalize the matrices before you pass them."
             )
         return super().started(samples)
 

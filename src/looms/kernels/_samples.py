@@ -31,7 +31,7 @@ class Samples:
     X : (n_samples, n_features) float64 array or CSR matrix.
         For a precomputed kernel: rows of the kernel matrix.
     start : position of the first row in the set these rows belong to.
-    centre : (n_features,) point that squared distances are computed around.
+    center : (n_features,) point that squared distances are computed around.
         Distances do not depend on it, rounding does. For sparse ``X`` it is zero in
         columns that it would fill.
     weight : (n_samples,) how often each sample counts where a kernel takes a value from
@@ -43,12 +43,12 @@ class Samples:
         X: Matrix,
         *,
         start: int = 0,
-        centre: Array | None = None,
+        center: Array | None = None,
         weight: Array | None = None,
     ) -> None:
         self.X = X
         self.start = start
-        self.centre = centre
+        self.center = center
         self.weight = np.ones(X.shape[0]) if weight is None else weight
 
     @property
@@ -61,7 +61,7 @@ class Samples:
 
     def rows(self, start: int, stop: int) -> Samples:
         """Samples ``start:stop``."""
-        return Samples(self.X[start:stop], start=self.start + start, centre=self.centre)
+        return Samples(self.X[start:stop], start=self.start + start, center=self.center)
 
     @cached_property
     def square_norms(self) -> Array:
@@ -69,20 +69,20 @@ class Samples:
         return square_norms(self.X)
 
     @cached_property
-    def centred(self) -> Matrix:
-        """``X`` around the centre; ``X`` itself where that is unset or zero."""
-        if self.centre is None or not self.centre.any():
+    def centered(self) -> Matrix:
+        """``X`` around the center; ``X`` itself where that is unset or zero."""
+        if self.center is None or not self.center.any():
             return self.X
         if not sp.issparse(self.X):
-            return self.X - self.centre
-        moved = np.flatnonzero(self.centre)
-        filled = (np.tile(self.centre[moved], self.n_samples), np.tile(moved, self.n_samples))
+            return self.X - self.center
+        moved = np.flatnonzero(self.center)
+        filled = (np.tile(self.center[moved], self.n_samples), np.tile(moved, self.n_samples))
         rows = np.arange(self.n_samples + 1) * len(moved)
         return self.X - sp.csr_array((filled[0], filled[1], rows), shape=self.X.shape)
 
     @cached_property
-    def centred_square_norms(self) -> Array:
-        return square_norms(self.centred)
+    def centered_square_norms(self) -> Array:
+        return square_norms(self.centered)
 
 
 class Pairs:
@@ -122,10 +122,10 @@ class Pairs:
         """‖x_i − x_j‖², never negative and exactly zero for a sample with itself."""
         if self._squared_distances is None:
             self._squared_distances = squared_distances(
-                self.rows.centred,
-                self.cols.centred,
-                self.rows.centred_square_norms,
-                self.cols.centred_square_norms,
+                self.rows.centered,
+                self.cols.centered,
+                self.rows.centered_square_norms,
+                self.cols.centered_square_norms,
                 diagonal=self.diagonal,
             )
         return self._squared_distances
@@ -172,11 +172,11 @@ def squared_distances(
                 close = D.T[block] < np.add.outer(bounds[1][block], bounds[0])
                 while (counts := np.count_nonzero(close, axis=1)).max() > len(D) / _CLUSTERS:
                     # Many samples close to one, and those close to them: seen from that one.
-                    centre = B[[start + counts.argmax()]]
-                    centre = np.ravel(centre.toarray() if sp.issparse(centre) else centre)
+                    center = B[[start + counts.argmax()]]
+                    center = np.ravel(center.toarray() if sp.issparse(center) else center)
                     p = np.flatnonzero(close[counts.argmax()])
                     q = np.flatnonzero(close[:, p].any(axis=1))
-                    near = Samples(A[p], centre=centre), Samples(B[start + q], centre=centre)
+                    near = Samples(A[p], center=center), Samples(B[start + q], center=center)
                     D[np.ix_(p, start + q)] = Pairs(*near).squared_distances
                     close[np.ix_(q, p)] = False
             rest = np.flatnonzero(close)
@@ -195,15 +195,15 @@ def samples_of(X: Matrix, Y: Matrix | None) -> tuple[Samples, Samples]:
     X = as_matrix(X)
     check_range(X)
     if Y is None:
-        samples = Samples(X, centre=centre_of(X))
+        samples = Samples(X, center=center_of(X))
         return samples, samples
     Y = as_matrix(Y)
     check_range(Y)
-    centre = centre_of(Y)
-    return Samples(X, centre=centre), Samples(Y, centre=centre)
+    center = center_of(Y)
+    return Samples(X, center=center), Samples(Y, center=center)
 
 
-def centre_of(X: Matrix) -> Array:
+def center_of(X: Matrix) -> Array:
     """Mean of the rows; zero in columns of a sparse matrix that have zeros."""
     mean = np.asarray(X.mean(axis=0)).ravel()
     if not sp.issparse(X):

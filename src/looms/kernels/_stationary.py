@@ -14,31 +14,31 @@ from looms.kernels._samples import Pairs, Samples, is_tiny, square_norms, square
 
 
 class RBF(ScalarKernel):
-    """Isotropic Gaussian kernel, k(x, x') = exp(−eta ‖x − x'‖²).
+    """Isotropic Gaussian kernel, k(x, x') = exp(−gamma ‖x − x'‖²).
 
     Parameters
     ----------
-    eta : positive, scikit-learn's ``gamma``. None takes one over the mean squared
+    gamma : positive, scikit-learn's ``gamma``. None takes one over the mean squared
         distance between training samples.
-    eta_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
+    gamma_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
 
     Examples
     --------
     >>> import numpy as np
     >>> from looms.kernels import RBF
-    >>> RBF(eta=0.5)(np.array([[0.0], [1.0]])).round(4)
+    >>> RBF(gamma=0.5)(np.array([[0.0], [1.0]])).round(4)
     array([[1.    , 0.6065],
            [0.6065, 1.    ]])
     """
 
     uses = frozenset({"squared_distances"})
-    _parameter = "eta"
+    _parameter = "gamma"
     _at_lower = "the kernel is close to linear: add 'linear' to the candidate kernels"
     _at_upper = "every sample resembles only itself: scale the features, or try another kernel"
 
-    def __init__(self, eta: float | None = None, eta_bounds: Bounds = None) -> None:
-        self.eta = eta
-        self.eta_bounds = eta_bounds
+    def __init__(self, gamma: float | None = None, gamma_bounds: Bounds = None) -> None:
+        self.gamma = gamma
+        self.gamma_bounds = gamma_bounds
 
     def start(self, samples: Samples) -> float:
         mean_squared_distance = 2.0 * float(_variances(samples).sum())
@@ -66,54 +66,54 @@ class RBF(ScalarKernel):
 class ARD(Kernel):
     """Anisotropic Gaussian kernel, k(x, x') = exp(−Σ_k etas_k (x_k − x'_k)²).
 
-    Automatic relevance determination: a feature whose eta tends to zero no longer
+    Automatic relevance determination: a feature whose gamma tends to zero no longer
     matters.
 
     Parameters
     ----------
-    etas : (n_features,) positive, a number for all features alike, or None for
+    gammas : (n_features,) positive, a number for all features alike, or None for
         1 / (2 n_features variance_k), which makes the start independent of the
         units of the features.
-    etas_bounds : (low, high) for every feature, "fixed", or None for wide bounds.
+    gammas_bounds : (low, high) for every feature, "fixed", or None for wide bounds.
 
     Examples
     --------
     >>> import numpy as np
     >>> from looms.kernels import ARD, RBF
     >>> X = np.array([[0.0, 3.0], [1.0, 5.0], [2.0, 4.0]])
-    >>> bool(np.allclose(ARD(etas=[0.5, 0.5])(X), RBF(eta=0.5)(X)))
+    >>> bool(np.allclose(ARD(gammas=[0.5, 0.5])(X), RBF(gamma=0.5)(X)))
     True
     """
 
     def __init__(
-        self, etas: Sequence[float] | Array | float | None = None, etas_bounds: Bounds = None
+        self, gammas: Sequence[float] | Array | float | None = None, gammas_bounds: Bounds = None
     ) -> None:
-        self.etas = etas
-        self.etas_bounds = etas_bounds
+        self.gammas = gammas
+        self.gammas_bounds = gammas_bounds
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
-        if is_fixed(self.etas_bounds):
+        if is_fixed(self.gammas_bounds):
             return []
-        if self.etas is None:
+        if self.gammas is None:
             raise ValueError(
-                "ARD: etas are None: they are set from the training samples in fit. Pass numbers."
+                "ARD: gammas are None: they are set from the training samples in fit. Pass numbers."
             )
-        bounds = checked_bounds(self, "etas_bounds")
+        bounds = checked_bounds(self, "gammas_bounds")
         # At the lower bound a feature is switched off: that is what ARD is for.
         return [
             Hyperparameter(
-                f"etas[{k}]",
-                float(eta),
+                f"gammas[{k}]",
+                float(gamma),
                 bounds,
                 at_upper="only exact matches of this feature count: look at its scale",
             )
-            for k, eta in enumerate(np.atleast_1d(self.etas))
+            for k, gamma in enumerate(np.atleast_1d(self.gammas))
         ]
 
     def started(self, samples: Samples) -> ARD:
         n_features = samples.X.shape[1]
-        if self.etas is None:
+        if self.gammas is None:
             largest = abs(samples.X).max(axis=0)
             largest = largest.toarray().ravel() if sp.issparse(largest) else largest
             tiny = np.flatnonzero(is_tiny(largest))
@@ -124,27 +124,29 @@ class ARD(Kernel):
                 )
             return self._replaced(1.0 / (2.0 * n_features * _positive_variances(samples)))
         try:
-            etas = np.array(self.etas, dtype=np.float64, ndmin=1)
+            gammas = np.array(self.gammas, dtype=np.float64, ndmin=1)
         except (TypeError, ValueError):
-            raise ValueError(f"ARD: etas must be positive numbers, got {self.etas!r}.") from None
-        if etas.shape == (1,):
-            etas = np.full(n_features, etas[0])
-        if etas.shape != (n_features,):
             raise ValueError(
-                f"ARD: etas must hold one number for each of the {n_features} features, "
-                f"got shape {etas.shape}."
+                f"ARD: gammas must be positive numbers, got {self.gammas!r}."
+            ) from None
+        if gammas.shape == (1,):
+            gammas = np.full(n_features, gammas[0])
+        if gammas.shape != (n_features,):
+            raise ValueError(
+                f"ARD: gammas must hold one number for each of the {n_features} features, "
+                f"got shape {gammas.shape}."
             )
-        if not (np.isfinite(etas).all() and (etas > 0).all()):
-            raise ValueError("ARD: etas must be positive numbers.")
-        return self._replaced(etas)
+        if not (np.isfinite(gammas).all() and (gammas > 0).all()):
+            raise ValueError("ARD: gammas must be positive numbers.")
+        return self._replaced(gammas)
 
     def with_values(self, values: Sequence[float] | Array) -> ARD:
-        return self if is_fixed(self.etas_bounds) else self._replaced(np.array(values))
+        return self if is_fixed(self.gammas_bounds) else self._replaced(np.array(values))
 
     def values(self, pairs: Pairs) -> Array:
-        scale = np.sqrt(np.asarray(self.etas))
-        rows = _scaled(pairs.rows.centred, scale)
-        cols = rows if pairs.diagonal else _scaled(pairs.cols.centred, scale)
+        scale = np.sqrt(np.asarray(self.gammas))
+        rows = _scaled(pairs.rows.centered, scale)
+        cols = rows if pairs.diagonal else _scaled(pairs.cols.centered, scale)
         norms = square_norms(rows), square_norms(cols)
         K = squared_distances(rows, cols, *norms, diagonal=pairs.diagonal)
         np.negative(K, out=K)
@@ -155,19 +157,19 @@ class ARD(Kernel):
 
     def values_gradient(self, pairs: Pairs, G: Array) -> Array:
         """−Σ_ij W_ij (x_ik − x_jk)² with W = G∘K, for all features k by one product of matrices."""
-        if is_fixed(self.etas_bounds):
+        if is_fixed(self.gammas_bounds):
             return np.zeros(0)
-        rows, cols = pairs.rows.centred, pairs.cols.centred
+        rows, cols = pairs.rows.centered, pairs.cols.centered
         W = self.values(pairs)
         W *= G
         squares = square_sums(rows, W.sum(axis=1)) + square_sums(cols, W.sum(axis=0))
         return 2.0 * _column_dots(rows, W @ cols) - squares
 
     def self_values_gradient(self, samples: Samples, v: Array) -> Array:
-        return np.zeros(0 if is_fixed(self.etas_bounds) else samples.X.shape[1])
+        return np.zeros(0 if is_fixed(self.gammas_bounds) else samples.X.shape[1])
 
-    def _replaced(self, etas: Array) -> ARD:
-        return self._with_arguments(etas=etas)
+    def _replaced(self, gammas: Array) -> ARD:
+        return self._with_arguments(gammas=gammas)
 
 
 def square_sums(X: Matrix, weight: Array) -> Array:
@@ -211,6 +213,6 @@ def _sparse_variances(X: Matrix, share: Array, mean: Array) -> Array:
 
 
 def _positive_variances(samples: Samples) -> Array:
-    """Variance of every feature; one for a constant feature, whose eta changes nothing."""
+    """Variance of every feature; one for a constant feature, whose gamma changes nothing."""
     variances = _variances(samples)
     return np.where(variances > 0, variances, 1.0)

@@ -49,14 +49,14 @@ def held_out_sets(groups: npt.ArrayLike | None, n: int) -> tuple[AnyArray, ...]:
 
 
 class HeldOutBlocks:
-    """Factorised diagonal blocks of P that belong to sets of rows.
+    """Factorized diagonal blocks of P that belong to sets of rows.
 
     Parameters
     ----------
     p : (n,) diagonal of P, positive: the blocks of the rows that are in no set.
     sets : rows of each set; disjoint.
     block : P_GG for the rows G of a set.
-    mu : regularisation, for messages.
+    mu : regularization, for messages.
 
     Raises
     ------

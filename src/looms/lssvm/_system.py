@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from looms._kernel_matrix import check_symmetric
 from looms._typing import Array
-from looms.leave_one_out import LeaveOneOut
+from looms.held_out import HeldOut
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +32,9 @@ class Fit:
     sample_weight: Array
 
     @property
-    def loo(self) -> LeaveOneOut:
+    def loo(self) -> HeldOut:
         """Targets, held-out outputs and weights as one value."""
-        return LeaveOneOut(self.y, self.outputs, self.sample_weight)
+        return HeldOut(self.y, self.outputs, self.sample_weight)
 
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
@@ -60,7 +60,7 @@ class NotPositiveDefiniteError(np.linalg.LinAlgError):
 
 
 class RangeError(NotPositiveDefiniteError):
-    """Error for a diagonal of K + diag(λ) beyond the range in which it can be factorised."""
+    """Error for a diagonal of K + diag(λ) beyond the range in which it can be factorized."""
 
     def __init__(self, mu: float, value: float) -> None:
         np.linalg.LinAlgError.__init__(
@@ -101,7 +101,7 @@ def checked_system(
 ) -> tuple[Array, Array, Array]:
     """Kernel matrix, targets and weights as checked arrays.
 
-    That K is positive semi-definite is left to the factorisation.
+    That K is positive semi-definite is left to the factorization.
     """
     K = checked_square(K)
     check_finite("K", K)

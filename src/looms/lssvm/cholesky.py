@@ -1,4 +1,4 @@
-"""Least-squares SVM and its exact leave-one-out by one Cholesky factorisation.
+"""Least-squares SVM and its exact leave-one-out by one Cholesky factorization.
 
 The lower triangle of one Fortran-ordered buffer holds one after the other
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.linalg import blas, lapack
 
 from looms._typing import AnyArray, Array
-from looms.leave_one_out import LeaveOneOut
+from looms.held_out import HeldOut
 from looms.lssvm._held_out_sets import HeldOutBlocks, held_out_sets
 from looms.lssvm._system import (
     Fit,
@@ -36,7 +36,7 @@ _HUGE = 1e150  # squares of kernel values beyond it overflow
 
 
 class Solution:
-    """Solved system: the fit and its factorisation, for gradients and leave-one-out models.
+    """Solved system: the fit and its factorization, for gradients and leave-one-out models.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Solution:
         )
 
     @property
-    def loo(self) -> LeaveOneOut:
+    def loo(self) -> HeldOut:
         return self.fit.loo
 
     def contract(self, slope: Array, scratch: Array | None = None) -> tuple[Array, float]:
@@ -106,7 +106,7 @@ class Solution:
         Notes
         -----
         4n³/3 flops; for F sets of rows that take all n, n³/3 + 4 n² F if that is less. The
-        factorisation is used up: a second call raises RuntimeError.
+        factorization is used up: a second call raises RuntimeError.
         """
         B = self._projection()
         n = B.shape[0]
@@ -123,7 +123,7 @@ class Solution:
     def models(self) -> LeaveOneOutModels:
         """Leave-one-out models, each at any new point.
 
-        n³/3 flops. The factorisation is used up, as by `contract`.
+        n³/3 flops. The factorization is used up, as by `contract`.
         """
         share = self._eta / self._eta_sum
         residuals = self._residuals.reshape(self.fit.alpha.shape)
@@ -140,10 +140,10 @@ class Solution:
         return columns.T @ columns - np.outer(self._eta[G], self._eta[G]) / self._eta_sum
 
     def _projection(self) -> Array:
-        """P in the memory of the factorisation, valid in both triangles."""
+        """P in the memory of the factorization, valid in both triangles."""
         if self._buffer is None:
             raise RuntimeError(
-                "This factorisation was used up by an earlier contract() or models()."
+                "This factorization was used up by an earlier contract() or models()."
             )
         B, self._buffer = self._buffer, None
         B, _ = lapack.dlauum(B, lower=1, overwrite_c=1)
@@ -160,9 +160,9 @@ def solve(
     fit_intercept: bool = True,
     groups: npt.ArrayLike | None = None,
 ) -> Solution:
-    """Least-squares SVM and all its leave-one-out outputs from one factorisation.
+    """Least-squares SVM and all its leave-one-out outputs from one factorization.
 
-    Minimises ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (y_i − w·φ(x_i) − b)² [C06 II-A to II-F]: with
+    Minimizes ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (y_i − w·φ(x_i) − b)² [C06 II-A to II-F]: with
     M = K + diag(λ), λ_i = n mu / ζ_i,
 
         M η = 1,  M ν = y,  b = Σν / Ση,  α = ν − η b,  r_i = α_i / p_i.
@@ -172,8 +172,8 @@ def solve(
     Parameters
     ----------
     K : (n, n) symmetric kernel matrix.
-    y : (n,) or (n, t) targets, ±1 for classes. One factorisation serves all.
-    mu : regularisation, positive, in units of ``K`` over n.
+    y : (n,) or (n, t) targets, ±1 for classes. One factorization serves all.
+    mu : regularization, positive, in units of ``K`` over n.
     sample_weight : (n,) ζ, positive; ones unless given.
     fit_intercept : False for kernel ridge regression, η = 0 and b = 0.
     groups : (n,) labels; rows of one group G are held out together, r_G = (P_GG)⁻¹ α_G.

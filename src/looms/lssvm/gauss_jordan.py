@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
 from looms._typing import Array
-from looms.leave_one_out import LeaveOneOut
+from looms.held_out import HeldOut
 from looms.lssvm._system import checked_system, ridge
 
 
@@ -25,7 +25,7 @@ def gauss_jordan_loo(
     *,
     sample_weight: npt.ArrayLike | None = None,
     fit_intercept: bool = True,
-) -> LeaveOneOut:
+) -> HeldOut:
     """Leave-one-out outputs of a weighted LS-SVM, by elimination resumed from cached states.
 
     f⁽⁻ⁱ⁾(x_i) = Σ_{j ≠ i} α_j⁽⁻ⁱ⁾ K_ij + b⁽⁻ⁱ⁾, where α⁽⁻ⁱ⁾ and b⁽⁻ⁱ⁾ solve the system
@@ -40,7 +40,7 @@ def gauss_jordan_loo(
     ----------
     K : (n, n) symmetric kernel matrix. Not checked to be positive semi-definite.
     y : (n,) or (n, t) targets, labels as ±1. One elimination serves all columns.
-    mu : regularisation, positive; not its logarithm.
+    mu : regularization, positive; not its logarithm.
     sample_weight : (n,) ζ, positive, not rescaled; ones unless given.
     fit_intercept : False for kernel ridge regression: the border is dropped, b = 0.
 
@@ -97,7 +97,7 @@ def gauss_jordan_loo(
         U[i:, i:] = triangular_form(states[i][1:, 1:])  # resumed, row and column i struck out
         beta = solve_triangular(U[:, :-n_targets], U[:, -n_targets:])
         outputs[i] = np.delete(K1[i], i) @ beta
-    return LeaveOneOut(y, outputs.reshape(y.shape), zeta)
+    return HeldOut(y, outputs.reshape(y.shape), zeta)
 
 
 def partial_states(A: Array) -> Iterator[Array]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from looms.leave_one_out import LeaveOneOut
+from looms.held_out import HeldOut
 from looms.lssvm._system import checked_system, ridge, targets_as_columns
 
 
@@ -17,7 +17,7 @@ def refit_loo(
     sample_weight: npt.ArrayLike | None = None,
     fit_intercept: bool = True,
     groups: npt.ArrayLike | None = None,
-) -> LeaveOneOut:
+) -> HeldOut:
     """Leave-one-out outputs by solving the system anew without each sample, or group of them.
 
     Arguments as for `looms.lssvm.solve`; ``K`` is read as a whole. λ_i = n mu / ζ_i
@@ -53,4 +53,4 @@ def refit_loo(
         parameters = np.linalg.solve(C[np.ix_(others, others)], right_hand_side[others])
         # Row i of C holds k(x_i, x_j) and the 1 that multiplies the intercept.
         outputs[out] = C[np.ix_(out, others)] @ parameters
-    return LeaveOneOut(y, outputs.reshape(y.shape), zeta)
+    return HeldOut(y, outputs.reshape(y.shape), zeta)

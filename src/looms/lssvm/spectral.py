@@ -1,6 +1,6 @@
 """Least-squares SVM for one kernel matrix and many μ, by one eigendecomposition.
 
-An eigendecomposition costs five to six factorisations; after it every further μ is
+An eigendecomposition costs five to six factorizations; after it every further μ is
 O(n²), so it pays from about six values of μ on.
 """
 
@@ -55,7 +55,7 @@ class Spectrum:
         Parameters
         ----------
         y : (n,) or (n, t) targets.
-        mu : regularisation, positive.
+        mu : regularization, positive.
         fit_intercept : False for kernel ridge regression.
         groups : (n,) labels; rows of one group are held out together. Each row by itself
             unless given.

@@ -64,7 +64,7 @@ def _checked(part: Any, trusted: Collection[str]) -> list[Any]:
         proper = part.dtype.kind in "biufUMm" and part.dtype.itemsize > 0
         require(proper or name in trusted, f"an array of {part.dtype}")
         return []
-    if isinstance(part, _PLAIN) or name == "looms.optimise._search.Outcome":
+    if isinstance(part, _PLAIN) or name == "looms.optimize._search.Outcome":
         return []
     require(name in TYPES or name in trusted, f"{name} is of another kind than a fit leaves")
     state = getattr(part, "__dict__", {})

@@ -13,9 +13,9 @@ from scipy import sparse
 from looms.calibration._beta import Beta
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
+from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples
-from looms.leave_one_out import LeaveOneOut
 from looms.model_files._values import index, indices, numbers, positive, require
 from looms.selection._candidates import Candidate
 
@@ -66,7 +66,7 @@ def _expansion(owner: Any, n: int) -> int | None:
 
 
 def _loo(owner: Any, shape: tuple[int, ...]) -> None:
-    require(isinstance(owner.loo_, LeaveOneOut), "loo_ holds no leave-one-out outputs")
+    require(isinstance(owner.loo_, HeldOut), "loo_ holds no leave-one-out outputs")
     require(owner.loo_.y.shape == shape, f"loo_ has shape {owner.loo_.y.shape}, not {shape}")
 
 
@@ -119,7 +119,7 @@ def support_vector_machine(machine: Any) -> None:
     _kernel_of(machine, machine.support_vectors_)
     positive(machine, "C_")
     numbers(machine, "threshold_")
-    require(isinstance(machine.loo_, LeaveOneOut), "loo_ holds no leave-one-out outputs")
+    require(isinstance(machine.loo_, HeldOut), "loo_ holds no leave-one-out outputs")
     rows = machine.loo_.y.shape[0]
     _loo(machine, (rows,) if n_pairs == 1 else (rows, n_classes))
     _weights(machine, rows)

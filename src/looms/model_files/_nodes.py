@@ -37,7 +37,7 @@ ADMITTED: dict[str, set[str]] = {
     "SparseMatrixNode": {type_name(sparse.csr_array), type_name(sparse.csr_matrix)},
     "TypeNode": {"builtins.str", "builtins.int", "builtins.float", "builtins.bool", *_SCALARS},
     "FunctionNode": set(),  # those that the caller admits
-    "ConstructorFromReduceNode": {"looms.optimise._search.Outcome"},
+    "ConstructorFromReduceNode": {"looms.optimize._search.Outcome"},
     "ObjectNode": set(TYPES),
 }
 _MARKS = {"__class__", "__module__", "__loader__", "__id__"}

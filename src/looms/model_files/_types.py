@@ -63,7 +63,7 @@ TYPES = {
     "looms.estimators._classifier_cv.LSSVMClassifierCV": Held(
         machines.classifier, f"{_CLASSIFIER} {_SELECTED}"
     ),
-    "looms.estimators._max_margin.MaxMarginClassifier": Held(machines.pooled, _POOLED),
+    "looms.estimators._largest_margin.LargestMarginClassifier": Held(machines.pooled, _POOLED),
     "looms.estimators._nonconformity.NonconformityClassifier": Held(machines.scored, _SCORED),
     "looms.estimators._ensemble.EstimatorPool": Held(),
     "looms.estimators._regressor.LSSVMRegressor": Held(machines.least_squares, _REGRESSOR),
@@ -84,9 +84,9 @@ TYPES = {
     "looms.kernels._normalized.Normalized": Held(machines.composite),
     "looms.kernels._stationary.ARD": Held(),
     "looms.kernels._stationary.RBF": Held(),
-    "looms.leave_one_out.LeaveOneOut": Held(),
-    "looms.optimise._search.Point": Held(),
-    "looms.optimise._search.Search": Held(),
+    "looms.held_out.HeldOut": Held(),
+    "looms.optimize._search.Point": Held(),
+    "looms.optimize._search.Search": Held(),
     "looms.selection._candidates.Candidate": Held(),
     "looms.selection._prior.HyperPrior": Held(),
     "looms.selection._tune.BoundMet": Held(),

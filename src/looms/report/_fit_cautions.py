@@ -14,7 +14,7 @@ from looms.copies import copy_groups, n_unexpected_copies
 from looms.criteria import standard_error
 from looms.estimators import machine_of
 from looms.estimators._warnings import settings_for_rare_classes
-from looms.optimise import Outcome
+from looms.optimize import Outcome
 from looms.report._scores import error_by_class, gain_over_mean, guess_error, loo_scores
 from looms.report._telltales import telltales
 from looms.report.model import Model, candidate_names, named, parameter_name, predicted_labels

@@ -29,7 +29,7 @@ def telltales(model: Model, X: Any) -> list[tuple[str, str]]:
     """Columns that alone give the target, and the figure that shows it.
 
     Of classes a feature that has them one after the other: the area under the ROC curve of any
-    two neighbours is above 0.995; or a category, or number of few values, nearly each of whose
+    two neighbors is above 0.995; or a category, or number of few values, nearly each of whose
     values is of one class. Of numbers one whose rank correlation with the target is beyond 0.999.
     Where `looms.tables` filled gaps, samples without them are looked at, too. Nothing is said of
     a table of one column, which may well be all there is to learn from, of fewer than 30 samples
@@ -89,7 +89,7 @@ def _column(X: Any, k: int) -> Array:
 
 
 def _least_area(column: Array, labels: AnyArray) -> float:
-    """Least area under the ROC curve of two classes that are neighbours in the column."""
+    """Least area under the ROC curve of two classes that are neighbors in the column."""
     members = [column[labels == label] for label in np.unique(labels)]
     members.sort(key=np.median)
     least = 1.0

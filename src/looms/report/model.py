@@ -21,13 +21,13 @@ from looms._typing import AnyArray, Array
 from looms.diagnostics import loo_margins
 from looms.estimators import machine_of
 from looms.estimators._base import LeastSquaresMachine, one_or_many
+from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
-from looms.leave_one_out import LeaveOneOut
 from looms.selection import Objective
 from looms.tables import SparseColumns, TableColumns
 from looms.threshold import BalancedError
 
-_SCALE = re.compile(r"(?:.*__)?etas\[(\d+)\]")
+_SCALE = re.compile(r"(?:.*__)?gammas\[(\d+)\]")
 #: Of every class, so many samples are kept where there are as many.
 _FEW = 5
 
@@ -55,7 +55,7 @@ class Model:
         return bool(is_classifier(self.machine))
 
     @property
-    def loo(self) -> LeaveOneOut:
+    def loo(self) -> HeldOut:
         return self.machine.loo_
 
     @property
@@ -220,7 +220,7 @@ def feature_of(name: str) -> int | None:
 def parameter_name(model: Model, name: str) -> str:
     """A hyper-parameter's name, in which a scale is that of a named feature."""
     feature = feature_of(name)
-    return name if feature is None else f"eta of {model.features[feature]}"
+    return name if feature is None else f"gamma of {model.features[feature]}"
 
 
 def relevances(model: Model) -> Array | None:
@@ -228,15 +228,15 @@ def relevances(model: Model) -> Array | None:
 
     .. math:: \mathrm{relevance}_k = \frac{\eta_k \mathrm{var}_k}{\sum_l \eta_l \mathrm{var}_l}
     """
-    etas, is_ard = np.zeros(model.machine.n_features_in_), False
+    gammas, is_ard = np.zeros(model.machine.n_features_in_), False
     for h in model.machine.kernel_.hyperparameters:
         feature = feature_of(h.name)
         if feature is not None and h.value is not None:
-            etas[feature] += h.value
+            gammas[feature] += h.value
             is_ard = True
     if not is_ard:
         return None
-    part = etas * variances(model.machine.X_fit_)
+    part = gammas * variances(model.machine.X_fit_)
     return np.asarray(part / part.sum()) if part.sum() > 0 else part
 
 

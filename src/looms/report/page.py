@@ -15,7 +15,7 @@ from looms._optional import require
 from looms.assessment._result import Assessment
 from looms.report.facts import facts_of
 from looms.report.pictures import pictures
-from looms.report.summary import summarised
+from looms.report.summary import summarized
 from looms.report.text import FILTERS
 
 
@@ -92,7 +92,7 @@ def render(
     """The page of `write_html` as text."""
     template = _environment().get_template("report.html")
     facts = facts_of(estimator, X, y, assessment)
-    report = summarised(facts, title)
+    report = summarized(facts, title)
     script = _text("report.js")
     # By its hash the page's content security policy knows its own script.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

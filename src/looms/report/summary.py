@@ -35,7 +35,7 @@ MOST_CLASSES, MOST_CANDIDATES, MOST_PARAMETERS = 30, 50, 15
 MOST_FEATURES, MOST_SURPRISING, MOST_INFLUENTIAL = 60, 20, 10
 #: Reasons for hyper-parameters without a choice among candidates.
 _GIVEN = "The hyper-parameters were given."
-_ONLY = "It was the only candidate; its hyper-parameters minimise the criterion."
+_ONLY = "It was the only candidate; its hyper-parameters minimize the criterion."
 
 
 def summary(
@@ -142,10 +142,10 @@ def summary(
     >>> fit["task"], fit["data"]["n_samples"], fit["data"]["target"]
     ('classification', 150, 'target')
     """
-    return summarised(facts_of(estimator, X, y, assessment), title)
+    return summarized(facts_of(estimator, X, y, assessment), title)
 
 
-def summarised(facts: Facts, title: str | None) -> dict[str, Any]:
+def summarized(facts: Facts, title: str | None) -> dict[str, Any]:
     """The dict of `summary`."""
     model, assessment = facts.model, facts.assessment
     task = "classification" if model.classification else "regression"

@@ -12,12 +12,12 @@ import numpy as np
 
 from looms._typing import Array
 from looms.criteria import Criterion
+from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._names import as_kernel
-from looms.leave_one_out import LeaveOneOut
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm._system import Fit
-from looms.optimise import Outcome, Point
+from looms.optimize import Outcome, Point
 from looms.selection._objective import Objective
 from looms.selection._tune import BoundMet, Tuning, tune
 
@@ -30,7 +30,7 @@ class Candidate:
     ----------
     kernel_name : name of the kernel as passed, or the repr of an object.
     kernel : with the tuned hyper-parameters.
-    mu : tuned regularisation.
+    mu : tuned regularization.
     criterion : name or object as passed.
     value, standard_error : of the criterion.
     score : what candidates compete by, smaller is better: the leave-one-out balanced
@@ -73,7 +73,7 @@ class Choice:
 
 
 #: Score, smaller is better, and threshold of some leave-one-out outputs.
-Judge: TypeAlias = Callable[[LeaveOneOut], tuple[float, float]]
+Judge: TypeAlias = Callable[[HeldOut], tuple[float, float]]
 
 
 class Watcher(Protocol):

@@ -107,9 +107,9 @@ def pattern_search(score: Scorer, axes: Sequence[Array], resolution: float) -> S
     """Least score by a pattern search, from a coarse grid down to steps of ``resolution``.
 
     At first every second value of each axis is taken. From the best of these points the
-    search scores all neighbours one step away in one coordinate or more and moves to the
+    search scores all neighbors one step away in one coordinate or more and moves to the
     best. If none is better it halves the step, until the step is ``resolution`` or less.
-    Neighbours outside the range of an axis are skipped.
+    Neighbors outside the range of an axis are skipped.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def pattern_search(score: Scorer, axes: Sequence[Array], resolution: float) -> S
     Notes
     -----
     The minimum is local, and better for a finer first grid. The steps start at the
-    largest distance of neighbouring values of the axis, halved so that a coarse valley of one
+    largest distance of neighboring values of the axis, halved so that a coarse valley of one
     cell is not stepped over.
 
     Examples
@@ -142,9 +142,9 @@ def pattern_search(score: Scorer, axes: Sequence[Array], resolution: float) -> S
     steps = np.array([np.diff(axis).max() if len(axis) > 1 else 0.0 for axis in axes])
     low, high = (np.array([bound(axis) for axis in axes]) for bound in (np.min, np.max))
     while steps.any():
-        centre = known.best()
-        known.add(_neighbours(centre, steps, low, high))
-        if known.best() != centre:
+        center = known.best()
+        known.add(_neighbors(center, steps, low, high))
+        if known.best() != center:
             continue
         if steps.max() <= resolution:
             break
@@ -157,10 +157,10 @@ def _every_second(axis: Array) -> Array:
     return axis if len(axis) <= 3 else np.unique(np.append(axis[::2], axis[-1]))
 
 
-def _neighbours(centre: Point, steps: Array, low: Array, high: Array) -> list[Point]:
+def _neighbors(center: Point, steps: Array, low: Array, high: Array) -> list[Point]:
     """Points one step away in each coordinate or several, within the box."""
     moves = product(*((0.0, -1.0, 1.0) if step > 0 else (0.0,) for step in steps))
-    points = (np.asarray(centre) + steps * move for move in moves)
+    points = (np.asarray(center) + steps * move for move in moves)
     return [
         tuple(point.tolist())
         for point in points

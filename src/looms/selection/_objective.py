@@ -19,7 +19,7 @@ from looms.lssvm import NotPositiveDefiniteError, decompose
 from looms.lssvm._held_out_sets import held_out_sets
 from looms.lssvm._system import Fit
 from looms.lssvm.cholesky import Solution, solve_in_place
-from looms.optimise import Point
+from looms.optimize import Point
 from looms.selection._prior import HyperPrior
 
 _LN2 = float(np.log(2.0))
@@ -33,11 +33,11 @@ _RIDGE_START, _RIDGE_LOW, _RIDGE_HIGH = -3.0, -30.0, 16.0
 _LARGEST_TARGET = 1e70
 
 _MU_AT_LOWER = (
-    "hardly any regularisation: the targets look noise-free or the kernel too smooth for them; "
+    "hardly any regularization: the targets look noise-free or the kernel too smooth for them; "
     "try another kernel, and check for duplicates of samples"
 )
 _MU_AT_UPPER = (
-    "almost all regularisation: these features say little about the target with this kernel; "
+    "almost all regularization: these features say little about the target with this kernel; "
     "scale the features, or try another kernel"
 )
 
@@ -46,7 +46,7 @@ class Objective:
     """Leave-one-out criterion of a least-squares SVM in the log₂ of its hyper-parameters.
 
     Calling it returns the value and the gradient for all of them at once
-    [docs/references.md, Gradient]: about twice the flops of a factorisation with inverse, however
+    [docs/references.md, Gradient]: about twice the flops of a factorization with inverse, however
     many hyper-parameters the kernel has.
 
     Parameters
@@ -62,8 +62,8 @@ class Objective:
         unless given.
     fit_intercept : whether the machine has an intercept.
     groups : (n,) labels; rows of one group are held out together. Each row by itself unless given.
-    prior : whether to regularise the kernel's hyper-parameters: the value is then
-        that of `HyperPrior`, centred at the start.
+    prior : whether to regularize the kernel's hyper-parameters: the value is then
+        that of `HyperPrior`, centered at the start.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Objective:
 
     Notes
     -----
-    Keeps at most two n×n arrays for the factorisation and its gradient, and one for
+    Keeps at most two n×n arrays for the factorization and its gradient, and one for
     each of inner products and squared distances that the kernel uses.
 
     Examples
@@ -90,7 +90,7 @@ class Objective:
     >>> X = rng.normal(size=(50, 3))
     >>> objective = Objective(X, np.sign(X[:, 0]), kernel="ard", criterion="press")
     >>> objective.names
-    ['etas[0]', 'etas[1]', 'etas[2]', 'mu']
+    ['gammas[0]', 'gammas[1]', 'gammas[2]', 'mu']
     >>> value, gradient = objective(objective.theta0)
     >>> gradient.shape
     (4,)
@@ -162,11 +162,11 @@ class Objective:
                 return Point(theta, np.inf, np.inf)
             slope = self._chain(theta, solution, evaluation.slope) if gradient else None
             point = Point(theta, evaluation.value, evaluation.standard_error, slope, solution.fit)
-            return self.penalised(point)
+            return self.penalized(point)
 
-    def penalised(self, point: Point) -> Point:
+    def penalized(self, point: Point) -> Point:
         """Point of the criterion with the prior, if there is one."""
-        return point if self.prior is None else self.prior.penalised(point, self.n_samples)
+        return point if self.prior is None else self.prior.penalized(point, self.n_samples)
 
     def fit(self, theta: Array) -> Fit:
         """Machine at ``theta``, with its leave-one-out outputs.
@@ -214,7 +214,7 @@ class Objective:
                     continue
                 value, standard_error, _ = self.judge(outputs)
                 if np.isfinite(value):
-                    points[k] = self.penalised(Point(theta, value, standard_error))
+                    points[k] = self.penalized(Point(theta, value, standard_error))
         return points
 
     def gram(self, kernel: Kernel) -> Array:
@@ -340,15 +340,15 @@ def _mean_one(sample_weight: Any, n: int) -> Array:
     return np.asarray(weight * (n / weight.sum()))
 
 
-def feature_space_variance(K: Array, centred: bool) -> float:
-    """Mean of k(x, x), less the mean of k(x, x') if ``centred``; from the lower triangle."""
+def feature_space_variance(K: Array, centered: bool) -> float:
+    """Mean of k(x, x), less the mean of k(x, x') if ``centered``; from the lower triangle."""
     n = len(K)
     diagonal = K.diagonal()
     with np.errstate(over="ignore", invalid="ignore"):
         total = float(diagonal.mean())
-        below = sum(float(K[j + 1 :, j].sum()) for j in range(n)) if centred else 0.0
+        below = sum(float(K[j + 1 :, j].sum()) for j in range(n)) if centered else 0.0
     if not (0 < total < np.inf and np.isfinite(below)):
         return 1.0
-    if centred:
+    if centered:
         total = max(1e-8 * total, total - (2.0 * below + float(diagonal.sum())) / n**2)
     return total

@@ -3,7 +3,7 @@
 A least-squares SVM criterion has few but real local minima (too smooth a kernel
 with hardly any ridge, too narrow a one with a large ridge), and a start a few powers
 of two off costs most of the evaluations of a search. Eigenvectors make the scan
-cheap: all μ of one kernel for the price of a few factorisations of the subsample.
+cheap: all μ of one kernel for the price of a few factorizations of the subsample.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from looms._typing import Array
-from looms.optimise import Point
+from looms.optimize import Point
 from looms.selection._objective import Objective, feature_space_variance
 
 #: Powers of two by which all kernel parameters are multiplied together.

@@ -16,9 +16,9 @@ import numpy as np
 
 from looms._typing import Array
 from looms.lssvm._system import Fit
-from looms.optimise import Outcome, Point, minimise
-from looms.optimise._curvature import difference_inverse_hessian, secant_inverse_hessian
-from looms.optimise._search import Evaluate, Search
+from looms.optimize import Outcome, Point, minimize
+from looms.optimize._curvature import difference_inverse_hessian, secant_inverse_hessian
+from looms.optimize._search import Evaluate, Search
 from looms.selection._objective import Objective
 from looms.selection._start import starting_points
 
@@ -124,7 +124,7 @@ def tune(
     progress: Progress | None = None,
     evaluated: Callable[[Objective, Point], None] | None = None,
 ) -> tuple[Tuning, Fit | None]:
-    """Hyper-parameters that minimise a leave-one-out criterion, and the machine there.
+    """Hyper-parameters that minimize a leave-one-out criterion, and the machine there.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def tune(
     optimizer : "lbfgs", "scg" or "nelder-mead".
     max_iter : iterations of each search.
     n_restarts : starts beside the first, each the best of the scan for another kernel.
-    tolerance : see `looms.optimise.minimise`.
+    tolerance : see `looms.optimize.minimize`.
     random_state : chooses the subsamples; a fixed seed unless given.
     progress : called after every iteration of every search.
     evaluated : called after every evaluation, of searches and between them, with the objective
@@ -204,7 +204,7 @@ def _searched(stage: Objective, evaluate: Evaluate, theta: Array, **options: Any
     """Search, repeated at larger μ if the start cannot be evaluated, with all attempts."""
     failed: list[Point] = []
     for _ in range(_ATTEMPTS):
-        search = minimise(evaluate, theta, stage.bounds, **options)
+        search = minimize(evaluate, theta, stage.bounds, **options)
         if search.outcome is not Outcome.NEVER_EVALUATED:
             break
         failed += search.history
@@ -233,8 +233,8 @@ def _curvature(
 def _nested_subsets(objective: Objective, rng: np.random.RandomState) -> list[Any]:
     """Indices of growing subsamples, each in the next, classes in proportion."""
     n = objective.n_samples
-    labelled = bool(np.isin(objective.y, (-1.0, 1.0)).all())
-    order = _stratified_order(objective.y, rng) if labelled else rng.permutation(n)
+    labeled = bool(np.isin(objective.y, (-1.0, 1.0)).all())
+    order = _stratified_order(objective.y, rng) if labeled else rng.permutation(n)
     return [np.sort(order[:size]) for size in stage_sizes(n)]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from looms._typing import Array
-from looms.svm._margin import Indices, Margin, factorise
+from looms.svm._margin import Indices, Margin, factorize
 from looms.svm._problem import Problem, intercepts, violations
 
 
@@ -25,7 +25,7 @@ class Polished:
     beta : (n,) β of the scaled problem.
     intercept : b, of the shifted kernel.
     outputs : (n,) F.
-    margin : factorised margin set, None if no sample is free.
+    margin : factorized margin set, None if no sample is free.
     residual : largest violation of the KKT conditions.
     n_changes : moves that changed the set.
     """
@@ -83,7 +83,7 @@ class _ActiveSet:
         """Move until the margin equations hold on the free samples."""
         refined = False
         while True:
-            margin = self._factorised()
+            margin = self._factorized()
             if margin is None:
                 return None
             basic = margin.basic
@@ -99,12 +99,12 @@ class _ActiveSet:
                 return None if self._all_at_bounds() else margin
             refined = False
 
-    def _factorised(self) -> Margin | None:
+    def _factorized(self) -> Margin | None:
         members = np.flatnonzero(self.free)
         if len(members) == 0:
             return None
         room = np.minimum(self.beta - self.problem.lower, self.problem.upper - self.beta)
-        return factorise(self.problem.K, members, int(members[np.argmax(room[members])]))
+        return factorize(self.problem.K, members, int(members[np.argmax(room[members])]))
 
     def _all_at_bounds(self) -> bool:
         """True if the equations hold with every free sample at a bound up to rounding.

@@ -17,7 +17,7 @@ def interior_point(problem: Problem) -> Array:
     """β close to the solution, by Mehrotra's predictor and corrector [FS01].
 
     Works on x = |β| in [0, C] with multipliers z of x ≥ 0 and w of x ≤ C; each step costs one
-    Cholesky factorisation of K plus a diagonal. The result is close, not exact.
+    Cholesky factorization of K plus a diagonal. The result is close, not exact.
     """
     part = np.flatnonzero(problem.lower < problem.upper)
     y = problem.y[part]
@@ -63,7 +63,7 @@ def _solved(Q: Array, y: Array, C: Array) -> Array:
 
 
 class _System:
-    """Factorised [[Q + diag(d), y], [yᵀ, 0]]; NotConvergedError if it is singular."""
+    """Factorized [[Q + diag(d), y], [yᵀ, 0]]; NotConvergedError if it is singular."""
 
     def __init__(self, Q: Array, y: Array, d: Array) -> None:
         self.y = y

@@ -2,7 +2,7 @@
 
 Solved in the differences from one member p [docs/references.md, Leave-one-out path], in which
 [[K_SS, 1], [1ᵀ, 0]] becomes the positive semi-definite R_ij = K_ij − K_ip − K_pj + K_pp. A pivoted
-Cholesky factorisation separates the dependent members.
+Cholesky factorization separates the dependent members.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Indices: TypeAlias = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Margin:
-    """Factorised equations of the independent members of a margin set.
+    """Factorized equations of the independent members of a margin set.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ def reduced(K: Array, pivot: int, rows: Indices, columns: Indices) -> Array:
     return np.asarray((K[np.ix_(rows, columns)] - K[rows, pivot][:, None]) - right)
 
 
-def factorise(K: Array, members: Indices, pivot: int) -> Margin:
+def factorize(K: Array, members: Indices, pivot: int) -> Margin:
     """Margin of the independent part of ``members``, which contain ``pivot``."""
     rest = members[members != pivot]
     if len(rest) == 0:

@@ -23,7 +23,7 @@ from looms._classes import class_targets
 from looms._typing import Array
 from looms.calibration import couple, fit_sigmoid
 from looms.calibration._sigmoid import Sigmoid, fit_increasing_sigmoid, fit_sigmoids
-from looms.leave_one_out import LeaveOneOut
+from looms.held_out import HeldOut
 from looms.svm.dual import DualSolution, solve
 
 _FIRST = 1.0 + 8 * np.finfo(float).eps
@@ -242,7 +242,7 @@ def class_log_probabilities(log_odds: Array) -> Array:
     return np.log(p)
 
 
-def class_leave_one_out(machines: Machines, labels: Labels, fitted_to: FittedTo) -> LeaveOneOut:
+def class_leave_one_out(machines: Machines, labels: Labels, fitted_to: FittedTo) -> HeldOut:
     """Leave-one-out decision values of the classes, of unit weight.
 
     For two classes the outputs of the machine; for more the logarithms of the coupled
@@ -259,4 +259,4 @@ def class_leave_one_out(machines: Machines, labels: Labels, fitted_to: FittedTo)
         values = machines.loo_outputs[:, 0]
     else:
         values = class_log_probabilities(machines.left_out_log_odds(fitted_to))
-    return LeaveOneOut(class_targets(labels, n_classes), values)
+    return HeldOut(class_targets(labels, n_classes), values)

@@ -214,13 +214,13 @@ def check_convex(problem: Problem) -> None:
     """Raise IndefiniteKernelError unless βᵀKβ ≥ 0, up to rounding, for all β of sum zero.
 
     Only then is a point that meets the KKT conditions a solution: the conditions alone, and with
-    them the duality gap, do not tell a minimum from a saddle. Costs one Cholesky factorisation.
+    them the duality gap, do not tell a minimum from a saddle. Costs one Cholesky factorization.
     """
     part = np.flatnonzero(problem.lower < problem.upper)
-    centred = problem.K[np.ix_(part, part)]
-    means = centred.mean(axis=0)
-    centred += means.mean() - means - means[:, None]
-    smallest = negative_eigenvalue(centred, 1.0)
+    centered = problem.K[np.ix_(part, part)]
+    means = centered.mean(axis=0)
+    centered += means.mean() - means - means[:, None]
+    smallest = negative_eigenvalue(centered, 1.0)
     if smallest is not None:
         raise IndefiniteKernelError(smallest * problem.scale)
 

@@ -14,7 +14,7 @@ import numpy as np
 from looms._typing import Array
 from looms.calibration._sigmoid import Sigmoid
 from looms.criteria import Criterion
-from looms.leave_one_out import LeaveOneOut
+from looms.held_out import HeldOut
 from looms.svm._one_against_one import (
     FittedTo,
     Labels,
@@ -65,12 +65,12 @@ class OfClasses:
     The sigmoids of the pairs, fitted to `fitted_to`, turn outputs into decision values.
     """
 
-    rate: Callable[[LeaveOneOut, tuple[Sigmoid, ...]], float]
+    rate: Callable[[HeldOut, tuple[Sigmoid, ...]], float]
     fitted_to: FittedTo
 
     def __call__(self, machines: Machines, labels: Labels, weight: Array) -> float:
         loo = class_leave_one_out(machines, labels, self.fitted_to)
-        reweighted = LeaveOneOut(loo.y, loo.outputs, weight)
+        reweighted = HeldOut(loo.y, loo.outputs, weight)
         return float(self.rate(reweighted, machines.sigmoids(self.fitted_to)))
 
 

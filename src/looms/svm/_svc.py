@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
-from looms.leave_one_out import LeaveOneOut
+from looms.held_out import HeldOut
 from looms.svm._problem import KKT_TOLERANCE, RoundingWarning, problem_of
 from looms.svm.dual import DualSolution, checked, solve, solve_convex
 
@@ -23,12 +23,12 @@ _ITERATIONS = 100
 
 def leave_one_out(
     svc: Any, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-) -> LeaveOneOut:
+) -> HeldOut:
     """Exact leave-one-out decision values of a two-class ``sklearn.svm.SVC``.
 
     Entry ``i`` is the decision value for sample ``i`` of the machine trained on the others,
     positive for ``classes_[1]``. The KKT conditions of every one of these machines hold to 1e-9,
-    where those of ``cross_val_predict`` with ``LeaveOneOut`` hold to the tolerance of LIBSVM.
+    where those of ``cross_val_predict`` with ``HeldOut`` hold to the tolerance of LIBSVM.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def leave_one_out(
         warnings.warn(
             RoundingWarning(int((to > KKT_TOLERANCE).sum()), len(to), to.max()), stacklevel=2
         )
-    return LeaveOneOut(solution.y, outputs, problem.sample_weight)
+    return HeldOut(solution.y, outputs, problem.sample_weight)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from looms._kernel_matrix import check_symmetric, largest_entry
 from looms._threads import blas_threads
 from looms._typing import Array
-from looms.leave_one_out import LeaveOneOut
+from looms.held_out import HeldOut
 from looms.svm._active_set import Polished, feasible
 from looms.svm._interior_point import interior_point
 from looms.svm._left_out import left_out_outputs, solution_near
@@ -51,12 +51,12 @@ class DualSolution:
     _polished: Polished = field(repr=False)
 
     @overload
-    def leave_one_out(self, all_outputs: Literal[False] = False) -> LeaveOneOut: ...
+    def leave_one_out(self, all_outputs: Literal[False] = False) -> HeldOut: ...
 
     @overload
-    def leave_one_out(self, all_outputs: Literal[True]) -> tuple[LeaveOneOut, Array]: ...
+    def leave_one_out(self, all_outputs: Literal[True]) -> tuple[HeldOut, Array]: ...
 
-    def leave_one_out(self, all_outputs: bool = False) -> LeaveOneOut | tuple[LeaveOneOut, Array]:
+    def leave_one_out(self, all_outputs: bool = False) -> HeldOut | tuple[HeldOut, Array]:
         """Exact leave-one-out outputs, f⁽⁻ⁱ⁾(x_i), by the decremental path.
 
         Without a sample of α_i = 0 the machine is the same, but for the interval of an intercept
@@ -88,7 +88,7 @@ class DualSolution:
         left_out, rows, _ = self.left_out()
         own = self.outputs.copy()
         own[left_out] = rows[np.arange(len(left_out)), left_out]
-        loo = LeaveOneOut(self.y, own)
+        loo = HeldOut(self.y, own)
         if not all_outputs:
             return loo
         outputs = np.tile(self.outputs, (len(own), 1))
@@ -151,7 +151,7 @@ def solve(
         -1e-8 n times its largest entry.
     y : (n,) labels, ±1, both present among the samples of positive ``C``.
     C : bound of all α, positive, or (n,) one for each; a sample of ``C`` zero takes no part.
-    start : (n,) α to start from, LIBSVM's for instance, or the solution of a neighbouring C
+    start : (n,) α to start from, LIBSVM's for instance, or the solution of a neighboring C
         or kernel of the same samples; it need not be feasible. An interior-point method starts
         unless given.
 
@@ -173,7 +173,7 @@ def solve(
 
     Notes
     -----
-    Some Cholesky factorisations of the margin set from a good start, some thirty of size n from
+    Some Cholesky factorizations of the margin set from a good start, some thirty of size n from
     none; and one of size n for the check of ``K``, unless a `DualSolution` of the same ``K`` is
     the start. Where no sample is free the intercept is not unique and is LIBSVM's, the middle.
 

@@ -21,7 +21,7 @@ from looms.report.model import (
 )
 from looms.selection._tune import log2_mu_shift
 
-_FLOPS = 1.5e10  # of all factorisations, a second or two on one thread
+_FLOPS = 1.5e10  # of all factorizations, a second or two on one thread
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -91,7 +91,7 @@ class ImportanceDisplay(MachineDisplay):
 
         Notes
         -----
-        A kernel matrix and a factorisation with inverse of m samples for every column: m³ flops
+        A kernel matrix and a factorization with inverse of m samples for every column: m³ flops
         beside the kernel.
 
         Examples

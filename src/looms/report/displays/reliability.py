@@ -15,7 +15,7 @@ from looms.calibration import (
     reliability_curve,
 )
 from looms.calibration._reliability import ReliabilityCurve
-from looms.leave_one_out import LeaveOneOut
+from looms.held_out import HeldOut
 from looms.report.displays.base import MachineDisplay, diagonal, unit_square
 from looms.report.displays.curves import classifier_of, largest_classes
 from looms.report.model import Model
@@ -111,7 +111,7 @@ class ReliabilityDisplay(MachineDisplay):
 def probabilities_of(model: Model, calibration: str) -> Array:
     """Probability of every class for the leave-one-out outputs, (n_samples, n_classes)."""
     weight = model.machine.fit_weight_  # as the machine's own calibrator
-    loo = LeaveOneOut(model.loo.y, model.loo.outputs, weight)
+    loo = HeldOut(model.loo.y, model.loo.outputs, weight)
     if loo.n_samples * loo.y.size <= _MOST_LEFT_OUT[calibration]:
         return loo_probabilities(loo, calibration)
     return class_probabilities(fit_calibrator(loo, calibration), loo.outputs)

@@ -19,7 +19,7 @@ KINDS = {
     "largest_change": "largest change of another output",
     "criterion_change": "change of the criterion",
     "leverage": "leverage",
-    "surprise": "standardised leave-one-out residual",
+    "surprise": "standardized leave-one-out residual",
     "residual": "size of the leave-one-out residual",
 }
 

@@ -63,7 +63,7 @@ class SearchPathDisplay(MachineDisplay):
     >>> X, y = load_iris(return_X_y=True)
     >>> display = SearchPathDisplay.from_estimator(LSSVMClassifierCV().fit(X, y), resolution=9)
     >>> display.names, display.surface.shape
-    (['eta', 'mu'], (9, 9))
+    (['gamma', 'mu'], (9, 9))
     """
 
     names: list[str]
@@ -104,7 +104,7 @@ class SearchPathDisplay(MachineDisplay):
         Notes
         -----
         One eigendecomposition of an m×m matrix for every value of a kernel's parameter, all μ
-        of it at O(m²) each; resolution² factorisations for two parameters of the kernel. The
+        of it at O(m²) each; resolution² factorizations for two parameters of the kernel. The
         surface is that of the criterion, without the prior where the search had one.
         """
         model = model_of(estimator)
@@ -132,7 +132,7 @@ class SearchPathDisplay(MachineDisplay):
         for group in shown:
             feature = feature_of(objective.names[group[0]])
             if len(group) > 1 and feature is not None:
-                names.append(f"eta of {model.sources[feature]}")
+                names.append(f"gamma of {model.sources[feature]}")
             else:
                 names.append(parameter_name(model, objective.names[group[0]]))
         shift = log2_mu_shift(int(model.seen.sum()), len(rows))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from looms._typing import Array
 
-__all__ = ["LeaveOneOut"]
+__all__ = ["HeldOut"]
 
 
 def _frozen(values: npt.ArrayLike) -> Array:
@@ -19,7 +19,7 @@ def _frozen(values: npt.ArrayLike) -> Array:
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class LeaveOneOut:
+class HeldOut:
     r"""Targets, and outputs of the models trained without them.
 
     .. math:: \mathrm{outputs}_i = f^{(-i)}(x_i), \qquad
@@ -59,9 +59,9 @@ class LeaveOneOut:
     >>> import numpy as np
     >>> y = np.array([1.0, 2.0, 6.0])
     >>> mean_of_the_others = (y.sum() - y) / 2
-    >>> loo = LeaveOneOut(y, mean_of_the_others)
+    >>> loo = HeldOut(y, mean_of_the_others)
     >>> loo
-    LeaveOneOut(n_samples=3, rms_residual=3.24)
+    HeldOut(n_samples=3, rms_residual=3.24)
     >>> loo.residuals
     array([-3. , -1.5,  4.5])
     """
@@ -99,7 +99,7 @@ class LeaveOneOut:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # A pickled array forgets that it was read-only.
-        LeaveOneOut.__init__(self, **state)
+        HeldOut.__init__(self, **state)
 
     def __iter__(self) -> Iterator[Array]:
         """``y``, ``outputs`` and ``sample_weight``, as criteria take them: ``error_rate(*loo)``."""
@@ -124,4 +124,4 @@ class LeaveOneOut:
             parts.append(f"n_targets={self.y.shape[1]}")
         if weighted:
             parts.append("weighted=True")
-        return f"LeaveOneOut({', '.join(parts)}, rms_residual={rms:.3g})"
+        return f"HeldOut({', '.join(parts)}, rms_residual={rms:.3g})"

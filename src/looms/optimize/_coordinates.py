@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from looms._typing import Array
-from looms.optimise._search import Evaluate, Point
+from looms.optimize._search import Evaluate, Point
 
 # Longest first step that a curvature measured before is trusted for, log₂ units.
 _TRUSTED = 1.0

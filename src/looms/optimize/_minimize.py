@@ -11,9 +11,9 @@ from scipy import optimize
 
 from looms._checks import check_known
 from looms._typing import Array
-from looms.optimise._coordinates import Coordinates
-from looms.optimise._scg import scg_start, scg_step
-from looms.optimise._search import (
+from looms.optimize._coordinates import Coordinates
+from looms.optimize._scg import scg_start, scg_step
+from looms.optimize._search import (
     Callback,
     Evaluate,
     Outcome,
@@ -28,7 +28,7 @@ _FLAT = 1e-6  # gradient in standard errors of the function: what is left to gai
 _NO_LIMIT = 10**9  # of SciPy's own counts: the recorder counts
 
 
-def minimise(
+def minimize(
     evaluate: Evaluate,
     theta0: Array,
     bounds: Array,
@@ -67,7 +67,7 @@ def minimise(
     >>> import numpy as np
     >>> def bowl(theta, gradient=True):
     ...     return Point(theta, float(theta @ theta), 1e-6, 2 * theta)
-    >>> search = minimise(bowl, np.array([3.0, 1.0]), np.array([[-9.0, 9.0]] * 2))
+    >>> search = minimize(bowl, np.array([3.0, 1.0]), np.array([[-9.0, 9.0]] * 2))
     >>> bool(search.best.value < 1e-6)
     True
     """
@@ -106,7 +106,7 @@ def _run_lbfgs(function: Coordinates, recorder: Recorder) -> Outcome:
         assert point.gradient is not None
         return point.value, point.gradient
 
-    result = _minimised_by_scipy(
+    result = _minimized_by_scipy(
         value_and_gradient,
         function,
         recorder.iteration_done,
@@ -132,7 +132,7 @@ def _run_nelder_mead(function: Coordinates, recorder: Recorder) -> Outcome:
     }
 
     # A simplex moves many times without a new best point: gains say nothing here.
-    result = _minimised_by_scipy(
+    result = _minimized_by_scipy(
         lambda z: function(z, gradient=False).value,
         function,
         partial(recorder.iteration_done, steps_must_gain=False),
@@ -156,7 +156,7 @@ def _bowl(z: Array, around: Point) -> tuple[float, Array]:
     return around.value + steepness * (1.0 + float(away @ away)), 2.0 * steepness * away
 
 
-def _minimised_by_scipy(
+def _minimized_by_scipy(
     call: Callable[[Array], Any],
     function: Coordinates,
     iteration_done: Callable[[], None],

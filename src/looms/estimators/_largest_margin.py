@@ -11,7 +11,7 @@ from looms._typing import AnyArray, Array
 from looms.estimators._ensemble import PooledClassifier, pool_plan
 
 
-class MaxMarginClassifier(PooledClassifier):
+class LargestMarginClassifier(PooledClassifier):
     """Prediction by the member of a pool with the largest margin at each sample (SVM-L∞).
 
     All members are trained once, on all samples, and kept. A new sample x gets the label of
@@ -56,9 +56,9 @@ class MaxMarginClassifier(PooledClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from looms import MaxMarginClassifier
+    >>> from looms import LargestMarginClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = MaxMarginClassifier({"C": [1, 10], "gamma": [0.1, 1.0]}).fit(X[::2], y[::2])
+    >>> model = LargestMarginClassifier({"C": [1, 10], "gamma": [0.1, 1.0]}).fit(X[::2], y[::2])
     >>> round(model.score(X[1::2], y[1::2]), 2)
     0.96
     """
@@ -80,7 +80,7 @@ class MaxMarginClassifier(PooledClassifier):
 
         Returns
         -------
-        self : MaxMarginClassifier
+        self : LargestMarginClassifier
             The fitted classifier.
         """
         X, classes, labels = self._checked_training_data(X, y)

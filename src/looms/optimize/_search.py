@@ -17,7 +17,7 @@ class Outcome(Enum):
 
     Examples
     --------
-    >>> from looms.optimise import Outcome
+    >>> from looms.optimize import Outcome
     >>> Outcome.CONVERGED.name
     'CONVERGED'
     """
@@ -57,7 +57,7 @@ class Point:
     Examples
     --------
     >>> import numpy as np
-    >>> from looms.optimise import Point
+    >>> from looms.optimize import Point
     >>> point = Point(np.array([3.0]), 9.0, 1e-6, np.array([6.0]))  # of θ²
     >>> point.value
     9.0
@@ -101,7 +101,7 @@ class Search:
 
 
 class Evaluate(Protocol):
-    """Function to minimise: value, standard error and, on request, gradient."""
+    """Function to minimize: value, standard error and, on request, gradient."""
 
     def __call__(self, theta: Array, *, gradient: bool = True) -> Point: ...
 

@@ -1,4 +1,4 @@
-"""The LeaveOneOut value: shapes, immutability, persistence, representation."""
+"""The HeldOut value: shapes, immutability, persistence, representation."""
 
 import copy
 import doctest
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from looms import leave_one_out
-from looms.leave_one_out import LeaveOneOut
+from looms import held_out
+from looms.held_out import HeldOut
 
 Y = np.array([1.0, 2.0, 6.0])
 OUTPUTS = np.array([4.0, 3.5, 1.5])
@@ -20,19 +20,19 @@ FIELDS = ["y", "outputs", "sample_weight"]
 @pytest.mark.parametrize("shape", [(3,), (3, 1), (3, 2)])
 def test_residuals_and_default_weights(shape):
     y, outputs = np.ones(shape), np.full(shape, 0.25)
-    loo = LeaveOneOut(y, outputs)
+    loo = HeldOut(y, outputs)
     assert loo.n_samples == 3
     assert_array_equal(loo.residuals, np.full(shape, 0.75))
     assert_array_equal(loo.sample_weight, np.ones(3))
 
 
 def test_converts_to_float64():
-    loo = LeaveOneOut([1, -1], [1, 0], [1, 2])
+    loo = HeldOut([1, -1], [1, 0], [1, 2])
     assert [getattr(loo, name).dtype for name in FIELDS] == [np.float64] * 3
 
 
 def test_doctest():
-    result = doctest.testmod(leave_one_out)
+    result = doctest.testmod(held_out)
     assert result.attempted > 0
     assert result.failed == 0
 
@@ -44,7 +44,7 @@ def unpickled(loo):
 @pytest.mark.parametrize("same", [lambda loo: loo, unpickled, copy.copy, copy.deepcopy])
 def test_is_immutable_and_survives_copying(same):
     arrays = [Y.copy(), OUTPUTS.copy(), np.array([1.0, 2.0, 3.0])]
-    loo = same(LeaveOneOut(*arrays))
+    loo = same(HeldOut(*arrays))
     for name, argument in zip(FIELDS, arrays, strict=True):
         expected = argument.copy()
         argument[0] = 99.0  # the caller's array stays the caller's
@@ -56,7 +56,7 @@ def test_is_immutable_and_survives_copying(same):
 
 
 def test_compares_and_hashes_by_identity():
-    loo, twin = LeaveOneOut(Y, OUTPUTS), LeaveOneOut(Y, OUTPUTS)
+    loo, twin = HeldOut(Y, OUTPUTS), HeldOut(Y, OUTPUTS)
     assert loo != twin
     assert len({loo, twin}) == 2
 
@@ -75,23 +75,23 @@ def test_compares_and_hashes_by_identity():
 )
 def test_shapes_must_agree(y, outputs, sample_weight, message):
     with pytest.raises(ValueError, match=message):
-        LeaveOneOut(y, outputs, sample_weight)
+        HeldOut(y, outputs, sample_weight)
 
 
 def test_holds_what_is_not_finite():
-    loo = LeaveOneOut(np.full(2, np.inf), [np.inf, np.nan], [np.inf, np.inf])
-    assert repr(loo) == "LeaveOneOut(n_samples=2, rms_residual=nan)"
+    loo = HeldOut(np.full(2, np.inf), [np.inf, np.nan], [np.inf, np.inf])
+    assert repr(loo) == "HeldOut(n_samples=2, rms_residual=nan)"
 
 
 @pytest.mark.parametrize(
     ("columns", "sample_weight", "expected"),
     [
-        (None, None, "LeaveOneOut(n_samples=3, rms_residual=2)"),
-        (None, [2, 2, 2], "LeaveOneOut(n_samples=3, rms_residual=2)"),
-        (None, [1, 1, 2], "LeaveOneOut(n_samples=3, weighted=True, rms_residual=2)"),
-        (2, None, "LeaveOneOut(n_samples=3, n_targets=2, rms_residual=2)"),
+        (None, None, "HeldOut(n_samples=3, rms_residual=2)"),
+        (None, [2, 2, 2], "HeldOut(n_samples=3, rms_residual=2)"),
+        (None, [1, 1, 2], "HeldOut(n_samples=3, weighted=True, rms_residual=2)"),
+        (2, None, "HeldOut(n_samples=3, n_targets=2, rms_residual=2)"),
     ],
 )
 def test_repr(columns, sample_weight, expected):
     y = np.zeros(3 if columns is None else (3, columns))
-    assert repr(LeaveOneOut(y, y + 2, sample_weight)) == expected
+    assert repr(HeldOut(y, y + 2, sample_weight)) == expected

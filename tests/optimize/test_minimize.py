@@ -1,13 +1,13 @@
-"""Every optimiser on functions whose minimum is known."""
+"""Every optimizer on functions whose minimum is known."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import lsq_linear
 
-from looms.optimise import Outcome, Point, minimise
-from looms.optimise._curvature import difference_inverse_hessian, secant_inverse_hessian
-from looms.optimise._minimise import OPTIMIZERS
+from looms.optimize import Outcome, Point, minimize
+from looms.optimize._curvature import difference_inverse_hessian, secant_inverse_hessian
+from looms.optimize._minimize import OPTIMIZERS
 
 each_optimizer = pytest.mark.parametrize("optimizer", OPTIMIZERS)
 by_gradient = pytest.mark.parametrize("optimizer", ["lbfgs", "scg"])
@@ -36,13 +36,13 @@ def quadratic(p, condition=100.0, seed=0, **options):
     rng = np.random.default_rng(seed)
     Q, _ = np.linalg.qr(rng.standard_normal((p, p)))
     A = Q * np.geomspace(1.0, condition, p) @ Q.T
-    centre = rng.standard_normal(p)
+    center = rng.standard_normal(p)
     function = Counted(
-        lambda t: 0.5 * (t - centre) @ A @ (t - centre) + 1.0,
-        lambda t: A @ (t - centre),
+        lambda t: 0.5 * (t - center) @ A @ (t - center) + 1.0,
+        lambda t: A @ (t - center),
         **options,
     )
-    return function, A, centre
+    return function, A, center
 
 
 def rosenbrock(**options):
@@ -65,15 +65,15 @@ def box(p, low=-10.0, high=10.0):
 @each_optimizer
 @pytest.mark.parametrize("p", [1, 2, 4])
 def test_quadratic(optimizer, p):
-    function, _, centre = quadratic(p, condition=10.0)
-    search = minimise(function, centre + 2.0, box(p), optimizer=optimizer, max_iter=1000)
-    assert_allclose(search.best.theta, centre, atol=1e-3)
+    function, _, center = quadratic(p, condition=10.0)
+    search = minimize(function, center + 2.0, box(p), optimizer=optimizer, max_iter=1000)
+    assert_allclose(search.best.theta, center, atol=1e-3)
     assert search.outcome in (Outcome.WITHIN_NOISE, Outcome.CONVERGED)
 
 
 @each_optimizer
 def test_rosenbrock(optimizer):
-    search = minimise(
+    search = minimize(
         rosenbrock(), np.array([-1.2, 1.0]), box(2), optimizer=optimizer, max_iter=1000
     )
     assert_allclose(search.best.theta, [1.0, 1.0], atol=1e-3)
@@ -82,21 +82,21 @@ def test_rosenbrock(optimizer):
 
 @each_optimizer
 def test_without_bounds(optimizer):
-    function, _, centre = quadratic(3, condition=10.0)
+    function, _, center = quadratic(3, condition=10.0)
     bounds = np.tile(FREE, (3, 1))
-    search = minimise(function, np.zeros(3), bounds, optimizer=optimizer, max_iter=1000)
-    assert_allclose(search.best.theta, centre, atol=1e-3)
+    search = minimize(function, np.zeros(3), bounds, optimizer=optimizer, max_iter=1000)
+    assert_allclose(search.best.theta, center, atol=1e-3)
 
 
 @by_gradient
 @pytest.mark.parametrize("seed", range(6))
 def test_bounds_hold_and_their_minimum_is_found(optimizer, seed):
     p = 4
-    function, A, centre = quadratic(p, condition=30.0, seed=seed)
+    function, A, center = quadratic(p, condition=30.0, seed=seed)
     bounds = box(p, -0.3, 0.4)
-    search = minimise(function, np.zeros(p), bounds, optimizer=optimizer, max_iter=500)
+    search = minimize(function, np.zeros(p), bounds, optimizer=optimizer, max_iter=500)
     root = np.linalg.cholesky(A).T
-    expected = lsq_linear(root, root @ centre, (-0.3, 0.4), tol=1e-14).x
+    expected = lsq_linear(root, root @ center, (-0.3, 0.4), tol=1e-14).x
     thetas = np.array([point.theta for point in search.history])
     assert thetas.min() >= -0.3
     assert thetas.max() <= 0.4
@@ -108,7 +108,7 @@ def test_minimum_in_a_corner(optimizer):
     target = np.array([5.0, -5.0])
     function = Counted(lambda t: np.sum((t - target) ** 2), lambda t: 2 * (t - target))
     bounds = np.array([[-1.0, 2.0], [-0.5, 3.0]])
-    search = minimise(function, np.zeros(2), bounds, optimizer=optimizer, max_iter=500)
+    search = minimize(function, np.zeros(2), bounds, optimizer=optimizer, max_iter=500)
     thetas = np.array(function.thetas)
     assert (thetas >= bounds[:, 0]).all()
     assert (thetas <= bounds[:, 1]).all()
@@ -118,16 +118,16 @@ def test_minimum_in_a_corner(optimizer):
 @each_optimizer
 def test_start_outside_is_moved_into_the_box(optimizer):
     function, _, _ = quadratic(2)
-    minimise(function, np.array([50.0, -50.0]), box(2, -1.0, 1.0), optimizer=optimizer, max_iter=3)
+    minimize(function, np.array([50.0, -50.0]), box(2, -1.0, 1.0), optimizer=optimizer, max_iter=3)
     assert_array_equal(function.thetas[0], [1.0, -1.0])
     assert np.abs(function.thetas).max() <= 1.0
 
 
 @each_optimizer
 def test_side_of_no_width_is_held(optimizer):
-    function, _, _centre = quadratic(2, condition=2.0)
+    function, _, _center = quadratic(2, condition=2.0)
     bounds = np.array([[0.5, 0.5], [-10.0, 10.0]])
-    search = minimise(function, np.zeros(2), bounds, optimizer=optimizer, max_iter=300)
+    search = minimize(function, np.zeros(2), bounds, optimizer=optimizer, max_iter=300)
     assert (np.array(function.thetas)[:, 0] == 0.5).all()
     assert search.best.value < function.value(np.array([0.5, 0.0]))
 
@@ -142,7 +142,7 @@ def test_infinite_region_beyond_the_minimum_is_stepped_over(optimizer):
     function = walled(
         lambda t: np.sum((t - 1.0) ** 2), lambda t: 2 * (t - 1.0), lambda t: t.max() > 1.2
     )
-    search = minimise(function, np.array([-3.0, 0.9]), box(2), optimizer=optimizer, max_iter=300)
+    search = minimize(function, np.array([-3.0, 0.9]), box(2), optimizer=optimizer, max_iter=300)
     assert_allclose(search.best.theta, [1.0, 1.0], atol=1e-2)
     assert search.n_failures == sum(not np.isfinite(p.value) for p in search.history)
 
@@ -152,7 +152,7 @@ def test_minimum_behind_an_infinite_region_is_approached(optimizer):
     function = walled(
         lambda t: np.sum((t - 3.0) ** 2), lambda t: 2 * (t - 3.0), lambda t: t[0] + t[1] > 2.0
     )
-    search = minimise(function, np.zeros(2), box(2), optimizer=optimizer, max_iter=300)
+    search = minimize(function, np.zeros(2), box(2), optimizer=optimizer, max_iter=300)
     assert search.n_failures > 0
     assert search.best.value < 18.0 - 2.0
     assert search.best.theta.sum() <= 2.0
@@ -162,7 +162,7 @@ def test_minimum_behind_an_infinite_region_is_approached(optimizer):
 @pytest.mark.parametrize("value", [np.inf, np.nan])
 def test_start_that_cannot_be_evaluated(optimizer, value):
     function = Counted(lambda t: value, lambda t: np.zeros_like(t))
-    search = minimise(function, np.ones(2), box(2), optimizer=optimizer)
+    search = minimize(function, np.ones(2), box(2), optimizer=optimizer)
     assert search.outcome is Outcome.NEVER_EVALUATED
     assert search.n_evaluations == search.n_failures == len(function.thetas) == 1
     assert search.n_iterations == 0
@@ -172,7 +172,7 @@ def test_start_that_cannot_be_evaluated(optimizer, value):
 @each_optimizer
 @pytest.mark.parametrize("max_iter", [1, 2, 5])
 def test_max_iter(optimizer, max_iter):
-    search = minimise(
+    search = minimize(
         rosenbrock(), np.array([-1.2, 1.0]), box(2), optimizer=optimizer, max_iter=max_iter
     )
     assert search.outcome is Outcome.MAX_ITER
@@ -182,7 +182,7 @@ def test_max_iter(optimizer, max_iter):
 @each_optimizer
 def test_no_iterations_evaluate_the_start(optimizer):
     function = rosenbrock()
-    search = minimise(function, np.array([-1.2, 1.0]), box(2), optimizer=optimizer, max_iter=0)
+    search = minimize(function, np.array([-1.2, 1.0]), box(2), optimizer=optimizer, max_iter=0)
     assert search.outcome is Outcome.MAX_ITER
     assert len(function.thetas) == search.n_evaluations == 1
     assert search.n_iterations == 0
@@ -197,7 +197,7 @@ def test_callback_sees_every_iteration_and_stops(optimizer):
         seen.append((iteration, best.value))
         return iteration == 4
 
-    search = minimise(
+    search = minimize(
         rosenbrock(), np.array([-1.2, 1.0]), box(2), optimizer=optimizer, callback=callback
     )
     assert search.outcome is Outcome.CALLBACK
@@ -211,8 +211,8 @@ def test_callback_sees_every_iteration_and_stops(optimizer):
 @each_optimizer
 def test_callback_that_returns_nothing_changes_nothing(optimizer):
     start = np.array([-1.2, 1.0])
-    silent = minimise(rosenbrock(), start, box(2), optimizer=optimizer, max_iter=20)
-    watched = minimise(
+    silent = minimize(rosenbrock(), start, box(2), optimizer=optimizer, max_iter=20)
+    watched = minimize(
         rosenbrock(), start, box(2), optimizer=optimizer, max_iter=20, callback=lambda *_: None
     )
     assert_array_equal(watched.best.theta, silent.best.theta)
@@ -222,8 +222,8 @@ def test_callback_that_returns_nothing_changes_nothing(optimizer):
 @each_optimizer
 def test_noise_ends_the_search(optimizer):
     start = np.array([-1.2, 1.0])
-    noisy = minimise(rosenbrock(standard_error=100.0), start, box(2), optimizer=optimizer)
-    precise = minimise(rosenbrock(), start, box(2), optimizer=optimizer, max_iter=1000)
+    noisy = minimize(rosenbrock(standard_error=100.0), start, box(2), optimizer=optimizer)
+    precise = minimize(rosenbrock(), start, box(2), optimizer=optimizer, max_iter=1000)
     assert noisy.outcome is Outcome.WITHIN_NOISE
     assert noisy.n_evaluations < precise.n_evaluations
     assert noisy.best.value <= 24.2
@@ -233,7 +233,7 @@ def test_noise_ends_the_search(optimizer):
 def test_tolerance_matters(optimizer):
     start = np.array([-1.2, 1.0])
     counts = [
-        minimise(
+        minimize(
             rosenbrock(standard_error=1.0), start, box(2), optimizer=optimizer, tolerance=tolerance
         ).n_evaluations
         for tolerance in (1e-6, 2.0)
@@ -249,7 +249,7 @@ def test_history_is_complete_and_best_is_its_best(optimizer, seed):
     function = Counted(
         lambda t: np.sin(waves @ t + phases).sum(), lambda t: np.cos(waves @ t + phases) @ waves
     )
-    search = minimise(function, rng.standard_normal(2), box(2), optimizer=optimizer, max_iter=30)
+    search = minimize(function, rng.standard_normal(2), box(2), optimizer=optimizer, max_iter=30)
     assert_array_equal([point.theta for point in search.history], function.thetas)
     assert search.n_evaluations == len(function.thetas)
     values = [point.value for point in search.history]
@@ -271,7 +271,7 @@ def test_units_of_the_function_do_not_matter(optimizer, scale):
         )
 
     ours, theirs = (
-        minimise(scaled(f), np.array([-1.2, 1.0]), box(2), optimizer=optimizer, max_iter=25)
+        minimize(scaled(f), np.array([-1.2, 1.0]), box(2), optimizer=optimizer, max_iter=25)
         for f in (1.0, scale)
     )
     assert ours.outcome == theirs.outcome
@@ -287,7 +287,7 @@ def test_gradient_is_asked_for_only_where_it_is_used(optimizer):
         asked.append(gradient)
         return Point(theta, float(theta @ theta), 1e-4, 2 * theta if gradient else None)
 
-    minimise(function, np.ones(2), box(2), optimizer=optimizer, max_iter=10)
+    minimize(function, np.ones(2), box(2), optimizer=optimizer, max_iter=10)
     assert set(asked) == {optimizer != "nelder-mead"}
 
 
@@ -295,13 +295,13 @@ def test_gradient_is_asked_for_only_where_it_is_used(optimizer):
 def test_arguments_are_not_changed(optimizer, read_only):
     function, _, _ = quadratic(2)
     start, bounds = read_only([5.0, 5.0]), read_only(box(2, -1.0, 1.0))
-    minimise(function, start, bounds, optimizer=optimizer, max_iter=5)
+    minimize(function, start, bounds, optimizer=optimizer, max_iter=5)
     assert_array_equal(start, [5.0, 5.0])
 
 
 def test_unknown_optimizer_lists_the_known():
     with pytest.raises(ValueError, match="Unknown optimizer 'adam'; known are lbfgs, scg, nelder"):
-        minimise(rosenbrock(), np.zeros(2), box(2), optimizer="adam")
+        minimize(rosenbrock(), np.zeros(2), box(2), optimizer="adam")
 
 
 def test_outcomes_advise():
@@ -334,7 +334,7 @@ class TestCurvature:
 
         start = np.array([0.3, -0.02, 0.01])
         informed, blind = (
-            minimise(bowl, start, box(3), optimizer=optimizer, inverse_hessian=H)
+            minimize(bowl, start, box(3), optimizer=optimizer, inverse_hessian=H)
             for H in (np.linalg.inv(A), None)
         )
         assert informed.best.value < 1e-4
@@ -348,7 +348,7 @@ class TestCurvature:
 
         limits = np.array([[-1.0, 1.0], [-1.0, 1.0]])
         H = 0.5 * np.array([[1.0, 0.3], [0.3, 1.0]])
-        search = minimise(
+        search = minimize(
             slope, np.array([0.0, 0.5]), limits, optimizer=optimizer, inverse_hessian=H
         )
         assert all((np.abs(point.theta) <= 1.0).all() for point in search.history)
@@ -418,7 +418,7 @@ class TestCurvature:
             return Point(theta, 0.5 * r @ r, 1e-2, B.T @ r)
 
         start = np.clip(rng.normal(size=3), -1.0, 1.0)
-        search = minimise(
+        search = minimize(
             function, start, limits, optimizer=optimizer, inverse_hessian=np.linalg.inv(B.T @ B)
         )
         assert search.best.value - expected.cost < 0.2 * 1e-2

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from looms._typing import Array
-from looms.optimise._search import Evaluate, Outcome, Point, SearchStopped, free_gradient
+from looms.optimize._search import Evaluate, Outcome, Point, SearchStopped, free_gradient
 
 _SIGMA = 1e-4  # length of the finite difference along the direction, log₂ units
 _LAMBDA_MAX = 1e12

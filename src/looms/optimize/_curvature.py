@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from looms._typing import Array
-from looms.optimise._search import Evaluate, Point
+from looms.optimize._search import Evaluate, Point
 
 _STEP = 0.25  # of the differences, log₂ units: far above rounding, well below the optimum's width
 # A move this far, log₂ units, is taken to change the value by more than what is noise.
@@ -54,7 +54,7 @@ def difference_inverse_hessian(
 def secant_inverse_hessian(points: Sequence[Point]) -> Array | None:
     """Inverse Hessian by the BFGS formula from a sequence of points with gradients.
 
-    None if no two neighbours show positive curvature, or rounding leaves it indefinite.
+    None if no two neighbors show positive curvature, or rounding leaves it indefinite.
     """
     pairs = []
     for before, after in pairwise(points):

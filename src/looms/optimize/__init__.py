@@ -1,0 +1,14 @@
+"""Local minimum of a function of the hyper-parameters in a box.
+
+`minimize` runs one of three optimizers and returns one kind of record: scaled conjugate gradients
+(our own), L-BFGS-B or Nelder-Mead (SciPy's).
+"""
+
+from looms.optimize._minimize import minimize
+from looms.optimize._search import Outcome, Point
+
+__all__ = [
+    "Outcome",
+    "Point",
+    "minimize",
+]
