@@ -1,7 +1,7 @@
 """Time of exact leave-one-out of an SVC beside that of as many refits, on mackerel.
 
 `looms.svm.leave_one_out` fits the SVC, polishes its solution and follows all paths; scikit-learn's
-``cross_val_predict`` with ``HeldOut`` fits 634 of them. One thread, the best of five runs after
+``cross_val_predict`` with ``LeaveOneOut`` fits 634 of them. One thread, the best of five runs after
 a first one that is given too, against one run of the refits. The last rows are a grid of 187 pairs
 of C and gamma, leave-one-out outputs of all machines at all samples included.
 

@@ -148,7 +148,7 @@ class SmoothedError(PointwiseCriterion):
 
     Parameters
     ----------
-    steepness : steepness of the step, per unit of output. At the default 10 a margin of
+    steepness : slope of the step, per unit of output. At the default 10 a margin of
         0.2 counts 0.12 of an error, one of −0.2 counts 0.88.
 
     Examples
@@ -199,7 +199,7 @@ class WMW(Criterion):
 
     Parameters
     ----------
-    steepness : steepness of the step, per unit of difference of two outputs.
+    steepness : slope of the step, per unit of difference of two outputs.
 
     Raises
     ------

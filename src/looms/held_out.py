@@ -1,4 +1,4 @@
-"""Leave-one-out outputs of a model, returned by every producer and taken by every criterion."""
+"""Held-out outputs of a model, returned by every producer and taken by every criterion."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

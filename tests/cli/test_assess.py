@@ -9,6 +9,7 @@ import pytest
 from sklearn.pipeline import Pipeline
 
 import looms as package
+from looms.assessment._split_run import SplitResult
 from looms.cli import _progress
 from looms.cli._progress import Meter
 from looms.tables import table_preprocessor
@@ -149,7 +150,7 @@ def test_class_with_one_member(looms, pets, one_line):
 
 
 def test_lines_and_durations(capsys):
-    result = package.assessment.SplitResult(3, 9, 1, error="ValueError: no\nway")
+    result = SplitResult(3, 9, 1, error="ValueError: no\nway")
     meter = Meter("Splits")
     meter.split(0, 2, None)
     meter.split(1, 2, result)

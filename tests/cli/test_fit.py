@@ -53,7 +53,7 @@ def test_prior_reaches_the_estimator(looms, replicates):
     )
     saved = load_model("m.skops")
     assert saved.model[-1].prior is True
-    assert json.loads(json.dumps(saved.metadata))["asked"]["prior"] is True
+    assert json.loads(json.dumps(saved.metadata))["options"]["prior"] is True
 
 
 @pytest.mark.parametrize(

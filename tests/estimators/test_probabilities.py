@@ -232,7 +232,7 @@ class TestWhatScikitLearnRefuses:
 
     def test_calibration(self):
         refused = CalibratedClassifierCV(LSSVMClassifier("linear", calibration=None), cv=OneOut())
-        with pytest.raises(ValueError, match="HeldOut cross-validation does not allow"):
+        with pytest.raises(ValueError, match="LeaveOneOut cross-validation does not allow"):
             refused.fit(X, TWO)
         assert LSSVMClassifier("linear").fit(X, TWO).predict_proba(X).shape == (N, 2)
 

@@ -477,7 +477,7 @@ class TestBadInput:
             ({"param_grid": {"C": []}}, "must be positive numbers"),
             ({"param_grid": {"C": "large"}}, "must be positive numbers"),
             ({"param_grid": [1, 2]}, "must be None or a dict"),
-            ({"param_grid": {"gamma": [1]}}, r"names \['gamma'\].* known are \['C', 'gamma'\]"),
+            ({"param_grid": {"eta": [1]}}, r"names \['eta'\].* known are \['C', 'gamma'\]"),
             ({"kernel": 0.5 * RBF() + 0.5 * Linear()}, "has 3 hyper-parameters here"),
             ({"class_weight": "even"}, "class_weight must be None, 'balanced' or a dict"),
             ({"selection_weight": "even"}, "selection_weight must be None"),

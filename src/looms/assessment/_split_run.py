@@ -16,6 +16,7 @@ from looms._classes import class_indices
 from looms._typing import Array
 from looms.assessment._scoring import all_scores
 from looms.held_out import HeldOut
+from looms.kernels._names import kernel_name
 
 #: Tells processes apart, also on different machines.
 PROCESS = secrets.token_hex(8)
@@ -158,7 +159,7 @@ def chosen_by(model: Any, machine: Any) -> dict[str, Value]:
         criterion = table["criterion"][best] if "criterion" in table else str(machine.criterion)
         values = {"kernel": table["kernel"][best], "criterion": criterion, **table["params"][best]}
     else:
-        values = {"kernel": str(machine.kernel)}
+        values = {"kernel": kernel_name(machine.kernel)}
         values |= {h.name: h.value for h in machine.kernel_.hyperparameters}
         values["mu"] = float(machine.mu_)
     if is_classifier(machine):

@@ -19,7 +19,7 @@ _JOINERS = "\u200c\u200d"
 
 
 class InputError(ValueError):
-    """What the user gave cannot be used; the message says why, and what to do."""
+    """Input that cannot be used; the message says why, and what to do."""
 
 
 @contextmanager

@@ -169,7 +169,7 @@ def show_request(metadata: Mapping[str, Any]) -> None:
     target = f" of {metadata['target']!r}" if metadata["target"] else ""
     options = {
         name: " ".join(map(str, value)) if isinstance(value, list | tuple) else value
-        for name, value in metadata["asked"].items()
+        for name, value in metadata["options"].items()
         if value
     }
     for line in (
@@ -255,7 +255,7 @@ def show_choice(model: Any, metadata: Mapping[str, Any]) -> None:
     if machine.threshold not in (None, 0.0):
         values = threshold_figures(machine.loo_, machine.threshold_, machine.threshold)
         shown = ", ".join(f"{name} {figure(value)}" for name, value in values.items())
-        rule = metadata["asked"]["threshold"]
+        rule = metadata["options"]["threshold"]
         out.print(f"Leave-one-out at threshold {rule} (positive: {machine.classes_[1]}): {shown}")
 
 

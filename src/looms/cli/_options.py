@@ -61,7 +61,7 @@ MaxBytesOption = Annotated[
 
 @dataclass(frozen=True)
 class Reading:
-    """How a file is to be read; None leaves it to the file."""
+    """Options of reading a file; None leaves them to the file."""
 
     format: Annotated[
         Format | None,

@@ -225,7 +225,7 @@ def _check_labels(column: Any, labels: AnyArray, n_values: int, n_alone: int) ->
 
 
 def is_number(column: Any) -> bool:
-    """Whether the values are numbers, and not booleans."""
+    """True if the values are numbers, and not booleans."""
     types = require("pandas", "Reading tables").api.types
     return bool(types.is_numeric_dtype(column) and not types.is_bool_dtype(column))
 
@@ -244,7 +244,7 @@ def numbers(column: Any) -> AnyArray:
 
 
 def number_like(values: Any) -> AnyArray:
-    """Whether texts look like numbers, with a decimal point or comma; gaps do not."""
+    """True if texts look like numbers, with a decimal point or comma; gaps do not."""
     return np.array(
         [isinstance(value, str) and _NUMBER.fullmatch(value) is not None for value in values]
     )
@@ -314,7 +314,7 @@ def date_notes(kinds: Mapping[str, str], advice: str = "") -> Iterator[str]:
 
 
 def _is_identifier(column: Any, kind: Kind) -> bool:
-    """Whether text or whole numbers are different in every row."""
+    """True if text or whole numbers are different in every row."""
     if kind not in ("number", "category") or len(column) < FEWEST_ROWS:
         return False
     if column.nunique(dropna=False) < len(column):

@@ -57,7 +57,7 @@ def threshold_of(text: str | None) -> Threshold:
 
 @dataclass(frozen=True)
 class Request:
-    """What `looms fit` was asked for, checked.
+    """Checked options of `looms fit`.
 
     Attributes
     ----------

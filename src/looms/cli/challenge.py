@@ -92,7 +92,7 @@ class PlanOptions:
 
     @property
     def nested(self) -> bool:
-        """Whether guesses are tested on rows held out."""
+        """True if guesses are tested on rows held out."""
         return self.plan in ("table6", "game")
 
     def experiments(self) -> list[Experiment]:

@@ -126,7 +126,7 @@ def train(prepared: Prepared, request: Request) -> SavedModel:
         else None,
         "n_rows": X.shape[0],
         "n_features": X.shape[1],
-        "asked": request.metadata(),
+        "options": request.metadata(),
         "seconds": time.perf_counter() - start,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "looms_version": __version__,

@@ -48,7 +48,7 @@ from looms.model_files._files import SavedModel
 
 #: Metadata of a model of looms fit.
 METADATA = {
-    *("task", "target", "columns", "ranges", "n_rows", "n_features", "asked", "seconds", "date"),
+    *("task", "target", "columns", "ranges", "n_rows", "n_features", "options", "seconds", "date"),
     *("file", "looms_version", "sklearn_version"),
 }
 #: First line of what is written: columns that tell the rows, then those of predictions.
@@ -155,7 +155,7 @@ def load(path: Path, max_bytes: int) -> SavedModel:
     with as_messages():
         saved = load_model(path, max_bytes=max_bytes)
     metadata = saved.metadata
-    complete = metadata.keys() >= METADATA and isinstance(metadata["asked"], dict)
+    complete = metadata.keys() >= METADATA and isinstance(metadata["options"], dict)
     if not complete or not isinstance(metadata["columns"], dict | None):
         raise InputError(f"{path}: the model was not saved by looms fit; fit it again")
     return saved

@@ -66,12 +66,12 @@ class PoolPlan(Protocol):
 
 
 def is_grid(pool: Any) -> bool:
-    """Whether the parameter ``pool`` names a grid of support vector machines."""
+    """True if the parameter ``pool`` names a grid of support vector machines."""
     return pool is None or isinstance(pool, Mapping)
 
 
 def is_list_of_estimators(pool: Any) -> bool:
-    """Whether the parameter ``pool`` is some estimators that can be asked for their tags."""
+    """True if the parameter ``pool`` is a list of estimators with tags."""
     return (
         isinstance(pool, Sequence)
         and len(pool) > 0
@@ -81,7 +81,7 @@ def is_list_of_estimators(pool: Any) -> bool:
 
 
 def pool_plan(pool: Any, classes: AnyArray, tol: Any) -> PoolPlan:
-    """What to train for the parameter ``pool``; ValueError or TypeError if that is no pool."""
+    """Plan of training for the parameter ``pool``; ValueError or TypeError if it is no pool."""
     if is_grid(pool):
         if not (isinstance(tol, Real) and 0 < float(tol) < np.inf):
             raise ValueError(f"tol must be a positive number, got {tol!r}.")
@@ -216,12 +216,12 @@ class EstimatorPool:
 
 
 def _pairwise(member: Any) -> bool:
-    """Whether a classifier takes a kernel matrix."""
+    """True if a classifier takes a kernel matrix."""
     return bool(get_tags(member).input_tags.pairwise)
 
 
 def _one_against_one(member: Any) -> bool:
-    """Whether an SVC, perhaps inside a pipeline or search, gives an output for each pair."""
+    """True if an SVC, perhaps inside a pipeline or search, gives an output for each pair."""
     return any(
         name.rpartition("__")[2] == "decision_function_shape" and value == "ovo"
         for name, value in member.get_params().items()

@@ -66,7 +66,7 @@ class MachineModels:
 
     @cached_property
     def local_scales(self) -> list[LocalScale]:
-        """How large the noise is around a point, for each target."""
+        """Scale of the noise around a point, for each target."""
         K = np.vstack([K for _, K in self.blocks(self._basis.X)])[self.seen]
         residuals = self.models.pair_residuals()
         return [LocalScale(R, K) for R in np.moveaxis(residuals.reshape(*K.shape, -1), 2, 0)]

@@ -1,4 +1,4 @@
-"""The classifier that believes whichever machine has the largest margin."""
+"""Prediction by the member of an ensemble with the largest margin (SVM-L∞)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine inside what users make of one: a pipeline, a search."""
+"""The machine inside a pipeline or a search."""
 
 from __future__ import annotations
 

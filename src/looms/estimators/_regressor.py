@@ -17,7 +17,7 @@ from looms.held_out import HeldOut
 
 
 class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
-    """What both regressors share: targets in, predictions out."""
+    """Base of both regressors: targets in, predictions out."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

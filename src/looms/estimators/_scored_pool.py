@@ -20,7 +20,7 @@ LARGEST_VALIDATION = 50
 
 @dataclass(frozen=True)
 class Conformity:
-    """How well labels conform to what the members of a pool put out.
+    """Conformity of labels to the outputs of the members of a pool.
 
     Attributes
     ----------

@@ -79,8 +79,8 @@ class SVCCV(ThresholdedClassifier):
     param_grid : dict or None, default=None
         From names to the values to search: "C", and the hyper-parameters of the kernel by their
         names, "gamma" for RBF and Boolean kernels, "c" for polynomial ones. A single value is
-        held. Others take powers of two: 2⁻⁵, 2⁻³ .. 2¹⁵ for C, in units of one over the spread of the kernel, and 2⁻⁶,
-        2⁻⁴ .. 2⁶ times where the kernel starts.
+        held. Others take powers of two: 2⁻⁵, 2⁻³ .. 2¹⁵ for C, in units of one over the spread
+        of the kernel, and 2⁻⁶, 2⁻⁴ .. 2⁶ times where the kernel starts.
     search : {"pattern", "grid"}, default="pattern"
         "grid" takes all combinations of the values. "pattern" takes every second value of
         each, then goes from the best of these to better neighbors, at steps that are
@@ -350,7 +350,7 @@ class SVCCV(ThresholdedClassifier):
         return self._log_probabilities(X)
 
     def _checked_search(self) -> Score:
-        """What settings are scored by; ValueError for a parameter that is no choice."""
+        """Score of the settings; ValueError for a parameter that is no choice."""
         if not one_or_many(self.kernel):
             raise ValueError("kernel must name at least one candidate.")
         if self.search not in ("pattern", "grid"):

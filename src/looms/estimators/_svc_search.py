@@ -1,4 +1,4 @@
-"""The search for C and kernel parameters of support vector machines, and what it leaves behind."""
+"""The search for C and kernel parameters of support vector machines, and its results."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Axis:
         return float(self.values[place[0]] if len(place) else np.exp2(log2))
 
     def at_edge(self, value: float) -> str | None:
-        """What to say of a chosen value at an end of several values."""
+        """Message for a chosen value at an end of several values."""
         if len(self.values) == 1 or self.values[0] < value < self.values[-1]:
             return None
         lower = value == self.values[0]
@@ -88,7 +88,7 @@ class Space:
         return self.kernel.with_values(list(self.params(point).values())[1:])
 
     def edges(self, point: Sequence[float]) -> list[str]:
-        """What to say of a chosen point at the edge of what was searched."""
+        """Messages for a chosen point at an edge of the space."""
         values = self.params(point).values()
         messages = (axis.at_edge(value) for axis, value in zip(self.axes, values, strict=True))
         return [message for message in messages if message is not None]
@@ -96,7 +96,7 @@ class Space:
 
 @dataclass(frozen=True, eq=False)
 class SpaceSearched:
-    """What was found in a space.
+    """Points of a space with their scores.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class SpaceSearched:
 
 
 def spaces_of(kernels: Sequence[Kernel], param_grid: Any, X: Matrix) -> list[Space]:
-    """What to search for each kernel; ValueError for what cannot be searched."""
+    """Search space of each kernel; ValueError for what cannot be searched."""
     given = _checked_grid(param_grid)
     if not kernels[0].pairwise:
         check_scale(X)
@@ -278,12 +278,12 @@ class AtThreshold:
 
 
 def sigmoids_of(probability: str | None) -> FittedTo:
-    """What the sigmoids are fitted to that decide between several classes."""
+    """Outputs that the sigmoids of several classes are fitted to."""
     return "single" if probability == "single" else "loo"
 
 
 def score_of(criterion: Any, threshold: Any, probability: str | None) -> Score:
-    """What a criterion judges solved machines by; an error for what is none."""
+    """Score of solved machines by a criterion; an error for what is none."""
     if isinstance(criterion, Criterion):
         return MeanOverPairs(criterion)
     if not isinstance(criterion, str):

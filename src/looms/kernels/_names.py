@@ -61,3 +61,8 @@ def as_kernel(kernel: Any) -> Kernel:
     raise TypeError(
         f"A kernel is a name, a looms.kernels object or a function of two matrices, got {kernel!r}."
     )
+
+
+def kernel_name(kernel: Any) -> str:
+    """Name of a kernel as it was passed: the string, the name of a function, else the repr."""
+    return kernel if isinstance(kernel, str) else getattr(kernel, "__name__", None) or repr(kernel)

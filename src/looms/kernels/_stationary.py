@@ -64,7 +64,7 @@ class RBF(ScalarKernel):
 
 
 class ARD(Kernel):
-    """Anisotropic Gaussian kernel, k(x, x') = exp(−Σ_k etas_k (x_k − x'_k)²).
+    """Anisotropic Gaussian kernel, k(x, x') = exp(−Σ_k gammas_k (x_k − x'_k)²).
 
     Automatic relevance determination: a feature whose gamma tends to zero no longer
     matters.

@@ -1,4 +1,4 @@
-"""What to distrust in a fit: cautions with the numbers they rest on."""
+"""Cautions of a report, with the numbers they rest on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fitted machine itself shows to be distrusted, in the report and on the command line."""
+"""Cautions of a fitted machine, for the report and the command line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Caution = dict[str, str]
 
 
 def cautions(estimator: Any, X: Any = None) -> list[Caution]:
-    """What a fitted machine shows to be distrusted, the serious first.
+    """Cautions of a fitted machine, the serious first.
 
     These are a machine that is no better than a guess, takes every sample for one class or
     seldom predicts a rare one; a feature that alone gives the target; a search that ended at a
@@ -169,7 +169,7 @@ _OTHERS = "Consider another kernel (--kernel) or other features."
 
 
 def _allowance(model: Model) -> str:
-    """What was done about classes of unequal size."""
+    """Measures that were taken for classes of unequal size."""
     weighted = getattr(model.machine, "class_weight", None) is not None
     return "The classes were weighted." if weighted else "The threshold was set for it."
 

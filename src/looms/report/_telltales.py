@@ -103,7 +103,7 @@ def _least_area(column: Array, labels: AnyArray) -> float:
 
 
 def _parts(columns: list[Array], labels: AnyArray) -> bool:
-    """Whether the values of a number, or of a category in zeros and ones, part the classes."""
+    """True if the values of a number, or of a category in zeros and ones, part the classes."""
     codes = np.stack(columns, axis=1)
     if len(columns) > 1 and not np.isin(codes, (0, 1)).all():
         return False

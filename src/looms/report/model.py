@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
 from numbers import Real
 from typing import Any
 
@@ -20,7 +19,7 @@ from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.diagnostics import loo_margins
 from looms.estimators import machine_of
-from looms.estimators._base import LeastSquaresMachine, one_or_many
+from looms.estimators._base import LeastSquaresMachine
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
 from looms.selection import Objective
@@ -183,8 +182,7 @@ def _table_features(transformers: ColumnTransformer) -> Iterator[tuple[str, str]
 
 def candidate_names(machine: Any) -> list[tuple[str, str]]:
     """Kernel and criterion of every candidate, as they were asked for."""
-    asked = product(one_or_many(machine.kernel), one_or_many(machine.criterion))
-    return [(_name(k), _name(c)) for (k, c), _ in zip(asked, machine.candidates_, strict=False)]
+    return [(each.kernel_name, str(each.criterion)) for each in machine.candidates_]
 
 
 def score_name(machine: Any) -> tuple[str, str]:
@@ -226,7 +224,7 @@ def parameter_name(model: Model, name: str) -> str:
 def relevances(model: Model) -> Array | None:
     r"""Share of each feature in the mean squared distance of the kernel; None without ARD.
 
-    .. math:: \mathrm{relevance}_k = \frac{\eta_k \mathrm{var}_k}{\sum_l \eta_l \mathrm{var}_l}
+    .. math:: \mathrm{relevance}_k = \frac{\gamma_k \mathrm{var}_k}{\sum_l \gamma_l \mathrm{var}_l}
     """
     gammas, is_ard = np.zeros(model.machine.n_features_in_), False
     for h in model.machine.kernel_.hyperparameters:

@@ -14,7 +14,7 @@ from looms._typing import Array
 from looms.criteria import Criterion
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
-from looms.kernels._names import as_kernel
+from looms.kernels._names import as_kernel, kernel_name
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm._system import Fit
 from looms.optimize import Outcome, Point
@@ -136,7 +136,7 @@ def choose(
         if fit is None and not reason:
             reason = f"{objective.kernel!r}: {_reason(objective, tuning)}"
         candidate = _candidate(
-            str(kernel_argument), objective, criterion, tuning, fit, judge, seconds
+            kernel_name(kernel_argument), objective, criterion, tuning, fit, judge, seconds
         )
         candidates.append(candidate)
         if fit is not None and (chosen is None or candidate.score < chosen[0].score):

@@ -28,7 +28,7 @@ def leave_one_out(
 
     Entry ``i`` is the decision value for sample ``i`` of the machine trained on the others,
     positive for ``classes_[1]``. The KKT conditions of every one of these machines hold to 1e-9,
-    where those of ``cross_val_predict`` with ``HeldOut`` hold to the tolerance of LIBSVM.
+    where those of ``cross_val_predict`` with ``LeaveOneOut`` hold to the tolerance of LIBSVM.
 
     Parameters
     ----------

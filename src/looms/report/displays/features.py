@@ -178,10 +178,10 @@ def _at_means(X: Any, features: list[int]) -> Any:
 class RelevanceDisplay(MachineDisplay):
     r"""Relevances of the features of an ARD kernel, the largest on top.
 
-    .. math:: \mathrm{relevance}_k = \frac{\eta_k \mathrm{var}_k}{\sum_l \eta_l \mathrm{var}_l}
+    .. math:: \mathrm{relevance}_k = \frac{\gamma_k \mathrm{var}_k}{\sum_l \gamma_l \mathrm{var}_l}
 
-    The mean over pairs of samples of η_k (x_k − x'_k)², which the exponent of the kernel sums,
-    is 2 η_k var_k; so relevances do not depend on units. ``plot(max_features=20)``: so many are
+    The mean over pairs of samples of γ_k (x_k − x'_k)², which the exponent of the kernel sums,
+    is 2 γ_k var_k; so relevances do not depend on units. ``plot(max_features=20)``: so many are
     drawn, the largest.
 
     Parameters
