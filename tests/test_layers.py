@@ -13,7 +13,7 @@ ROOT = Path(looms.__file__).parent
 #: From the ground up; rooms of one floor do not know each other. Rooms may be missing.
 FLOORS = [
     {"_typing", "_version"},
-    {"_threads", "_files", "_optional", "_classes", "_checks", "_kernel_matrix"},
+    {"_threads", "_files", "_optional", "_classes", "_checks", "_words", "_kernel_matrix"},
     {"kernels", "held_out", "copies"},
     {"criteria", "lssvm", "calibration"},
     {"optimize", "svm", "conformal"},

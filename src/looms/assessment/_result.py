@@ -11,6 +11,7 @@ from scipy import stats
 
 from looms._checks import check_share
 from looms._optional import require
+from looms._words import count
 from looms.assessment._bootstrap632 import LEAST, OutOfBag, plus_632, standard_error_632
 from looms.assessment._scoring import OWN, ScoreKind, kind_of
 from looms.assessment._split_run import SplitResult, without_numbers
@@ -276,9 +277,8 @@ class Assessment:
         return f"No {what} of leave-one-out is discernible in {self._count()} ({score}{by})."
 
     def _count(self) -> str:
-        n = len(self._done())
         of = {"shuffle": "random split", "kfold": "fold", "bootstrap": "bootstrap resample"}
-        return f"{n} {of[self.method]}{'s' * (n != 1)}"
+        return count(len(self._done()), of[self.method])
 
     def _remarks(self) -> list[str]:
         remarks = [text for text in map(self.optimism_text, self.scores) if text]

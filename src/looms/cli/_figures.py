@@ -14,8 +14,9 @@ from sklearn.metrics import root_mean_squared_error as rmse
 from looms import SVCCV
 from looms._classes import class_indices
 from looms._typing import AnyArray
+from looms._words import count
 from looms.calibration import brier_score, log_loss
-from looms.cli._output import NARROW, console, count, figure, table
+from looms.cli._output import NARROW, console, figure, table
 from looms.cli._request import Threshold
 from looms.held_out import HeldOut
 from looms.threshold import Cost, RequiredPrecision, RequiredRecall

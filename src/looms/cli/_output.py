@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,18 +30,6 @@ MOST_NAMES = 5
 NARROW = 80
 #: What a spreadsheet takes for a formula; a sign alone is a label.
 _FORMULA = re.compile(r"'*(?:[=@\t\r\n]|[+-](?=.)).*", re.DOTALL)
-
-
-def count(n: int, what: str) -> str:
-    """A number of things, in the plural where there is not one."""
-    return f"{n} {what}{'s' * (n != 1)}"
-
-
-def listed(names: Iterable[Any], most: int = MOST_NAMES) -> str:
-    """Names in quotation marks, those beyond the most counted."""
-    shown = [repr(str(name)) for name in names]
-    more = f" and {len(shown) - most} more" if len(shown) > most else ""
-    return ", ".join(shown[:most]) + more
 
 
 def note(message: str) -> None:

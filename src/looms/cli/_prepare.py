@@ -14,9 +14,10 @@ from scipy import sparse
 
 from looms._optional import require
 from looms._typing import AnyArray
+from looms._words import listed
 from looms.cli._errors import InputError
 from looms.cli._options import Reading, Task
-from looms.cli._output import MOST_NAMES, as_messages, listed, note
+from looms.cli._output import MOST_NAMES, as_messages, note
 from looms.datasets import read_table
 from looms.datasets._table import Table
 from looms.tables import Kind, as_text, column_kinds

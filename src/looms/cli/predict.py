@@ -13,6 +13,7 @@ from scipy import sparse
 
 from looms._optional import require
 from looms._typing import AnyArray
+from looms._words import count, listed
 from looms.cli._errors import InputError
 from looms.cli._figures import (
     classification_figures,
@@ -33,9 +34,7 @@ from looms.cli._options import (
 from looms.cli._output import (
     as_messages,
     check_can_write,
-    count,
     csv_text,
-    listed,
     note,
     write_or_print,
 )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from looms._optional import require
+from looms._words import listed
 from looms.datasets._numbers import EXACT, UNSIGNED, left_as_text, number
-from looms.datasets._table import listed
 
 #: Cells that stand for a missing value: those of pyarrow, and the question mark of UCI's files.
 MISSING = ("", "?", "#N/A", "N/A", "NA", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null")
@@ -129,7 +129,7 @@ def _values(name: str, column: Any, decimal: str) -> Any:
 def _mark_not_known(names: list[str], column: Any) -> str:
     """Note on columns of numbers whose decimal mark is ambiguous."""
     row = _row(column, "[.,]") or 0
-    which = f"column {names[0]!r} is" if len(names) == 1 else f"columns {listed(names, 5)} are"
+    which = f"column {names[0]!r} is" if len(names) == 1 else f"columns {listed(names)} are"
     return (
         f"{which} read as text: the mark in {column[row].as_py()!r} (data row {row + 1}) may be a "
         "decimal mark or part thousands, and the file does not tell; choose by --decimal (decimal "

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from looms._optional import require
+from looms._words import listed
 from looms.datasets import _sheet_process
 from looms.datasets._bytes import MAX_BYTES, read_bytes
 from looms.datasets._columns import MISSING
 from looms.datasets._delimited import typed
 from looms.datasets._numbers import EXACT
-from looms.datasets._table import Columns, TableError, listed
+from looms.datasets._table import Columns, TableError
 
 
 def read_spreadsheet(
@@ -114,14 +115,14 @@ def _chosen(sheets: dict[str, Any], sheet: str | int | None, path: Path) -> list
             return sheets[filled[0]]  # type: ignore[no-any-return]
         if not filled:
             raise TableError(path, "no sheet has data", "Give a file with data.")
-        problem = f"{len(filled)} sheets have data: {listed(filled)}"
+        problem = f"{len(filled)} sheets have data: {listed(filled, 20)}"
     elif sheet in sheets:
         return sheets[str(sheet)]  # type: ignore[no-any-return]
     else:
         number = int(sheet) if isinstance(sheet, int) or sheet.isdecimal() else 0
         if 1 <= number <= len(sheets):
             return list(sheets.values())[number - 1]  # type: ignore[no-any-return]
-        problem = f"there is no sheet {sheet!r}; its sheets are {listed(list(sheets))}"
+        problem = f"there is no sheet {sheet!r}; its sheets are {listed(sheets, 20)}"
     raise TableError(path, problem, "Choose one by --sheet (sheet in Python), name or number.")
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from looms._files import FileError
 from looms._optional import require
+from looms._words import listed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,7 +86,7 @@ def check_columns(columns: Sequence[str], path: Path) -> None:
     if twice:
         raise TableError(
             path,
-            f"more than one column is called {listed(twice)}",
+            f"more than one column is called {listed(twice, 20)}",
             "Give every column a name of its own.",
         )
     nameless = [place for place, name in enumerate(columns, start=1) if not name.strip()]
@@ -170,12 +171,6 @@ def labels_beside(path: Path) -> Path | None:
     return None
 
 
-def listed(names: Sequence[str], limit: int = 20) -> str:
-    """Names, quoted, with the surplus counted."""
-    shown = ", ".join(repr(name) for name in names[:limit])
-    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
-
-
 def _column_missing(columns: list[str], name: str, role: str, path: Path) -> TableError:
     lowered = {column.lower(): column for column in reversed(columns)}
     close = [lowered[each] for each in difflib.get_close_matches(name.lower(), list(lowered), 3)]
@@ -185,7 +180,7 @@ def _column_missing(columns: list[str], name: str, role: str, path: Path) -> Tab
     return TableError(
         path,
         f"there is no column {name!r} to {role}",
-        f"{meant}The columns are {listed(columns)}.",
+        f"{meant}The columns are {listed(columns, 20)}.",
     )
 
 

@@ -19,6 +19,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from looms._files import FileError, advice_on, reading, write_whole
 from looms._optional import require
 from looms._version import __version__
+from looms._words import listed
 from looms.model_files._archive import Allowance, TooLarge, repacked
 from looms.model_files._checks import check_fitted
 from looms.model_files._nodes import ADMITTED, refused
@@ -117,7 +118,7 @@ def save_model(
     if problems:
         raise ModelFileError(
             path,
-            f"the model holds {_listed(problems)}, which a model file may not hold",
+            f"the model holds {listed(problems, quoted=str)}, which a model file may not hold",
             "Use kernels and criteria by name or as looms' objects, not as functions; keep what "
             "you add to a model in the metadata; name other types in trusted, to save_model and "
             "to load_model.",
@@ -198,7 +199,7 @@ def load_model(
         )
         raise ModelFileError(
             path,
-            f"it names {_listed(problems)}, which a model file may not hold",
+            f"it names {listed(problems, quoted=str)}, which a model file may not hold",
             f"Nothing was loaded. {upgrade if newer else advice}",
         )
     if newer:
@@ -327,11 +328,6 @@ def _write(path: Path, data: bytes) -> None:
         advice = advice_on(error, "name a file in a folder of yours")
         problem = f"it cannot be written ({error.strerror})"
         raise ModelFileError(path, problem, f"{advice[0].upper()}{advice[1:]}.") from error
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
 
 
 def _brief(error: Exception) -> str:

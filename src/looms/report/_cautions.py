@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from looms._words import count
 from looms.assessment._experiment import estimator_text
 from looms.assessment._result import Assessment
-from looms.report._fit_cautions import Caution, caution, count, fit_cautions, ordered
+from looms.report._fit_cautions import Caution, caution, fit_cautions, ordered
 from looms.report._scores import loo_scores
 from looms.report.model import Model, score_name
 

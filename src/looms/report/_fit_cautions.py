@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
 from looms._classes import class_indices
+from looms._words import count
 from looms.copies import copy_groups, n_unexpected_copies
 from looms.criteria import standard_error
 from looms.estimators import machine_of
@@ -109,11 +110,6 @@ def ordered(found: list[Caution]) -> list[Caution]:
 def caution(level: str, title: str, text: str) -> Caution:
     """A caution of a level, "serious" or "note"."""
     return {"level": level, "title": title, "text": text}
-
-
-def count(n: int, what: str) -> str:
-    """A number of things."""
-    return f"{n} {what}{'s' * (n != 1)}"
 
 
 def _guessing(model: Model) -> Iterator[Caution]:
