@@ -87,7 +87,7 @@ def test_every_room_has_a_floor():
 
 
 def test_the_list_of_rooms_for_contributors_is_that_of_the_floors():
-    text = (ROOT.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
     block = text.split("    src/looms/\n")[1].split("\n\n")[0]
     lines = [re.split(r"\s{2,}", line.strip(), maxsplit=1)[0] for line in block.splitlines()]
     rooms = [room.rstrip("/") for line in lines for room in line.split()]

@@ -317,3 +317,16 @@ def test_three_classes(looms):
     assert result.exit_code == 0, result.stderr
     assert len(row(result.stdout, "c")) == 4
     assert "Leave-one-out refits: 60 of 60" in result.stderr
+
+
+def test_copies_are_noted(looms, catches):
+    frame = pd.read_csv(catches)
+    pd.concat([frame, frame[:20]]).to_csv(catches, index=False)
+    assert (
+        looms("fit", catches, "-t", "found", "-o", "m.skops", "--copies", "together").exit_code == 0
+    )
+    stderr = looms("diagnose", catches, "-t", "found", "--model", "m.skops", "-b", 0).stderr
+    assert "20 of 70 rows are copies of other rows" in stderr
+    assert "held out together are left out one at a time here" in stderr
+    stderr = looms("diagnose", catches, "-t", "found", *GIVEN, "-b", 0).stderr
+    assert "decides at output 0" in stderr

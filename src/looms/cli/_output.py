@@ -166,8 +166,8 @@ def csv_text(frame: pd.DataFrame, **options: Any) -> str:
     safe.index.name = frame.index.name
     if n_changed:
         note(
-            f"{n_changed} cells or names begin like a formula of a spreadsheet (= + - @) and have "
-            "an apostrophe in front in the table; take one away to have them as they were"
+            "cells or names that begin like a formula of a spreadsheet (= + - @) have an apostrophe "
+            f"in front in the table, {n_changed} of them; take it away to have them as they were"
         )
     return str(safe.to_csv(lineterminator="\n", **options))
 

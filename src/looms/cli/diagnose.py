@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from looms import SVCCV
 from looms._optional import require
 from looms._typing import AnyArray
+from looms.assessment._experiment import numbered
 from looms.cli._errors import InputError
 from looms.cli._options import (
     DropOption,
@@ -38,6 +39,7 @@ from looms.cli._prepare import Target, prepare, read_training, target_of
 from looms.cli._progress import Meter
 from looms.cli._request import SVMRequest
 from looms.cli.predict import load, rows_for
+from looms.copies import copy_groups, n_unexpected_copies
 from looms.diagnostics import (
     Deviance,
     ExcessError,
@@ -134,6 +136,13 @@ def diagnose(
         raise InputError("--drop is for an SVM; the model knows its columns")
     else:
         subject = _of_model(file, target, model, reading, plan)
+    X = numbered(subject.X)
+    n_copies = n_unexpected_copies(X, copy_groups(X))
+    if n_copies:
+        note(
+            f"{n_copies} of {len(subject.y)} rows are copies of other rows: leaving one out leaves "
+            "its copies in, which flatters the leave-one-out figures"
+        )
     diagnosis = diagnosed(subject, plan)
     show(diagnosis)
     # Everything is made before anything is written.
@@ -191,6 +200,7 @@ def _of_table(
             f"{' and '.join(chosen)} {'was' if len(chosen) == 1 else 'were'} chosen on these rows "
             "by leave-one-out, so the errors flatter the machine; looms assess gives honest ones"
         )
+    note("this machine decides at output 0; that of looms fit decides at probability 1/2")
     model = Pipeline([("table", before), ("machine", request.machine())])
     return Subject(model, prepared.X, prepared.target.y, request.description(), file.name)
 
@@ -206,6 +216,8 @@ def _of_model(file: Path, target: str | None, path: Path, reading: Reading, plan
     table = rows_for(saved, file, reading, with_target=True)
     y = classes_of(table.y, file).y
     note(f"the machine of {path} is refitted to these rows, its hyper-parameters held")
+    if getattr(saved.model[-1], "groups_", None) is not None:
+        note("rows that the fit held out together are left out one at a time here")
     kind = "Support vector" if isinstance(saved.model[-1], SVCCV) else "Least-squares"
     return Subject(saved.model, table.X, y, f"{kind} machine of {path}", file.name)
 

@@ -115,8 +115,8 @@ def _parsed(text: str, sep: str, path: Path, **conversion: Any) -> Any:
         raise TableError(
             path,
             _tidy(error),
-            "Correct that row, or name what separates the cells by --sep (sep in Python); where "
-            "the comma is a decimal mark, that is not the comma: --sep ';' reads a single column.",
+            "Correct that row, or name what separates the cells by --sep (sep in Python); a file "
+            "with decimal commas is mostly separated by ';'.",
         ) from None
 
 
