@@ -166,7 +166,7 @@ def csv_text(frame: pd.DataFrame, **options: Any) -> str:
     safe.index.name = frame.index.name
     if n_changed:
         note(
-            "cells or names that begin like a formula of a spreadsheet (= + - @) have an apostrophe "
+            "cells or names that begin like a formula of a spreadsheet (= + - @) get an apostrophe "
             f"in front in the table, {n_changed} of them; take it away to have them as they were"
         )
     return str(safe.to_csv(lineterminator="\n", **options))
