@@ -82,6 +82,13 @@ def test_rows_outside_in_several_columns_have_one_note(looms, rare):
     assert ", furthest 50 and 'c' is far outside its training range, " in line
 
 
+def test_a_column_without_a_value_is_named(looms, rare):
+    looms("fit", "rare.csv", "-t", "event", "-k", "linear")
+    rare.head(9).assign(a=np.nan).to_csv("new.csv", index=False)
+    (line,) = said(looms("predict", "rare.looms.skops", "new.csv"))
+    assert line == "Note: no row has a value of 'a': typical ones stand in for them"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("machine", ["lssvm", "svm"])
 def test_scoring_rows_of_training_is_said_to_flatter(looms, rare, machine):

@@ -296,6 +296,9 @@ class Predictions:
         if sparse.issparse(self.columns):
             return
         yield from date_notes(self.saved.model[0]["columns"].kinds)
+        empty = [name for name in self.columns if self.columns[name].isna().all()]
+        if empty:
+            yield f"no row has a value of {listed(empty)}: typical ones stand in for them"
         remarks = sorted([*self._extrapolated(), *self._foreign()], key=lambda each: -each[0])
         for _, remark in remarks[:MOST_NOTES]:
             yield remark
