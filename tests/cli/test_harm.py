@@ -119,7 +119,7 @@ def test_predictions_hold_no_formulas_and_a_note_says_so(looms, pets):
     frame.to_csv("f.csv", index=False)
     looms("fit", "f.csv", "-t", "kind", "-o", "m.skops")
     result = looms("predict", "m.skops", "f.csv", "-o", "p.csv")
-    assert "have an apostrophe in front" in result.stderr
+    assert "get an apostrophe in front" in result.stderr
     found = pd.read_csv("p.csv")
     assert set(found["prediction"]) == {'\'=HYPERLINK("x")', "'@SUM(1)"}
     assert not [name for name in found.columns if name.startswith(("=", "@"))]
