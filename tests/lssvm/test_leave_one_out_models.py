@@ -157,15 +157,6 @@ def test_the_order_of_memory_does_not_matter():
     assert_array_equal(C, K_new)
 
 
-def test_the_factorization_is_used_up():
-    solution = solve(KERNELS["rbf"](X), TARGETS["one"], 0.1)
-    solution.models()
-    with pytest.raises(RuntimeError, match=r"used up by an earlier contract\(\) or models\(\)"):
-        solution.models()
-    with pytest.raises(RuntimeError, match="used up"):
-        solution.contract(TARGETS["one"])
-
-
 def test_two_samples_and_an_intercept_leave_nothing_for_pairs():
     both = solve(np.eye(2), np.array([1.0, 2.0]), 0.1).models()
     with pytest.raises(NotPositiveDefiniteError, match="leverage of sample"):

@@ -21,8 +21,10 @@ class Fit:
     ----------
     alpha : (n,) or (n, t) dual coefficients, shaped like the targets.
     intercept : float or (t,) b; zero without an intercept.
-    y, outputs : targets, and the exact held-out output of each row.
+    y, outputs : targets, and the exact leave-one-out output of each row.
     sample_weight : (n,) ζ.
+    held_out : (n_repetitions, n) or (n_repetitions, n, t) outputs of machines that were trained
+        without the fold of the row; NaN where it is in no fold.
     """
 
     alpha: Array
@@ -30,11 +32,17 @@ class Fit:
     y: Array
     outputs: Array
     sample_weight: Array
+    held_out: Array
 
     @property
     def loo(self) -> HeldOut:
-        """Targets, held-out outputs and weights as one value."""
+        """Targets, leave-one-out outputs and weights as one value."""
         return HeldOut(self.y, self.outputs, self.sample_weight)
+
+    @property
+    def mean_held_out(self) -> Array:
+        """Held-out outputs, shaped like the targets: means over repetitions."""
+        return np.asarray(np.nanmean(self.held_out, axis=0))
 
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):

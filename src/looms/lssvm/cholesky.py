@@ -2,16 +2,17 @@
 
 The lower triangle of one Fortran-ordered buffer holds one after the other
 
-    M = K + diag(λ)  →  its factor R  →  S = R⁻¹  →  M⁻¹ = SᵀS  →  G = ∂J/∂M
+    M = K + diag(λ)  →  its factor R  →  S = R⁻¹  →  M⁻¹ = SᵀS  →  P = M⁻¹ − η ηᵀ / Ση
 
-(`potrf`, `trtri`, `lauum`, `syrk`). The first two steps give the fit and all
-leave-one-out outputs (`solve`), the rest the gradient of any criterion on them
+(`potrf`, `trtri`, `lauum`). The first two steps give the fit and all leave-one-out outputs
+(`solve`), P the outputs of large folds and the gradient G = ∂J/∂M of any criterion on them
 (`Solution.contract`), which needs one more buffer of the same size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from scipy.linalg import blas, lapack
 
 from looms._typing import AnyArray, Array
 from looms.held_out import HeldOut
-from looms.lssvm._held_out_sets import HeldOutBlocks, held_out_sets
+from looms.lssvm._folds import HeldOutBlocks, Repetition, repetitions
 from looms.lssvm._system import (
     Fit,
     LeverageError,
@@ -35,67 +36,91 @@ _BLOCK = 512
 _HUGE = 1e150  # squares of kernel values beyond it overflow
 
 
+class Projection:
+    """P = M⁻¹ − η ηᵀ / Ση in the memory of the factorization: of S = R⁻¹, then of P itself.
+
+    Attributes
+    ----------
+    p : (n,) diagonal of P, positive.
+    share : (n,) η / Ση; zero without an intercept.
+
+    Raises
+    ------
+    LeverageError
+        If the machine without some sample is singular in double precision.
+    """
+
+    def __init__(self, S: Array, eta: Array, mu: float) -> None:
+        self._buffer, self._inverted = S, False
+        self._eta = eta
+        self.share = eta / (float(eta.sum()) or 1.0)
+        diagonal = _column_square_sums(S)
+        self.p = diagonal - eta * self.share  # no square that overflows
+        safe = self.p > len(S) * np.finfo(np.float64).eps * diagonal
+        if not safe.all():  # the difference has cancelled: its digits are rounding
+            raise LeverageError(mu, int(np.argmin(safe)))
+
+    def matrix(self) -> Array:
+        """P, valid in both triangles; n³/3 flops the first time."""
+        if not self._inverted:
+            self._buffer, _ = lapack.dlauum(self._buffer, lower=1, overwrite_c=1)
+            _complete_projection(self._buffer, self._eta, self.share)
+            self._inverted = True
+        return self._buffer
+
+    def block(self, G: AnyArray) -> Array:
+        """P_GG; 2 n |G|² flops from S, of which only the lower triangle is set."""
+        if self._inverted:
+            return np.asarray(self._buffer[np.ix_(G, G)])
+        first = int(G[0])
+        columns = np.where(
+            np.arange(first, len(self.p))[:, None] >= G, self._buffer[first:, G], 0.0
+        )
+        return columns.T @ columns - np.outer(self._eta[G], self.share[G])
+
+
+@dataclass(frozen=True, eq=False)
 class Solution:
     """Solved system: the fit and its factorization, for gradients and leave-one-out models.
 
     Attributes
     ----------
-    fit : the machine and its leave-one-out outputs, r_i = α_i / p_i [C06 eq. 19]; of rows that
-        are held out together, r_G = (P_GG)⁻¹ α_G.
-    p : (n,) diagonal of P = M⁻¹ − η ηᵀ / Ση, positive.
+    fit : the machine and its held-out outputs: e_i = α_i / p_i of each row by itself
+        [C06 eq. 19], e_G = (P_GG)⁻¹ α_G of rows that are held out together.
+    mu : regularization.
+    projection : P = M⁻¹ − η ηᵀ / Ση.
+    folds : blocks of P for rows that are held out together.
+    residuals : (n_repetitions, n, t) held-out residuals; zero for rows that are not held out.
     """
 
-    def __init__(
-        self,
-        S: Array,
-        y: Array,
-        mu: float,
-        zeta: Array,
-        eta: Array,
-        nu: Array,
-        sets: Sequence[AnyArray],
-        unit: Array,
-    ) -> None:
-        self._buffer: Array | None = S
-        self._zeta = zeta
-        self._ridge = ridge(mu, zeta)
-        self._eta = eta
-        self._eta_sum = float(eta.sum()) or 1.0
-        Y = targets_as_columns(y)
-        b = nu.sum(axis=0) / self._eta_sum if eta.any() else np.zeros(Y.shape[1])
-        alpha = nu - np.outer(eta, b)
-        diagonal = _column_square_sums(S)
-        self.p = diagonal - eta * (eta / self._eta_sum)  # no square that overflows
-        safe = self.p > len(y) * np.finfo(np.float64).eps * diagonal
-        if not safe.all():  # the difference has cancelled: its digits are rounding
-            raise LeverageError(mu, int(np.argmin(safe)))
-        self._held_out = HeldOutBlocks(self.p, sets, self._block, mu)
-        self._residuals = self._held_out.solve(alpha) * unit
-        self._alpha, b = np.asfortranarray(alpha * unit), b * unit
-        self.fit = Fit(
-            np.ascontiguousarray(self._alpha).reshape(y.shape),
-            float(b[0]) if y.ndim == 1 else b,
-            y,
-            (Y - self._residuals).reshape(y.shape),
-            zeta,
-        )
+    fit: Fit
+    mu: float
+    projection: Projection
+    folds: HeldOutBlocks
+    residuals: Array
 
     @property
     def loo(self) -> HeldOut:
+        """Leave-one-out outputs, each row by itself."""
         return self.fit.loo
+
+    @property
+    def p(self) -> Array:
+        """Diagonal of P, (n,), positive."""
+        return self.projection.p
 
     def contract(self, slope: Array, scratch: Array | None = None) -> tuple[Array, float]:
         """Derivative of a criterion with respect to the kernel matrix and μ.
 
-        The derivation is in docs/references.md, Gradient. With g = ∂J/∂r and v = g / p, or
-        v_G = (P_GG)⁻¹ g_G for rows held out together, summed over targets:
-        G = P H P − ½ (P v αᵀ + α vᵀ P), H = ½ (r vᵀ + v rᵀ) within each set of rows and zero
-        elsewhere, and dJ = Σ_ij G_ij dM_ij.
+        The derivation is in docs/references.md, Gradient. With g = ∂J/∂e and v_G = (P_GG)⁻¹ g_G
+        for rows held out together, v_i = g_i / p_i for a row by itself:
+        G = P H P − ½ (P v αᵀ + α vᵀ P), H = ½ (e vᵀ + v eᵀ) within each fold and zero
+        elsewhere, summed over targets and repetitions, and dJ = Σ_ij G_ij dM_ij.
 
         Parameters
         ----------
-        slope : ∂J/∂f, derivative with respect to the leave-one-out outputs, shaped
-            like the targets.
+        slope : ∂J/∂f, derivative with respect to the held-out outputs, shaped like
+            ``fit.held_out``, or like the targets if there is one repetition.
         scratch : (n, n) Fortran-ordered array to overwrite; one is made unless given.
 
         Returns
@@ -105,50 +130,38 @@ class Solution:
 
         Notes
         -----
-        4n³/3 flops; for F sets of rows that take all n, n³/3 + 4 n² F if that is less. The
-        factorization is used up: a second call raises RuntimeError.
+        4n³/3 flops for rows held out by themselves; for F folds n³/3 + 6 n² F, if that is less.
         """
-        B = self._projection()
-        n = B.shape[0]
-        C = np.empty((n, n), order="F") if scratch is None else scratch
-        g = -targets_as_columns(slope)
-        v = self._held_out.solve(g)
-        u = blas.dgemm(1.0, B, np.asfortranarray(v))
-        h, vectors = self._held_out.eigen(self._residuals, v)
-        G = _weighted_square(B, h, self._held_out.sets, vectors, C)
-        G = blas.dsyr2k(-0.5, u, self._alpha, beta=1.0, c=G, lower=1, overwrite_c=1)
-        slope_mu = float(G.diagonal() @ ridge(1.0, self._zeta))
+        P = self.projection.matrix()
+        C = np.empty(P.shape, order="F") if scratch is None else scratch
+        C.fill(0.0)
+        alpha = np.asfortranarray(targets_as_columns(self.fit.alpha))
+        v = self.folds.solve(-slope.reshape(self.residuals.shape))
+        G = self.folds.add_square(P, self.residuals, v, C)
+        u = blas.dgemm(1.0, P, np.asfortranarray(v.sum(axis=0)))
+        G = blas.dsyr2k(-0.5, u, alpha, beta=1.0, c=G, lower=1, overwrite_c=1)
+        slope_mu = float(G.diagonal() @ ridge(1.0, self.fit.sample_weight))
         return G, slope_mu
 
     def models(self) -> LeaveOneOutModels:
-        """Leave-one-out models, each at any new point.
+        """Models without each row, or without the fold of each row; n³/3 flops.
 
-        n³/3 flops. The factorization is used up, as by `contract`.
+        Raises
+        ------
+        ValueError
+            If rows are held out in several repetitions, or some in none.
         """
-        share = self._eta / self._eta_sum
-        residuals = self._residuals.reshape(self.fit.alpha.shape)
-        P = self._projection()
+        if len(self.folds.parts) > 1:
+            raise ValueError("Each row has one model: folds must be one repetition.")
+        (part,) = self.folds.parts
         return LeaveOneOutModels(
-            self.fit, P, share, self._ridge, residuals, tuple(self._held_out.sets)
+            self.fit,
+            self.projection.matrix(),
+            self.projection.share,
+            ridge(self.mu, self.fit.sample_weight),
+            self.residuals[0].reshape(self.fit.alpha.shape),
+            part.sets,
         )
-
-    def _block(self, G: AnyArray) -> Array:
-        """P_GG from the columns G of S; only the lower triangle of S is set."""
-        S = np.asarray(self._buffer)
-        first = int(G[0])
-        columns = np.where(np.arange(first, len(S))[:, None] >= G, S[first:, G], 0.0)
-        return columns.T @ columns - np.outer(self._eta[G], self._eta[G]) / self._eta_sum
-
-    def _projection(self) -> Array:
-        """P in the memory of the factorization, valid in both triangles."""
-        if self._buffer is None:
-            raise RuntimeError(
-                "This factorization was used up by an earlier contract() or models()."
-            )
-        B, self._buffer = self._buffer, None
-        B, _ = lapack.dlauum(B, lower=1, overwrite_c=1)
-        _complete_projection(B, self._eta, self._eta_sum)
-        return np.asarray(B)
 
 
 def solve(
@@ -158,9 +171,9 @@ def solve(
     *,
     sample_weight: npt.ArrayLike | None = None,
     fit_intercept: bool = True,
-    groups: npt.ArrayLike | None = None,
+    folds: npt.ArrayLike | None = None,
 ) -> Solution:
-    """Least-squares SVM and all its leave-one-out outputs from one factorization.
+    """Least-squares SVM and all its held-out outputs from one factorization.
 
     Minimizes ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (y_i − w·φ(x_i) − b)² [C06 II-A to II-F]: with
     M = K + diag(λ), λ_i = n mu / ζ_i,
@@ -176,21 +189,22 @@ def solve(
     mu : regularization, positive, in units of ``K`` over n.
     sample_weight : (n,) ζ, positive; ones unless given.
     fit_intercept : False for kernel ridge regression, η = 0 and b = 0.
-    groups : (n,) labels; rows of one group G are held out together, r_G = (P_GG)⁻¹ α_G.
-        Each row by itself unless given.
+    folds : (n,) integers, the same for rows that are held out together, e_G = (P_GG)⁻¹ α_G;
+        (n_repetitions, n) for several partitions. Negative for a row that is not held out in
+        a repetition. Each row by itself unless given.
 
     Raises
     ------
     ValueError
         For shapes that do not agree, μ or weights that are not positive, values
-        that are not finite, one group that holds all rows.
+        that are not finite, one fold that holds all rows, a row that is never held out.
     NotPositiveDefiniteError
         If M is not numerically positive definite, or no longer is once a sample of
-        overwhelming weight, or a group of them, is left out.
+        overwhelming weight, or a fold of them, is left out.
 
     Notes
     -----
-    2n³/3 flops, one n×n buffer; groups add Σ |G|² (n + |G| / 3). Digits are lost as μ becomes
+    2n³/3 flops, one n×n buffer; folds add Σ |G|³ / 3 and the smaller of n³/3 and 2 n Σ |G|². Digits are lost as μ becomes
     small beside the largest eigenvalue of K / n: about as many as their ratio has.
 
     Examples
@@ -201,9 +215,9 @@ def solve(
     array([4. , 3.5, 1.5])
     """
     K, y, zeta = checked_system(K, y, mu, sample_weight)
-    sets = held_out_sets(groups, len(y))
+    parts = repetitions(folds, len(y))
     return solve_in_place(
-        np.array(K, order="F"), y, mu, zeta, fit_intercept=fit_intercept, sets=sets
+        np.array(K, order="F"), y, mu, zeta, fit_intercept=fit_intercept, parts=parts
     )
 
 
@@ -214,14 +228,14 @@ def solve_in_place(
     zeta: Array,
     *,
     fit_intercept: bool = True,
-    sets: Sequence[AnyArray] = (),
+    parts: Sequence[Repetition] | None = None,
 ) -> Solution:
     """`solve` in the memory of ``K``, Fortran-ordered, of which it reads the lower triangle.
 
-    ``sets`` are the rows of each group of two or more. Arguments are not checked, but for
-    definiteness and for squares that overflow.
+    Arguments are not checked, but for definiteness and for squares that overflow.
     """
     n = len(K)
+    parts = repetitions(None, n) if parts is None else parts
     K[np.diag_indices(n)] += ridge(mu, zeta)
     size = np.abs(K.diagonal())
     if not (size.max() < _HUGE and size.min() > 1 / _HUGE):  # LAPACK itself would stop at nan only
@@ -237,7 +251,25 @@ def solve_in_place(
     right_hand_sides[:, 1:] = Y / unit
     solutions, _ = lapack.dpotrs(R, right_hand_sides, lower=1, overwrite_b=1)
     S, _ = lapack.dtrtri(R, lower=1, overwrite_c=1)
-    return Solution(S, y, mu, zeta, solutions[:, 0], solutions[:, 1:], sets, unit)
+    eta, nu = solutions[:, 0], solutions[:, 1:]
+    projection = Projection(S, eta, mu)
+    if sum(len(G) ** 2 for part in parts for G in part.sets) > n**2 / 6:
+        projection.matrix()  # for n³/3 flops; the blocks from S would take 2 n Σ|G|²
+    b = nu.sum(axis=0) / eta.sum() if fit_intercept else np.zeros(Y.shape[1])
+    alpha = nu - np.outer(eta, b)
+    folds = HeldOutBlocks(projection.p, parts, projection.block, mu)
+    residuals = folds.solve(alpha) * unit
+    loo = Y - alpha / projection.p[:, None] * unit
+    b = b * unit
+    fit = Fit(
+        np.ascontiguousarray(alpha * unit).reshape(y.shape),
+        float(b[0]) if y.ndim == 1 else b,
+        y,
+        loo.reshape(y.shape),
+        zeta,
+        folds.outputs(Y, residuals).reshape(len(parts), *y.shape),
+    )
+    return Solution(fit, mu, projection, folds, residuals)
 
 
 def _blocks(n: int) -> Iterator[slice]:
@@ -254,44 +286,14 @@ def _column_square_sums(S: Array) -> Array:
     return sums
 
 
-def _complete_projection(B: Array, eta: Array, eta_sum: float) -> None:
-    """Turn M⁻¹, valid in the lower triangle, into P = M⁻¹ − η ηᵀ / Ση, valid everywhere."""
+def _complete_projection(B: Array, eta: Array, share: Array) -> None:
+    """Turn M⁻¹, valid in the lower triangle, into P = M⁻¹ − η shareᵀ, valid everywhere."""
     n = B.shape[0]
-    scaled = eta / eta_sum
     for J in _blocks(n):
         # What lies above the diagonal may be anything, signalling nan too: it is not computed with.
-        corner = np.tril(B[J, J]) - np.tril(np.outer(eta[J], scaled[J]))
+        corner = np.tril(B[J, J]) - np.tril(np.outer(eta[J], share[J]))
         B[J, J] = corner + np.tril(corner, -1).T
         for R in _blocks(n):
             if R.start > J.start:
-                B[R, J] -= np.outer(eta[R], scaled[J])
+                B[R, J] -= np.outer(eta[R], share[J])
                 B[J, R] = B[R, J].T
-
-
-def _weighted_square(
-    P: Array, h: Array, sets: Sequence[AnyArray], vectors: Sequence[Array], C: Array
-) -> Array:
-    """P H P in the lower triangle of ``P``'s own memory; overwrites ``C``.
-
-    H has eigenvalues ``h`` and the unit vectors as eigenvectors, but for those of each set of
-    rows. Two symmetric rank-k updates, over the columns with h > 0 and with h < 0; together
-    they cost no more than one over all columns.
-    """
-    n = len(h)
-    order = np.argsort(-h, kind="stable")
-    n_positive, n_negative = int((h > 0).sum()), int((h < 0).sum())
-    for K in _blocks(n):
-        np.take(P.T, order[K], axis=0, out=C.T[K])
-        C.T[K] *= np.sqrt(np.abs(h[order[K], None]))
-    place = np.argsort(order)
-    for rows, V in zip(sets, vectors, strict=True):
-        first = rows[: V.shape[1]]
-        C.T[place[first]] = np.sqrt(np.abs(h[first, None])) * (V.T @ P[rows])
-    G = blas.dsyrk(1.0, C[:, :n_positive], c=P, lower=1, overwrite_c=1) if n_positive else None
-    if G is None:
-        P.fill(0.0)
-        G = P
-    if n_negative:
-        negative = C[:, n - n_negative :]
-        G = blas.dsyrk(-1.0, negative, beta=1.0, c=G, lower=1, overwrite_c=1)
-    return G

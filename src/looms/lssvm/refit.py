@@ -16,11 +16,11 @@ def refit_loo(
     *,
     sample_weight: npt.ArrayLike | None = None,
     fit_intercept: bool = True,
-    groups: npt.ArrayLike | None = None,
+    folds: npt.ArrayLike | None = None,
 ) -> HeldOut:
-    """Leave-one-out outputs by solving the system anew without each sample, or group of them.
+    """Held-out outputs by solving the system anew without each sample, or fold of them.
 
-    Arguments as for `looms.lssvm.solve`; ``K`` is read as a whole. λ_i = n mu / ζ_i
+    Arguments as for `looms.lssvm.solve`, but ``folds`` of one repetition; ``K`` is read as a whole. λ_i = n mu / ζ_i
     keeps the full n. O(n⁴): for checking, not for use.
 
     Raises
@@ -45,9 +45,9 @@ def refit_loo(
     C[n, :n] = C[:n, n] = 1.0
     size = n + 1 if fit_intercept else n
     right_hand_side = np.vstack([Y, np.zeros((1, Y.shape[1]))])[:size]
-    outputs = np.empty_like(Y)
-    labels = np.arange(n) if groups is None else np.asarray(groups)
-    for label in np.unique(labels):
+    outputs = np.full_like(Y, np.nan)
+    labels = np.arange(n) if folds is None else np.asarray(folds)
+    for label in np.unique(labels[labels >= 0]):
         out = np.flatnonzero(labels == label)
         others = np.delete(np.arange(size), out)
         parameters = np.linalg.solve(C[np.ix_(others, others)], right_hand_side[others])

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from looms._typing import AnyArray, Array
-from looms.lssvm._held_out_sets import HeldOutBlocks, held_out_sets
+from looms.lssvm._folds import HeldOutBlocks, repetitions
 from looms.lssvm._system import (
     NotPositiveDefiniteError,
     check_finite,
@@ -48,7 +48,7 @@ class Spectrum:
         mu: float,
         *,
         fit_intercept: bool = True,
-        groups: npt.ArrayLike | None = None,
+        folds: npt.ArrayLike | None = None,
     ) -> Array:
         """Exact held-out outputs at one μ, as `looms.lssvm.solve` gives them.
 
@@ -57,8 +57,11 @@ class Spectrum:
         y : (n,) or (n, t) targets.
         mu : regularization, positive.
         fit_intercept : False for kernel ridge regression.
-        groups : (n,) labels; rows of one group are held out together. Each row by itself
-            unless given.
+        folds : (n,) or (n_repetitions, n) integers, as for `looms.lssvm.solve`.
+
+        Returns
+        -------
+        outputs : shaped like the targets, or (n_repetitions, ...) for several partitions.
 
         Raises
         ------
@@ -67,11 +70,11 @@ class Spectrum:
             μ that is not positive.
         NotPositiveDefiniteError
             If the smallest eigenvalue plus n μ vanishes in rounding, or the machine without
-            some group is singular.
+            some fold is singular.
 
         Notes
         -----
-        2n² (t + 1) flops; groups add Σ |G|² (2 n + |G| / 3).
+        2n² (t + 1) flops; folds add Σ |G|² (2 n + |G| / 3).
         """
         y = checked_targets(y, len(self.eigenvalues))
         check_mu(mu)
@@ -93,8 +96,10 @@ class Spectrum:
         def block(G: AnyArray) -> Array:
             return (V[G] / shrunk) @ V[G].T - np.outer(eta[G], eta[G]) / eta_sum
 
-        held_out = HeldOutBlocks(p, held_out_sets(groups, len(Y)), block, mu)
-        return np.asarray((Y - held_out.solve(alpha)).reshape(y.shape))
+        parts = repetitions(folds, len(Y))
+        blocks = HeldOutBlocks(p, parts, block, mu)
+        outputs = blocks.outputs(Y, blocks.solve(alpha))
+        return np.asarray(outputs.reshape(y.shape if np.ndim(folds) < 2 else (-1, *y.shape)))
 
 
 def decompose(K: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None) -> Spectrum:

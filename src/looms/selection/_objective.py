@@ -16,7 +16,7 @@ from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import as_matrix, check_scale, training_rows
 from looms.lssvm import NotPositiveDefiniteError, decompose
-from looms.lssvm._held_out_sets import held_out_sets
+from looms.lssvm._folds import repetitions
 from looms.lssvm._system import Fit
 from looms.lssvm.cholesky import Solution, solve_in_place
 from looms.optimize import Point
