@@ -115,7 +115,8 @@ def test_the_core_imports_only_numerics():
         f"{path_of(module)} imports {name}"
         for module in CORE_MODULES
         for name, _ in imports_of_module(module)
-        if name.split(".")[0] not in allowed and not name.startswith(("sklearn.base.", "sklearn.model_selection."))
+        if name.split(".")[0] not in allowed
+        and not name.startswith(("sklearn.base.", "sklearn.model_selection."))
     ]
     assert offenders == []
 

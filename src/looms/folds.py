@@ -6,17 +6,13 @@ machines that train on all rows but those held out.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import (
-    GroupKFold,
-    KFold,
-    RepeatedKFold,
-    RepeatedStratifiedKFold,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-)
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
 from looms._typing import AnyArray, Array
 
@@ -37,7 +33,8 @@ def fold_numbers(
     ----------
     cv : None for each group by itself, or each row without `groups`; a number of folds, stratified
         for classes; "5x2" for five repetitions of two shuffled folds; a splitter of scikit-learn,
-        or its splits. Splits whose test parts overlap are different repetitions.
+        or its splits. Splits whose test parts overlap are different repetitions. An array is
+        the result of this function, and returned.
     y : (n,) or (n, t) targets, for splitters that look at them.
     groups : (n,) numbers; rows of one group are held out together.
     labels : (n,) class of every row; without them there are no classes.
@@ -68,9 +65,11 @@ def fold_numbers(
         if groups is None:
             return None
         folds = np.asarray(groups)[None, :]
+    elif isinstance(cv, np.ndarray):
+        return cv
     else:
-        splits = _splits(cv, y if labels is None else labels, groups, labels is not None)
-        folds = _repetitions(splits(random_state), n)
+        targets = y if labels is None else labels
+        folds = _repetitions(_splits(cv, targets, groups, labels is not None, random_state), n)
         if groups is not None:
             _check_groups_stay_together(folds, groups)
     for row in folds:
@@ -109,50 +108,34 @@ def group_numbers(groups: Any, n: int) -> AnyArray:
     return np.asarray(numbers)
 
 
-def _splits(cv: Any, y: Array, groups: AnyArray | None, classes: bool) -> Any:
-    """Function of a seed that gives the (train, test) rows of every split."""
-    n_repeats = None
-    if isinstance(cv, str):
-        parts = cv.lower().split("x")
-        if not (len(parts) in (1, 2) and all(part.isdecimal() for part in parts)):
-            raise ValueError(f"cv must be a number of folds or repeats x folds as '5x2', got {cv!r}.")
-        n_repeats = int(parts[0]) if len(parts) == 2 else None
-        cv = int(parts[-1])
-    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        if cv < 2 or (n_repeats is not None and n_repeats < 1):
-            raise ValueError(f"cv must be 2 folds or more, got {cv}.")
-        return _folds_of(int(cv), n_repeats, y, groups, classes)
-    if hasattr(cv, "split"):
-        return lambda seed: cv.split(np.zeros((len(y), 1)), y, groups)
-    if hasattr(cv, "__iter__") and not isinstance(cv, str):
-        return lambda seed: cv
-    raise ValueError(
-        "cv must be None, a number of folds, repeats x folds as '5x2', a splitter of scikit-learn "
-        f"or splits, got {cv!r}."
-    )
-
-
-def _folds_of(k: int, n_repeats: int | None, y: Array, groups: Any, classes: bool) -> Any:
+def _splits(
+    cv: Any, y: Array, groups: AnyArray | None, classes: bool, random_state: int
+) -> Iterable[Any]:
+    """Training and test rows of every split."""
     X = np.zeros((len(y), 1))
-    count = len(y) if groups is None else len(np.unique(groups))
-    if k > count:
-        unit = "rows" if groups is None else "groups"
-        raise ValueError(f"cv={k} folds need as many {unit}, got {count}.")
-    if groups is not None and n_repeats is None:
-        splitter = StratifiedGroupKFold(k) if classes else GroupKFold(k)
-        return lambda seed: splitter.split(X, y, groups)
-    if groups is not None:
-        return lambda seed: (
-            split
-            for r in range(n_repeats)
-            for split in (StratifiedGroupKFold if classes else GroupKFold)(
-                k, shuffle=True, random_state=seed + r
-            ).split(X, y, groups)
+    if hasattr(cv, "split") and not isinstance(cv, str):
+        return cv.split(X, y, groups)
+    if hasattr(cv, "__iter__") and not isinstance(cv, str):
+        return cv
+    match = re.fullmatch(r"(?:(\d+)x)?(\d+)", str(cv))
+    if match is None or isinstance(cv, float):
+        raise ValueError(
+            "cv must be None, a number of folds, repetitions and folds as '5x2', a splitter of "
+            f"scikit-learn or its splits, got {cv!r}."
         )
-    if n_repeats is None:
-        return lambda seed: (StratifiedKFold(k) if classes else KFold(k)).split(X, y)
-    repeated = RepeatedStratifiedKFold if classes else RepeatedKFold
-    return lambda seed: repeated(n_splits=k, n_repeats=n_repeats, random_state=seed).split(X, y)
+    n_folds, n_units = int(match[2]), len(y) if groups is None else len(np.unique(groups))
+    if not 2 <= n_folds <= n_units or match[1] == "0":
+        unit = "rows" if groups is None else "groups"
+        raise ValueError(f"cv must be of 2 folds to as many as {unit}, {n_units}, got {cv}.")
+    if groups is None:
+        splitter = StratifiedKFold if classes else KFold
+    else:
+        splitter = StratifiedGroupKFold if classes else GroupKFold
+    if match[1] is None:
+        return splitter(n_folds).split(X, y, groups)
+    seeds = range(random_state, random_state + int(match[1]))
+    shuffled = (splitter(n_folds, shuffle=True, random_state=seed) for seed in seeds)
+    return chain.from_iterable(each.split(X, y, groups) for each in shuffled)
 
 
 def _repetitions(splits: Any, n: int) -> AnyArray:

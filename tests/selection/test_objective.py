@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
+from sklearn.model_selection import ShuffleSplit
 
 from looms import HeldOut
 from looms.criteria import DIFFERENTIABLE, WMW, as_criterion
@@ -46,6 +47,10 @@ VARIANTS = {
     "no intercept": {"fit_intercept": False, "sample_weight": WEIGHT},
     "prior": {"prior": True},
     "groups": {"groups": np.arange(N) // 3 % 5, "sample_weight": WEIGHT},
+    "three folds": {"cv": 3, "sample_weight": WEIGHT},
+    "5x2 folds": {"cv": "5x2", "selection_weight": SELECTION},
+    "folds of groups": {"cv": 2, "groups": np.arange(N) // 3, "fit_intercept": False},
+    "half of the rows": {"cv": ShuffleSplit(12, test_size=0.5, random_state=0)},
 }
 each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
 each_variant = pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
@@ -54,8 +59,8 @@ STEP = 1e-3
 
 
 def kinks(objective, theta):
-    loo = objective.fit(theta).loo
-    return loo.y * loo.outputs < 1.0
+    fit = objective.fit(theta)
+    return fit.y * fit.held_out < 1.0
 
 
 def check_gradient(objective, theta, numerical_gradient):
@@ -106,20 +111,26 @@ def test_value_is_that_of_refitting(kernel, options):
         zeta = options.get("sample_weight", np.ones(N))
         zeta = zeta * N / zeta.sum()
         K = objective.kernel_at(theta)(X)
-        loo = refit_loo(
-            K,
-            y,
-            objective.mu_at(theta),
-            sample_weight=zeta,
-            fit_intercept=options.get("fit_intercept", True),
-            groups=options.get("groups"),
-        )
         weight = options.get("selection_weight", zeta)
-        expected = as_criterion(criterion).evaluate(y, loo.outputs, weight, options.get("groups"))
+        groups = options.get("groups", np.arange(N))
+        fit, parts = objective.fit(theta), []
+        for r, folds in enumerate([None] if objective.folds is None else objective.folds):
+            outputs = refit_loo(
+                K,
+                y,
+                objective.mu_at(theta),
+                sample_weight=zeta,
+                fit_intercept=options.get("fit_intercept", True),
+                folds=folds,
+            ).outputs
+            assert_allclose(fit.held_out[r], outputs, rtol=1e-8, atol=1e-9)
+            out = np.isfinite(outputs.reshape(N, -1)[:, 0])
+            part = as_criterion(criterion).evaluate(y[out], outputs[out], weight[out], groups[out])
+            parts.append((weight[out].sum(), part.value, part.standard_error))
+        share, values, errors = np.array(parts).T
         point = objective.evaluate(theta)
-        assert_allclose(point.value, expected.value, rtol=1e-9)
-        assert_allclose(point.standard_error, expected.standard_error, rtol=1e-8)
-        assert_allclose(objective.fit(theta).loo.outputs, loo.outputs, rtol=1e-8, atol=1e-9)
+        assert_allclose(point.value, np.average(values, weights=share), rtol=1e-9)
+        assert_allclose(point.standard_error, np.average(errors, weights=share), rtol=1e-8)
 
 
 @each_kernel

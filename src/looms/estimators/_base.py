@@ -19,7 +19,7 @@ from looms.kernels import Kernel
 from looms.kernels._gram import GramBlocks, expansion, gram_into, is_finite_lower
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import Samples, as_matrix, center_of, check_scale, training_rows
-from looms.lssvm._held_out_sets import held_out_sets
+from looms.lssvm._folds import repetitions
 from looms.lssvm._system import Fit
 from looms.lssvm.cholesky import solve_in_place
 
@@ -135,7 +135,7 @@ class LeastSquaresMachine(KernelMachine):
                 self.mu_,
                 self.fit_weight_[seen],
                 fit_intercept=self.fit_intercept_,
-                sets=held_out_sets(None if groups is None else groups[seen], n),
+                parts=repetitions(None if groups is None else groups[seen], n),
             )
             models = solution.models()
         self._machine_models = MachineModels(models, seen, kernel, Samples(X, center=center_of(X)))
@@ -156,6 +156,7 @@ def fitted_machine(
     """
     seen = weight > 0
     dual_coef, loo, fit_weight = fit.alpha, fit.outputs, fit.sample_weight
+    held_out = fit.mean_held_out
     if not seen.all():
         fit_weight = np.zeros(len(y))
         fit_weight[seen] = fit.sample_weight
@@ -163,6 +164,8 @@ def fitted_machine(
         dual_coef[seen] = fit.alpha
         loo[seen] = fit.outputs
         loo[~seen] = outputs(kernel, X[~seen], X, dual_coef, fit.intercept)
+        held_out = loo.copy()
+        held_out[seen] = fit.mean_held_out
     return {
         "X_fit_": X,
         "kernel_": kernel,
@@ -171,6 +174,7 @@ def fitted_machine(
         "dual_coef_": dual_coef,
         "fit_weight_": fit_weight,
         "loo_": HeldOut(y, loo, weight),
+        "held_out_": HeldOut(y, held_out, weight),
     }
 
 

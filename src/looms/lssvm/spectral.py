@@ -74,7 +74,8 @@ class Spectrum:
 
         Notes
         -----
-        2n² (t + 1) flops; folds add Σ |G|² (2 n + |G| / 3).
+        2n² (t + 1) flops; folds add Σ |G|³ / 3 and the
+        smaller of 2n³ and 2n Σ |G|².
         """
         y = checked_targets(y, len(self.eigenvalues))
         check_mu(mu)
@@ -93,10 +94,15 @@ class Spectrum:
             alpha = nu - np.outer(eta, nu.sum(axis=0) / eta_sum)
             p -= eta * (eta / eta_sum)
 
-        def block(G: AnyArray) -> Array:
-            return (V[G] / shrunk) @ V[G].T - np.outer(eta[G], eta[G]) / eta_sum
-
         parts = repetitions(folds, len(Y))
+        inverse: Array | None = None
+        if sum(len(G) ** 2 for part in parts for G in part.sets) > len(Y) ** 2:
+            inverse = (V / shrunk) @ V.T
+
+        def block(G: AnyArray) -> Array:
+            within = (V[G] / shrunk) @ V[G].T if inverse is None else inverse[np.ix_(G, G)]
+            return within - np.outer(eta[G], eta[G]) / eta_sum
+
         blocks = HeldOutBlocks(p, parts, block, mu)
         outputs = blocks.outputs(Y, blocks.solve(alpha))
         return np.asarray(outputs.reshape(y.shape if np.ndim(folds) < 2 else (-1, *y.shape)))

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from looms._classes import class_indices
 from looms._threads import blas_threads
-from looms._typing import Array, Matrix
+from looms._typing import AnyArray, Array, Matrix
 from looms.criteria import Criterion, Evaluation, as_criterion
+from looms.folds import fold_numbers, group_numbers
 from looms.kernels import Kernel
 from looms.kernels._gram import GramBlocks, contract_lower, gram_into, is_finite_lower
 from looms.kernels._hyperparameters import Hyperparameter
@@ -43,7 +45,7 @@ _MU_AT_UPPER = (
 
 
 class Objective:
-    """Leave-one-out criterion of a least-squares SVM in the log₂ of its hyper-parameters.
+    """Held-out criterion of a least-squares SVM in the log₂ of its hyper-parameters.
 
     Calling it returns the value and the gradient for all of them at once
     [docs/references.md, Gradient]: about twice the flops of a factorization with inverse, however
@@ -61,7 +63,10 @@ class Objective:
     selection_weight : (n,) nonnegative weights of the criterion; ``sample_weight``
         unless given.
     fit_intercept : whether the machine has an intercept.
-    groups : (n,) labels; rows of one group are held out together. Each row by itself unless given.
+    cv : rows that are held out together, as for `looms.folds.fold_numbers`: None for each row, or
+        each group, by itself; a number of folds; "5x2"; a splitter or its splits. The criterion is
+        the mean over repetitions.
+    groups : (n,) labels; rows of one group are held out together.
     prior : whether to regularize the kernel's hyper-parameters: the value is then
         that of `HyperPrior`, centered at the start.
 
@@ -106,6 +111,7 @@ class Objective:
         sample_weight: Any = None,
         selection_weight: Any = None,
         fit_intercept: bool = True,
+        cv: Any = None,
         groups: Any = None,
         prior: bool = False,
     ) -> None:
@@ -120,8 +126,9 @@ class Objective:
             else np.asarray(selection_weight, dtype=np.float64)
         )
         self._check()
-        self._sets = held_out_sets(groups, self.n_samples)
-        self.groups = None if groups is None else np.unique(groups, return_inverse=True)[1]
+        self.groups = None if groups is None else group_numbers(groups, self.n_samples)
+        self.folds = fold_numbers(cv, self.y, self.groups, labels=self._labels())
+        self._parts = repetitions(self.folds, self.n_samples)
         opened = as_kernel(kernel)
         if opened.pairwise and self.X.shape[0] != self.X.shape[1]:
             raise ValueError(f"A precomputed kernel matrix is square, got shape {self.X.shape}.")
@@ -157,7 +164,7 @@ class Objective:
                 solution = self._solve(theta)
             except NotPositiveDefiniteError:
                 return Point(theta, np.inf, np.inf)
-            evaluation = self.judge(solution.fit.outputs)
+            evaluation = self.judge(solution.fit.held_out)
             if not np.isfinite(evaluation.value):
                 return Point(theta, np.inf, np.inf)
             slope = self._chain(theta, solution, evaluation.slope) if gradient else None
@@ -179,9 +186,26 @@ class Objective:
         with blas_threads(self.n_samples):
             return self._solve(theta).fit
 
-    def judge(self, outputs: Array) -> Evaluation:
-        """Criterion of held-out outputs under the selection weights."""
-        return self.criterion.evaluate(self.y, outputs, self.selection_weight, self.groups)
+    def judge(self, held_out: Array) -> Evaluation:
+        """Criterion of held-out outputs under the selection weights.
+
+        Parameters
+        ----------
+        held_out : (n_repetitions, n) or (n_repetitions, n, t). Repetitions count by the weight of
+            the rows that they hold out. Their standard errors are averaged as if the
+            repetitions told nothing new.
+        """
+        out = [slice(None)] if self.folds is None else [labels >= 0 for labels in self.folds]
+        weights = np.array([self.selection_weight[rows].sum() for rows in out])
+        value, error, slope = 0.0, 0.0, np.zeros(held_out.shape)
+        for r, (rows, share) in enumerate(zip(out, weights / weights.sum(), strict=True)):
+            groups = None if self.groups is None else self.groups[rows]
+            part = self.criterion.evaluate(
+                self.y[rows], held_out[r, rows], self.selection_weight[rows], groups
+            )
+            value, error = value + share * part.value, error + share * part.standard_error
+            slope[r, rows] = share * part.slope
+        return Evaluation(float(value), float(error), slope)
 
     def along_mu(self, kernel_theta: Array, log2_mu: Array) -> list[Point]:
         """Values without gradient at many μ of one kernel, by one eigendecomposition.
@@ -208,7 +232,7 @@ class Objective:
                         self.y,
                         self.mu_at(theta),
                         fit_intercept=self.fit_intercept,
-                        groups=self.groups,
+                        folds=np.arange(self.n_samples)[None] if self.folds is None else self.folds,
                     )
                 except NotPositiveDefiniteError:
                     continue
@@ -239,8 +263,9 @@ class Objective:
             sample_weight=self.sample_weight[rows],
             selection_weight=self.selection_weight[rows],
             fit_intercept=self.fit_intercept,
-            groups=None if self.groups is None else self.groups[rows],
+            cv=None if self.folds is None else self.folds[:, rows],
         )
+        part.groups = None if self.groups is None else self.groups[rows]
         part.prior = self.prior
         part.bounds = self.bounds.copy()
         part.bounds[-1] += np.log2(self.n_samples / part.n_samples)
@@ -278,7 +303,7 @@ class Objective:
             mu,
             self.sample_weight,
             fit_intercept=self.fit_intercept,
-            sets=self._sets,
+            parts=self._parts,
         )
 
     def _chain(self, theta: Array, solution: Solution, slope: Array) -> Array:
@@ -302,6 +327,10 @@ class Objective:
         box.append((log_unit + _RIDGE_LOW, log_unit + _RIDGE_HIGH))
         self.bounds: Array = np.array(box, dtype=np.float64)
         self.theta0: Array = np.clip(np.append(theta, log_unit + _RIDGE_START), *self.bounds.T)
+
+    def _labels(self) -> AnyArray | None:
+        """Class of every row; None where the targets are no labels."""
+        return class_indices(self.y) if np.isin(self.y, (-1.0, 1.0)).all() else None
 
     def _check(self) -> None:
         n = self.n_samples

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from looms._typing import Array
+from looms._typing import AnyArray, Array
 from looms.lssvm._system import Fit
 from looms.optimize import Outcome, Point, minimize
 from looms.optimize._curvature import difference_inverse_hessian, secant_inverse_hessian
@@ -233,8 +233,15 @@ def _curvature(
 def _nested_subsets(objective: Objective, rng: np.random.RandomState) -> list[Any]:
     """Indices of growing subsamples, each in the next, classes in proportion."""
     n = objective.n_samples
+    unit = np.arange(n) if objective.groups is None else objective.groups
+    _, first, unit = np.unique(unit, return_index=True, return_inverse=True)
     labeled = bool(np.isin(objective.y, (-1.0, 1.0)).all())
-    order = _stratified_order(objective.y, rng) if labeled else rng.permutation(n)
+    place = (
+        _stratified_place(objective.y[first], rng)
+        if labeled
+        else np.argsort(rng.permutation(len(first)))
+    )
+    order = np.argsort(place[unit], kind="stable")  # rows of a group one after the other
     return [np.sort(order[:size]) for size in stage_sizes(n)]
 
 
@@ -257,14 +264,14 @@ def stage_sizes(n_samples: int) -> list[int]:
     return sizes
 
 
-def _stratified_order(y: Array, rng: np.random.RandomState) -> Any:
-    """Random order in which the first m samples have the classes in proportion, for every m."""
+def _stratified_place(y: Array, rng: np.random.RandomState) -> AnyArray:
+    """Random places of samples, of which the first m have the classes in proportion."""
     labels = np.unique(y.reshape(len(y), -1), axis=0, return_inverse=True)[1].ravel()
     rank = np.empty(len(y))
     for label in range(labels.max() + 1):
         members = np.flatnonzero(labels == label)
         rank[rng.permutation(members)] = np.arange(len(members)) / len(members)
-    return np.argsort(rank, kind="stable")
+    return rank
 
 
 def _moved(theta: Array, source: Objective, target: Objective) -> Array:
@@ -289,7 +296,7 @@ def _tuning(
     theta, fit = search.best.theta, search.best.model
     value, standard_error = np.inf, np.inf
     if fit is not None:
-        value, standard_error, _ = objective.judge(fit.outputs)
+        value, standard_error, _ = objective.judge(fit.held_out)
     return Tuning(
         theta,
         value,
