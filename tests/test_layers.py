@@ -111,12 +111,12 @@ CORE_MODULES = [module for module in MODULES if room_of(module) in CORE]
 
 def test_the_core_imports_only_numerics():
     allowed = {"looms", *CORE_MAY_IMPORT, *sys.stdlib_module_names}
+    of_sklearn = ("sklearn.base.", "sklearn.model_selection.")
     offenders = [
         f"{path_of(module)} imports {name}"
         for module in CORE_MODULES
         for name, _ in imports_of_module(module)
-        if name.split(".")[0] not in allowed
-        and not name.startswith(("sklearn.base.", "sklearn.model_selection."))
+        if name.split(".")[0] not in allowed and not name.startswith(of_sklearn)
     ]
     assert offenders == []
 

@@ -23,7 +23,7 @@ FOLDS = {
     "uneven": UNEVEN,
     "halves": EACH % 2,
     "twice": np.vstack([EACH % 3, UNEVEN]),
-    "in part": np.vstack([np.where(EACH % 3 == k, 0, -1) for k in range(3)] + [EACH]),
+    "in part": np.vstack([np.where(k == EACH % 3, 0, -1) for k in range(3)] + [EACH]),
 }
 CASES = pairwise(KERNELS, WEIGHTS, TARGETS, FOLDS, [True, False])
 each_case = pytest.mark.parametrize(("kernel", "weight", "target", "fold", "intercept"), CASES)
@@ -49,7 +49,7 @@ def test_outputs_are_those_of_machines_trained_without_the_fold(
     close = {"rtol": 1e-8, "atol": 1e-9 * np.nanmax(np.abs(theirs)) + 1e-14}
     fit = solve(K, y, mu, sample_weight=zeta, folds=folds, **options).fit
     assert_allclose(fit.held_out, theirs, **close)
-    assert_allclose(fit.mean_held_out, np.nanmean(theirs, axis=0), **close)
+    assert_allclose(fit.mean_held_out.outputs, np.nanmean(theirs, axis=0), **close)
     spectral = decompose(K, sample_weight=zeta).outputs(y, mu, folds=folds, **options)
     assert_allclose(spectral, theirs if folds.ndim == 2 else theirs[0], **close)
     single = refit_loo(K, y, mu, sample_weight=zeta, **options).outputs
@@ -94,7 +94,7 @@ def test_models_at_new_points_have_not_seen_the_fold(target, intercept):
     models = solution.models()
     F = models.outputs(kernel(new, X))
     for label in np.unique(UNEVEN):
-        rest = UNEVEN != label
+        rest = label != UNEVEN
         n = int(rest.sum())
         # λ = n μ / ζ is held while rows are out.
         refitted = solve(

@@ -156,7 +156,7 @@ def fitted_machine(
     """
     seen = weight > 0
     dual_coef, loo, fit_weight = fit.alpha, fit.outputs, fit.sample_weight
-    held_out = fit.mean_held_out
+    held_out = fit.mean_held_out.outputs
     if not seen.all():
         fit_weight = np.zeros(len(y))
         fit_weight[seen] = fit.sample_weight
@@ -165,7 +165,7 @@ def fitted_machine(
         loo[seen] = fit.outputs
         loo[~seen] = outputs(kernel, X[~seen], X, dual_coef, fit.intercept)
         held_out = loo.copy()
-        held_out[seen] = fit.mean_held_out
+        held_out[seen] = fit.mean_held_out.outputs
     return {
         "X_fit_": X,
         "kernel_": kernel,

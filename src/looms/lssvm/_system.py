@@ -40,9 +40,9 @@ class Fit:
         return HeldOut(self.y, self.outputs, self.sample_weight)
 
     @property
-    def mean_held_out(self) -> Array:
-        """Held-out outputs, shaped like the targets: means over repetitions."""
-        return np.asarray(np.nanmean(self.held_out, axis=0))
+    def mean_held_out(self) -> HeldOut:
+        """Targets, held-out outputs and weights; means over repetitions."""
+        return HeldOut(self.y, np.nanmean(self.held_out, axis=0), self.sample_weight)
 
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):

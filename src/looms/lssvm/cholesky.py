@@ -204,8 +204,9 @@ def solve(
 
     Notes
     -----
-    2n³/3 flops, one n×n buffer; folds add Σ |G|³ / 3 and the smaller of n³/3 and 2 n Σ |G|². Digits are lost as μ becomes
-    small beside the largest eigenvalue of K / n: about as many as their ratio has.
+    2n³/3 flops, one n×n buffer; folds add Σ |G|³ / 3 and the smaller of n³/3 and 2 n Σ |G|².
+    Digits are lost as μ becomes small beside the largest eigenvalue of K / n: about as many as
+    their ratio has.
 
     Examples
     --------

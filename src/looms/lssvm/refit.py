@@ -20,8 +20,8 @@ def refit_loo(
 ) -> HeldOut:
     """Held-out outputs by solving the system anew without each sample, or fold of them.
 
-    Arguments as for `looms.lssvm.solve`, but ``folds`` of one repetition; ``K`` is read as a whole. λ_i = n mu / ζ_i
-    keeps the full n. O(n⁴): for checking, not for use.
+    Arguments as for `looms.lssvm.solve`, but ``folds`` of one repetition; ``K`` is read as a
+    whole. λ_i = n mu / ζ_i keeps the full n. O(n⁴): for checking, not for use.
 
     Raises
     ------

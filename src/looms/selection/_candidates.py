@@ -166,11 +166,7 @@ def _candidate(
     judge: Judge,
     seconds: float,
 ) -> Candidate:
-    score, threshold = (
-        (np.inf, 0.0)
-        if fit is None
-        else judge(HeldOut(fit.y, fit.mean_held_out, fit.sample_weight))
-    )
+    score, threshold = (np.inf, 0.0) if fit is None else judge(fit.mean_held_out)
     return Candidate(
         kernel_name=kernel_name,
         kernel=objective.kernel_at(tuning.theta),
