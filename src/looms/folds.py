@@ -154,8 +154,8 @@ def _repetitions(splits: Any, n: int) -> AnyArray:
         if not np.array_equal(np.sort(together), np.arange(n)):
             raise ValueError(
                 f"Split {number} of cv trains on {len(train)} and tests on {len(test)} of {n} "
-                "rows. A machine is held out in closed form if it trains on all rows that it does not "
-                "test: give a splitter that does, as KFold, and use looms.assess for others, as "
+                "rows. The closed form is of machines that train on all rows that they do not test: "
+                "give a splitter that does, as KFold; looms.assess takes others, as "
                 "TimeSeriesSplit."
             )
         if not len(test):

@@ -36,6 +36,11 @@ class Repetition(NamedTuple):
     single: AnyArray
     sets: tuple[AnyArray, ...]
 
+    @property
+    def folds(self) -> tuple[AnyArray, ...]:
+        """Rows of each fold: of the single rows first."""
+        return (*self.single[:, None], *self.sets)
+
 
 def repetitions(folds: npt.ArrayLike | None, n: int) -> tuple[Repetition, ...]:
     """Rows of every fold.

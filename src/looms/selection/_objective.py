@@ -128,7 +128,7 @@ class Objective:
         self._check()
         self.groups = None if groups is None else group_numbers(groups, self.n_samples)
         self.folds = fold_numbers(cv, self.y, self.groups, labels=self._labels())
-        self._parts = repetitions(self.folds, self.n_samples)
+        self.parts = repetitions(self.folds, self.n_samples)
         opened = as_kernel(kernel)
         if opened.pairwise and self.X.shape[0] != self.X.shape[1]:
             raise ValueError(f"A precomputed kernel matrix is square, got shape {self.X.shape}.")
@@ -161,7 +161,7 @@ class Objective:
         """Value with its standard error and, optionally, gradient at ``theta``."""
         with blas_threads(self.n_samples):
             try:
-                solution = self._solve(theta)
+                solution = self.solve(theta)
             except NotPositiveDefiniteError:
                 return Point(theta, np.inf, np.inf)
             evaluation = self.judge(solution.fit.held_out)
@@ -184,7 +184,7 @@ class Objective:
             If the kernel matrix plus ridge is not positive definite.
         """
         with blas_threads(self.n_samples):
-            return self._solve(theta).fit
+            return self.solve(theta).fit
 
     def judge(self, held_out: Array) -> Evaluation:
         """Criterion of held-out outputs under the selection weights.
@@ -294,7 +294,14 @@ class Objective:
     def names(self) -> list[str]:
         return [h.name for h in self.hyperparameters]
 
-    def _solve(self, theta: Array) -> Solution:
+    def solve(self, theta: Array) -> Solution:
+        """Solved system at ``theta``, in the buffer of the objective: until the next call.
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If the kernel matrix plus ridge is not positive definite.
+        """
         K = self.gram(self.kernel_at(theta))
         mu = self.mu_at(theta)
         return solve_in_place(
@@ -303,7 +310,7 @@ class Objective:
             mu,
             self.sample_weight,
             fit_intercept=self.fit_intercept,
-            parts=self._parts,
+            parts=self.parts,
         )
 
     def _chain(self, theta: Array, solution: Solution, slope: Array) -> Array:
