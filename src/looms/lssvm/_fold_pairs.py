@@ -27,90 +27,97 @@ from looms.lssvm._system import LeverageError
 _NUMBERS = 1 << 21  # in a block of residuals
 
 
-def pair_residuals(
-    P: Array, alpha: Array, folds: Sequence[AnyArray], mu: float
+def residuals_without(
+    P: Array, alpha: Array, folds: Sequence[AnyArray], outer: Sequence[tuple[int, ...]], mu: float
 ) -> Iterator[tuple[slice, Array]]:
-    """Residuals of all rows, each with its own fold and another one left out.
+    """Residuals of the machines without some folds: held-out ones of the rows they have seen.
 
     Parameters
     ----------
     P : (n, n) M⁻¹ − η ηᵀ / Ση, both triangles valid.
     alpha : (n, t) dual coefficients.
     folds : rows of each fold; each row is in one.
+    outer : numbers of the folds that a machine has not seen, as many for each.
     mu : regularization, for messages.
 
     Yields
     ------
-    outer : a slice of the folds.
-    residuals : (n, len(outer), t), of row j without its fold and without the fold of the
-        second axis; the same fold twice is that fold.
+    part : a slice of ``outer``.
+    residuals : (n, n_part, t), of a row outside the folds of the second axis without its own fold,
+        too; of their rows, those of the machine itself.
 
     Raises
     ------
     LeverageError
-        If the machine without some pair of folds is singular in double precision.
+        If the machine without some of these folds is singular in double precision.
 
     Notes
     -----
-    O(n² t) for single rows; for F folds about 2 n³ / F + n³ / F² flops for each pair of sizes.
+    O(n t) for single rows. For folds of s rows, of which m are left out, about
+    n s² (m² + m + 1) flops.
     """
     n, t = alpha.shape
     sizes = np.array([len(G) for G in folds])
-    if sizes.max() == 1:
-        order = np.concatenate(list(folds))
-        step = max(1, _NUMBERS // (n * t))
-        for start in range(0, n, step):
-            outer = slice(start, start + step)
-            yield outer, _of_single_rows(P, alpha, order[outer], mu)
+    if not len(outer):
         return
-    classes = [(np.stack([folds[k] for k in np.flatnonzero(sizes == s)])) for s in np.unique(sizes)]
-    for g, G in enumerate(folds):
-        yield slice(g, g + 1), _without(P, alpha, G, classes, mu)[:, None]
+    numbers = np.asarray(outer)
+    if sizes.max() == 1:
+        rows = np.concatenate(list(folds))[numbers]
+        step = max(1, _NUMBERS // (n * max(t, numbers.shape[1])))
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            yield part, _without_single_rows(P, alpha, rows[part], mu)
+        return
+    alike = [np.flatnonzero(sizes == s) for s in np.unique(sizes)]
+    for k, left_out in enumerate(numbers):
+        G = np.concatenate([folds[g] for g in left_out])
+        others = [np.setdiff1d(same, left_out) for same in alike]
+        rest = [np.stack([folds[h] for h in same]) for same in others if len(same)]
+        yield slice(k, k + 1), _without_folds(P, alpha, G, rest, mu)[:, None]
 
 
-def _of_single_rows(P: Array, alpha: Array, out: AnyArray, mu: float) -> Array:
-    """(n, len(out), t) (α_j − P_ji r_i) / (p_j − P_ji² / p_i), and r_i for i itself."""
+def _without_single_rows(P: Array, alpha: Array, out: AnyArray, mu: float) -> Array:
+    """(n, b, t) residuals, α⁽⁻ᴳ⁾_j / p⁽⁻ᴳ⁾_j, for the b sets (b, m) of rows left out."""
     p, columns = P.diagonal(), P[:, out]
-    r = alpha[out] / p[out, None]
-    left = p[:, None] - columns**2 / p[out]
-    own = (out, np.arange(len(out)))
+    blocks = P[out[:, :, None], out[:, None, :]]
+    _check_definite(blocks, out, mu)
+    e = np.linalg.solve(blocks, alpha[out])
+    taken = np.linalg.solve(blocks, columns.transpose(1, 2, 0)).transpose(2, 0, 1)
+    left = p[:, None] - (columns * taken).sum(axis=2)
+    own = (out, np.arange(len(out))[:, None])
     left[own] = p[out]
     safe = left > len(p) * np.finfo(np.float64).eps * p[:, None]
     if not safe.all():
         raise LeverageError(mu, int(np.unravel_index(np.argmin(safe), left.shape)[0]))
-    residuals = (alpha[:, None, :] - columns[:, :, None] * r) / left[:, :, None]
-    residuals[own] = r
+    residuals = (alpha[:, None] - (columns[:, :, None] @ e[None])[:, :, 0]) / left[:, :, None]
+    residuals[own] = e
     return np.asarray(residuals)
 
 
-def _without(
-    P: Array, alpha: Array, G: AnyArray, classes: Sequence[AnyArray], mu: float
+def _without_folds(
+    P: Array, alpha: Array, G: AnyArray, rest: Sequence[AnyArray], mu: float
 ) -> Array:
-    """(n, t) residuals of the machine without G, each fold of its rows left out; own ones of G.
-
-    ``classes`` are (m, s) the rows of the m folds of s rows.
-    """
-    try:
-        R = scipy.linalg.cholesky(P[np.ix_(G, G)], lower=True)
-    except np.linalg.LinAlgError:
-        raise LeverageError(mu, int(G[0])) from None
+    """(n, t) residuals of the machine without G, each fold (m, s) of ``rest`` left out as well."""
+    _check_definite(P[np.ix_(G, G)], G, mu)
+    R = scipy.linalg.cholesky(P[np.ix_(G, G)], lower=True)
     W = scipy.linalg.solve_triangular(R, P[G], lower=True)
     e = scipy.linalg.cho_solve((R, True), alpha[G])
-    rest = alpha - P[:, G] @ e
+    left = alpha - P[:, G] @ e
     residuals = np.empty_like(alpha)
-    for rows in classes:
-        rows = rows[rows[:, 0] != G[0]]
-        if not len(rows):
-            continue
+    for rows in rest:
         within = W[:, rows].transpose(1, 2, 0)  # (m, s, |G|)
         blocks = P[rows[:, :, None], rows[:, None, :]] - within @ within.transpose(0, 2, 1)
-        try:
-            np.linalg.cholesky(blocks)
-        except np.linalg.LinAlgError:
-            raise LeverageError(mu, int(G[0])) from None
-        residuals[rows] = np.linalg.solve(blocks, rest[rows])
+        _check_definite(blocks, G, mu)
+        residuals[rows] = np.linalg.solve(blocks, left[rows])
     residuals[G] = e
     return residuals
+
+
+def _check_definite(blocks: Array, rows: AnyArray, mu: float) -> None:
+    try:
+        np.linalg.cholesky(blocks)
+    except np.linalg.LinAlgError:
+        raise LeverageError(mu, int(rows.flat[0])) from None
 
 
 def balanced_residuals(
@@ -122,7 +129,7 @@ def balanced_residuals(
 
     Parameters
     ----------
-    pairs : from `pair_residuals`.
+    pairs : from `residuals_without` each fold.
     y : (n, t) targets ±1; of several, each is one class against the rest.
     folds : rows of each fold.
     weight : (n,) nonnegative. Where all rows of positive weight of the other class are in

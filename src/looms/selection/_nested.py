@@ -14,10 +14,11 @@ import numpy as np
 
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
-from looms.criteria import Criterion, PointwiseCriterion
+from looms.criteria import PointwiseCriterion
 from looms.lssvm import NotPositiveDefiniteError
-from looms.lssvm._fold_pairs import fold_of_rows, pair_residuals
+from looms.lssvm._fold_pairs import fold_of_rows, residuals_without
 from looms.lssvm._system import Fit, targets_as_columns
+from looms.selection._fold_pairs import fold_pairs
 from looms.selection._objective import Objective
 
 
@@ -39,6 +40,8 @@ class NestedChoice:
     inner : (n, n_folds) or (n, n_folds, t) held-out outputs of each row by the candidate chosen
         without the fold of the second axis, on the rows without that fold.
     pairs : as ``inner``, by the candidate chosen without the fold of the row.
+    fold_pairs, pair_outputs : two folds, and the outputs (m, t) of their rows by the candidate
+        that was chosen without both, on the rows without both; for classes only.
     """
 
     best: int
@@ -50,6 +53,8 @@ class NestedChoice:
     outputs: Array
     inner: Array
     pairs: Array
+    fold_pairs: list[tuple[int, int]]
+    pair_outputs: list[Array]
 
 
 def choose_nested(candidates: Sequence[tuple[Objective, Array]]) -> NestedChoice:
@@ -86,27 +91,42 @@ def choose_nested(candidates: Sequence[tuple[Objective, Array]]) -> NestedChoice
         raise ValueError("Nested cross-validation holds out each row once: give cv as one number.")
     folds = first.parts[0].folds
     number = fold_of_rows(folds, n)
+    labeled = bool(np.isin(Y, (-1.0, 1.0)).all())
+    single = [(g,) for g in range(len(folds))]
+    double = fold_pairs(Y, number) if labeled and len(folds) > 3 else []
     values, errors = np.full((2, len(candidates)), np.inf)
-    least = np.full(len(folds), np.inf)
+    least, least_of_pair = np.full(len(folds), np.inf), np.full(len(double), np.inf)
     chosen = np.full(len(folds), -1)
     inner, pairs = np.empty((2, n, len(folds), Y.shape[1]))
+    pair_outputs: list[Array] = [np.empty(0)] * len(double)
     fit, best = None, -1
     with blas_threads(n):
         for k, (objective, theta) in enumerate(candidates):
             try:
                 solution = objective.solve(theta)
                 P, alpha = solution.projection.matrix(), targets_as_columns(solution.fit.alpha)
-                blocks = list(pair_residuals(P, alpha, folds, solution.mu))
+                e = np.concatenate(
+                    [part for _, part in residuals_without(P, alpha, folds, single, solution.mu)],
+                    axis=1,
+                )
+                evaluation = objective.judge(solution.fit.held_out)
+                if not np.isfinite(evaluation.value):
+                    continue
+                outputs = Y[:, None] - e
+                inner_values = _values_without(objective, Y, outputs, number, single)
+                for part, residuals in residuals_without(P, alpha, folds, double, solution.mu):
+                    f = Y[:, None] - residuals
+                    of_pairs = _values_without(objective, Y, f, number, double[part])
+                    start = part.start
+                    for m in np.flatnonzero(of_pairs < least_of_pair[part]):
+                        g, h = double[start + m]
+                        pair_outputs[start + m] = f[np.concatenate([folds[g], folds[h]]), m]
+                    least_of_pair[part] = np.minimum(least_of_pair[part], of_pairs)
             except NotPositiveDefiniteError:
                 continue
-            evaluation = objective.judge(solution.fit.held_out)
             values[k], errors[k] = evaluation.value, evaluation.standard_error
             if best < 0 or values[k] < values[best]:
                 best, fit = k, solution.fit
-            outputs = Y[:, None] - np.concatenate([block for _, block in blocks], axis=1)
-            inner_values = values_without(
-                objective.criterion, Y, outputs, objective.selection_weight, number
-            )
             better = inner_values < least
             least[better], chosen[better] = inner_values[better], k
             inner[:, better] = outputs[:, better]
@@ -124,32 +144,35 @@ def choose_nested(candidates: Sequence[tuple[Objective, Array]]) -> NestedChoice
         inner[np.arange(n), number].reshape(first.y.shape),
         inner.reshape(shape),
         pairs.reshape(shape),
+        double,
+        pair_outputs,
     )
 
 
-def values_without(
-    criterion: Criterion, Y: Array, outputs: Array, weight: Array, number: AnyArray
+def _values_without(
+    objective: Objective,
+    Y: Array,
+    outputs: Array,
+    number: AnyArray,
+    left_out: Sequence[tuple[int, ...]],
 ) -> Array:
-    """Criterion, (n_folds,), of the rows outside each fold; infinite where it is not finite.
+    """Criterion, (b,), of outputs (n, b, t) of the rows outside some folds; infinite if not finite.
 
-    Parameters
-    ----------
-    Y : (n, t) targets.
-    outputs : (n, n_folds, t) outputs of the rows in the round of each fold.
-    weight : (n,) of the criterion.
-    number : (n,) fold of each row.
+    ``left_out`` are the numbers of the folds, ``number`` the fold of each row.
     """
-    n_folds = outputs.shape[1]
+    criterion, weight = objective.criterion, objective.selection_weight
+    outside = np.ones(outputs.shape[:2], dtype=bool)
+    for folds in np.transpose(left_out):
+        outside &= number[:, None] != folds
     if isinstance(criterion, PointwiseCriterion):
         losses = criterion.loss(Y[:, None], outputs)[0].mean(axis=2)
-        outside = weight[:, None] * (number[:, None] != np.arange(n_folds))
-        values = np.einsum("nf,nf->f", outside, losses) / outside.sum(axis=0)
+        shares = weight[:, None] * outside
+        values = np.einsum("nb,nb->b", shares, losses) / shares.sum(axis=0)
     else:
         values = np.array(
             [
-                criterion.evaluate(Y[rest], outputs[rest, g], weight[rest]).value
-                for g in range(n_folds)
-                for rest in [number != g]
+                criterion.evaluate(Y[rest], outputs[rest, b], weight[rest]).value
+                for b, rest in enumerate(outside.T)
             ]
         )
     return np.where(np.isfinite(values), values, np.inf)
