@@ -42,7 +42,7 @@ class Projection:
     Attributes
     ----------
     p : (n,) diagonal of P, positive.
-    share : (n,) η / Ση; zero without an intercept.
+    share, corner : (n,) η / Ση and 1 / Ση; zero without an intercept.
 
     Raises
     ------
@@ -53,7 +53,8 @@ class Projection:
     def __init__(self, S: Array, eta: Array, mu: float) -> None:
         self._buffer, self._inverted = S, False
         self._eta = eta
-        self.share = eta / (float(eta.sum()) or 1.0)
+        eta_sum = float(eta.sum()) or 1.0
+        self.share, self.corner = eta / eta_sum, float(eta.any()) / eta_sum
         diagonal = _column_square_sums(S)
         self.p = diagonal - eta * self.share  # no square that overflows
         safe = self.p > len(S) * np.finfo(np.float64).eps * diagonal
@@ -160,6 +161,7 @@ class Solution:
             self.projection.share,
             ridge(self.mu, self.fit.sample_weight),
             self.residuals[0].reshape(self.fit.alpha.shape),
+            self.projection.corner,
             part.sets,
         )
 

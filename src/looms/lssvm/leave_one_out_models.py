@@ -38,6 +38,7 @@ class LeaveOneOutModels:
     ridge : (n,) λ_i = n mu / ζ_i, which stays as it is while a sample is left out.
     residuals : y_i − f⁽⁻ⁱ⁾(x_i), shaped like the targets; f⁽⁻ⁱ⁾ is trained without the
         whole set of i.
+    corner : 1 / Ση; zero without an intercept.
     sets : rows that are held out together, of each set of two or more.
     """
 
@@ -46,6 +47,7 @@ class LeaveOneOutModels:
     share: Array
     ridge: Array
     residuals: Array
+    corner: float
     sets: tuple[AnyArray, ...] = ()
 
     @property
