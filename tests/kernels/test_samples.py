@@ -10,7 +10,15 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from looms import SVCCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.kernels import ARD, RBF, Boolean, Linear, _samples
-from looms.kernels._samples import Pairs, Samples, as_matrix, center_of, samples_of, square_norms
+from looms.kernels._samples import (
+    Pairs,
+    Samples,
+    as_matrix,
+    center_of,
+    samples_of,
+    square_norms,
+    training_rows,
+)
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.standard_normal((7, 3)), RNG.standard_normal((4, 3))
@@ -193,3 +201,12 @@ def test_tiny_kernel_matrices_and_tiny_new_samples_are_no_features_that_vanish()
     K = 1e-145 * np.eye(7)
     assert np.isfinite(LSSVMRegressor("precomputed", mu=1e-146).fit(K, X[:, 0]).dual_coef_).all()
     assert np.isfinite(LSSVMRegressor().fit(X, X[:, 0]).predict(1e-200 * Z)).all()
+
+
+def test_all_rows_in_order_are_the_samples_themselves_and_others_a_part():
+    K = X @ X.T
+    assert training_rows(K, np.arange(len(K)), True) is K
+    assert training_rows(X, np.arange(len(X)), False) is X
+    for rows in (np.arange(len(K))[::-1], np.array([0, 2]), np.arange(len(K) - 1)):
+        assert_array_equal(training_rows(K, rows, True), K[np.ix_(rows, rows)])
+        assert_array_equal(training_rows(X, rows, False), X[rows])

@@ -7,9 +7,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration import class_probabilities, fit_calibrator
 from looms.calibration._calibrators import Calibrator, as_calibration
+from looms.conformal import prediction_sets
+from looms.conformal._jackknife import required_rank
+from looms.conformal._sets import class_margins
 from looms.estimators._base import LeastSquaresMachine, check_flag, fit_given, fitted_machine
 from looms.estimators._encoding import (
     ThresholdedClassifier,
@@ -19,7 +23,6 @@ from looms.estimators._encoding import (
     number_or_rule,
     threshold_and_loss,
 )
-from looms.estimators._intervals import sets
 from looms.estimators._warnings import warn_of_missed_precision
 from looms.held_out import HeldOut
 
@@ -106,7 +109,26 @@ class Classifier(ThresholdedClassifier, LeastSquaresMachine):
         """
         X = self._checked_new_data(X)
         check_flag("class_conditional", class_conditional)
-        return sets(self, X, coverage, class_conditional)
+        targets = self.loo_.y[self.fit_weight_ > 0]
+        labels = class_indices(targets)
+        if class_conditional:
+            for name, count in zip(self.classes_.tolist(), np.bincount(labels), strict=True):
+                try:
+                    required_rank(coverage, int(count))
+                except ValueError as error:
+                    raise ValueError(f"Class {name!r}: {error}") from None
+        else:
+            required_rank(coverage, len(labels))
+        trained = self.leave_one_out_models()
+        loo = targets - trained.models.residuals
+        loo_scores = class_margins(loo.reshape(len(loo), -1))[np.arange(len(labels)), labels]
+        sets = np.empty((X.shape[0], len(self.classes_)), dtype=bool)
+        for rows, _, F in trained.outputs(X):
+            scores = class_margins(F.reshape(*F.shape[:2], -1))
+            sets[rows] = prediction_sets(
+                loo_scores, scores, coverage, labels if class_conditional else None
+            )
+        return sets
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:

@@ -7,13 +7,17 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from looms._checks import check_known
 from looms._typing import Array
+from looms.conformal import jackknife_minmax, jackknife_plus
+from looms.conformal._jackknife import required_rank
 from looms.criteria import PRESS
 from looms.estimators._base import LeastSquaresMachine, fit_given, fitted_machine
-from looms.estimators._intervals import intervals
 from looms.estimators._search import CallbackWatcher, SelectingMachine, with_callbacks
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
+
+METHODS = ("plus", "minmax", "scaled")
 
 
 class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
@@ -104,7 +108,30 @@ class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
         0.89
         """
         X = self._checked_new_data(X)
-        return intervals(self, X, coverage, method)
+        check_known(method, "method", METHODS)
+        n = np.count_nonzero(self.fit_weight_)
+        required_rank(coverage, n)  # an error before any work
+        if method == "scaled" and n < 3:
+            raise ValueError(f"method='scaled' needs three samples of non-zero weight, got {n}.")
+        trained = self.leave_one_out_models()
+        r = trained.models.residuals
+        ends = np.empty((X.shape[0], *r.shape[1:], 2))
+        if method == "scaled":
+            if trained.models.sets:
+                raise ValueError("method='scaled' holds out single rows: it needs copies='apart'.")
+            loo_scales = np.stack([scale.loo for scale in trained.local_scales], axis=-1)
+            loo_scales = loo_scales.reshape(r.shape)
+        for rows, K, F in trained.outputs(X):
+            if method == "plus":
+                ends[rows] = jackknife_plus(r, F, coverage)
+            elif method == "minmax":
+                ends[rows] = jackknife_minmax(r, F, coverage)
+            else:
+                scales = np.stack([scale.at(K) for scale in trained.local_scales], axis=-1)
+                ends[rows] = jackknife_plus(
+                    r, F, coverage, loo_scales=loo_scales, scales=scales.reshape(F.shape)
+                )
+        return ends
 
     def _validated(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Any:
         for first in np.asarray(y).ravel()[:1]:

@@ -71,31 +71,32 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         criteria = self._checked_search()
         copies = copy_groups(X)
         groups = copies if self.copies == "together" else None
-        seen = np.flatnonzero(weight > 0)
+        train = np.flatnonzero(weight)
+        n = len(train)
         if groups is None:
             remedy = "Drop them, or hold them out together: copies='together'."
-            warn_of_copies(X[seen], copies[seen], remedy)
-        if len(seen) < 3:
+            warn_of_copies(X[train], copies[train], remedy)
+        if n < 3:
             raise ValueError(
                 f"Choosing by leave-one-out needs three samples of non-zero weight or more, got "
-                f"{len(seen)} sample{'s' * (len(seen) != 1)}."
+                f"{n} sample{'s' * (n != 1)}."
             )
         kernels = one_or_many(self.kernel)
         pairwise = self._kernels()[0].pairwise
         watcher.begins(len(kernels) * len(criteria))
         choice = choose(
-            training_rows(X, seen, pairwise) if len(seen) < len(weight) else X,
-            targets[seen],
+            training_rows(X, train, pairwise),
+            targets[train],
             kernels=kernels,
             criteria=criteria,
             judge=judge,
             watcher=watcher,
             random_state=check_random_state(self.random_state).randint(2**31 - 1),
             objective_options={
-                "sample_weight": fit_weight[seen],
-                "selection_weight": selection_weight[seen],
+                "sample_weight": fit_weight[train],
+                "selection_weight": selection_weight[train],
                 "fit_intercept": self.fit_intercept,
-                "groups": None if groups is None else groups[seen],
+                "groups": None if groups is None else groups[train],
                 "prior": self.prior,
             },
             tune_options={

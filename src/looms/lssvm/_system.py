@@ -134,18 +134,27 @@ def checked_targets(y: npt.ArrayLike, n: int) -> Array:
     return y
 
 
-def checked_weights(sample_weight: npt.ArrayLike | None, n: int) -> Array:
-    """Finite positive weights of ``n`` samples; ones unless given."""
-    zeta = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if zeta.shape != (n,):
+def checked_weights(
+    weight: npt.ArrayLike | None, n: int, name: str = "sample_weight", *, zeros: bool = False
+) -> Array:
+    """Finite weights of ``n`` samples, ones unless given; positive, or zero where ``zeros`` says."""
+    if weight is None:
+        return np.ones(n)
+    try:
+        weights = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers, got {weight!r}.") from None
+    if weights.shape != (n,):
         raise ValueError(
-            "sample_weight must have one entry per row of y, but sample_weight has shape "
-            f"{zeta.shape} and y has {n} rows."
+            f"{name} must have one entry per row of y, but {name} has shape {weights.shape} and y "
+            f"has {n} rows."
         )
-    check_finite("sample_weight", zeta)
-    if zeta.min(initial=np.inf) <= 0:
-        raise ValueError(f"sample_weight must be positive, but its minimum is {zeta.min()}.")
-    return zeta
+    check_finite(name, weights)
+    least = weights.min(initial=np.inf)
+    if least < 0 or (least == 0 and not zeros):
+        sign = "zero or positive" if zeros else "positive"
+        raise ValueError(f"{name} must be {sign}, but its minimum is {least}.")
+    return weights
 
 
 def check_mu(mu: float) -> None:

@@ -17,7 +17,7 @@ from looms.kernels._names import as_kernel
 from looms.kernels._samples import as_matrix, check_scale, training_rows
 from looms.lssvm import NotPositiveDefiniteError, decompose
 from looms.lssvm._held_out_sets import held_out_sets
-from looms.lssvm._system import Fit
+from looms.lssvm._system import Fit, checked_weights
 from looms.lssvm.cholesky import Solution, solve_in_place
 from looms.optimize import Point
 from looms.selection._prior import HyperPrior
@@ -113,13 +113,16 @@ class Objective:
         self.y = np.asarray(y, dtype=np.float64)
         self.criterion: Criterion = as_criterion(criterion)
         self.fit_intercept = fit_intercept
-        self.sample_weight = _mean_one(sample_weight, self.n_samples)
-        self.selection_weight = (
-            self.sample_weight
-            if selection_weight is None
-            else np.asarray(selection_weight, dtype=np.float64)
-        )
         self._check()
+        zeta = checked_weights(sample_weight, self.n_samples)
+        self.sample_weight = np.asarray(zeta * (self.n_samples / zeta.sum()))
+        self.selection_weight = self.sample_weight
+        if selection_weight is not None:
+            self.selection_weight = checked_weights(
+                selection_weight, self.n_samples, "selection_weight", zeros=True
+            )
+            if not self.selection_weight.any():
+                raise ValueError("selection_weight is zero for every sample.")
         self._sets = held_out_sets(groups, self.n_samples)
         self.groups = None if groups is None else np.unique(groups, return_inverse=True)[1]
         opened = as_kernel(kernel)
@@ -324,20 +327,6 @@ class Objective:
                 f"Criterion {type(self.criterion).__name__} needs labels -1 and +1; for other "
                 "targets use 'press'."
             )
-        weight = self.selection_weight
-        if weight.shape != (n,) or not ((weight >= 0) & np.isfinite(weight)).all():
-            raise ValueError("selection_weight must hold one nonnegative number a sample.")
-        if not weight.sum() > 0:
-            raise ValueError("selection_weight is zero for every sample.")
-
-
-def _mean_one(sample_weight: Any, n: int) -> Array:
-    if sample_weight is None:
-        return np.ones(n)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n,) or not ((weight > 0) & np.isfinite(weight)).all():
-        raise ValueError("sample_weight must hold one positive number a sample.")
-    return np.asarray(weight * (n / weight.sum()))
 
 
 def feature_space_variance(K: Array, centered: bool) -> float:
