@@ -91,7 +91,7 @@ class TestTuning:
         tuning, fit = tune(objective)
         again = objective.fit(tuning.theta)
         np.testing.assert_allclose(fit.alpha, again.alpha, rtol=1e-9)
-        evaluation = objective.judge(fit.outputs)
+        evaluation = objective.criterion_of(fit.outputs)
         assert tuning.value == pytest.approx(evaluation.value)
         assert tuning.standard_error == pytest.approx(evaluation.standard_error)
         assert tuning.n_failures == 0

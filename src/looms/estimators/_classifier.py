@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration import class_probabilities, fit_calibrator
-from looms.calibration._calibrators import Calibrator, as_calibration
+from looms.calibration._calibrators import as_calibration
 from looms.conformal import prediction_sets
 from looms.conformal._jackknife import required_rank
 from looms.conformal._sets import class_margins
@@ -25,6 +25,7 @@ from looms.estimators._encoding import (
 )
 from looms.estimators._warnings import warn_of_missed_precision
 from looms.held_out import HeldOut
+from looms.selection._candidates import Score
 
 
 def _has_probabilities(classifier: Classifier) -> bool:
@@ -184,11 +185,16 @@ class Classifier(ThresholdedClassifier, LeastSquaresMachine):
         check_threshold(self.threshold, targets)
         return classes, labels, targets
 
-    def _calibrator(self, loo: HeldOut, fit_weight: Array) -> Calibrator | None:
-        """The calibrator; the weights of the fit count, else it would undo those of classes."""
-        if self.calibration is None:
-            return None
-        return fit_calibrator(HeldOut(loo.y, loo.outputs, fit_weight), self.calibration)
+    def _score(self, loo: HeldOut, fit_weight: Array) -> Score:
+        """Loss of the rule of the threshold on leave-one-out outputs, threshold and calibrator.
+
+        In the calibrator the weights of the fit count, else it would undo those of classes.
+        """
+        calibrator = None
+        if self.calibration is not None:
+            calibrator = fit_calibrator(HeldOut(loo.y, loo.outputs, fit_weight), self.calibration)
+        threshold, loss = threshold_and_loss(number_or_rule(self.threshold, calibrator, loo), loo)
+        return Score(loss, threshold, calibrator)
 
 
 class LSSVMClassifier(Classifier):
@@ -322,9 +328,7 @@ class LSSVMClassifier(Classifier):
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
         kernel, fit = fit_given(self, X, targets, fit_weight)
         fitted = fitted_machine(X, weight, targets, kernel, float(self.mu), fit)
-        loo = fitted["loo_"]
-        calibrator = self._calibrator(loo, fit_weight)
-        threshold, loss = threshold_and_loss(number_or_rule(self.threshold, calibrator, loo), loo)
+        loss, threshold, calibrator = self._score(fitted["loo_"], fit_weight)
         self._set_fitted(classes_=classes, threshold_=threshold, calibrator_=calibrator, **fitted)
         warn_of_missed_precision(self.threshold, loss)
         return self

@@ -16,6 +16,7 @@ from looms.estimators._base import LeastSquaresMachine, fit_given, fitted_machin
 from looms.estimators._search import CallbackWatcher, SelectingMachine, with_callbacks
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
+from looms.selection._candidates import Score
 
 METHODS = ("plus", "minmax", "scaled")
 
@@ -109,7 +110,7 @@ class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
         """
         X = self._checked_new_data(X)
         check_known(method, "method", METHODS)
-        n = np.count_nonzero(self.fit_weight_)
+        n = int(np.count_nonzero(self.fit_weight_))
         required_rank(coverage, n)  # an error before any work
         if method == "scaled" and n < 3:
             raise ValueError(f"method='scaled' needs three samples of non-zero weight, got {n}.")
@@ -315,15 +316,14 @@ n_features_in_, feature_names_in_
         self : LSSVMRegressorCV
             The fitted machine.
         """
-        given = sample_weight is not None
         X, targets, weight = self._validated(X, y, sample_weight)
-        seen = weight > 0
+        train = weight > 0
 
-        def judge(loo: HeldOut) -> tuple[float, float]:
-            return PRESS().evaluate(loo.y, loo.outputs, weight[seen]).value, 0.0
+        def scorer(loo: HeldOut) -> Score:
+            return Score(PRESS().evaluate(loo.y, loo.outputs, weight[train]).value)
 
-        watcher = CallbackWatcher(self, X, targets, weight if given else None)
-        choice, fitted = self._selected(X, targets, weight, weight, weight, judge, watcher)
+        watcher = CallbackWatcher(self, X, targets, None if sample_weight is None else weight)
+        choice, fitted = self._selected(X, targets, weight, weight, weight, scorer, watcher)
         self._set_fitted(**fitted)
         watcher.ends()
         warn_of_search(choice.best, targets)

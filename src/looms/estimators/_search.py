@@ -19,7 +19,7 @@ from looms.kernels._samples import training_rows
 from looms.optimize import Point
 from looms.optimize._minimize import OPTIMIZERS
 from looms.selection import Objective
-from looms.selection._candidates import Candidate, Choice, Judge, choose
+from looms.selection._candidates import Candidate, Choice, Scorer, choose
 from looms.selection._tune import Tuning
 
 # Callbacks came with scikit-learn 1.9, and are experimental there.
@@ -64,7 +64,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         weight: Array,
         fit_weight: Array,
         selection_weight: Array,
-        judge: Judge,
+        scorer: Scorer,
         watcher: CallbackWatcher,
     ) -> tuple[Choice, dict[str, Any]]:
         """The candidate of the least score, and the fitted attributes of its machine."""
@@ -89,7 +89,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             targets[train],
             kernels=kernels,
             criteria=criteria,
-            judge=judge,
+            scorer=scorer,
             watcher=watcher,
             random_state=check_random_state(self.random_state).randint(2**31 - 1),
             objective_options={
@@ -166,9 +166,8 @@ class CallbackWatcher:
             self._root = estimator._init_callback_context(max_subtasks=n_candidates)
             self._root.call_on_fit_task_begin(**self._data)
 
-    def candidate_begins(self, kernel: Any, criterion: Any) -> None:
+    def candidate_begins(self, name: str) -> None:
         if self._root is not None:
-            name = f"{type(kernel).__name__}, {criterion}"
             self._candidate = self._root.subcontext(task_name=name, max_subtasks=None)
             self._candidate.call_on_fit_task_begin(**self._data)
 

@@ -137,7 +137,7 @@ def checked_targets(y: npt.ArrayLike, n: int) -> Array:
 def checked_weights(
     weight: npt.ArrayLike | None, n: int, name: str = "sample_weight", *, zeros: bool = False
 ) -> Array:
-    """Finite weights of ``n`` samples, ones unless given; positive, or zero where ``zeros`` says."""
+    """Finite weights of ``n`` samples, ones unless given; positive, or also zero by ``zeros``."""
     if weight is None:
         return np.ones(n)
     try:

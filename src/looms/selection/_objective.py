@@ -160,7 +160,7 @@ class Objective:
                 solution = self._solve(theta)
             except NotPositiveDefiniteError:
                 return Point(theta, np.inf, np.inf)
-            evaluation = self.judge(solution.fit.outputs)
+            evaluation = self.criterion_of(solution.fit.outputs)
             if not np.isfinite(evaluation.value):
                 return Point(theta, np.inf, np.inf)
             slope = self._chain(theta, solution, evaluation.slope) if gradient else None
@@ -182,7 +182,7 @@ class Objective:
         with blas_threads(self.n_samples):
             return self._solve(theta).fit
 
-    def judge(self, outputs: Array) -> Evaluation:
+    def criterion_of(self, outputs: Array) -> Evaluation:
         """Criterion of held-out outputs under the selection weights."""
         return self.criterion.evaluate(self.y, outputs, self.selection_weight, self.groups)
 
@@ -215,7 +215,7 @@ class Objective:
                     )
                 except NotPositiveDefiniteError:
                     continue
-                value, standard_error, _ = self.judge(outputs)
+                value, standard_error, _ = self.criterion_of(outputs)
                 if np.isfinite(value):
                     points[k] = self.penalized(Point(theta, value, standard_error))
         return points

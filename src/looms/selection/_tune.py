@@ -289,7 +289,7 @@ def _tuning(
     theta, fit = search.best.theta, search.best.model
     value, standard_error = np.inf, np.inf
     if fit is not None:
-        value, standard_error, _ = objective.judge(fit.outputs)
+        value, standard_error, _ = objective.criterion_of(fit.outputs)
     return Tuning(
         theta,
         value,
