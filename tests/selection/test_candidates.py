@@ -86,9 +86,7 @@ def test_of_equals_the_first_is_taken():
 
 
 def test_the_scorer_gives_score_and_threshold():
-    choice = chosen(
-        ["linear", "rbf"], scorer=lambda loo: Score(float(loo.outputs[0]), loo.outputs[1])
-    )
+    choice = chosen(["linear", "rbf"], scorer=lambda loo: Score(*loo.outputs[:2]))
     for candidate in choice.candidates:
         assert candidate.threshold != 0
     assert (choice.best.score, choice.best.threshold) == tuple(choice.fit.loo.outputs[:2])

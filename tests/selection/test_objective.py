@@ -16,7 +16,7 @@ from looms.kernels._samples import Samples
 from looms.lssvm import NotPositiveDefiniteError, refit_loo
 from looms.optimize import Point
 from looms.selection import Objective
-from looms.selection._prior import HyperPrior
+from looms.selection._objective import HyperPrior
 
 N = 18
 RNG = np.random.default_rng(0)

@@ -6,8 +6,7 @@ import pytest
 from looms.kernels import RBF, Linear
 from looms.optimize import Outcome, Point
 from looms.selection import Objective, tune
-from looms.selection._start import starting_points
-from looms.selection._tune import _nested_subsets, _searched, stage_sizes
+from looms.selection._tune import _nested_subsets, _searched, stage_sizes, starting_points
 
 rng = np.random.default_rng(2)
 N = 240

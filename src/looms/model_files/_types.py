@@ -88,7 +88,7 @@ TYPES = {
     "looms.optimize._search.Point": Held(),
     "looms.optimize._search.Search": Held(),
     "looms.selection._candidates.Candidate": Held(),
-    "looms.selection._prior.HyperPrior": Held(),
+    "looms.selection._objective.HyperPrior": Held(),
     "looms.selection._tune.BoundMet": Held(),
     "looms.selection._tune.Tuning": Held(),
     "looms.tables.SparseColumns": Held(transformers.sparse_columns, f"{_FEATURES} columns_"),
