@@ -80,7 +80,7 @@ TYPES = {
     "looms.kernels._dot_product.Boolean": Held(),
     "looms.kernels._dot_product.Linear": Held(),
     "looms.kernels._dot_product.Polynomial": Held(machines.polynomial),
-    "looms.kernels._given.Precomputed": Held(),
+    "looms.kernels._names.Precomputed": Held(),
     "looms.kernels._normalized.Normalized": Held(machines.composite),
     "looms.kernels._stationary.ARD": Held(),
     "looms.kernels._stationary.RBF": Held(),

@@ -162,18 +162,29 @@ class Objective:
         return point.value, point.gradient
 
     def evaluate(self, theta: Array, *, gradient: bool = True) -> Point:
-        """Value with its standard error and, optionally, gradient at ``theta``."""
+        """Value with its standard error and, optionally, gradient at ``theta``.
+
+        The criterion J of `looms.criteria` takes the leave-one-out outputs of the `Solution` in
+        lssvm/cholesky.py, and gives its slope in them. `Solution.contract` turns that into
+        G = ∂J/∂K and ∂J/∂μ, and the ``values_gradient`` of the kernel, block by block, into
+        ∂J/∂θ = θ ln 2 Σ_ij G_ij ∂K_ij/∂θ, in log₂ units.
+        """
         with blas_threads(self.n_samples):
             try:
                 solution = self._solve(theta)
             except NotPositiveDefiniteError:
                 return Point(theta, np.inf, np.inf)
-            evaluation = self.criterion_of(solution.fit.outputs)
-            if not np.isfinite(evaluation.value):
+            value, standard_error, slope = self.criterion_of(solution.fit.outputs)
+            if not np.isfinite(value):
                 return Point(theta, np.inf, np.inf)
-            slope = self._chain(theta, solution, evaluation.slope) if gradient else None
-            point = Point(theta, evaluation.value, evaluation.standard_error, slope, solution.fit)
-            return self.penalized(point)
+            dJ = None
+            if gradient:
+                if self._scratch is None:
+                    self._scratch = np.empty((self.n_samples, self.n_samples), order="F")
+                G, slope_mu = solution.contract(slope, self._scratch)
+                slopes = contract_lower(G, self.kernel_at(theta), self._blocks)
+                dJ = np.asarray(_LN2 * np.exp2(theta) * np.append(slopes, slope_mu))
+            return self.penalized(Point(theta, value, standard_error, dJ, solution.fit))
 
     def penalized(self, point: Point) -> Point:
         """Point of the criterion with the prior, if there is one."""
@@ -281,24 +292,14 @@ class Objective:
         return [h.name for h in self.hyperparameters]
 
     def _solve(self, theta: Array) -> Solution:
-        K = self.gram(self.kernel_at(theta))
-        mu = self.mu_at(theta)
         return solve_in_place(
-            K,
+            self.gram(self.kernel_at(theta)),
             self.y,
-            mu,
+            self.mu_at(theta),
             self.sample_weight,
             fit_intercept=self.fit_intercept,
             sets=self._sets,
         )
-
-    def _chain(self, theta: Array, solution: Solution, slope: Array) -> Array:
-        """∂J/∂θ = θ ln 2 Σ_ij G_ij ∂K_ij/∂θ in log₂ units."""
-        if self._scratch is None:
-            self._scratch = np.empty((self.n_samples, self.n_samples), order="F")
-        G, slope_mu = solution.contract(slope, self._scratch)
-        slopes = np.append(contract_lower(G, self.kernel_at(theta), self._blocks), slope_mu)
-        return np.asarray(_LN2 * np.exp2(theta) * slopes)
 
     def _place_start(self) -> None:
         """Start and box: the kernel's own, and a ridge in proportion to the samples' spread."""

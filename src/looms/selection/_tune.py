@@ -191,8 +191,20 @@ def tune(
         if stage is not objective and not stopped:
             curvature, measured = _curvature(stage, evaluate, best, tolerance)
             n_measured += len(measured)
-    outcome = Outcome.CALLBACK if stopped else best.outcome
-    return _tuning(objective, best, outcome, stages, n_measured), best.best.model
+    theta, fit = best.best.theta, best.best.model
+    value, standard_error = np.inf, np.inf
+    if fit is not None:
+        value, standard_error, _ = objective.criterion_of(fit.outputs)
+    tuning = Tuning(
+        theta,
+        value,
+        standard_error,
+        Outcome.CALLBACK if stopped else best.outcome,
+        tuple((n, replace(s, best=replace(s.best, model=None))) for n, s in stages),
+        n_measured,
+        tuple(_bounds_met(objective, theta)),
+    )
+    return tuning, fit
 
 
 def starting_points(objective: Objective, n_points: int) -> list[Array]:
@@ -201,28 +213,21 @@ def starting_points(objective: Objective, n_points: int) -> list[Array]:
     Points that cannot be evaluated are left out; if none can, the objective's own
     start is the only one.
     """
-    best = [_best_ridge(objective, theta) for theta in _kernel_thetas(objective)]
+    thetas = [objective.kernel.theta]
+    if len(thetas[0]):
+        low, high = objective.bounds[:-1].T
+        thetas = [np.clip(thetas[0] + shift, low, high) for shift in KERNEL_SHIFTS]
+    best = []
+    for theta in thetas:
+        K = objective.gram(objective.kernel.with_theta(theta))
+        with np.errstate(invalid="ignore"):  # of a kernel matrix that is not finite
+            spread = feature_space_variance(K, objective.fit_intercept)
+        log2_mu = np.log2(spread / objective.n_samples) + RIDGES
+        points = objective.along_mu(theta, np.clip(log2_mu, *objective.bounds[-1]))
+        best.append(min(points, key=lambda point: point.value))
     ranked = sorted((p for p in best if np.isfinite(p.value)), key=lambda point: point.value)
-    points = [np.clip(point.theta, *objective.bounds.T) for point in ranked[:n_points]]
-    return points or [objective.theta0]
-
-
-def _kernel_thetas(objective: Objective) -> list[Array]:
-    theta = objective.kernel.theta
-    if len(theta) == 0:
-        return [theta]
-    low, high = objective.bounds[:-1].T
-    return [np.clip(theta + shift, low, high) for shift in KERNEL_SHIFTS]
-
-
-def _best_ridge(objective: Objective, kernel_theta: Array) -> Point:
-    """Best point over μ for one kernel."""
-    K = objective.gram(objective.kernel.with_theta(kernel_theta))
-    with np.errstate(invalid="ignore"):  # of a kernel matrix that is not finite
-        spread = feature_space_variance(K, objective.fit_intercept)
-    log_unit = np.log2(spread / objective.n_samples)
-    log2_mu = np.clip(log_unit + RIDGES, *objective.bounds[-1])
-    return min(objective.along_mu(kernel_theta, log2_mu), key=lambda point: point.value)
+    starts = [np.clip(point.theta, *objective.bounds.T) for point in ranked[:n_points]]
+    return starts or [objective.theta0]
 
 
 def _evaluated(
@@ -315,32 +320,6 @@ def _moved(theta: Array, source: Objective, target: Objective) -> Array:
 def log2_mu_shift(n_source: int, n_target: int) -> float:
     """Expected shift of the best log₂ μ from ``n_source`` to ``n_target`` samples."""
     return float(_DECAY * np.log2(n_source / n_target))
-
-
-def _tuning(
-    objective: Objective,
-    search: Search,
-    outcome: Outcome,
-    stages: list[tuple[int, Search]],
-    n_measured: int,
-) -> Tuning:
-    theta, fit = search.best.theta, search.best.model
-    value, standard_error = np.inf, np.inf
-    if fit is not None:
-        value, standard_error, _ = objective.criterion_of(fit.outputs)
-    return Tuning(
-        theta,
-        value,
-        standard_error,
-        outcome,
-        tuple((n_samples, _without_models(s)) for n_samples, s in stages),
-        n_measured,
-        tuple(_bounds_met(objective, theta)),
-    )
-
-
-def _without_models(search: Search) -> Search:
-    return replace(search, best=replace(search.best, model=None))
 
 
 def _bounds_met(objective: Objective, theta: Array) -> list[BoundMet]:
