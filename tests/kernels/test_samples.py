@@ -18,6 +18,7 @@ from looms.kernels._samples import (
     samples_of,
     square_norms,
     training_rows,
+    variances,
 )
 
 RNG = np.random.default_rng(0)
@@ -210,3 +211,14 @@ def test_all_rows_in_order_are_the_samples_themselves_and_others_a_part():
     for rows in (np.arange(len(K))[::-1], np.array([0, 2]), np.arange(len(K) - 1)):
         assert_array_equal(training_rows(K, rows, True), K[np.ix_(rows, rows)])
         assert_array_equal(training_rows(X, rows, False), X[rows])
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array, sp.csr_matrix])
+def test_variances_of_columns_with_zeros_constants_and_weights(convert):
+    columns = np.column_stack([X[:, 0], np.maximum(X[:, 1], 0.0), np.full(7, 0.1), np.zeros(7)])
+    assert_allclose(variances(convert(columns)), np.var(columns, axis=0), rtol=1e-12, atol=1e-30)
+    weight = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 3.0, 1.0])
+    repeated = np.repeat(columns, weight.astype(int), axis=0)
+    theirs = np.var(repeated, axis=0)
+    assert_allclose(variances(convert(columns), weight), theirs, rtol=1e-12, atol=1e-30)
+    assert (variances(convert(columns), weight)[2:] == 0).all()
