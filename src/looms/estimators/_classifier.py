@@ -89,9 +89,8 @@ class Classifier(ThresholdedClassifier, LeastSquaresMachine):
         [B21, RSC20]. Where the same samples chose the hyper-parameters, or a kernel took
         its width from them, nothing is guaranteed.
 
-        Samples of weight zero take no part. The first call costs n³ flops and keeps n²
-        numbers with the machine, not in its copies and files; m samples cost 2 m n² flops,
-        in blocks of rows that need some ten arrays of 8 MB at most.
+        Samples of weight zero take no part. It costs as much as
+        `LSSVMRegressor.predict_interval`.
 
         References
         ----------

@@ -85,37 +85,30 @@ def pool_plan(pool: Any, classes: AnyArray, tol: Any) -> PoolPlan:
     if is_grid(pool):
         if not (isinstance(tol, Real) and 0 < float(tol) < np.inf):
             raise ValueError(f"tol must be a positive number, got {tol!r}.")
-        grid = _checked_grid(PAPER_GRID if pool is None else pool)
-        return SVMGridPlan(grid["gamma"], grid["C"], float(tol), len(classes))
+        grid = PAPER_GRID if pool is None else pool
+        if set(grid) != {"C", "gamma"}:
+            raise ValueError(
+                "A grid of SVMs has the values of 'C' and of 'gamma', got "
+                f"{sorted(map(str, grid))}; for other machines give a list of classifiers."
+            )
+        values = {}
+        for name, given in grid.items():
+            try:
+                array = np.unique(np.asarray(given, dtype=np.float64))
+            except (TypeError, ValueError):
+                raise ValueError(f"The values of {name} must be numbers, got {given!r}.") from None
+            if not (len(array) and (array > 0).all() and np.isfinite(array).all()):
+                raise ValueError(
+                    f"The values of {name} must be positive, and one or more, got {given!r}."
+                )
+            values[name] = array
+        return SVMGridPlan(values["gamma"], values["C"], float(tol), len(classes))
     if isinstance(pool, str | Iterator) or not hasattr(pool, "__iter__"):
         raise TypeError(
             "pool must be None for the default grid of SVMs, a dict with the values of 'C' and "
             f"'gamma', or a list of classifiers, got {pool!r}."
         )
-    return EstimatorPlan(_checked_members(list(pool)), classes)
-
-
-def _checked_grid(grid: Mapping[str, Any]) -> dict[str, Array]:
-    if set(grid) != {"C", "gamma"}:
-        raise ValueError(
-            f"A grid of SVMs has the values of 'C' and of 'gamma', got {sorted(map(str, grid))}; "
-            "for other machines give a list of classifiers."
-        )
-    values = {}
-    for name in ("C", "gamma"):
-        try:
-            array = np.unique(np.asarray(grid[name], dtype=np.float64))
-        except (TypeError, ValueError):
-            raise ValueError(f"The values of {name} must be numbers, got {grid[name]!r}.") from None
-        if not (len(array) and (array > 0).all() and np.isfinite(array).all()):
-            raise ValueError(
-                f"The values of {name} must be positive, and one or more, got {grid[name]!r}."
-            )
-        values[name] = array
-    return values
-
-
-def _checked_members(members: list[Any]) -> list[Any]:
+    members = list(pool)
     if not members:
         raise ValueError("pool is empty: give at least one classifier.")
     for index, member in enumerate(members):
@@ -131,7 +124,7 @@ def _checked_members(members: list[Any]) -> list[Any]:
             "Some members of the pool take a kernel matrix and others take features: X cannot be "
             "both."
         )
-    return members
+    return EstimatorPlan(members, classes)
 
 
 @dataclass(frozen=True)
@@ -147,8 +140,8 @@ class EstimatorPlan:
         X = _safe_indexing(X, rows)
         if _pairwise(self.estimators[0]):
             X, columns = _safe_indexing(X, rows, axis=1), rows
-        fitted = Parallel(n_jobs=n_jobs)(delayed(_fitted)(one, X, y) for one in self.estimators)
-        return EstimatorPool(list(fitted), len(self.classes), columns)
+        fits = (delayed(clone(estimator).fit)(X, y) for estimator in self.estimators)
+        return EstimatorPool(list(Parallel(n_jobs=n_jobs)(fits)), len(self.classes), columns)
 
     def _check_square(self, X: Any) -> None:
         if _pairwise(self.estimators[0]) and X.shape[0] != X.shape[-1]:
@@ -159,11 +152,10 @@ class EstimatorPlan:
     ) -> tuple[EstimatorPool, list[Array]]:
         y = self.classes[labels]
         self._check_square(X)
-        both = list(
-            Parallel(n_jobs=n_jobs)(delayed(_fitted_loo)(one, X, y) for one in self.estimators)
-        )
-        pool = EstimatorPool([member for member, _ in both], len(self.classes))
-        return pool, [pool.checked(member, outputs) for member, outputs in both]
+        fits = (delayed(_fitted_loo)(estimator, X, y) for estimator in self.estimators)
+        members, outputs = zip(*Parallel(n_jobs=n_jobs)(fits), strict=True)
+        pool = EstimatorPool(list(members), len(self.classes))
+        return pool, [pool.checked(*pair) for pair in zip(members, outputs, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -226,10 +218,6 @@ def _one_against_one(member: Any) -> bool:
         name.rpartition("__")[2] == "decision_function_shape" and value == "ovo"
         for name, value in member.get_params().items()
     )
-
-
-def _fitted(estimator: Any, X: Any, y: AnyArray) -> Any:
-    return clone(estimator).fit(X, y)
 
 
 def _fitted_loo(estimator: Any, X: Any, y: AnyArray) -> tuple[Any, Any]:

@@ -245,14 +245,8 @@ n_features_in_, feature_names_in_
 
     Warns
     -----
-    CopiesWarning
-        If a twentieth of the rows or more repeat others where that is no accident.
-    BoundWarning
-        If a hyper-parameter chosen is at the edge of what was searched.
-    ConvergenceWarning
-        If the search stopped at ``max_iter`` or found no way down.
-
-    As for `LSSVMClassifierCV`, nothing is warned of where the figures are no better than a guess.
+    CopiesWarning, BoundWarning, ConvergenceWarning
+        As for `LSSVMClassifierCV`.
 
     Notes
     -----
