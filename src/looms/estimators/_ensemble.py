@@ -85,30 +85,37 @@ def pool_plan(pool: Any, classes: AnyArray, tol: Any) -> PoolPlan:
     if is_grid(pool):
         if not (isinstance(tol, Real) and 0 < float(tol) < np.inf):
             raise ValueError(f"tol must be a positive number, got {tol!r}.")
-        grid = PAPER_GRID if pool is None else pool
-        if set(grid) != {"C", "gamma"}:
-            raise ValueError(
-                "A grid of SVMs has the values of 'C' and of 'gamma', got "
-                f"{sorted(map(str, grid))}; for other machines give a list of classifiers."
-            )
-        values = {}
-        for name, given in grid.items():
-            try:
-                array = np.unique(np.asarray(given, dtype=np.float64))
-            except (TypeError, ValueError):
-                raise ValueError(f"The values of {name} must be numbers, got {given!r}.") from None
-            if not (len(array) and (array > 0).all() and np.isfinite(array).all()):
-                raise ValueError(
-                    f"The values of {name} must be positive, and one or more, got {given!r}."
-                )
-            values[name] = array
-        return SVMGridPlan(values["gamma"], values["C"], float(tol), len(classes))
+        grid = _checked_grid(PAPER_GRID if pool is None else pool)
+        return SVMGridPlan(grid["gamma"], grid["C"], float(tol), len(classes))
     if isinstance(pool, str | Iterator) or not hasattr(pool, "__iter__"):
         raise TypeError(
             "pool must be None for the default grid of SVMs, a dict with the values of 'C' and "
             f"'gamma', or a list of classifiers, got {pool!r}."
         )
-    members = list(pool)
+    return EstimatorPlan(_checked_members(list(pool)), classes)
+
+
+def _checked_grid(grid: Mapping[str, Any]) -> dict[str, Array]:
+    if set(grid) != {"C", "gamma"}:
+        raise ValueError(
+            f"A grid of SVMs has the values of 'C' and of 'gamma', got {sorted(map(str, grid))}; "
+            "for other machines give a list of classifiers."
+        )
+    values = {}
+    for name in ("C", "gamma"):
+        try:
+            array = np.unique(np.asarray(grid[name], dtype=np.float64))
+        except (TypeError, ValueError):
+            raise ValueError(f"The values of {name} must be numbers, got {grid[name]!r}.") from None
+        if not (len(array) and (array > 0).all() and np.isfinite(array).all()):
+            raise ValueError(
+                f"The values of {name} must be positive, and one or more, got {grid[name]!r}."
+            )
+        values[name] = array
+    return values
+
+
+def _checked_members(members: list[Any]) -> list[Any]:
     if not members:
         raise ValueError("pool is empty: give at least one classifier.")
     for index, member in enumerate(members):
@@ -124,7 +131,7 @@ def pool_plan(pool: Any, classes: AnyArray, tol: Any) -> PoolPlan:
             "Some members of the pool take a kernel matrix and others take features: X cannot be "
             "both."
         )
-    return EstimatorPlan(members, classes)
+    return members
 
 
 @dataclass(frozen=True)

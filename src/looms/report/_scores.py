@@ -9,7 +9,6 @@ import numpy as np
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.criteria import standard_error
-from looms.kernels._samples import variances
 from looms.report.model import Model, predicted_labels
 
 #: Name, and whether smaller is better, of each figure; the first of each task is the headline.
@@ -165,6 +164,12 @@ def _seen_by_target(model: Model) -> tuple[Array, Array, Array, AnyArray | None]
     return y, residuals, loo.sample_weight[seen], None if groups is None else groups[seen]
 
 
+def variances(y: Array, weight: Array) -> Array:
+    """Weighted variance of every target, (n_targets,)."""
+    y, share = y.reshape(len(y), -1), weight / weight.sum()
+    return np.asarray(share @ (y - share @ y) ** 2)
+
+
 def guess_error(model: Model) -> float:
     """Error rate of always saying the largest class."""
     labels: Any = class_indices(model.loo.y)
@@ -173,5 +178,4 @@ def guess_error(model: Model) -> float:
 
 def guess_rmse(model: Model) -> float:
     """Root mean square error of the means of the targets."""
-    y = model.loo.y.reshape(model.loo.n_samples, -1)
-    return float(np.sqrt(variances(y, model.loo.sample_weight).mean()))
+    return float(np.sqrt(variances(model.loo.y, model.loo.sample_weight).mean()))

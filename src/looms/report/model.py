@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
@@ -20,7 +21,7 @@ from looms.diagnostics import loo_margins
 from looms.estimators import machine_of
 from looms.estimators._base import LeastSquaresMachine
 from looms.held_out import HeldOut
-from looms.kernels._samples import training_rows, variances
+from looms.kernels._samples import training_rows
 from looms.selection import Objective
 from looms.tables import SparseColumns, TableColumns
 from looms.threshold import BalancedError
@@ -235,6 +236,15 @@ def relevances(model: Model) -> Array | None:
         return None
     part = gammas * variances(model.machine.X_fit_)
     return np.asarray(part / part.sum()) if part.sum() > 0 else part
+
+
+def variances(X: Any) -> Array:
+    """Variance of every column, dense or sparse."""
+    if not sparse.issparse(X):
+        return np.asarray(np.var(X, axis=0))
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
+    return np.asarray(np.maximum(square - mean**2, 0.0))
 
 
 def residual_sizes(model: Model) -> Array:

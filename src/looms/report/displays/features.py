@@ -10,7 +10,6 @@ from scipy import sparse
 
 from looms._typing import Array
 from looms.criteria import standard_error
-from looms.kernels._samples import variances
 from looms.lssvm import NotPositiveDefiniteError
 from looms.report.displays.base import MachineDisplay, ink, label_ticks
 from looms.report.model import (
@@ -18,6 +17,7 @@ from looms.report.model import (
     relevances,
     sampled_rows,
     training_objective,
+    variances,
 )
 from looms.selection._tune import log2_mu_shift
 
