@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._kernel_matrix import check_kernel_matrix
@@ -49,7 +50,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     dual_coef_: Array
     loo_: HeldOut
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = any(
@@ -58,7 +59,9 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         )
         return tags
 
-    def _validated(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Any:
+    def _validated(
+        self, X: Any, y: Any, sample_weight: Any, **options: Any
+    ) -> tuple[Matrix, AnyArray, Array]:
         """Samples that all kernels take, targets, and weights as given, zeros kept."""
         pairwise = {kernel.pairwise for kernel in self._kernels()}
         if len(pairwise) > 1:
@@ -87,7 +90,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
 
     def _set_fitted(self, **attributes: Any) -> None:
         """Set fitted attributes, all at once: a fit that failed before changed none of them."""
-        vars(self).update(attributes)
+        self.__dict__.update(attributes)
 
     def _checked_new_data(self, X: Any) -> Matrix:
         check_is_fitted(self, "dual_coef_")  # a fit that failed may have left other attributes
@@ -191,7 +194,7 @@ class LeastSquaresMachine(KernelMachine):
         self.__dict__.pop("_machine_models", None)
         super()._set_fitted(fit_intercept_=bool(self.fit_intercept), **attributes)
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> dict[str, Any]:
         """State without what can be made again from it."""
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_machine_models"}
@@ -237,6 +240,47 @@ class LeastSquaresMachine(KernelMachine):
     def _outputs(self, X: Matrix) -> Array:
         """f(x) = Σ_j α_j k(x_j, x) + b for validated samples."""
         return outputs(self.kernel_, X, self.X_fit_, self.dual_coef_, self.intercept_)
+
+
+class GivenMachine(LeastSquaresMachine):
+    """Base of the machines with given hyper-parameters."""
+
+    mu: float
+
+    def _fitted(
+        self, X: Matrix, targets: Array, weight: Array, fit_weight: Array
+    ) -> dict[str, Any]:
+        """Fitted attributes of the machine on samples of positive weight.
+
+        ``fit_weight`` is rescaled to mean one over these, so that integer weights are copies.
+        """
+        check_flag("fit_intercept", self.fit_intercept)
+        if not (isinstance(self.mu, Real) and 0 < float(self.mu) < np.inf):
+            raise ValueError(f"mu must be a positive number, got {self.mu!r}.")
+        if isinstance(self.kernel, (list, tuple)):
+            name = type(self).__name__
+            raise ValueError(
+                f"{name} takes one kernel, got a list of {len(self.kernel)}; {name}CV chooses "
+                "among several."
+            )
+        (kernel,) = self._kernels()
+        if not kernel.pairwise:
+            check_scale(X)
+        train, mu = np.flatnonzero(fit_weight), float(self.mu)
+        n = len(train)
+        if n < 2:
+            raise ValueError(
+                f"Leave-one-out needs two samples of non-zero weight or more, got {n}."
+            )
+        zeta = fit_weight[train] * (n / fit_weight[train].sum())
+        with blas_threads(n):
+            blocks = GramBlocks(training_rows(X, train, kernel.pairwise), frozenset(), zeta)
+            kernel = kernel.started(blocks.samples)
+            K = np.empty((n, n), order="F")
+            gram_into(K, kernel, blocks)
+            check_finite_lower(K, kernel)
+            solution = solve_in_place(K, targets[train], mu, zeta, fit_intercept=self.fit_intercept)
+        return fitted_machine(X, weight, targets, kernel, mu, solution.fit)
 
 
 def fitted_machine(
@@ -285,40 +329,6 @@ def check_flag(name: str, value: Any) -> None:
 def one_or_many(parameter: Any) -> list[Any]:
     """The members of a list or tuple, or the one thing that is not a list."""
     return list(parameter) if isinstance(parameter, (list, tuple)) else [parameter]
-
-
-def fit_given(estimator: Any, X: Matrix, targets: Array, fit_weight: Array) -> tuple[Kernel, Fit]:
-    """The estimator's kernel with all its values, and its machine on samples of positive weight.
-
-    ``fit_weight`` is rescaled to mean one over these, so that integer weights are copies.
-    """
-    check_flag("fit_intercept", estimator.fit_intercept)
-    mu = estimator.mu
-    if not (isinstance(mu, Real) and 0 < float(mu) < np.inf):
-        raise ValueError(f"mu must be a positive number, got {mu!r}.")
-    if isinstance(estimator.kernel, (list, tuple)):
-        name = type(estimator).__name__
-        raise ValueError(
-            f"{name} takes one kernel, got a list of {len(estimator.kernel)}; {name}CV chooses "
-            "among several."
-        )
-    (kernel,) = estimator._kernels()
-    if not kernel.pairwise:
-        check_scale(X)
-    train = np.flatnonzero(fit_weight)
-    n = len(train)
-    if n < 2:
-        raise ValueError(f"Leave-one-out needs two samples of non-zero weight or more, got {n}.")
-    fit_weight = fit_weight[train] * (n / fit_weight[train].sum())
-    with blas_threads(n):
-        blocks = GramBlocks(training_rows(X, train, kernel.pairwise), frozenset(), fit_weight)
-        kernel = kernel.started(blocks.samples)
-        K = np.empty((n, n), order="F")
-        gram_into(K, kernel, blocks)
-        check_finite_lower(K, kernel)
-        return kernel, solve_in_place(
-            K, targets[train], float(mu), fit_weight, fit_intercept=estimator.fit_intercept
-        ).fit
 
 
 def check_finite_lower(K: Array, kernel: Kernel) -> None:

@@ -14,7 +14,7 @@ from looms.calibration._calibrators import as_calibration
 from looms.conformal import prediction_sets
 from looms.conformal._jackknife import required_rank
 from looms.conformal._sets import class_margins
-from looms.estimators._base import LeastSquaresMachine, check_flag, fit_given, fitted_machine
+from looms.estimators._base import GivenMachine, LeastSquaresMachine, check_flag
 from looms.estimators._encoding import (
     ThresholdedClassifier,
     check_threshold,
@@ -176,7 +176,7 @@ class Classifier(ThresholdedClassifier, LeastSquaresMachine):
         """
         return np.asarray(np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny)))
 
-    def _encoded(self, y: Any, weight: Array) -> Any:
+    def _encoded(self, y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray, Array]:
         """Classes, index of each label, targets ±1; ValueError if they cannot be told apart so."""
         if self.calibration is not None:
             as_calibration(self.calibration)  # an unknown name is an error before any work
@@ -196,7 +196,7 @@ class Classifier(ThresholdedClassifier, LeastSquaresMachine):
         return Score(loss, threshold, calibrator)
 
 
-class LSSVMClassifier(Classifier):
+class LSSVMClassifier(Classifier, GivenMachine):
     """Least-squares support vector machine for classification, hyper-parameters given.
 
     Minimizes ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (t_i − w·φ(x_i) − b)² over targets t = ±1, with
@@ -325,8 +325,7 @@ class LSSVMClassifier(Classifier):
         X, y, weight = self._validated(X, y, sample_weight)
         classes, labels, targets = self._encoded(y, weight)
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
-        kernel, fit = fit_given(self, X, targets, fit_weight)
-        fitted = fitted_machine(X, weight, targets, kernel, float(self.mu), fit)
+        fitted = self._fitted(X, targets, weight, fit_weight)
         loss, threshold, calibrator = self._score(fitted["loo_"], fit_weight)
         self._set_fitted(classes_=classes, threshold_=threshold, calibrator_=calibrator, **fitted)
         warn_of_missed_precision(self.threshold, loss)

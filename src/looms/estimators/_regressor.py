@@ -6,13 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
 
 from looms._checks import check_known
-from looms._typing import Array
+from looms._typing import Array, Matrix
 from looms.conformal import jackknife_minmax, jackknife_plus
 from looms.conformal._jackknife import required_rank
 from looms.criteria import PRESS
-from looms.estimators._base import LeastSquaresMachine, fit_given, fitted_machine
+from looms.estimators._base import GivenMachine, LeastSquaresMachine
 from looms.estimators._search import CallbackWatcher, SelectingMachine, with_callbacks
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
@@ -24,7 +25,7 @@ METHODS = ("plus", "minmax", "scaled")
 class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
     """Base of both regressors: targets in, predictions out."""
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
@@ -134,7 +135,9 @@ class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
                 )
         return ends
 
-    def _validated(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Any:
+    def _validated(
+        self, X: Any, y: Any, sample_weight: Any, **options: Any
+    ) -> tuple[Matrix, Array, Array]:
         for first in np.asarray(y).ravel()[:1]:
             if isinstance(first, str):
                 raise ValueError(
@@ -146,7 +149,7 @@ class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
         return X, np.asarray(y, dtype=np.float64), weight
 
 
-class LSSVMRegressor(Regressor):
+class LSSVMRegressor(Regressor, GivenMachine):
     """Least-squares support vector machine for regression, hyper-parameters given.
 
     Kernel ridge regression with an unregularized intercept and weights: minimizes
@@ -208,8 +211,7 @@ n_features_in_, feature_names_in_
             The fitted machine.
         """
         X, targets, weight = self._validated(X, y, sample_weight)
-        kernel, fit = fit_given(self, X, targets, weight)
-        self._set_fitted(**fitted_machine(X, weight, targets, kernel, float(self.mu), fit))
+        self._set_fitted(**self._fitted(X, targets, weight, weight))
         return self
 
 

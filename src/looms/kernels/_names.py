@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
@@ -81,6 +81,9 @@ class Function(Kernel):
         return np.array([np.asarray(self.function(row, row)).item() for row in rows])
 
 
+#: Kernel as users give it.
+KernelLike: TypeAlias = Kernel | str | Callable[[Matrix, Matrix], Array]
+
 _NAMED: dict[str, Callable[[], Kernel]] = {
     "linear": Linear,
     "quadratic": lambda: Polynomial(degree=2),
@@ -95,7 +98,7 @@ _NORMALIZED = "normalized_"
 KERNEL_NAMES = (*_NAMED, *(_NORMALIZED + name for name in _NAMED), "precomputed")
 
 
-def as_kernel(kernel: Any) -> Kernel:
+def as_kernel(kernel: KernelLike) -> Kernel:
     """Kernel from a name, a kernel object or a plain function.
 
     Parameters
@@ -131,6 +134,6 @@ def as_kernel(kernel: Any) -> Kernel:
     )
 
 
-def kernel_name(kernel: Any) -> str:
+def kernel_name(kernel: KernelLike) -> str:
     """Name of a kernel as it was passed: the string, the name of a function, else the repr."""
     return kernel if isinstance(kernel, str) else getattr(kernel, "__name__", None) or repr(kernel)

@@ -15,7 +15,7 @@ from looms.calibration._calibrators import Calibrator
 from looms.criteria import Criterion
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
-from looms.kernels._names import as_kernel, kernel_name
+from looms.kernels._names import KernelLike, as_kernel, kernel_name
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm._system import Fit
 from looms.optimize import Outcome, Point
@@ -47,7 +47,7 @@ class Candidate:
     kernel_name: str
     kernel: Kernel
     mu: float
-    criterion: Any
+    criterion: str | Criterion
     value: float
     standard_error: float
     score: float
@@ -67,7 +67,7 @@ class Candidate:
         return f"Candidate({self.name}, score={self.score:.4g})"
 
 
-def candidate_name(kernel: Any, criterion: Any) -> str:
+def candidate_name(kernel: KernelLike, criterion: str | Criterion) -> str:
     """Name of a kernel under a criterion, each as it was passed.
 
     Examples
@@ -124,7 +124,7 @@ def choose(
     X: Matrix,
     y: Array,
     *,
-    kernels: Sequence[Any],
+    kernels: Sequence[KernelLike],
     criteria: Sequence[str | Criterion],
     scorer: Scorer,
     watcher: Watcher,

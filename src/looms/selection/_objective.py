@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from looms._threads import blas_threads
-from looms._typing import Array, Matrix
+from looms._typing import AnyArray, Array, Matrix
 from looms.criteria import Criterion, Evaluation, as_criterion
 from looms.kernels import Kernel
 from looms.kernels._gram import GramBlocks, contract_lower, gram_into, is_finite_lower
 from looms.kernels._hyperparameters import Hyperparameter
-from looms.kernels._names import as_kernel
+from looms.kernels._names import KernelLike, as_kernel
 from looms.kernels._samples import as_matrix, check_scale, training_rows
 from looms.lssvm import NotPositiveDefiniteError, decompose
 from looms.lssvm._held_out_sets import held_out_sets
@@ -107,14 +107,14 @@ class Objective:
     def __init__(
         self,
         X: Matrix,
-        y: Any,
+        y: npt.ArrayLike,
         *,
-        kernel: Any = "rbf",
-        criterion: Any = "press",
-        sample_weight: Any = None,
-        selection_weight: Any = None,
+        kernel: KernelLike = "rbf",
+        criterion: str | Criterion = "press",
+        sample_weight: npt.ArrayLike | None = None,
+        selection_weight: npt.ArrayLike | None = None,
         fit_intercept: bool = True,
-        groups: Any = None,
+        groups: npt.ArrayLike | None = None,
         prior: bool = False,
     ) -> None:
         self.X = as_matrix(X)
@@ -150,7 +150,7 @@ class Objective:
     def n_samples(self) -> int:
         return int(self.X.shape[0])
 
-    def __call__(self, theta: Any) -> tuple[float, Array]:
+    def __call__(self, theta: npt.ArrayLike) -> tuple[float, Array]:
         """Value and gradient at ``theta``, (p + 1,) log₂ of the hyper-parameters.
 
         The value is infinite, and the gradient nan, where the kernel matrix plus
@@ -247,7 +247,7 @@ class Objective:
             gram_into(self._work, kernel, self._blocks)
         return self._work
 
-    def subset(self, rows: Any) -> Objective:
+    def subset(self, rows: AnyArray) -> Objective:
         """Objective on a subset of the samples, with the same kernel and box.
 
         The box moves with the number of samples, so that it holds the same ridges n μ.
@@ -268,7 +268,7 @@ class Objective:
         part.bounds[-1] += np.log2(self.n_samples / part.n_samples)
         return part
 
-    def with_criterion(self, criterion: Any) -> Objective:
+    def with_criterion(self, criterion: str | Criterion) -> Objective:
         """Objective of another criterion; kernel caches and buffers are shared."""
         other = copy(self)
         other.criterion = as_criterion(criterion)

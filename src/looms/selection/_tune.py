@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from looms._typing import Array
+from looms._typing import AnyArray, Array
 from looms.lssvm._system import Fit
 from looms.optimize import Outcome, Point, minimize
 from looms.optimize._curvature import difference_inverse_hessian, secant_inverse_hessian
@@ -273,7 +273,7 @@ def _curvature(
     return difference_inverse_hessian(evaluate, end, stage.bounds, tolerance)
 
 
-def _nested_subsets(objective: Objective, rng: np.random.RandomState) -> list[Any]:
+def _nested_subsets(objective: Objective, rng: np.random.RandomState) -> list[AnyArray]:
     """Indices of growing subsamples, each in the next, classes in proportion."""
     n = objective.n_samples
     labeled = bool(np.isin(objective.y, (-1.0, 1.0)).all())
@@ -300,14 +300,14 @@ def stage_sizes(n_samples: int) -> list[int]:
     return sizes
 
 
-def _stratified_order(y: Array, rng: np.random.RandomState) -> Any:
+def _stratified_order(y: Array, rng: np.random.RandomState) -> AnyArray:
     """Random order in which the first m samples have the classes in proportion, for every m."""
     labels = np.unique(y.reshape(len(y), -1), axis=0, return_inverse=True)[1].ravel()
     rank = np.empty(len(y))
     for label in range(labels.max() + 1):
         members = np.flatnonzero(labels == label)
         rank[rng.permutation(members)] = np.arange(len(members)) / len(members)
-    return np.argsort(rank, kind="stable")
+    return np.asarray(np.argsort(rank, kind="stable"))
 
 
 def _moved(theta: Array, source: Objective, target: Objective) -> Array:
