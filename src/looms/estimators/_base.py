@@ -62,7 +62,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> tuple[Matrix, AnyArray, Array]:
-        """Samples that all kernels take, targets, and weights as given, zeros kept."""
+        """Samples that all kernels take, targets, and weights as given, zeros cached."""
         pairwise = {kernel.pairwise for kernel in self._kernels()}
         if len(pairwise) > 1:
             raise ValueError(
@@ -204,7 +204,7 @@ class LeastSquaresMachine(KernelMachine):
 
         A fit keeps coefficients only: the inverse that these models need is n² numbers, too many
         to keep in memory after every fit and in every model file. It is made again from the
-        training samples at the first call, for n³ flops, and kept with the machine, out of
+        training samples at the first call, for n³ flops, and cached with the machine, out of
         its pickled and saved state, until the machine is fitted anew.
 
         Returns
@@ -214,9 +214,9 @@ class LeastSquaresMachine(KernelMachine):
             of all models at new samples, ``models.models`` their residuals and changes.
         """
         check_is_fitted(self, "dual_coef_")
-        kept: MachineModels | None = vars(self).get("_machine_models")
-        if kept is not None:
-            return kept
+        cached: MachineModels | None = vars(self).get("_machine_models")
+        if cached is not None:
+            return cached
         X, kernel, train = self.X_fit_, self.kernel_, np.flatnonzero(self.fit_weight_)
         n = len(train)
         X_train = training_rows(X, train, kernel.pairwise)

@@ -206,8 +206,8 @@ def squared_distances(
             rest = np.flatnonzero(close)
             for first in range(0, len(rest), step):
                 q, p = np.divmod(rest[first : first + step], len(D))
-                kept = D[p, start + q] < bounds[0][p] + bounds[1][start + q]
-                p, q = p[kept], start + q[kept]
+                near_pairs = D[p, start + q] < bounds[0][p] + bounds[1][start + q]
+                p, q = p[near_pairs], start + q[near_pairs]
                 D[p, q] = square_norms(A[p] - B[q])
     if diagonal:
         np.fill_diagonal(D, 0.0)

@@ -112,19 +112,19 @@ class Coordinates:
     def __call__(self, theta: Array, *, gradient: bool = True) -> Point:
         """Function at z = ``theta``, as optimizers name it."""
         z = np.array(theta)
-        reached = self._origin + self._axes @ z
-        inside = np.clip(reached, *self._bounds.T)
-        point = self._evaluate(inside, gradient=gradient)
+        theta_of_z = self._origin + self._axes @ z
+        clipped = np.clip(theta_of_z, *self._bounds.T)
+        point = self._evaluate(clipped, gradient=gradient)
         if self.follows_curvature and point.gradient is not None:
             # Beyond the box, which has no walls in z, the function no longer changes.
-            point = replace(point, gradient=np.where(reached == inside, point.gradient, 0.0))
+            point = replace(point, gradient=np.where(theta_of_z == clipped, point.gradient, 0.0))
         return self._transformed(z, point)
 
     def _take_axes(self, inverse_hessian: Array, gradient: Array) -> None:
         step = inverse_hessian @ gradient
-        twice = self._origin - 2.0 * step
+        far = self._origin - 2.0 * step
         low, high = self._bounds.T
-        outside = (self._origin <= low) | (self._origin >= high) | (twice < low) | (twice > high)
+        outside = (self._origin <= low) | (self._origin >= high) | (far < low) | (far > high)
         if outside.any():
             scales = np.sqrt(self._unit / np.diag(np.linalg.inv(inverse_hessian)))
             self._axes = np.diag(scales)

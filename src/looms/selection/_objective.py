@@ -380,16 +380,16 @@ class HyperPrior:
 
         The standard error becomes that of log J.
         """
-        away = point.theta[:-1] - self.center
-        omega = 0.5 * (float(away @ away) + len(away) * _SPREAD**2)
+        d = point.theta[:-1] - self.center
+        omega = 0.5 * (float(d @ d) + len(d) * _SPREAD**2)
         if omega == 0:  # no hyper-parameter but μ
             return point
-        rate = len(away) / n_samples
+        rate = len(d) / n_samples
         level = max(point.value, _LEAST)
         gradient = point.gradient
         if gradient is not None:
             gradient = gradient / level
-            gradient[:-1] += rate * away / omega
+            gradient[:-1] += rate * d / omega
         return replace(
             point,
             value=float(np.log(level)) + rate * float(np.log(omega)),
