@@ -10,6 +10,7 @@ from scipy.stats import rankdata
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
+from looms._checks import check_known
 from looms._typing import AnyArray, Array, Matrix
 from looms.copies import copy_groups
 from looms.criteria import Criterion, as_criterion
@@ -130,9 +131,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 )
         check_flag("fit_intercept", self.fit_intercept)
         check_flag("prior", self.prior)
-        if not (isinstance(self.optimizer, str) and self.optimizer in OPTIMIZERS):
-            known = ", ".join(OPTIMIZERS)
-            raise ValueError(f"Unknown optimizer {self.optimizer!r}; known are {known}.")
+        check_known(self.optimizer, "optimizer", OPTIMIZERS)
         if not (isinstance(self.copies, str) and self.copies in COPIES):
             raise ValueError(f"copies must be one of {', '.join(COPIES)}, got {self.copies!r}.")
         for name, least in (("max_iter", 1), ("n_restarts", 0)):

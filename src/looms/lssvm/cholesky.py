@@ -207,14 +207,14 @@ def solve_in_place(
     # A power of two for each target: α of small targets and a large ridge would vanish.
     unit = np.ldexp(1.0, np.clip(np.frexp(np.abs(Y).max(axis=0))[1], -1000, 1000))
     right_hand_sides = np.asfortranarray(np.column_stack([np.full(n, fit_intercept), Y / unit]))
-    solutions, _ = lapack.dpotrs(R, right_hand_sides, lower=1, overwrite_b=1)
+    solutions, _ = lapack.dpotrs(R, right_hand_sides, lower=1, overwrite_b=1)  # M η = 1, M ν = y
     eta, nu = solutions[:, 0], solutions[:, 1:]
     eta_sum = float(eta.sum()) or 1.0
     share = eta / eta_sum
     b = nu.sum(axis=0) / eta_sum if fit_intercept else np.zeros(Y.shape[1])
     alpha = nu - np.outer(eta, b)
-    S, _ = lapack.dtrtri(R, lower=1, overwrite_c=1)
-    diagonal = _column_square_sums(S)  # of M⁻¹
+    S, _ = lapack.dtrtri(R, lower=1, overwrite_c=1)  # M⁻¹ = SᵀS
+    diagonal = _column_square_sums(S)
     p = diagonal - eta * share
     safe = p > n * np.finfo(np.float64).eps * diagonal
     if not safe.all():  # the difference has cancelled: its digits are rounding
@@ -226,10 +226,10 @@ def solve_in_place(
         return columns.T @ columns - np.outer(eta[G], share[G])
 
     held_out = HeldOutBlocks(p, sets, block, mu)
-    residuals = held_out.solve(alpha) * unit
+    residuals = held_out.solve(alpha) * unit  # α_i / p_i [C06 eq. 19], or (P_GG)⁻¹ α_G
     b = b * unit
     fit = Fit(
-        (alpha * unit).reshape(y.shape),
+        np.ascontiguousarray(alpha * unit).reshape(y.shape),
         float(b[0]) if y.ndim == 1 else b,
         y,
         (Y - residuals).reshape(y.shape),
