@@ -3,6 +3,7 @@
 import gc
 import re
 import weakref
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from looms.criteria import PRESS, balanced_error_rate
 from looms.kernels import RBF, Linear
 from looms.kernels._gram import GramBlocks
 from looms.kernels._names import as_kernel
+from looms.selection import Objective, tune
 from looms.selection._candidates import Score, choose
 
 rng = np.random.default_rng(4)
@@ -42,17 +44,15 @@ def ber(loo):
     return Score(balanced_error_rate(*loo))
 
 
-def chosen(kernels, criteria=("press",), *, scorer=ber, watcher=None, X=X, **options):
+def chosen(kernels, criteria=("press",), *, scorer=ber, watcher=None, X=X):
     return choose(
-        X,
-        LABELS,
-        kernels=[as_kernel(kernel) for kernel in kernels],
-        criteria=criteria,
+        [as_kernel(kernel) for kernel in kernels],
+        criteria,
+        objective_of=partial(Objective, X, LABELS),
+        tuned=partial(tune, max_iter=20),
         scorer=scorer,
         watcher=watcher or Watcher(),
         random_state=0,
-        objective_options={},
-        tune_options={"max_iter": 20, **options},
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -19,7 +20,7 @@ from looms.estimators._warnings import warn_of_copies
 from looms.kernels._samples import training_rows
 from looms.optimize import Point
 from looms.optimize._minimize import OPTIMIZERS
-from looms.selection import Objective
+from looms.selection import Objective, tune
 from looms.selection._candidates import Candidate, Choice, Scorer, choose
 from looms.selection._tune import Tuning
 
@@ -83,29 +84,30 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 f"{n} sample{'s' * (n != 1)}."
             )
         kernels = one_or_many(self.kernel)
-        pairwise = self._kernels()[0].pairwise
         watcher.begins(len(kernels) * len(criteria))
         choice = choose(
-            training_rows(X, train, pairwise),
-            targets[train],
-            kernels=kernels,
-            criteria=criteria,
+            kernels,
+            criteria,
+            objective_of=partial(
+                Objective,
+                training_rows(X, train, self._kernels()[0].pairwise),
+                targets[train],
+                sample_weight=fit_weight[train],
+                selection_weight=selection_weight[train],
+                fit_intercept=self.fit_intercept,
+                groups=None if groups is None else groups[train],
+                prior=self.prior,
+            ),
+            tuned=partial(
+                tune,
+                optimizer=self.optimizer,
+                max_iter=self.max_iter,
+                n_restarts=self.n_restarts,
+                tolerance=self.tol_se,
+            ),
             scorer=scorer,
             watcher=watcher,
             random_state=check_random_state(self.random_state).randint(2**31 - 1),
-            objective_options={
-                "sample_weight": fit_weight[train],
-                "selection_weight": selection_weight[train],
-                "fit_intercept": self.fit_intercept,
-                "groups": None if groups is None else groups[train],
-                "prior": self.prior,
-            },
-            tune_options={
-                "optimizer": self.optimizer,
-                "max_iter": self.max_iter,
-                "n_restarts": self.n_restarts,
-                "tolerance": self.tol_se,
-            },
         )
         best = choice.best
         return choice, {

@@ -6,11 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from looms._typing import Array, Matrix
 from looms.calibration._calibrators import Calibrator
 from looms.criteria import Criterion
 from looms.held_out import HeldOut
@@ -20,7 +19,7 @@ from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm._system import Fit
 from looms.optimize import Outcome, Point
 from looms.selection._objective import Objective
-from looms.selection._tune import BoundMet, Tuning, tune
+from looms.selection._tune import BoundMet, Tuning
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,22 +120,28 @@ class Watcher(Protocol):
 
 
 def choose(
-    X: Matrix,
-    y: Array,
-    *,
     kernels: Sequence[KernelLike],
     criteria: Sequence[str | Criterion],
+    *,
+    objective_of: Callable[..., Objective],
+    tuned: Callable[..., tuple[Tuning, Fit | None]],
     scorer: Scorer,
     watcher: Watcher,
     random_state: int,
-    objective_options: dict[str, Any],
-    tune_options: dict[str, Any],
 ) -> Choice:
     """Candidate of the least score, of every kernel tuned under every criterion.
 
-    Of equally good candidates the first is chosen. Every candidate is tuned on the
-    same subsamples. If ``watcher`` stops the selection after a candidate, the rest are skipped,
-    provided that one could be evaluated.
+    Of equally good candidates the first is chosen. If ``watcher`` stops the selection after a
+    candidate, the rest are skipped, provided that one could be evaluated.
+
+    Parameters
+    ----------
+    kernels, criteria : of the candidates.
+    objective_of : `Objective` of samples and options, but for kernel and criterion.
+    tuned : `tune` with its options, but for the objective, its callbacks and random state.
+    scorer : what candidates compete by.
+    watcher : callbacks.
+    random_state : seed of the subsamples, which are the same for every candidate.
 
     Raises
     ------
@@ -153,17 +158,14 @@ def choose(
         watcher.candidate_begins(candidate_name(kernel, criterion))
         began = time.perf_counter()
         if objective is None:
-            objective = Objective(
-                X, y, kernel=as_kernel(kernel), criterion=criterion, **objective_options
-            )
+            objective = objective_of(kernel=as_kernel(kernel), criterion=criterion)
         else:
             objective = objective.with_criterion(criterion)
-        tuning, fit = tune(
+        tuning, fit = tuned(
             objective,
             random_state=np.random.RandomState(random_state),
             progress=watcher.iteration_done,
             evaluated=watcher.evaluation_done,
-            **tune_options,
         )
         seconds = time.perf_counter() - began
         score = Score(np.inf) if fit is None else scorer(fit.loo)
