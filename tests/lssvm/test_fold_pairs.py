@@ -57,7 +57,7 @@ def test_they_are_the_held_out_residuals_of_the_machine_without_some_folds(
 def test_two_folds_that_leave_no_row_for_the_intercept_are_refused(labels):
     n = len(labels)
     models = solve(np.eye(n), np.arange(n, dtype=float), 0.1).models()
+    folds = folds_of(labels)
+    outer = [(k,) for k in range(len(folds))]
     with pytest.raises(NotPositiveDefiniteError, match="leverage"):
-        folds = folds_of(labels)
-        outer = [(k,) for k in range(len(folds))]
         list(residuals_without(models.P, models.fit.alpha[:, None], folds, outer, 0.1))

@@ -237,23 +237,20 @@ def solve_in_place(
 
     Arguments are not checked, but for definiteness and for squares that overflow.
     """
-    n = len(K)
+    n, Y = len(K), targets_as_columns(y)
     parts = repetitions(None, n) if parts is None else parts
     K[np.diag_indices(n)] += ridge(mu, zeta)
     size = np.abs(K.diagonal())
     if not (size.max() < _HUGE and size.min() > 1 / _HUGE):  # LAPACK itself would stop at nan only
         raise RangeError(mu, float(size.max() if not size.max() < _HUGE else size.min()))
-    R, info = lapack.dpotrf(K, lower=1, clean=0, overwrite_a=1)
-    if info:
+    R, failed = lapack.dpotrf(K, lower=1, clean=0, overwrite_a=1)
+    if failed:
         raise NotPositiveDefiniteError(mu)
-    Y = targets_as_columns(y)
-    right_hand_sides = np.empty((n, 1 + Y.shape[1]), order="F")
-    right_hand_sides[:, 0] = 1.0 if fit_intercept else 0.0
     # A power of two for each target: α of small targets and a large ridge would vanish.
     unit = np.ldexp(1.0, np.clip(np.frexp(np.abs(Y).max(axis=0))[1], -1000, 1000))
-    right_hand_sides[:, 1:] = Y / unit
-    solutions, _ = lapack.dpotrs(R, right_hand_sides, lower=1, overwrite_b=1)
-    S, _ = lapack.dtrtri(R, lower=1, overwrite_c=1)
+    right_hand_sides = np.asfortranarray(np.column_stack([np.full(n, fit_intercept), Y / unit]))
+    solutions, _ = lapack.dpotrs(R, right_hand_sides, lower=1, overwrite_b=1)  # M η = 1, M ν = y
+    S, _ = lapack.dtrtri(R, lower=1, overwrite_c=1)  # M⁻¹ = SᵀS
     eta, nu = solutions[:, 0], solutions[:, 1:]
     projection = Projection(S, eta, mu)
     if sum(len(G) ** 2 for part in parts for G in part.sets) > n**2 / 6:

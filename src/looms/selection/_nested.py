@@ -109,7 +109,7 @@ def choose_nested(candidates: Sequence[tuple[Objective, Array]]) -> NestedChoice
                     [part for _, part in residuals_without(P, alpha, folds, single, solution.mu)],
                     axis=1,
                 )
-                evaluation = objective.judge(solution.fit.held_out)
+                evaluation = objective.criterion_of(solution.fit.held_out)
                 if not np.isfinite(evaluation.value):
                     continue
                 outputs = Y[:, None] - e
