@@ -12,14 +12,16 @@ import numpy as np
 from scipy.stats import beta
 from sklearn.utils import check_random_state
 
+from looms._checks import check_share
 from looms._optional import require
 from looms._typing import Array
+from looms.calibration._scores import deviance_of
+from looms.diagnostics._axes import axes_or_new
 from looms.diagnostics._left_out import exact_solution
-from looms.diagnostics._problem import Problem, check_level, pose
+from looms.diagnostics._problem import Problem, pose
 from looms.diagnostics._refits import (
     Progress,
     check_likelihood,
-    deviance_of,
     in_parallel,
     log_probabilities,
     own_class,
@@ -27,7 +29,6 @@ from looms.diagnostics._refits import (
     sigmoid_log_probabilities,
     with_kernel_matrix,
 )
-from looms.diagnostics._resampling import axes_or_new
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +110,8 @@ def goodness_of_fit(
     >>> len(result.bootstrapped), 0 < result.p_value <= 1
     (99, True)
     """
-    level = check_level(alpha)
+    check_share(alpha, "alpha")
+    level = float(alpha)
     if not isinstance(n_bootstrap, Integral) or int(n_bootstrap) < 1:
         raise ValueError(f"n_bootstrap must be a positive whole number, got {n_bootstrap!r}.")
     total = int(n_bootstrap)
@@ -126,10 +128,10 @@ def goodness_of_fit(
     n, labels, n_classes = problem.n_samples, problem.labels, len(problem.classes)
     solution = exact_solution(problem)
     if solution is not None:
-        log_p = sigmoid_log_probabilities(solution.outputs, labels == 1, np.ones(n))
+        log_p = sigmoid_log_probabilities(solution.outputs[:, None], labels, np.ones(n))
     else:
         log_p = log_probabilities(*refit(problem, np.ones(n)), labels, np.ones(n), n_classes)
-    observed = deviance_of(own_class(log_p, labels), np.ones(n))
+    observed = deviance_of(own_class(log_p, labels, np.ones(n)))
     problem = with_kernel_matrix(problem)
     cumulated = np.cumsum(np.exp(log_p), axis=1) if resampling == "labels" else None
     task = partial(_replicate_deviance, problem, cumulated)
@@ -281,4 +283,4 @@ def _replicate_deviance(problem: Problem, cumulated: Array | None, seed: int) ->
             break
     machine, X = refit(problem, weight, problem.classes[labels])
     log_p = log_probabilities(machine, X, labels, weight, n_classes)
-    return deviance_of(own_class(log_p, labels), weight)
+    return deviance_of(own_class(log_p, labels, weight), weight)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import singledispatch
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -115,13 +114,6 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
         return Problem(machine, Z, y, labels, classes, names, "held", threshold)
     pipeline = Pipeline([*clone(before).steps, ("machine", machine)])
     return Problem(pipeline, X, y, labels, classes, names, "refitted", threshold)
-
-
-def check_level(alpha: Any) -> float:
-    """A level of significance, inside (0, 1)."""
-    if not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
-        raise ValueError(f"alpha must be a number between 0 and 1, got {alpha!r}.")
-    return float(alpha)
 
 
 def last_step(machine: Any) -> Any:

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,9 +24,10 @@ from sklearn.utils import _safe_indexing, get_tags
 
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array
-from looms.calibration import couple, fit_sigmoid
+from looms.calibration import fit_sigmoid
 from looms.diagnostics._problem import Problem, last_step
 from looms.estimators import LSSVMClassifier
+from looms.svm._one_against_one import class_log_probabilities, pairs_of
 from looms.svm._svc import kernel_matrix
 
 #: Called with the number of refits done and their total.
@@ -162,58 +162,51 @@ def log_probabilities(
     n_classes : number of classes.
     """
     if hasattr(machine, "predict_proba") and not _is_libsvm(machine):
-        with np.errstate(divide="ignore"):  # log 0, refused by `deviance_of`
+        with np.errstate(divide="ignore"):  # log 0, refused by `check_possible`
             return np.log(np.asarray(machine.predict_proba(X), dtype=np.float64))
     if n_classes == 2:
-        outputs = np.asarray(machine.decision_function(X), dtype=np.float64)
-        return sigmoid_log_probabilities(outputs, labels == 1, weight)
+        return sigmoid_log_probabilities(machine.decision_function(X)[:, None], labels, weight)
     one_against_one = copy.copy(last_step(machine)).set_params(decision_function_shape="ovo")
     if isinstance(machine, Pipeline):
         one_against_one = Pipeline([*machine.steps[:-1], ("machine", one_against_one)])
-    outputs = one_against_one.decision_function(X)
-    pairwise = np.zeros((len(labels), n_classes, n_classes))
-    for column, (a, b) in enumerate(combinations(range(n_classes), 2)):
-        of_pair = weight * ((labels == a) | (labels == b))
-        log_p = sigmoid_log_probabilities(outputs[:, column], labels == a, of_pair)
-        pairwise[:, a, b], pairwise[:, b, a] = np.exp(log_p[:, 1]), np.exp(log_p[:, 0])
-    with np.errstate(divide="ignore"):
-        return np.log(couple(pairwise))
+    # LIBSVM's output of a pair is positive for its first class.
+    return sigmoid_log_probabilities(-one_against_one.decision_function(X), labels, weight)
 
 
-def sigmoid_log_probabilities(outputs: Array, positive: AnyArray, weight: Array) -> Array:
-    """Log probabilities of the negative and the positive class by the sigmoid of the outputs.
+def sigmoid_log_probabilities(outputs: Array, labels: AnyArray, weight: Array) -> Array:
+    """Log probability of every class, (n, k), by the sigmoids of the outputs of every pair.
 
-    Repeated samples are repeated for the fit, as the sigmoid's own weights are only ratios. As
-    logarithms, no probability is zero.
+    Parameters
+    ----------
+    outputs : (n, n_pairs) in the order of `pairs_of`, positive for the second class of a pair.
+    labels : (n,) index of the class of each sample.
+    weight : (n,) how often each counts for the sigmoids, whose own weights are only ratios.
     """
-    rows = np.repeat(np.arange(len(outputs)), weight.astype(int))
-    sigmoid = fit_sigmoid(outputs[rows], np.where(positive, 1, -1)[rows])
-    exponent = sigmoid.slope * outputs + sigmoid.intercept
-    return np.stack([-np.logaddexp(0.0, -exponent), -np.logaddexp(0.0, exponent)], axis=-1)
+    log_odds = np.empty(outputs.shape)
+    for q, pair in enumerate(pairs_of(labels)):
+        times = weight[pair.samples].astype(int)
+        own = np.repeat(outputs[pair.samples, q], times)
+        sigmoid = fit_sigmoid(own, np.repeat(pair.y, times))
+        log_odds[:, q] = -(sigmoid.slope * outputs[:, q] + sigmoid.intercept)
+    return class_log_probabilities(log_odds)
 
 
-def own_class(log_p: Array, labels: AnyArray) -> Array:
-    """Log probability of the class of each sample, (n_samples,)."""
-    return np.asarray(log_p[np.arange(len(labels)), labels])
+def own_class(log_p: Array, labels: AnyArray, weight: Array) -> Array:
+    """Log probability of the class of each sample, (n,); ValueError as `check_possible`."""
+    own = log_p[np.arange(len(labels)), labels]
+    check_possible(own[weight > 0])
+    return np.asarray(own)
 
 
-def deviance_of(log_likelihood: Array, weight: Array) -> float:
-    """−2 Σ weight log p̂ over the samples of positive weight.
-
-    Raises
-    ------
-    ValueError
-        If the class of a sample has probability zero.
-    """
-    inside = weight > 0
-    terms = log_likelihood[inside]
-    if not np.isfinite(terms).all():
+def check_possible(log_likelihood: Array) -> None:
+    """ValueError if the class of a sample has probability zero."""
+    n_impossible = np.count_nonzero(~np.isfinite(log_likelihood))
+    if n_impossible:
         raise ValueError(
-            f"{int((~np.isfinite(terms)).sum())} samples have probability 0 of the class that "
-            "they have, so the deviance is infinite; use an estimator with smoother "
-            "probabilities, or wrap it in sklearn.calibration.CalibratedClassifierCV."
+            f"{n_impossible} samples have probability 0 of the class that they have, so the "
+            "deviance is infinite; use an estimator with smoother probabilities, or wrap it in "
+            "sklearn.calibration.CalibratedClassifierCV."
         )
-    return float(-2.0 * weight[inside] @ terms)
 
 
 def _is_libsvm(machine: Any) -> bool:

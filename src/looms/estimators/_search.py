@@ -215,3 +215,11 @@ def results_table(candidates: list[Candidate]) -> dict[str, Any]:
         "rank_loo_score": rankdata(scores, method="min").astype(int),
         "seconds": np.array([candidate.seconds for candidate in candidates]),
     }
+
+
+def chosen_criterion(machine: Any) -> str | Criterion:
+    """Criterion of the candidate taken; "press" for a machine that was given its values."""
+    if not hasattr(machine, "candidates_"):
+        return "press"
+    candidates: list[Candidate] = machine.candidates_
+    return candidates[machine.best_index_].criterion

@@ -20,6 +20,7 @@ from looms._typing import AnyArray, Array
 from looms.diagnostics import loo_margins
 from looms.estimators import machine_of
 from looms.estimators._base import LeastSquaresMachine
+from looms.estimators._search import chosen_criterion
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
 from looms.selection import Objective
@@ -306,10 +307,3 @@ def training_objective(model: Model, rows: AnyArray, X: Any = None) -> Objective
         # As it was fitted: the parameter may have been set anew since.
         fit_intercept=machine.fit_intercept_,
     )
-
-
-def chosen_criterion(machine: Any) -> Any:
-    """The criterion of the candidate taken; PRESS for a machine that was given its values."""
-    if not hasattr(machine, "candidates_"):
-        return "press"
-    return machine.candidates_[machine.best_index_].criterion
