@@ -217,9 +217,7 @@ def results_table(candidates: list[Candidate]) -> dict[str, Any]:
     }
 
 
-def chosen_criterion(machine: Any) -> str | Criterion:
+def chosen_criterion(machine: Any) -> Any:
     """Criterion of the candidate taken; "press" for a machine that was given its values."""
-    if not hasattr(machine, "candidates_"):
-        return "press"
-    candidates: list[Candidate] = machine.candidates_
-    return candidates[machine.best_index_].criterion
+    candidates: list[Candidate] | None = getattr(machine, "candidates_", None)
+    return "press" if candidates is None else candidates[machine.best_index_].criterion
