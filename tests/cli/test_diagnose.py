@@ -3,6 +3,7 @@
 import os
 import re
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -215,6 +216,11 @@ def test_nothing_is_overwritten(looms, catches, one_line):
     assert looms(*options, "--plot", "figures").exit_code == 0
     one_line(looms(*options, "--plot", "figures"), 2, "excess_error.png exists; use --force")
     one_line(looms(*options, "-o", catches, "--force"), 2, "is an input and would be lost")
+    (Path("figures") / "deviance.png").write_text("The deviance of my yacht.")
+    one_line(looms(*options, "--plot", "figures", "--force"), 2, "not a file that this command")
+    (Path("figures") / "deviance.png").unlink()
+    (Path("figures") / "goodness_of_fit.png").write_text("not made without a bootstrap")
+    assert looms(*options, "--plot", "figures", "--force").exit_code == 0
 
 
 def test_a_model_of_looms_fit(looms, catches):

@@ -111,12 +111,11 @@ def goodness_of_fit(
     (99, True)
     """
     check_share(alpha, "alpha")
-    level = float(alpha)
     if not isinstance(n_bootstrap, Integral) or int(n_bootstrap) < 1:
         raise ValueError(f"n_bootstrap must be a positive whole number, got {n_bootstrap!r}.")
-    total = int(n_bootstrap)
-    if (total + 1) * level < 1 - _ROUNDING:  # the largest D* is not beyond the level
-        least = max(1, math.ceil(1 / level - _ROUNDING) - 1)
+    level, total = float(alpha), int(n_bootstrap)
+    least = least_replicates(level)
+    if total < least:
         raise ValueError(
             f"{total} replicates cannot reach level {level:g}: take n_bootstrap={least} or "
             "more, 400 to 1000 if you can."
@@ -138,6 +137,11 @@ def goodness_of_fit(
     seeds = check_random_state(random_state).randint(2**31 - 1, size=total).tolist()
     replicates = in_parallel(task, seeds, total, n_jobs, progress)
     return GoodnessOfFit(observed, np.array(replicates), level, resampling, problem.preprocessing)
+
+
+def least_replicates(level: float) -> int:
+    """Replicates of which the largest D* is at the level: 1 / (B + 1) ≤ level."""
+    return math.ceil(1 / level - _ROUNDING) - 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
