@@ -58,7 +58,8 @@ def refit(problem: Problem, weight: Array, y: AnyArray | None = None) -> tuple[A
     """
     machine, y = clone(problem.machine), problem.y if y is None else y
     options = {}
-    if weights_equal_repetition(machine):
+    # Balanced weights count rows, and the steps of a pipeline see rows.
+    if type(machine) in _WEIGHT_IS_REPETITION and machine.class_weight != "balanced":
         rows = np.flatnonzero(weight)
         if weight.max() > 1:
             options["sample_weight"] = weight[rows]
@@ -66,13 +67,6 @@ def refit(problem: Problem, weight: Array, y: AnyArray | None = None) -> tuple[A
         rows = np.repeat(np.arange(problem.n_samples), weight.astype(int))
     X = problem.X[:, rows] if get_tags(machine).input_tags.pairwise else problem.X
     return machine.fit(_safe_indexing(X, rows), y[rows], **options), X
-
-
-def weights_equal_repetition(machine: Any) -> bool:
-    """True if sample weights may stand for repeated rows; the steps of a pipeline see rows."""
-    if type(machine) not in _WEIGHT_IS_REPETITION:
-        return False
-    return bool(machine.class_weight != "balanced")  # which counts rows
 
 
 def with_kernel_matrix(problem: Problem) -> Problem:
