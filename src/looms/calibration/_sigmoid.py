@@ -94,7 +94,11 @@ def fit_sigmoid(
 
 
 def fit_sigmoids(
-    outputs: npt.ArrayLike, labels: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    outputs: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None = None,
+    *,
+    increasing: bool = False,
 ) -> tuple[Array, Array]:
     """Slopes and intercepts of `fit_sigmoid` for many rows of outputs at once.
 
@@ -104,6 +108,7 @@ def fit_sigmoids(
     labels : (n,) -1 and +1, the same for all rows.
     sample_weight : (n,) for all rows or (m, n), ones by default. Samples of weight zero are
         left out of their row, of its counts and so of its targets.
+    increasing : True for those of `fit_increasing_sigmoid`.
 
     Returns
     -------
@@ -143,7 +148,7 @@ def fit_sigmoids(
         block = outputs[rows]
         if not np.isfinite(block).all():
             raise ValueError("outputs must be finite, but some are not.")
-        slopes[rows], intercepts[rows] = _fit_rows(block, positive, weight[rows])
+        slopes[rows], intercepts[rows] = _fit_rows(block, positive, weight[rows], increasing)
     return slopes, intercepts
 
 
@@ -165,18 +170,9 @@ def fit_increasing_sigmoid(
     (0.0, array(0.5))
     """
     f, positive, weight = checked_sample(outputs, labels, sample_weight)
-    y = np.where(positive, 1.0, -1.0)
-    sigmoid = fit_sigmoid(f, y, weight)
-    return increasing(sigmoid.slope, sigmoid.intercept, y, weight)
-
-
-def increasing(slope: float, intercept: float, labels: Array, weight: Array) -> Sigmoid:
-    """Fitted sigmoid, or the constant one of largest likelihood if it decreases."""
-    if slope <= 0:
-        return Sigmoid(float(slope), float(intercept))
-    targets, weight = platt_targets(labels > 0, weight)
-    mean = float(np.average(targets, weights=weight))
-    return Sigmoid(0.0, float(np.log((1.0 - mean) / mean)))
+    y = np.where(positive, 1, -1)
+    slopes, intercepts = fit_sigmoids(f[None], y, weight, increasing=True)
+    return Sigmoid(float(slopes[0]), float(intercepts[0]))
 
 
 def checked_sample(
@@ -256,7 +252,9 @@ class _Rows(NamedTuple):
         return np.asarray(np.einsum("ij,ij->i", self.weight, losses))
 
 
-def _fit_rows(outputs: Array, positive: npt.NDArray[np.bool_], weight: Array) -> tuple[Array, ...]:
+def _fit_rows(
+    outputs: Array, positive: npt.NDArray[np.bool_], weight: Array, increasing: bool
+) -> tuple[Array, Array]:
     """Slopes and intercepts for one block of rows."""
     targets, weight = platt_targets(positive, weight)
     total = weight.sum(axis=1)
@@ -269,17 +267,21 @@ def _fit_rows(outputs: Array, positive: npt.NDArray[np.bool_], weight: Array) ->
     spread = np.sqrt(np.einsum("ij,ij,ij->i", weight, g, g) / total)
     spread[spread < 1e-14] = 1.0  # equal outputs but for rounding: the slope stays zero
     g /= spread[:, None]
-    slope, intercept = _newton(_Rows(g, targets, weight))
+    mean = np.einsum("ij,ij->i", weight, targets) / total
+    constant = np.log((1.0 - mean) / mean)  # the best intercept at slope zero
+    slope, intercept = _newton(_Rows(g, targets, weight), constant)
     slope /= spread
     intercept -= slope * center
+    if increasing:
+        intercept = np.where(slope > 0, constant, intercept)
+        slope = np.minimum(slope, 0.0)
     return slope / largest, intercept
 
 
-def _newton(rows: _Rows) -> tuple[Array, Array]:
-    """Minimizer of the loss of each row by Newton's method with backtracking."""
+def _newton(rows: _Rows, intercept: Array) -> tuple[Array, Array]:
+    """Minimizer of the loss of each row by Newton's method with backtracking, from slope zero."""
     total = rows.weight.sum(axis=1)
-    mean_target = np.einsum("ij,ij->i", rows.weight, rows.targets) / total
-    slope, intercept = np.zeros(len(total)), np.log((1.0 - mean_target) / mean_target)
+    slope, intercept = np.zeros(len(total)), intercept.copy()
     moving = np.full(len(total), True)
     loss = rows.loss(slope, intercept)
     for _ in range(_MAX_ITERATIONS):
