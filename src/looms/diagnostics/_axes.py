@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from looms._optional import require
 from looms._typing import AnyArray
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def axes_or_new(ax: Any, result: Any) -> Any:
+
+def axes_or_new(ax: Axes | None, result: object) -> Axes:
     """``ax`` itself, or the axes of a new figure of pyplot."""
     if ax is not None:
         return ax
-    return require("matplotlib.pyplot", f"{type(result).__name__}.plot", extra="plot").subplots()[1]
+    pyplot = require("matplotlib.pyplot", f"{type(result).__name__}.plot", extra="plot")
+    new: Axes = pyplot.subplots()[1]
+    return new
 
 
 def positions(names: AnyArray) -> AnyArray:

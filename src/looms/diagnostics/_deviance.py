@@ -13,6 +13,7 @@ from looms.diagnostics._refits import check_possible
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 def deviance(
@@ -103,7 +104,7 @@ class Deviance:
         """Class, deviance and cv_score: a row per sample, by name."""
         return self.fits.table(deviance=self.contributions, cv_score=self.cv_contributions)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Index plot of the contributions, fitted and left out; returns the axes."""
         ax, position = axes_or_new(ax, self), positions(self.fits.names)
         fitted, left_out = self.contributions, self.cv_contributions

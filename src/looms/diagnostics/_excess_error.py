@@ -13,6 +13,7 @@ from looms.diagnostics._left_out import FitOptions, LeftOutFits, fits_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 def excess_error(
@@ -95,7 +96,7 @@ class ExcessError:
         table.columns = ["n_samples", "apparent", "leave_one_out"]
         return table.assign(excess=table["leave_one_out"] - table["apparent"])
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Apparent and leave-one-out error of every class; returns the axes."""
         ax = axes_or_new(ax, self)
         names, _, apparent, leave_one_out = zip(*self._rates(), strict=True)

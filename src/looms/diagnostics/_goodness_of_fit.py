@@ -32,6 +32,7 @@ from looms.diagnostics._refits import (
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 RESAMPLING = ("labels", "pairs")
 _CONFIDENCE = 0.95  # that more replicates would not change the verdict
@@ -47,7 +48,7 @@ def goodness_of_fit(
     *,
     alpha: float = 0.05,
     resampling: str = "labels",
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
     preprocessing: str = "auto",
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -135,7 +136,7 @@ def goodness_of_fit(
     cumulated = np.cumsum(np.exp(log_p), axis=1) if resampling == "labels" else None
     task = partial(_replicate_deviance, problem, cumulated)
     seeds = check_random_state(random_state).randint(2**31 - 1, size=total).tolist()
-    replicates = in_parallel(task, seeds, total, n_jobs, progress)
+    replicates = in_parallel(task, seeds, n_jobs, progress)
     return GoodnessOfFit(observed, np.array(replicates), level, resampling, problem.preprocessing)
 
 
@@ -240,7 +241,7 @@ class GoodnessOfFit:
         index = pandas.RangeIndex(len(self.bootstrapped), name="replicate")
         return pandas.DataFrame({"deviance": self.bootstrapped}, index=index)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Histogram of D* with D and the critical value; returns the axes."""
         ax = axes_or_new(ax, self)
         ax.hist(self.bootstrapped, bins="auto", color="0.8", edgecolor="0.6")

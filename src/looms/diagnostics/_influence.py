@@ -16,6 +16,7 @@ from looms.diagnostics._left_out import FitOptions, LeftOutFits, fits_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 def influence(
@@ -123,7 +124,7 @@ class Influence:
         flagged = values > self.critical_value
         return self.fits.table(influence=values, p_value=p_value, flagged=flagged)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Index plot of the changes with the flagged cases named; returns the axes."""
         names, values, rows = self.fits.names, self.values, self._flagged_rows()
         ax, position = axes_or_new(ax, self), positions(names)
@@ -132,9 +133,13 @@ class Influence:
         level = rf"$\chi^2_1$ at {self.alpha:g}: {self.critical_value:.2f}"
         ax.axhline(self.critical_value, color="C3", linestyle="--", label=level)
         for i in rows:
-            place = position[i], values[i]
-            offset = {"xytext": (3, 2), "textcoords": "offset points"}
-            ax.annotate(str(names[i]), place, fontsize="small", **offset)
+            ax.annotate(
+                str(names[i]),
+                (position[i], values[i]),
+                xytext=(3, 2),
+                textcoords="offset points",
+                fontsize="small",
+            )
         ax.set(xlabel="Sample", ylabel="Change of deviance when deleted")
         ax.legend()
         return ax

@@ -299,7 +299,7 @@ def by_refits(
         log_p = log_probabilities(machine, X, problem.labels, everything, len(problem.classes))
         fitted = own_class(log_p, problem.labels, everything)  # refused before the other refits
     task = partial(_refit_without, problem, likelihood)
-    refits = in_parallel(task, range(n), n, n_jobs, progress)
+    refits = in_parallel(task, range(n), n_jobs, progress)
     predicted_without, left_out, rest = map(np.array, zip(*refits, strict=True))
     if not likelihood:
         return predicted, predicted_without, None

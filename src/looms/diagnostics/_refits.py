@@ -9,10 +9,10 @@ from __future__ import annotations
 import copy
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -32,6 +32,7 @@ from looms.svm._svc import kernel_matrix
 
 #: Called with the number of refits done and their total.
 Progress: TypeAlias = Callable[[int, int], None]
+Result = TypeVar("Result")
 
 #: Samples up to which n×n matrices are kept, 800 MB each: the kernel matrix as it is and scaled,
 #: the tableau of the paths and the outputs of all machines, these twice.
@@ -85,18 +86,18 @@ def with_kernel_matrix(problem: Problem) -> Problem:
 
 
 def in_parallel(
-    task: Callable[..., Any],
-    cases: Iterable[Any],
-    total: int,
+    task: Callable[[int], Result],
+    cases: Sequence[int],
     n_jobs: int | None,
     progress: Progress | None,
-) -> list[Any]:
-    """``task(case)`` of each of `total` cases, in order, by the joblib backend that is configured.
+) -> list[Result]:
+    """``task(case)`` of each case, in order, by the joblib backend that is configured.
 
     Every warning is given once, with the number of cases that gave it.
     """
-    several = effective_n_jobs(n_jobs) > 1
-    results, times = [], Counter[tuple[type[Warning], str]]()
+    several, total = effective_n_jobs(n_jobs) > 1, len(cases)
+    results: list[Result] = []
+    times = Counter[tuple[type[Warning], str]]()
     parallel = Parallel(n_jobs=n_jobs, return_as="generator")
     with one_blas_thread():
         for result, caught in parallel(delayed(_recorded)(task, case, several) for case in cases):
@@ -111,8 +112,8 @@ def in_parallel(
 
 
 def _recorded(
-    task: Callable[..., Any], case: Any, capped: bool
-) -> tuple[Any, set[tuple[type[Warning], str]]]:
+    task: Callable[[int], Result], case: int, capped: bool
+) -> tuple[Result, set[tuple[type[Warning], str]]]:
     """The result of a task and its warnings; `capped` to one BLAS thread, for many workers."""
     limit = one_blas_thread() if capped else nullcontext()
     with warnings.catch_warnings(record=True) as caught, limit:
