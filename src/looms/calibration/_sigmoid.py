@@ -94,11 +94,7 @@ def fit_sigmoid(
 
 
 def fit_sigmoids(
-    outputs: npt.ArrayLike,
-    labels: npt.ArrayLike,
-    sample_weight: npt.ArrayLike | None = None,
-    *,
-    increasing: bool = False,
+    outputs: npt.ArrayLike, labels: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
 ) -> tuple[Array, Array]:
     """Slopes and intercepts of `fit_sigmoid` for many rows of outputs at once.
 
@@ -108,7 +104,6 @@ def fit_sigmoids(
     labels : (n,) -1 and +1, the same for all rows.
     sample_weight : (n,) for all rows or (m, n), ones by default. Samples of weight zero are
         left out of their row, of its counts and so of its targets.
-    increasing : True for those of `fit_increasing_sigmoid`.
 
     Returns
     -------
@@ -148,7 +143,7 @@ def fit_sigmoids(
         block = outputs[rows]
         if not np.isfinite(block).all():
             raise ValueError("outputs must be finite, but some are not.")
-        slopes[rows], intercepts[rows] = _fit_rows(block, positive, weight[rows], increasing)
+        slopes[rows], intercepts[rows] = _fit_rows(block, positive, weight[rows])
     return slopes, intercepts
 
 
@@ -170,9 +165,20 @@ def fit_increasing_sigmoid(
     (0.0, array(0.5))
     """
     f, positive, weight = checked_sample(outputs, labels, sample_weight)
-    y = np.where(positive, 1, -1)
-    slopes, intercepts = fit_sigmoids(f[None], y, weight, increasing=True)
+    slopes, intercepts = fit_increasing_sigmoids(f[None], np.where(positive, 1, -1), weight[None])
     return Sigmoid(float(slopes[0]), float(intercepts[0]))
+
+
+def fit_increasing_sigmoids(
+    outputs: Array, labels: npt.ArrayLike, sample_weight: Array
+) -> tuple[Array, Array]:
+    """Slopes and intercepts of `fit_increasing_sigmoid` for many rows, as of `fit_sigmoids`."""
+    slopes, intercepts = fit_sigmoids(outputs, labels, sample_weight)
+    falling = np.flatnonzero(slopes > 0)
+    targets, weight = platt_targets(np.asarray(labels) > 0, sample_weight[falling])
+    mean = np.average(targets, axis=-1, weights=weight)
+    slopes[falling], intercepts[falling] = 0.0, np.log((1.0 - mean) / mean)
+    return slopes, intercepts
 
 
 def checked_sample(
@@ -252,9 +258,7 @@ class _Rows(NamedTuple):
         return np.asarray(np.einsum("ij,ij->i", self.weight, losses))
 
 
-def _fit_rows(
-    outputs: Array, positive: npt.NDArray[np.bool_], weight: Array, increasing: bool
-) -> tuple[Array, Array]:
+def _fit_rows(outputs: Array, positive: npt.NDArray[np.bool_], weight: Array) -> tuple[Array, ...]:
     """Slopes and intercepts for one block of rows."""
     targets, weight = platt_targets(positive, weight)
     total = weight.sum(axis=1)
@@ -267,21 +271,17 @@ def _fit_rows(
     spread = np.sqrt(np.einsum("ij,ij,ij->i", weight, g, g) / total)
     spread[spread < 1e-14] = 1.0  # equal outputs but for rounding: the slope stays zero
     g /= spread[:, None]
-    mean = np.einsum("ij,ij->i", weight, targets) / total
-    constant = np.log((1.0 - mean) / mean)  # the best intercept at slope zero
-    slope, intercept = _newton(_Rows(g, targets, weight), constant)
+    slope, intercept = _newton(_Rows(g, targets, weight))
     slope /= spread
     intercept -= slope * center
-    if increasing:
-        intercept = np.where(slope > 0, constant, intercept)
-        slope = np.minimum(slope, 0.0)
     return slope / largest, intercept
 
 
-def _newton(rows: _Rows, intercept: Array) -> tuple[Array, Array]:
-    """Minimizer of the loss of each row by Newton's method with backtracking, from slope zero."""
+def _newton(rows: _Rows) -> tuple[Array, Array]:
+    """Minimizer of the loss of each row by Newton's method with backtracking."""
     total = rows.weight.sum(axis=1)
-    slope, intercept = np.zeros(len(total)), intercept.copy()
+    mean_target = np.einsum("ij,ij->i", rows.weight, rows.targets) / total
+    slope, intercept = np.zeros(len(total)), np.log((1.0 - mean_target) / mean_target)
     moving = np.full(len(total), True)
     loss = rows.loss(slope, intercept)
     for _ in range(_MAX_ITERATIONS):

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import combinations
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -27,7 +28,7 @@ from looms._typing import AnyArray, Array
 from looms.calibration import fit_sigmoid
 from looms.diagnostics._problem import Problem, last_step
 from looms.estimators import LSSVMClassifier
-from looms.svm._one_against_one import class_log_probabilities, pairs_of
+from looms.svm._one_against_one import class_log_probabilities
 from looms.svm._svc import kernel_matrix
 
 #: Called with the number of refits done and their total.
@@ -173,15 +174,14 @@ def sigmoid_log_probabilities(outputs: Array, labels: AnyArray, weight: Array) -
 
     Parameters
     ----------
-    outputs : (n, n_pairs) in the order of `pairs_of`, positive for the second class of a pair.
+    outputs : (n, n_pairs), as in `looms.svm._one_against_one` positive for the second class.
     labels : (n,) index of the class of each sample.
     weight : (n,) how often each counts for the sigmoids, whose own weights are only ratios.
     """
-    log_odds = np.empty(outputs.shape)
-    for q, pair in enumerate(pairs_of(labels)):
-        times = weight[pair.samples].astype(int)
-        own = np.repeat(outputs[pair.samples, q], times)
-        sigmoid = fit_sigmoid(own, np.repeat(pair.y, times))
+    log_odds, times = np.empty(outputs.shape), weight.astype(int)
+    for q, (a, b) in enumerate(combinations(range(int(labels.max()) + 1), 2)):
+        rows = np.repeat(np.arange(len(labels)), times * ((labels == a) | (labels == b)))
+        sigmoid = fit_sigmoid(outputs[rows, q], np.where(labels[rows] == b, 1, -1))
         log_odds[:, q] = -(sigmoid.slope * outputs[:, q] + sigmoid.intercept)
     return class_log_probabilities(log_odds)
 

@@ -38,6 +38,12 @@ except ImportError:  # before scikit-learn 1.9
 COPIES = ("apart", "together")
 
 
+def chosen_criterion(machine: Any) -> Any:
+    """Criterion of the candidate taken; "press" for a machine that was given its values."""
+    candidates: list[Candidate] | None = getattr(machine, "candidates_", None)
+    return "press" if candidates is None else candidates[machine.best_index_].criterion
+
+
 class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: ignore[misc]
     """Base of the machines that choose their hyper-parameters by leave-one-out."""
 
@@ -215,9 +221,3 @@ def results_table(candidates: list[Candidate]) -> dict[str, Any]:
         "rank_loo_score": rankdata(scores, method="min").astype(int),
         "seconds": np.array([candidate.seconds for candidate in candidates]),
     }
-
-
-def chosen_criterion(machine: Any) -> Any:
-    """Criterion of the candidate taken; "press" for a machine that was given its values."""
-    candidates: list[Candidate] | None = getattr(machine, "candidates_", None)
-    return "press" if candidates is None else candidates[machine.best_index_].criterion
