@@ -10,10 +10,9 @@ from looms._typing import Array
 from looms.assessment._result import Assessment
 from looms.criteria import WMW, as_criterion
 from looms.diagnostics import CaseDeletion, case_deletion
-from looms.estimators._search import chosen_criterion
 from looms.report.displays.features import ImportanceDisplay
 from looms.report.displays.reliability import probabilities_of
-from looms.report.model import Model, model_of
+from looms.report.model import Model, chosen_criterion, model_of
 from looms.report.text import clean
 
 #: Samples up to which each is left out once more: n³ flops and some n×n arrays.

@@ -20,7 +20,7 @@ from looms._typing import AnyArray, Array
 from looms.diagnostics import loo_margins
 from looms.estimators import machine_of
 from looms.estimators._base import LeastSquaresMachine
-from looms.estimators._search import chosen_criterion
+from looms.estimators._search import chosen_criterion as chosen_criterion
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
 from looms.selection import Objective

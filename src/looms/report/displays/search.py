@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 
 from looms._typing import AnyArray, Array
-from looms.estimators._search import chosen_criterion
 from looms.report.displays.base import MachineDisplay, ink, label_axes, label_ticks
 from looms.report.model import (
     Model,
     candidate_names,
     check_selected,
+    chosen_criterion,
     feature_of,
     model_of,
     parameter_name,
