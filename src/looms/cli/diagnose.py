@@ -52,6 +52,7 @@ from looms.diagnostics import (
     left_out_fits,
 )
 from looms.diagnostics._goodness_of_fit import least_replicates
+from looms.diagnostics._problem import classes_and_labels
 from looms.tables import table_preprocessor
 
 #: Influential rows on the screen; the CSV file holds all.
@@ -242,13 +243,8 @@ def classes_of(column: Any, file: Path) -> Target:
         raise InputError(
             f"{file}: diagnostics are of classes, and {problem.partition(';')[0]}"
         ) from None
-    classes, counts = np.unique(target.y, return_counts=True)
-    if counts.min() < 2:
-        alone = classes.tolist()[int(counts.argmin())]
-        raise InputError(
-            f"{file}: Class {alone!r} has one member, and without it there is no such class to "
-            "learn; leave it out, or merge it with another"
-        )
+    with as_messages(prefix=f"{file}: "):
+        classes_and_labels(target.y)
     return target
 
 

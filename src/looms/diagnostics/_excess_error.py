@@ -90,10 +90,8 @@ class ExcessError:
     def table(self) -> pd.DataFrame:
         """n_samples, apparent, leave_one_out and excess: a row per class, and one for all."""
         pandas = require("pandas", "The table of excess errors")
-        rates = self._rates()
-        index = pandas.Index([name for name, *_ in rates], name="class")
-        table = pandas.DataFrame([row for _, *row in rates], index=index)
-        table.columns = ["n_samples", "apparent", "leave_one_out"]
+        columns = ["class", "n_samples", "apparent", "leave_one_out"]
+        table = pandas.DataFrame(self._rates(), columns=columns).set_index("class")
         return table.assign(excess=table["leave_one_out"] - table["apparent"])
 
     def plot(self, ax: Axes | None = None) -> Axes:

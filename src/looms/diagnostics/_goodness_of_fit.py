@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import beta
+from scipy.stats import binomtest
 from sklearn.utils import check_random_state
 
 from looms._checks import check_share
@@ -64,7 +64,8 @@ def goodness_of_fit(
 
     Parameters
     ----------
-    estimator, X, y, preprocessing : as for `left_out_fits`
+    estimator, X, y, preprocessing, n_jobs, progress : as for `left_out_fits`
+        With replicates in place of samples left out.
     n_bootstrap : int, default=400
         Number of replicates, B; 400 to 1000.
     alpha : float, default=0.05
@@ -76,10 +77,6 @@ def goodness_of_fit(
     random_state : int, RandomState instance or None, default=None
         Replicates are the same for the same int, whatever `n_jobs`, and the first of a larger
         number of them.
-    n_jobs : int, default=None
-        Number of replicates at once, as joblib takes it.
-    progress : callable, default=None
-        Called with the number of replicates done and their total.
 
     Returns
     -------
@@ -191,10 +188,9 @@ class GoodnessOfFit:
     @property
     def p_interval(self) -> tuple[float, float]:
         """Clopper–Pearson 95 % interval of the share of D* that reach D in endless replicates."""
-        n, reached, tail = len(self.bootstrapped), self._n_reached, (1.0 - _CONFIDENCE) / 2
-        low = beta.ppf(tail, reached, n - reached + 1) if reached else 0.0
-        high = beta.ppf(1.0 - tail, reached + 1, n - reached) if reached < n else 1.0
-        return float(low), float(high)
+        share = binomtest(self._n_reached, len(self.bootstrapped))
+        interval = share.proportion_ci(_CONFIDENCE)  # Clopper and Pearson's by default
+        return float(interval.low), float(interval.high)
 
     @property
     def decided(self) -> bool:
