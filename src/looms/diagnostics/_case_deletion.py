@@ -134,7 +134,9 @@ class CaseDeletion:
         return f"CaseDeletion({', '.join(parts)})"
 
 
-def case_deletion(model: Any, *, names: Any = None, criterion: Any = None) -> CaseDeletion:
+def case_deletion(
+    model: Any, *, names: Any = None, criterion: str | Criterion | None = None
+) -> CaseDeletion:
     """Effect of every training sample on a fitted least-squares machine, without refitting.
 
     With α, r, P, p and λ as in docs/references.md,

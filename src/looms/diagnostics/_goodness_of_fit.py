@@ -122,12 +122,12 @@ def goodness_of_fit(
         raise ValueError(f"resampling must be 'labels' or 'pairs', got {resampling!r}.")
     problem = pose(estimator, X, y, preprocessing)
     check_likelihood(problem)
-    n, labels, n_classes = problem.n_samples, problem.labels, len(problem.classes)
+    n, labels = problem.n_samples, problem.labels
     solution = exact_solution(problem)
     if solution is not None:
         log_p = sigmoid_log_probabilities(solution.outputs[:, None], labels, np.ones(n))
     else:
-        log_p = log_probabilities(*refit(problem, np.ones(n)), labels, np.ones(n), n_classes)
+        log_p = log_probabilities(*refit(problem, np.ones(n)), labels, np.ones(n))
     observed = deviance_of(own_class(log_p, labels, np.ones(n)))
     problem = with_kernel_matrix(problem)
     cumulated = np.cumsum(np.exp(log_p), axis=1) if resampling == "labels" else None
@@ -283,5 +283,5 @@ def _replicate_deviance(problem: Problem, cumulated: Array | None, seed: int) ->
         if len(np.unique(labels[weight > 0])) == n_classes:
             break
     machine, X = refit(problem, weight, problem.classes[labels])
-    log_p = log_probabilities(machine, X, labels, weight, n_classes)
+    log_p = log_probabilities(machine, X, labels, weight)
     return deviance_of(own_class(log_p, labels, weight), weight)

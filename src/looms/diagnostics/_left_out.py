@@ -296,7 +296,7 @@ def by_refits(
     machine, X = refit(problem, everything)
     predicted = _predict(problem, machine, X)
     if likelihood:
-        log_p = log_probabilities(machine, X, problem.labels, everything, len(problem.classes))
+        log_p = log_probabilities(machine, X, problem.labels, everything)
         fitted = own_class(log_p, problem.labels, everything)  # refused before the other refits
     task = partial(_refit_without, problem, likelihood)
     refits = in_parallel(task, range(n), n_jobs, progress)
@@ -314,7 +314,7 @@ def _refit_without(problem: Problem, likelihood: bool, i: int) -> tuple[Any, flo
     predicted = _predict(problem, machine, _safe_indexing(X, [i]))[0]
     if not likelihood:
         return predicted, np.nan, np.nan
-    log_p = log_probabilities(machine, X, problem.labels, weight, len(problem.classes))
+    log_p = log_probabilities(machine, X, problem.labels, weight)
     own = own_class(log_p, problem.labels, weight)
     return predicted, float(own[i]), float(own[weight > 0].sum())
 

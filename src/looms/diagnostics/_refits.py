@@ -140,9 +140,7 @@ def check_likelihood(problem: Problem) -> None:
         )
 
 
-def log_probabilities(
-    machine: Any, X: Any, labels: AnyArray, weight: Array, n_classes: int
-) -> Array:
+def log_probabilities(machine: Any, X: Any, labels: AnyArray, weight: Array) -> Array:
     """Log probability of every class for every sample, (n_samples, n_classes).
 
     A support vector classifier has Platt's sigmoid, fitted to its decision values, whatever its
@@ -154,13 +152,12 @@ def log_probabilities(
     machine : fitted to the samples of positive `weight`.
     X : (n_samples, n_features) all samples.
     labels : (n_samples,) index of the class of each.
-    weight : (n_samples,) weight of each in the fit of the sigmoid.
-    n_classes : number of classes.
+    weight : (n_samples,) how often each counts for the sigmoid.
     """
     if hasattr(machine, "predict_proba") and not _is_libsvm(machine):
         with np.errstate(divide="ignore"):  # log 0, refused by `check_possible`
             return np.log(np.asarray(machine.predict_proba(X), dtype=np.float64))
-    if n_classes == 2:
+    if labels.max() == 1:
         return sigmoid_log_probabilities(machine.decision_function(X)[:, None], labels, weight)
     one_against_one = copy.copy(last_step(machine)).set_params(decision_function_shape="ovo")
     if isinstance(machine, Pipeline):
