@@ -29,10 +29,8 @@ def deviance(
 
     Parameters
     ----------
-    estimator : classifier or LeftOutFits
-        `left_out_fits` says where the probabilities come from and what is held fixed.
-    X, y, **options : as for `left_out_fits`
-        None of them with a `LeftOutFits`, which has its own.
+    estimator, X, y, **options : as for `left_out_fits`
+        Or a `LeftOutFits` in place of the estimator, which has its own samples and options.
 
     Returns
     -------

@@ -28,10 +28,8 @@ def excess_error(
 
     Parameters
     ----------
-    estimator : classifier or LeftOutFits
-        Any classifier, with probabilities or without.
-    X, y, **options : as for `left_out_fits`
-        None of them with a `LeftOutFits`, which has its own.
+    estimator, X, y, **options : as for `left_out_fits`
+        Or a `LeftOutFits` in place of the estimator, which has its own samples and options.
 
     Returns
     -------

@@ -38,10 +38,8 @@ def influence(
 
     Parameters
     ----------
-    estimator : classifier or LeftOutFits
-        `left_out_fits` says where the probabilities come from and what is held fixed.
-    X, y, **options : as for `left_out_fits`
-        None of them with a `LeftOutFits`, which has its own.
+    estimator, X, y, **options : as for `left_out_fits`
+        Or a `LeftOutFits` in place of the estimator, which has its own samples and options.
     alpha : float, default=0.05
         Level: a case is flagged above the 1 − alpha quantile of χ²₁. Of n ordinary cases about
         ``alpha * n`` would be.
