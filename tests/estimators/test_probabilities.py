@@ -56,6 +56,19 @@ def test_probabilities_are_the_calibrated_outputs(Estimator, calibration, y):
     assert sum(same) == 1
 
 
+def test_one_calibrator_is_fitted_for_each_candidate(monkeypatch):
+    fitted = []
+
+    def noted(*arguments):
+        fitted.append(fit_calibrator(*arguments))
+        return fitted[-1]
+
+    monkeypatch.setattr("looms.estimators._classifier.fit_calibrator", noted)
+    model = LSSVMClassifierCV(["linear", "rbf"]).fit(X, TWO)
+    assert len(fitted) == 2
+    assert model.calibrator_ is fitted[model.best_index_]
+
+
 @each_classifier
 def test_the_sigmoid_is_fitted_to_leave_one_out_outputs(Estimator):
     model = Estimator("linear").fit(X, TWO, sample_weight=WEIGHT)

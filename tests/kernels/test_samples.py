@@ -10,7 +10,16 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from looms import SVCCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.kernels import ARD, RBF, Boolean, Linear, _samples
-from looms.kernels._samples import Pairs, Samples, as_matrix, center_of, samples_of, square_norms
+from looms.kernels._samples import (
+    Pairs,
+    Samples,
+    as_matrix,
+    center_of,
+    samples_of,
+    square_norms,
+    training_rows,
+    variances,
+)
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.standard_normal((7, 3)), RNG.standard_normal((4, 3))
@@ -193,3 +202,23 @@ def test_tiny_kernel_matrices_and_tiny_new_samples_are_no_features_that_vanish()
     K = 1e-145 * np.eye(7)
     assert np.isfinite(LSSVMRegressor("precomputed", mu=1e-146).fit(K, X[:, 0]).dual_coef_).all()
     assert np.isfinite(LSSVMRegressor().fit(X, X[:, 0]).predict(1e-200 * Z)).all()
+
+
+def test_all_rows_in_order_are_the_samples_themselves_and_others_a_part():
+    K = X @ X.T
+    assert training_rows(K, np.arange(len(K)), True) is K
+    assert training_rows(X, np.arange(len(X)), False) is X
+    for rows in (np.arange(len(K))[::-1], np.array([0, 2]), np.arange(len(K) - 1)):
+        assert_array_equal(training_rows(K, rows, True), K[np.ix_(rows, rows)])
+        assert_array_equal(training_rows(X, rows, False), X[rows])
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array, sp.csr_matrix])
+def test_variances_of_columns_with_zeros_constants_and_weights(convert):
+    columns = np.column_stack([X[:, 0], np.maximum(X[:, 1], 0.0), np.full(7, 0.1), np.zeros(7)])
+    assert_allclose(variances(convert(columns)), np.var(columns, axis=0), rtol=1e-12, atol=1e-30)
+    weight = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 3.0, 1.0])
+    repeated = np.repeat(columns, weight.astype(int), axis=0)
+    theirs = np.var(repeated, axis=0)
+    assert_allclose(variances(convert(columns), weight), theirs, rtol=1e-12, atol=1e-30)
+    assert (variances(convert(columns), weight)[2:] == 0).all()

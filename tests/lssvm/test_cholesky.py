@@ -1,5 +1,6 @@
 """The fit itself, and the derivative of a criterion with respect to the kernel matrix."""
 
+import pickle
 from itertools import product
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.kernel_ridge import KernelRidge
 from looms.criteria import DIFFERENTIABLE
 from looms.kernels import RBF
 from looms.lssvm import NotPositiveDefiniteError, solve
+from looms.lssvm._system import LeverageError, RangeError
 from looms.lssvm.cholesky import solve_in_place
 
 N = 9
@@ -256,3 +258,13 @@ def test_a_mu_out_of_range_is_refused_by_name(mu):
 def test_a_mu_whose_inverse_overflows_is_refused_by_name(mu):
     with pytest.raises(NotPositiveDefiniteError, match=r"inverse, overflow.*larger mu"):
         solve(np.zeros((12, 12)), np.arange(12.0), mu)
+
+
+@pytest.mark.parametrize(
+    "error", [NotPositiveDefiniteError(0.1), RangeError(0.1, 1e200), LeverageError(0.1, 3)]
+)
+def test_errors_come_through_a_process_with_their_message(error):
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error)
+    assert str(copy) == str(error)
+    assert vars(copy) == vars(error)

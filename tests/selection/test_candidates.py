@@ -3,6 +3,7 @@
 import gc
 import re
 import weakref
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from looms.criteria import PRESS, balanced_error_rate
 from looms.kernels import RBF, Linear
 from looms.kernels._gram import GramBlocks
 from looms.kernels._names import as_kernel
-from looms.selection._candidates import choose
+from looms.selection import Objective, tune
+from looms.selection._candidates import Score, choose
 
 rng = np.random.default_rng(4)
 X = rng.normal(size=(50, 3))
@@ -24,8 +26,8 @@ class Watcher:
         self.heard = []
         self.last = last
 
-    def candidate_begins(self, kernel, criterion):
-        self.heard.append(("begins", kernel, criterion))
+    def candidate_begins(self, name):
+        self.heard.append(("begins", name))
 
     def evaluation_done(self, objective, point):
         pass
@@ -38,21 +40,19 @@ class Watcher:
         return sum(event[0] == "ends" for event in self.heard) == self.last
 
 
-def judged_by_ber(loo):
-    return balanced_error_rate(*loo), 0.0
+def ber(loo):
+    return Score(balanced_error_rate(*loo))
 
 
-def chosen(kernels, criteria=("press",), *, judge=judged_by_ber, watcher=None, X=X, **options):
+def chosen(kernels, criteria=("press",), *, scorer=ber, watcher=None, X=X):
     return choose(
-        X,
-        LABELS,
-        kernels=[as_kernel(kernel) for kernel in kernels],
-        criteria=criteria,
-        judge=judge,
+        [as_kernel(kernel) for kernel in kernels],
+        criteria,
+        objective_of=partial(Objective, X, LABELS),
+        tuned=partial(tune, max_iter=20),
+        scorer=scorer,
         watcher=watcher or Watcher(),
         random_state=0,
-        objective_options={},
-        tune_options={"max_iter": 20, **options},
     )
 
 
@@ -68,6 +68,7 @@ def test_every_kernel_under_every_criterion_in_order():
     assert pairs == [(kernel, c) for kernel in (Linear, RBF) for c in criteria]
     assert [event[0] for event in watcher.heard] == ["begins", "ends"] * 6
     assert [event[1] for event in watcher.heard[1::2]] == choice.candidates
+    assert [event[1] for event in watcher.heard[::2]] == [c.name for c in choice.candidates]
 
 
 def test_the_best_is_taken_with_its_machine():
@@ -80,12 +81,12 @@ def test_the_best_is_taken_with_its_machine():
 
 
 def test_of_equals_the_first_is_taken():
-    choice = chosen(["linear", "rbf", "cubic"], judge=lambda loo: (0.25, 0.0))
+    choice = chosen(["linear", "rbf", "cubic"], scorer=lambda loo: Score(0.25))
     assert choice.best is choice.candidates[0]
 
 
-def test_judge_gives_score_and_threshold():
-    choice = chosen(["linear", "rbf"], judge=lambda loo: (float(loo.outputs[0]), loo.outputs[1]))
+def test_the_scorer_gives_score_and_threshold():
+    choice = chosen(["linear", "rbf"], scorer=lambda loo: Score(*loo.outputs[:2]))
     for candidate in choice.candidates:
         assert candidate.threshold != 0
     assert (choice.best.score, choice.best.threshold) == tuple(choice.fit.loo.outputs[:2])
@@ -155,7 +156,7 @@ def test_the_reason_why_nothing_could_be_evaluated_is_that_of_the_first_candidat
 def test_a_choice_is_shown_in_a_line():
     X = np.random.default_rng(0).normal(size=(40, 2))
     machine = LSSVMRegressorCV(kernel="ard").fit(X, X[:, 0])
-    assert re.fullmatch(r"Candidate\(\w+, press, score=[\d.e-]+\)", repr(machine.candidates_[0]))
+    assert re.fullmatch(r"Candidate\(ard, press, score=[\d.e-]+\)", repr(machine.candidates_[0]))
     assert re.fullmatch(
         r"Tuning\(value=[\d.e-]+, outcome=[A-Z_]+, n_evaluations=\d+\)", repr(machine.selection_)
     )

@@ -16,7 +16,7 @@ from looms.kernels._samples import Samples
 from looms.lssvm import NotPositiveDefiniteError, refit_loo
 from looms.optimize import Point
 from looms.selection import Objective
-from looms.selection._prior import HyperPrior
+from looms.selection._objective import HyperPrior
 
 N = 18
 RNG = np.random.default_rng(0)
@@ -331,12 +331,12 @@ BAD = [
     ({"y": LABELS[:-1]}, "18 samples need as many targets"),
     ({"y": np.ones((N, 1, 1))}, "18 samples need as many targets"),
     ({"y": np.arange(N), "criterion": "hinge"}, "Criterion Hinge needs labels -1 and"),
-    ({"sample_weight": np.zeros(N)}, "sample_weight must hold one positive number"),
-    ({"sample_weight": np.ones(3)}, "sample_weight must hold one positive number"),
-    ({"sample_weight": np.full(N, np.nan)}, "sample_weight must hold one positive number"),
-    ({"sample_weight": np.full(N, np.inf)}, "sample_weight must hold one positive number"),
-    ({"selection_weight": -np.ones(N)}, "selection_weight must hold one nonnegative number"),
-    ({"selection_weight": np.ones(3)}, "selection_weight must hold one nonnegative number"),
+    ({"sample_weight": np.zeros(N)}, "sample_weight must be positive, but its minimum is 0"),
+    ({"sample_weight": np.ones(3)}, "sample_weight must have one entry per row"),
+    ({"sample_weight": np.full(N, np.nan)}, "sample_weight must be finite"),
+    ({"sample_weight": np.full(N, np.inf)}, "sample_weight must be finite"),
+    ({"selection_weight": -np.ones(N)}, "selection_weight must be zero or positive"),
+    ({"selection_weight": np.ones(3)}, "selection_weight must have one entry per row"),
     ({"selection_weight": np.zeros(N)}, "selection_weight is zero for every sample"),
     ({"criterion": "auc"}, "Unknown criterion 'auc'"),
     ({"kernel": "poly"}, "Unknown kernel 'poly'"),

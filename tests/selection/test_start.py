@@ -5,7 +5,7 @@ import pytest
 
 from looms.kernels import RBF, Linear
 from looms.selection import Objective
-from looms.selection._start import KERNEL_SHIFTS, RIDGES, starting_points
+from looms.selection._tune import KERNEL_SHIFTS, RIDGES, starting_points
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(50, 3))

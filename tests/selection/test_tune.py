@@ -6,8 +6,7 @@ import pytest
 from looms.kernels import RBF, Linear
 from looms.optimize import Outcome, Point
 from looms.selection import Objective, tune
-from looms.selection._start import starting_points
-from looms.selection._tune import _nested_subsets, _searched, stage_sizes
+from looms.selection._tune import _nested_subsets, _searched, stage_sizes, starting_points
 
 rng = np.random.default_rng(2)
 N = 240
@@ -91,7 +90,7 @@ class TestTuning:
         tuning, fit = tune(objective)
         again = objective.fit(tuning.theta)
         np.testing.assert_allclose(fit.alpha, again.alpha, rtol=1e-9)
-        evaluation = objective.judge(fit.outputs)
+        evaluation = objective.criterion_of(fit.outputs)
         assert tuning.value == pytest.approx(evaluation.value)
         assert tuning.standard_error == pytest.approx(evaluation.standard_error)
         assert tuning.n_failures == 0

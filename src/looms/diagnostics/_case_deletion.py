@@ -212,22 +212,22 @@ def case_deletion(
     if chosen.needs_labels and not classifier:
         raise ValueError(f"Criterion {criterion!r} judges classes; for regression use 'press'.")
     trained = machine.leave_one_out_models()
-    models, seen = trained.models, trained.seen
+    models, train = trained.models, trained.train
     if len(models.P) < 3:
         raise ValueError(
             f"Case deletion needs three samples of non-zero weight or more, got {len(models.P)}."
         )
     z = models.residuals.reshape(len(models.P), -1) * np.sqrt(models.p)[:, None]
     z /= np.sqrt(np.mean(z**2, axis=0)) + np.finfo(np.float64).tiny  # all may be zero
-    of_seen = {
+    of_train = {
         "surprise": np.sqrt(np.mean(z**2, axis=1)),
         "leverage": models.leverage,
-        **_changes(models, chosen, machine.loo_.y[seen], machine.loo_.sample_weight[seen]),
+        **_changes(models, chosen, machine.loo_.y[train], machine.loo_.sample_weight[train]),
     }
     of_all = {}
-    for quantity, values in of_seen.items():
+    for quantity, values in of_train.items():
         of_all[quantity] = np.full((n, *values.shape[1:]), np.nan)
-        of_all[quantity][seen] = values
+        of_all[quantity][train] = values
     if classifier:
         margins, label = loo_margins(machine), class_indices(machine.loo_.y)
         of_all["margin"] = margins[np.arange(n), label]

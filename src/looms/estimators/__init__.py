@@ -1,9 +1,9 @@
 """The scikit-learn face: validate, encode, delegate."""
 
+from looms.estimators._base import machine_of
 from looms.estimators._classifier import LSSVMClassifier
 from looms.estimators._classifier_cv import LSSVMClassifierCV
 from looms.estimators._largest_margin import LargestMarginClassifier
-from looms.estimators._machine_of import machine_of
 from looms.estimators._nonconformity import NonconformityClassifier
 from looms.estimators._regressor import LSSVMRegressor, LSSVMRegressorCV
 from looms.estimators._svc_cv import SVCCV

@@ -2,39 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
-from looms._typing import Array, Matrix
-from looms.estimators._intervals import MachineModels
+from looms._typing import AnyArray, Array, Matrix
+from looms.conformal import LocalScale
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._gram import GramBlocks, expansion, gram_into, is_finite_lower
 from looms.kernels._names import as_kernel
-from looms.kernels._samples import Samples, as_matrix, center_of, check_scale, training_rows
+from looms.kernels._samples import (
+    Pairs,
+    Samples,
+    as_matrix,
+    center_of,
+    check_scale,
+    training_rows,
+)
 from looms.lssvm._held_out_sets import held_out_sets
-from looms.lssvm._system import Fit
+from looms.lssvm._system import Fit, checked_weights
 from looms.lssvm.cholesky import solve_in_place
+from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 
 # Beside weights larger than this by its inverse, too few digits of a sample's ridge are left
 # for the machine without one of the heavy samples.
 _NEGLIGIBLE = 1e-10
+_NUMBERS = 1 << 20  # in an array of a block
 
 
 class KernelMachine(BaseEstimator):  # type: ignore[misc]
-    """Base of all estimators: kernels, validated samples, fitted attributes set at once."""
+    """Base of the kernel machines: kernels, validated samples, fitted attributes set at once."""
 
     kernel: Any
+    kernel_: Kernel
     dual_coef_: Array
+    loo_: HeldOut
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = any(
@@ -43,8 +59,10 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         )
         return tags
 
-    def _validated(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Any:
-        """Samples that all kernels take, targets, and weights as given, zeros kept."""
+    def _validated(
+        self, X: Any, y: Any, sample_weight: Any, **options: Any
+    ) -> tuple[Matrix, AnyArray, Array]:
+        """Samples that all kernels take, targets, and weights as given, zeros cached."""
         pairwise = {kernel.pairwise for kernel in self._kernels()}
         if len(pairwise) > 1:
             raise ValueError(
@@ -72,8 +90,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
 
     def _set_fitted(self, **attributes: Any) -> None:
         """Set fitted attributes, all at once: a fit that failed before changed none of them."""
-        for name, value in attributes.items():
-            setattr(self, name, value)
+        self.__dict__.update(attributes)
 
     def _checked_new_data(self, X: Any) -> Matrix:
         check_is_fitted(self, "dual_coef_")  # a fit that failed may have left other attributes
@@ -83,23 +100,101 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         return as_matrix(X)
 
 
+def machine_of(model: Any) -> KernelMachine | None:
+    """The machine of looms, with leave-one-out outputs, that gives a model's outputs.
+
+    Parameters
+    ----------
+    model : estimator
+        Of a pipeline the last step counts, of a search its ``best_estimator_``.
+
+    Returns
+    -------
+    machine : estimator or None
+        A least-squares machine or `SVCCV`, fitted if the model is; None if there is none.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from looms import LSSVMRegressor
+    >>> machine_of(make_pipeline(StandardScaler(), LSSVMRegressor()))
+    LSSVMRegressor()
+    """
+    if isinstance(model, Pipeline):
+        return machine_of(model.steps[-1][1])
+    if hasattr(model, "best_estimator_"):
+        return machine_of(model.best_estimator_)
+    return model if isinstance(model, KernelMachine) else None
+
+
+@dataclass(eq=False)
+class MachineModels:
+    """Leave-one-out models of a machine, for points as the machine itself takes them.
+
+    Attributes
+    ----------
+    models : one for each sample that took part in the fit.
+    train : indices of these samples.
+    """
+
+    models: LeaveOneOutModels
+    train: AnyArray
+    _kernel: Kernel
+    _basis: Samples
+
+    def blocks(self, X: Matrix) -> Iterator[tuple[slice, Array]]:
+        """Rows of ``X`` and their kernel values with the samples of the fit, (rows, n_train).
+
+        As many rows as give an array of rows × samples 2²⁰ numbers.
+        """
+        step = max(1, _NUMBERS // self._basis.n_samples)
+        for start in range(0, X.shape[0], step):
+            part = X[start : start + step]
+            rows = Samples(part, start=start, center=self._basis.center)
+            K = self._kernel.values(Pairs(rows, self._basis))
+            yield (
+                slice(start, start + step),
+                K if K.shape[1] == len(self.train) else K[:, self.train],
+            )
+
+    def outputs(self, X: Matrix) -> Iterator[tuple[slice, Array, Array]]:
+        """Rows of ``X``, their kernel values, and what every leave-one-out model gives there.
+
+        As many rows as give an array of rows × samples × targets 2²⁰ numbers.
+        """
+        step = max(1, _NUMBERS // self.models.fit.alpha.size)
+        with blas_threads(self._basis.n_samples):
+            for rows, K in self.blocks(X):
+                for start, F in zip(
+                    range(0, len(K), step), self.models.output_blocks(K, step), strict=True
+                ):
+                    first = rows.start + start
+                    yield slice(first, first + len(F)), K[start : start + step], F
+
+    @cached_property
+    def local_scales(self) -> list[LocalScale]:
+        """Scale of the noise around a point, for each target."""
+        K = np.vstack([K for _, K in self.blocks(self._basis.X)])[self.train]
+        residuals = self.models.pair_residuals()
+        return [LocalScale(R, K) for R in np.moveaxis(residuals.reshape(*K.shape, -1), 2, 0)]
+
+
 class LeastSquaresMachine(KernelMachine):
     """Base of the least-squares machines: the fitted machine, its outputs."""
 
     fit_intercept: bool
-    kernel_: Kernel
     mu_: float
     intercept_: Any
     X_fit_: Matrix
     fit_weight_: Array
     fit_intercept_: bool
-    loo_: HeldOut
 
     def _set_fitted(self, **attributes: Any) -> None:
         self.__dict__.pop("_machine_models", None)
         super()._set_fitted(fit_intercept_=bool(self.fit_intercept), **attributes)
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> dict[str, Any]:
         """State without what can be made again from it."""
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_machine_models"}
@@ -109,41 +204,83 @@ class LeastSquaresMachine(KernelMachine):
 
         A fit keeps coefficients only: the inverse that these models need is n² numbers, too many
         to keep in memory after every fit and in every model file. It is made again from the
-        training samples at the first call, for n³ flops, and kept with the machine, out of
+        training samples at the first call, for n³ flops, and cached with the machine, out of
         its pickled and saved state, until the machine is fitted anew.
 
         Returns
         -------
         models : MachineModels
-            ``models.seen`` tells which samples took part; ``models.outputs(X)`` gives the outputs
+            ``models.train`` are the samples that took part; ``models.outputs(X)`` gives the outputs
             of all models at new samples, ``models.models`` their residuals and changes.
         """
         check_is_fitted(self, "dual_coef_")
-        kept: MachineModels | None = vars(self).get("_machine_models")
-        if kept is not None:
-            return kept
-        X, kernel, seen = self.X_fit_, self.kernel_, self.fit_weight_ > 0
-        n = int(seen.sum())
-        X_seen = X if seen.all() else training_rows(X, np.flatnonzero(seen), kernel.pairwise)
+        cached: MachineModels | None = vars(self).get("_machine_models")
+        if cached is not None:
+            return cached
+        X, kernel, train = self.X_fit_, self.kernel_, np.flatnonzero(self.fit_weight_)
+        n = len(train)
+        X_train = training_rows(X, train, kernel.pairwise)
         groups = getattr(self, "groups_", None)
         K = np.empty((n, n), order="F")
         with blas_threads(n):
-            gram_into(K, kernel, GramBlocks(X_seen, frozenset()))
+            gram_into(K, kernel, GramBlocks(X_train, frozenset()))
             solution = solve_in_place(
                 K,
-                self.loo_.y[seen],
+                self.loo_.y[train],
                 self.mu_,
-                self.fit_weight_[seen],
+                self.fit_weight_[train],
                 fit_intercept=self.fit_intercept_,
-                sets=held_out_sets(None if groups is None else groups[seen], n),
+                sets=held_out_sets(None if groups is None else groups[train], n),
             )
             models = solution.models()
-        self._machine_models = MachineModels(models, seen, kernel, Samples(X, center=center_of(X)))
+        basis = Samples(X, center=center_of(X))
+        self._machine_models = MachineModels(models, train, kernel, basis)
         return self._machine_models
 
     def _outputs(self, X: Matrix) -> Array:
         """f(x) = Σ_j α_j k(x_j, x) + b for validated samples."""
         return outputs(self.kernel_, X, self.X_fit_, self.dual_coef_, self.intercept_)
+
+
+class GivenMachine(LeastSquaresMachine):
+    """Base of the machines with given hyper-parameters."""
+
+    mu: float
+
+    def _fitted(
+        self, X: Matrix, targets: Array, weight: Array, fit_weight: Array
+    ) -> dict[str, Any]:
+        """Fitted attributes of the machine on samples of positive weight.
+
+        ``fit_weight`` is rescaled to mean one over these, so that integer weights are copies.
+        """
+        check_flag("fit_intercept", self.fit_intercept)
+        if not (isinstance(self.mu, Real) and 0 < float(self.mu) < np.inf):
+            raise ValueError(f"mu must be a positive number, got {self.mu!r}.")
+        if isinstance(self.kernel, (list, tuple)):
+            name = type(self).__name__
+            raise ValueError(
+                f"{name} takes one kernel, got a list of {len(self.kernel)}; {name}CV chooses "
+                "among several."
+            )
+        (kernel,) = self._kernels()
+        if not kernel.pairwise:
+            check_scale(X)
+        train, mu = np.flatnonzero(fit_weight), float(self.mu)
+        n = len(train)
+        if n < 2:
+            raise ValueError(
+                f"Leave-one-out needs two samples of non-zero weight or more, got {n}."
+            )
+        zeta = fit_weight[train] * (n / fit_weight[train].sum())
+        with blas_threads(n):
+            blocks = GramBlocks(training_rows(X, train, kernel.pairwise), frozenset(), zeta)
+            kernel = kernel.started(blocks.samples)
+            K = np.empty((n, n), order="F")
+            gram_into(K, kernel, blocks)
+            check_finite_lower(K, kernel)
+            solution = solve_in_place(K, targets[train], mu, zeta, fit_intercept=self.fit_intercept)
+        return fitted_machine(X, weight, targets, kernel, mu, solution.fit)
 
 
 def fitted_machine(
@@ -154,15 +291,15 @@ def fitted_machine(
     The others get coefficient zero and, as leave-one-out output, the output of
     the machine that never saw them.
     """
-    seen = weight > 0
+    train, others = np.flatnonzero(weight), np.flatnonzero(weight == 0)
     dual_coef, loo, fit_weight = fit.alpha, fit.outputs, fit.sample_weight
-    if not seen.all():
+    if len(others):
         fit_weight = np.zeros(len(y))
-        fit_weight[seen] = fit.sample_weight
+        fit_weight[train] = fit.sample_weight
         dual_coef, loo = np.zeros(y.shape), np.empty(y.shape)
-        dual_coef[seen] = fit.alpha
-        loo[seen] = fit.outputs
-        loo[~seen] = outputs(kernel, X[~seen], X, dual_coef, fit.intercept)
+        dual_coef[train] = fit.alpha
+        loo[train] = fit.outputs
+        loo[others] = outputs(kernel, X[others], X, dual_coef, fit.intercept)
     return {
         "X_fit_": X,
         "kernel_": kernel,
@@ -194,42 +331,6 @@ def one_or_many(parameter: Any) -> list[Any]:
     return list(parameter) if isinstance(parameter, (list, tuple)) else [parameter]
 
 
-def fit_given(estimator: Any, X: Matrix, targets: Array, fit_weight: Array) -> tuple[Kernel, Fit]:
-    """The estimator's kernel with all its values, and its machine on samples of positive weight.
-
-    ``fit_weight`` is rescaled to mean one over these, so that integer weights are copies.
-    """
-    check_flag("fit_intercept", estimator.fit_intercept)
-    mu = estimator.mu
-    if not (isinstance(mu, Real) and 0 < float(mu) < np.inf):
-        raise ValueError(f"mu must be a positive number, got {mu!r}.")
-    if isinstance(estimator.kernel, (list, tuple)):
-        name = type(estimator).__name__
-        raise ValueError(
-            f"{name} takes one kernel, got a list of {len(estimator.kernel)}; {name}CV chooses "
-            "among several."
-        )
-    (kernel,) = estimator._kernels()
-    if not kernel.pairwise:
-        check_scale(X)
-    seen = np.flatnonzero(fit_weight > 0)
-    if len(seen) < 2:
-        raise ValueError(
-            f"Leave-one-out needs two samples of non-zero weight or more, got {len(seen)}."
-        )
-    X = training_rows(X, seen, kernel.pairwise) if len(seen) < len(fit_weight) else X
-    fit_weight = fit_weight[seen] * (len(seen) / fit_weight[seen].sum())
-    with blas_threads(len(seen)):
-        blocks = GramBlocks(X, frozenset(), fit_weight)
-        kernel = kernel.started(blocks.samples)
-        K = np.empty((len(seen), len(seen)), order="F")
-        gram_into(K, kernel, blocks)
-        check_finite_lower(K, kernel)
-        return kernel, solve_in_place(
-            K, targets[seen], float(mu), fit_weight, fit_intercept=estimator.fit_intercept
-        ).fit
-
-
 def check_finite_lower(K: Array, kernel: Kernel) -> None:
     """ValueError unless the lower triangle of a kernel matrix is finite."""
     if not is_finite_lower(K):
@@ -241,26 +342,9 @@ def check_finite_lower(K: Array, kernel: Kernel) -> None:
 
 def checked_sample_weight(sample_weight: Any, n: int) -> Array:
     """(n,) weights, ones unless given; ValueError for negative, non-finite or only zero ones."""
-    if sample_weight is None:
-        return np.ones(n)
-    try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"sample_weight must be numbers, got {sample_weight!r}.") from None
-    if weight.ndim == 0:
-        weight = np.full(n, float(weight))
-    if weight.ndim != 1:
-        raise ValueError("Sample weights must be 1D array or scalar")
-    if weight.shape != (n,):
-        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n,)}!")
-    if not np.isfinite(weight).all():
-        raise ValueError("sample_weight contains NaN or infinity; give every sample a number.")
-    if (weight < 0).any():
-        raise ValueError(
-            f"sample_weight must not be negative; {int((weight < 0).sum())} of {n} are. "
-            "A weight of zero leaves a sample out of the fit."
-        )
-    if not (weight > 0).any():
+    scalar = isinstance(sample_weight, Real)
+    weight = checked_weights(np.full(n, sample_weight) if scalar else sample_weight, n, zeros=True)
+    if not weight.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
     with np.errstate(over="ignore"):
         total = float(weight.sum())

@@ -7,10 +7,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration import class_probabilities, fit_calibrator
-from looms.calibration._calibrators import Calibrator, as_calibration
-from looms.estimators._base import LeastSquaresMachine, check_flag, fit_given, fitted_machine
+from looms.calibration._calibrators import as_calibration
+from looms.conformal import prediction_sets
+from looms.conformal._jackknife import required_rank
+from looms.conformal._sets import class_margins
+from looms.estimators._base import GivenMachine, LeastSquaresMachine, check_flag
 from looms.estimators._encoding import (
     ThresholdedClassifier,
     check_threshold,
@@ -19,9 +23,9 @@ from looms.estimators._encoding import (
     number_or_rule,
     threshold_and_loss,
 )
-from looms.estimators._intervals import sets
 from looms.estimators._warnings import warn_of_missed_precision
 from looms.held_out import HeldOut
+from looms.selection._candidates import Score
 
 
 def _has_probabilities(classifier: Classifier) -> bool:
@@ -85,9 +89,8 @@ class Classifier(ThresholdedClassifier, LeastSquaresMachine):
         [B21, RSC20]. Where the same samples chose the hyper-parameters, or a kernel took
         its width from them, nothing is guaranteed.
 
-        Samples of weight zero take no part. The first call costs n³ flops and keeps n²
-        numbers with the machine, not in its copies and files; m samples cost 2 m n² flops,
-        in blocks of rows that need some ten arrays of 8 MB at most.
+        Samples of weight zero take no part. It costs as much as
+        `LSSVMRegressor.predict_interval`.
 
         References
         ----------
@@ -106,7 +109,26 @@ class Classifier(ThresholdedClassifier, LeastSquaresMachine):
         """
         X = self._checked_new_data(X)
         check_flag("class_conditional", class_conditional)
-        return sets(self, X, coverage, class_conditional)
+        targets = self.loo_.y[self.fit_weight_ > 0]
+        labels = class_indices(targets)
+        if class_conditional:
+            for name, count in zip(self.classes_.tolist(), np.bincount(labels), strict=True):
+                try:
+                    required_rank(coverage, int(count))
+                except ValueError as error:
+                    raise ValueError(f"Class {name!r}: {error}") from None
+        else:
+            required_rank(coverage, len(labels))
+        trained = self.leave_one_out_models()
+        loo = targets - trained.models.residuals
+        loo_scores = class_margins(loo.reshape(len(loo), -1))[np.arange(len(labels)), labels]
+        sets = np.empty((X.shape[0], len(self.classes_)), dtype=bool)
+        for rows, _, F in trained.outputs(X):
+            scores = class_margins(F.reshape(*F.shape[:2], -1))
+            sets[rows] = prediction_sets(
+                loo_scores, scores, coverage, labels if class_conditional else None
+            )
+        return sets
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
@@ -154,7 +176,7 @@ class Classifier(ThresholdedClassifier, LeastSquaresMachine):
         """
         return np.asarray(np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny)))
 
-    def _encoded(self, y: Any, weight: Array) -> Any:
+    def _encoded(self, y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray, Array]:
         """Classes, index of each label, targets ±1; ValueError if they cannot be told apart so."""
         if self.calibration is not None:
             as_calibration(self.calibration)  # an unknown name is an error before any work
@@ -162,14 +184,19 @@ class Classifier(ThresholdedClassifier, LeastSquaresMachine):
         check_threshold(self.threshold, targets)
         return classes, labels, targets
 
-    def _calibrator(self, loo: HeldOut, fit_weight: Array) -> Calibrator | None:
-        """The calibrator; the weights of the fit count, else it would undo those of classes."""
-        if self.calibration is None:
-            return None
-        return fit_calibrator(HeldOut(loo.y, loo.outputs, fit_weight), self.calibration)
+    def _score(self, loo: HeldOut, fit_weight: Array) -> Score:
+        """Loss of the rule of the threshold on leave-one-out outputs, threshold and calibrator.
+
+        In the calibrator the weights of the fit count, else it would undo those of classes.
+        """
+        calibrator = None
+        if self.calibration is not None:
+            calibrator = fit_calibrator(HeldOut(loo.y, loo.outputs, fit_weight), self.calibration)
+        threshold, loss = threshold_and_loss(number_or_rule(self.threshold, calibrator, loo), loo)
+        return Score(loss, threshold, calibrator)
 
 
-class LSSVMClassifier(Classifier):
+class LSSVMClassifier(Classifier, GivenMachine):
     """Least-squares support vector machine for classification, hyper-parameters given.
 
     Minimizes ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (t_i − w·φ(x_i) − b)² over targets t = ±1, with
@@ -298,11 +325,8 @@ class LSSVMClassifier(Classifier):
         X, y, weight = self._validated(X, y, sample_weight)
         classes, labels, targets = self._encoded(y, weight)
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
-        kernel, fit = fit_given(self, X, targets, fit_weight)
-        fitted = fitted_machine(X, weight, targets, kernel, float(self.mu), fit)
-        loo = fitted["loo_"]
-        calibrator = self._calibrator(loo, fit_weight)
-        threshold, loss = threshold_and_loss(number_or_rule(self.threshold, calibrator, loo), loo)
+        fitted = self._fitted(X, targets, weight, fit_weight)
+        loss, threshold, calibrator = self._score(fitted["loo_"], fit_weight)
         self._set_fitted(classes_=classes, threshold_=threshold, calibrator_=calibrator, **fitted)
         warn_of_missed_precision(self.threshold, loss)
         return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from looms.estimators._classifier import Classifier
-from looms.estimators._encoding import class_weights, number_or_rule, threshold_and_loss
+from looms.estimators._encoding import class_weights
 from looms.estimators._search import CallbackWatcher, SelectingMachine, with_callbacks
 from looms.estimators._warnings import (
     warn_of_missed_precision,
@@ -13,6 +13,7 @@ from looms.estimators._warnings import (
     warn_of_search,
 )
 from looms.held_out import HeldOut
+from looms.selection._candidates import Score
 
 
 class LSSVMClassifierCV(Classifier, SelectingMachine):
@@ -183,32 +184,23 @@ fit_intercept_, n_features_in_, feature_names_in_
         self : LSSVMClassifierCV
             The fitted machine.
         """
-        given = sample_weight is not None
         X, y, weight = self._validated(X, y, sample_weight)
         classes, labels, targets = self._encoded(y, weight)
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
         selection_weight = weight * class_weights(
             self.selection_weight, labels, classes, weight, "selection_weight"
         )
-        seen = weight > 0
+        train = weight > 0
 
-        def judge(loo: HeldOut) -> tuple[float, float]:
-            loo = HeldOut(loo.y, loo.outputs, weight[seen])
-            calibrator = self._calibrator(loo, fit_weight[seen])
-            rule = number_or_rule(self.threshold, calibrator, loo)
-            threshold, loss = threshold_and_loss(rule, loo)
-            return loss, threshold
+        def scorer(loo: HeldOut) -> Score:
+            return self._score(HeldOut(loo.y, loo.outputs, weight[train]), fit_weight[train])
 
-        watcher = CallbackWatcher(self, X, y, weight if given else None)
+        watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
         choice, fitted = self._selected(
-            X, targets, weight, fit_weight, selection_weight, judge, watcher
+            X, targets, weight, fit_weight, selection_weight, scorer, watcher
         )
-        self._set_fitted(
-            classes_=classes,
-            threshold_=choice.best.threshold,
-            calibrator_=self._calibrator(choice.fit.loo, fit_weight[seen]),
-            **fitted,
-        )
+        _, threshold, calibrator = choice.score
+        self._set_fitted(classes_=classes, threshold_=threshold, calibrator_=calibrator, **fitted)
         watcher.ends()
         warn_of_search(choice.best, targets)
         warn_of_missed_precision(self.threshold, choice.best.score)

@@ -22,7 +22,7 @@ from looms.threshold import as_rule, find_threshold
 class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     """Base of the machines that decide between classes, two of them by a threshold."""
 
-    classes_: Any
+    classes_: AnyArray
     threshold_: float
 
     @abstractmethod
@@ -46,7 +46,7 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         """
         return self._decision(self._checked_new_data(X)) - self.threshold_
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any) -> AnyArray:
         """Class of each sample, that of the decision values.
 
         With ``threshold=None`` it is the class of the largest `predict_proba`. A threshold that
@@ -63,10 +63,10 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
             Members of ``classes_``.
         """
         decision = self.decision_function(X)
-        return self.classes_[class_indices(decision)]
+        return np.asarray(self.classes_[class_indices(decision)])
 
 
-def encoded(y: Any, weight: Array) -> tuple[Any, Any, Array]:
+def encoded(y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray, Array]:
     """Classes, index of each sample's class, and targets ±1.
 
     Targets are (n,) for two classes, +1 for the second, and (n, k) for k classes, one
@@ -90,7 +90,7 @@ def encoded(y: Any, weight: Array) -> tuple[Any, Any, Array]:
     return classes, labels, class_targets(labels, len(classes))
 
 
-def classes_of_one(classes: Any, labels: AnyArray) -> list[Any]:
+def classes_of_one(classes: AnyArray, labels: AnyArray) -> list[Any]:
     """Classes that one sample alone belongs to; ValueError if all are."""
     counts = np.bincount(labels)
     if (counts == 1).all():
@@ -98,11 +98,15 @@ def classes_of_one(classes: Any, labels: AnyArray) -> list[Any]:
             f"Each of the {len(classes)} classes has one sample only: leaving it out leaves "
             "nothing to learn the class from. Give each class some samples."
         )
-    return list(np.asarray(classes)[counts == 1].tolist())
+    return list(classes[counts == 1].tolist())
 
 
 def class_weights(
-    class_weight: Any, labels: Any, classes: Any, sample_weight: Array, name: str = "class_weight"
+    class_weight: Any,
+    labels: AnyArray,
+    classes: AnyArray,
+    sample_weight: Array,
+    name: str = "class_weight",
 ) -> Array:
     """(n,) weight of each sample's class.
 

@@ -147,8 +147,8 @@ class EstimatorPlan:
         X = _safe_indexing(X, rows)
         if _pairwise(self.estimators[0]):
             X, columns = _safe_indexing(X, rows, axis=1), rows
-        fitted = Parallel(n_jobs=n_jobs)(delayed(_fitted)(one, X, y) for one in self.estimators)
-        return EstimatorPool(list(fitted), len(self.classes), columns)
+        fits = (delayed(clone(estimator).fit)(X, y) for estimator in self.estimators)
+        return EstimatorPool(list(Parallel(n_jobs=n_jobs)(fits)), len(self.classes), columns)
 
     def _check_square(self, X: Any) -> None:
         if _pairwise(self.estimators[0]) and X.shape[0] != X.shape[-1]:
@@ -159,11 +159,10 @@ class EstimatorPlan:
     ) -> tuple[EstimatorPool, list[Array]]:
         y = self.classes[labels]
         self._check_square(X)
-        both = list(
-            Parallel(n_jobs=n_jobs)(delayed(_fitted_loo)(one, X, y) for one in self.estimators)
-        )
-        pool = EstimatorPool([member for member, _ in both], len(self.classes))
-        return pool, [pool.checked(member, outputs) for member, outputs in both]
+        fits = (delayed(_fitted_loo)(estimator, X, y) for estimator in self.estimators)
+        members, outputs = zip(*Parallel(n_jobs=n_jobs)(fits), strict=True)
+        pool = EstimatorPool(list(members), len(self.classes))
+        return pool, [pool.checked(*pair) for pair in zip(members, outputs, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -226,10 +225,6 @@ def _one_against_one(member: Any) -> bool:
         name.rpartition("__")[2] == "decision_function_shape" and value == "ovo"
         for name, value in member.get_params().items()
     )
-
-
-def _fitted(estimator: Any, X: Any, y: AnyArray) -> Any:
-    return clone(estimator).fit(X, y)
 
 
 def _fitted_loo(estimator: Any, X: Any, y: AnyArray) -> tuple[Any, Any]:

@@ -6,20 +6,26 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
 
-from looms._typing import Array
+from looms._checks import check_known
+from looms._typing import Array, Matrix
+from looms.conformal import jackknife_minmax, jackknife_plus
+from looms.conformal._jackknife import required_rank
 from looms.criteria import PRESS
-from looms.estimators._base import LeastSquaresMachine, fit_given, fitted_machine
-from looms.estimators._intervals import intervals
+from looms.estimators._base import GivenMachine, LeastSquaresMachine
 from looms.estimators._search import CallbackWatcher, SelectingMachine, with_callbacks
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
+from looms.selection._candidates import Score
+
+METHODS = ("plus", "minmax", "scaled")
 
 
 class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
     """Base of both regressors: targets in, predictions out."""
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
@@ -104,9 +110,34 @@ class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
         0.89
         """
         X = self._checked_new_data(X)
-        return intervals(self, X, coverage, method)
+        check_known(method, "method", METHODS)
+        n = int(np.count_nonzero(self.fit_weight_))
+        required_rank(coverage, n)  # an error before any work
+        if method == "scaled" and n < 3:
+            raise ValueError(f"method='scaled' needs three samples of non-zero weight, got {n}.")
+        trained = self.leave_one_out_models()
+        r = trained.models.residuals
+        ends = np.empty((X.shape[0], *r.shape[1:], 2))
+        if method == "scaled":
+            if trained.models.sets:
+                raise ValueError("method='scaled' holds out single rows: it needs copies='apart'.")
+            loo_scales = np.stack([scale.loo for scale in trained.local_scales], axis=-1)
+            loo_scales = loo_scales.reshape(r.shape)
+        for rows, K, F in trained.outputs(X):
+            if method == "plus":
+                ends[rows] = jackknife_plus(r, F, coverage)
+            elif method == "minmax":
+                ends[rows] = jackknife_minmax(r, F, coverage)
+            else:
+                scales = np.stack([scale.at(K) for scale in trained.local_scales], axis=-1)
+                ends[rows] = jackknife_plus(
+                    r, F, coverage, loo_scales=loo_scales, scales=scales.reshape(F.shape)
+                )
+        return ends
 
-    def _validated(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Any:
+    def _validated(
+        self, X: Any, y: Any, sample_weight: Any, **options: Any
+    ) -> tuple[Matrix, Array, Array]:
         for first in np.asarray(y).ravel()[:1]:
             if isinstance(first, str):
                 raise ValueError(
@@ -118,7 +149,7 @@ class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
         return X, np.asarray(y, dtype=np.float64), weight
 
 
-class LSSVMRegressor(Regressor):
+class LSSVMRegressor(Regressor, GivenMachine):
     """Least-squares support vector machine for regression, hyper-parameters given.
 
     Kernel ridge regression with an unregularized intercept and weights: minimizes
@@ -180,8 +211,7 @@ n_features_in_, feature_names_in_
             The fitted machine.
         """
         X, targets, weight = self._validated(X, y, sample_weight)
-        kernel, fit = fit_given(self, X, targets, weight)
-        self._set_fitted(**fitted_machine(X, weight, targets, kernel, float(self.mu), fit))
+        self._set_fitted(**self._fitted(X, targets, weight, weight))
         return self
 
 
@@ -217,14 +247,8 @@ n_features_in_, feature_names_in_
 
     Warns
     -----
-    CopiesWarning
-        If a twentieth of the rows or more repeat others where that is no accident.
-    BoundWarning
-        If a hyper-parameter chosen is at the edge of what was searched.
-    ConvergenceWarning
-        If the search stopped at ``max_iter`` or found no way down.
-
-    As for `LSSVMClassifierCV`, nothing is warned of where the figures are no better than a guess.
+    CopiesWarning, BoundWarning, ConvergenceWarning
+        As for `LSSVMClassifierCV`.
 
     Notes
     -----
@@ -288,15 +312,14 @@ n_features_in_, feature_names_in_
         self : LSSVMRegressorCV
             The fitted machine.
         """
-        given = sample_weight is not None
         X, targets, weight = self._validated(X, y, sample_weight)
-        seen = weight > 0
+        train = weight > 0
 
-        def judge(loo: HeldOut) -> tuple[float, float]:
-            return PRESS().evaluate(loo.y, loo.outputs, weight[seen]).value, 0.0
+        def scorer(loo: HeldOut) -> Score:
+            return Score(PRESS().evaluate(loo.y, loo.outputs, weight[train]).value)
 
-        watcher = CallbackWatcher(self, X, targets, weight if given else None)
-        choice, fitted = self._selected(X, targets, weight, weight, weight, judge, watcher)
+        watcher = CallbackWatcher(self, X, targets, None if sample_weight is None else weight)
+        choice, fitted = self._selected(X, targets, weight, weight, weight, scorer, watcher)
         self._set_fitted(**fitted)
         watcher.ends()
         warn_of_search(choice.best, targets)

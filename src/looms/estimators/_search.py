@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -10,6 +11,7 @@ from scipy.stats import rankdata
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
+from looms._checks import check_known
 from looms._typing import AnyArray, Array, Matrix
 from looms.copies import copy_groups
 from looms.criteria import Criterion, as_criterion
@@ -18,8 +20,8 @@ from looms.estimators._warnings import warn_of_copies
 from looms.kernels._samples import training_rows
 from looms.optimize import Point
 from looms.optimize._minimize import OPTIMIZERS
-from looms.selection import Objective
-from looms.selection._candidates import Candidate, Choice, Judge, choose
+from looms.selection import Objective, tune
+from looms.selection._candidates import Candidate, Choice, Scorer, choose
 from looms.selection._tune import Tuning
 
 # Callbacks came with scikit-learn 1.9, and are experimental there.
@@ -70,46 +72,48 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         weight: Array,
         fit_weight: Array,
         selection_weight: Array,
-        judge: Judge,
+        scorer: Scorer,
         watcher: CallbackWatcher,
     ) -> tuple[Choice, dict[str, Any]]:
         """The candidate of the least score, and the fitted attributes of its machine."""
         criteria = self._checked_search()
         copies = copy_groups(X)
         groups = copies if self.copies == "together" else None
-        seen = np.flatnonzero(weight > 0)
+        train = np.flatnonzero(weight)
+        n = len(train)
         if groups is None:
             remedy = "Drop them, or hold them out together: copies='together'."
-            warn_of_copies(X[seen], copies[seen], remedy)
-        if len(seen) < 3:
+            warn_of_copies(X[train], copies[train], remedy)
+        if n < 3:
             raise ValueError(
                 f"Choosing by leave-one-out needs three samples of non-zero weight or more, got "
-                f"{len(seen)} sample{'s' * (len(seen) != 1)}."
+                f"{n} sample{'s' * (n != 1)}."
             )
         kernels = one_or_many(self.kernel)
-        pairwise = self._kernels()[0].pairwise
         watcher.begins(len(kernels) * len(criteria))
         choice = choose(
-            training_rows(X, seen, pairwise) if len(seen) < len(weight) else X,
-            targets[seen],
-            kernels=kernels,
-            criteria=criteria,
-            judge=judge,
+            kernels,
+            criteria,
+            objective_of=partial(
+                Objective,
+                training_rows(X, train, self._kernels()[0].pairwise),
+                targets[train],
+                sample_weight=fit_weight[train],
+                selection_weight=selection_weight[train],
+                fit_intercept=self.fit_intercept,
+                groups=None if groups is None else groups[train],
+                prior=self.prior,
+            ),
+            tuned=partial(
+                tune,
+                optimizer=self.optimizer,
+                max_iter=self.max_iter,
+                n_restarts=self.n_restarts,
+                tolerance=self.tol_se,
+            ),
+            scorer=scorer,
             watcher=watcher,
             random_state=check_random_state(self.random_state).randint(2**31 - 1),
-            objective_options={
-                "sample_weight": fit_weight[seen],
-                "selection_weight": selection_weight[seen],
-                "fit_intercept": self.fit_intercept,
-                "groups": None if groups is None else groups[seen],
-                "prior": self.prior,
-            },
-            tune_options={
-                "optimizer": self.optimizer,
-                "max_iter": self.max_iter,
-                "n_restarts": self.n_restarts,
-                "tolerance": self.tol_se,
-            },
         )
         best = choice.best
         return choice, {
@@ -135,9 +139,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 )
         check_flag("fit_intercept", self.fit_intercept)
         check_flag("prior", self.prior)
-        if not (isinstance(self.optimizer, str) and self.optimizer in OPTIMIZERS):
-            known = ", ".join(OPTIMIZERS)
-            raise ValueError(f"Unknown optimizer {self.optimizer!r}; known are {known}.")
+        check_known(self.optimizer, "optimizer", OPTIMIZERS)
         if not (isinstance(self.copies, str) and self.copies in COPIES):
             raise ValueError(f"copies must be one of {', '.join(COPIES)}, got {self.copies!r}.")
         for name, least in (("max_iter", 1), ("n_restarts", 0)):
@@ -171,9 +173,8 @@ class CallbackWatcher:
             self._root = estimator._init_callback_context(max_subtasks=n_candidates)
             self._root.call_on_fit_task_begin(**self._data)
 
-    def candidate_begins(self, kernel: Any, criterion: Any) -> None:
+    def candidate_begins(self, name: str) -> None:
         if self._root is not None:
-            name = f"{type(kernel).__name__}, {criterion}"
             self._candidate = self._root.subcontext(task_name=name, max_subtasks=None)
             self._candidate.call_on_fit_task_begin(**self._data)
 

@@ -59,9 +59,9 @@ def warn_of_bounds(messages: Sequence[str | BoundMet]) -> None:
         warnings.warn(f"{message}.", BoundWarning, stacklevel=level_of_user())
 
 
-def warn_of_lone_samples(alone: Sequence[Any]) -> None:
+def warn_of_lone_samples(classes: Sequence[Any]) -> None:
     """UserWarning for each class of one sample."""
-    for label in alone:
+    for label in classes:
         warnings.warn(
             f"Class {label!r} has one sample only: without it there is nothing to learn the class "
             "from, so that it counts as an error whatever the machine. Add samples of the class, "

@@ -2,7 +2,7 @@
 
 from looms.kernels._base import Constant, Kernel, Product, Sum
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
-from looms.kernels._given import Function, Precomputed
+from looms.kernels._names import Function, Precomputed
 from looms.kernels._normalized import Normalized
 from looms.kernels._stationary import ARD, RBF
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import numpy as np
 
 from looms._typing import Array
@@ -33,7 +35,33 @@ class Linear(Kernel):
         return samples.square_norms.copy()
 
 
-class Polynomial(ScalarKernel):
+class DotProduct(ScalarKernel):
+    """Base of the kernels k(x, x') = f(x·x') with one hyper-parameter."""
+
+    uses = frozenset({"dot"})
+
+    @abstractmethod
+    def value(self, dot: Array) -> Array:
+        """f, in a new array."""
+
+    @abstractmethod
+    def slope(self, dot: Array, G: Array) -> float:
+        """Σ G ∂f, by the hyper-parameter."""
+
+    def values(self, pairs: Pairs) -> Array:
+        return self.value(pairs.dot)
+
+    def self_values(self, samples: Samples) -> Array:
+        return self.value(samples.square_norms)
+
+    def values_gradient(self, pairs: Pairs, G: Array) -> Array:
+        return np.zeros(0) if self.fixed else np.array([self.slope(pairs.dot, G)])
+
+    def self_values_gradient(self, samples: Samples, v: Array) -> Array:
+        return np.zeros(0) if self.fixed else np.array([self.slope(samples.square_norms, v)])
+
+
+class Polynomial(DotProduct):
     """Polynomial kernel, k(x, x') = (x·x' + c)^degree.
 
     Parameters
@@ -52,7 +80,6 @@ class Polynomial(ScalarKernel):
            [144., 676.]])
     """
 
-    uses = frozenset({"dot"})
     _parameter = "c"
     _at_lower = "the kernel is close to homogeneous: only the highest powers of the features count"
     _at_upper = "the kernel is close to linear: add 'linear' to the candidate kernels"
@@ -76,26 +103,14 @@ class Polynomial(ScalarKernel):
             raise ValueError(f"Polynomial: degree must be a positive integer, got {self.degree!r}.")
         return super().started(samples)
 
-    def values(self, pairs: Pairs) -> Array:
-        return _power(pairs.dot + self.number, self.degree)
+    def value(self, dot: Array) -> Array:
+        return _power(dot + self.number, self.degree)
 
-    def self_values(self, samples: Samples) -> Array:
-        return _power(samples.square_norms + self.number, self.degree)
-
-    def values_gradient(self, pairs: Pairs, G: Array) -> Array:
-        return self._gradient(pairs.dot, G)
-
-    def self_values_gradient(self, samples: Samples, v: Array) -> Array:
-        return self._gradient(samples.square_norms, v)
-
-    def _gradient(self, dot: Array, G: Array) -> Array:
-        if self.fixed:
-            return np.zeros(0)
-        slope = _power(dot + self.number, self.degree - 1)
-        return np.array([self.degree * np.vdot(G, slope)])
+    def slope(self, dot: Array, G: Array) -> float:
+        return self.degree * float(np.vdot(G, _power(dot + self.number, self.degree - 1)))
 
 
-class Boolean(ScalarKernel):
+class Boolean(DotProduct):
     """Boolean kernel, k(x, x') = (1 + gamma)^(x·x').
 
     On binary features it is the inner product over all conjunctions of features,
@@ -115,7 +130,6 @@ class Boolean(ScalarKernel):
            [2., 4.]])
     """
 
-    uses = frozenset({"dot"})
     _parameter = "gamma"
     _at_lower = "the kernel is close to linear: add 'linear' to the candidate kernels"
     _at_upper = "every sample resembles only itself: scale the features, or try another kernel"
@@ -127,28 +141,14 @@ class Boolean(ScalarKernel):
     def start(self, samples: Samples) -> float:
         return 1.0 / mean_square_norm(samples)
 
-    def values(self, pairs: Pairs) -> Array:
-        return self._power(pairs.dot)
-
-    def self_values(self, samples: Samples) -> Array:
-        return self._power(samples.square_norms)
-
-    def values_gradient(self, pairs: Pairs, G: Array) -> Array:
-        return self._gradient(pairs.dot, G)
-
-    def self_values_gradient(self, samples: Samples, v: Array) -> Array:
-        return self._gradient(samples.square_norms, v)
-
-    def _power(self, dot: Array) -> Array:
+    def value(self, dot: Array) -> Array:
         K: Array = dot * np.log1p(self.number)
         return np.exp(K, out=K)
 
-    def _gradient(self, dot: Array, G: Array) -> Array:
-        if self.fixed:
-            return np.zeros(0)
-        slope = self._power(dot)
-        slope *= dot
-        return np.array([np.vdot(G, slope) / (1.0 + self.number)])
+    def slope(self, dot: Array, G: Array) -> float:
+        K = self.value(dot)
+        K *= dot
+        return float(np.vdot(G, K)) / (1.0 + self.number)
 
 
 def mean_square_norm(samples: Samples) -> float:

@@ -69,7 +69,10 @@ def is_finite_lower(K: Array) -> bool:
 
 
 def contract_lower(G: Array, kernel: Kernel, blocks: GramBlocks) -> Array:
-    """Σ_ij G_ij ∂K_ij/∂θ for symmetric ``G`` given by its lower triangle, (p,), natural units."""
+    """Σ_ij G_ij ∂K_ij/∂θ for symmetric ``G`` given by its lower triangle, (p,), natural units.
+
+    The sum of ``kernel.values_gradient`` over the blocks.
+    """
     gradient = np.zeros(len(kernel.hyperparameters))
     if gradient.size == 0:
         return gradient

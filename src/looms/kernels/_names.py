@@ -1,16 +1,88 @@
-"""Kernels by name."""
+"""Kernels as users give them: by name, as a matrix, as a plain function."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeAlias
+
+import numpy as np
 
 from looms._checks import check_known
+from looms._typing import Array, Matrix
 from looms.kernels._base import Kernel
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
-from looms.kernels._given import Function, Precomputed
 from looms.kernels._normalized import Normalized
+from looms.kernels._samples import Pairs, Samples
 from looms.kernels._stationary import ARD, RBF
+
+
+class Precomputed(Kernel):
+    """Precomputed kernel: the kernel matrix in place of the features.
+
+    ``X`` is then the (n, n) kernel matrix in training and the (m, n) matrix of
+    kernel values between new samples and training samples in prediction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms import LSSVMRegressor
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 2.0])
+    >>> machine = LSSVMRegressor(kernel="precomputed", mu=0.1).fit(X @ X.T, y)
+    >>> machine.predict(np.array([[1.5]]) @ X.T).round(2)
+    array([1.43])
+    """
+
+    pairwise = True
+
+    def values(self, pairs: Pairs) -> Array:
+        block = pairs.rows.X[:, pairs.cols.start : pairs.cols.stop]
+        return np.array(block.toarray() if hasattr(block, "toarray") else block, order="F")
+
+    def self_values(self, samples: Samples) -> Array:
+        rows = np.arange(samples.n_samples)
+        return np.asarray(samples.X[rows, samples.start + rows], dtype=np.float64).ravel()
+
+
+class Function(Kernel):
+    """Kernel from a plain function.
+
+    Parameters
+    ----------
+    function : called with two matrices of samples as they were given, (n, d) and
+        (m, d); returns the (n, m) kernel matrix. It has no hyper-parameters here:
+        to tune some, subclass `Kernel`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.kernels import Function
+    >>> def intersection(A, B):
+    ...     return np.minimum(A[:, None], B[None]).sum(axis=-1)
+    >>> Function(intersection)(np.array([[1.0, 0.0], [0.5, 0.5]]))
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+
+    def __init__(self, function: Callable[[Matrix, Matrix], Array]) -> None:
+        self.function = function
+
+    def values(self, pairs: Pairs) -> Array:
+        shape = (pairs.rows.n_samples, pairs.cols.n_samples)
+        K = np.array(self.function(pairs.rows.X, pairs.cols.X), dtype=np.float64, order="F")
+        if K.shape != shape:
+            raise ValueError(
+                f"The kernel function was called with {shape[0]} and {shape[1]} samples and "
+                f"returned shape {K.shape}; it must return one row and one column a sample."
+            )
+        return K
+
+    def self_values(self, samples: Samples) -> Array:
+        rows = (samples.X[i : i + 1] for i in range(samples.n_samples))
+        return np.array([np.asarray(self.function(row, row)).item() for row in rows])
+
+
+#: Kernel as users give it.
+KernelLike: TypeAlias = Kernel | str | Callable[[Matrix, Matrix], Array]
 
 _NAMED: dict[str, Callable[[], Kernel]] = {
     "linear": Linear,
@@ -26,7 +98,7 @@ _NORMALIZED = "normalized_"
 KERNEL_NAMES = (*_NAMED, *(_NORMALIZED + name for name in _NAMED), "precomputed")
 
 
-def as_kernel(kernel: Any) -> Kernel:
+def as_kernel(kernel: KernelLike) -> Kernel:
     """Kernel from a name, a kernel object or a plain function.
 
     Parameters
@@ -52,10 +124,9 @@ def as_kernel(kernel: Any) -> Kernel:
     if isinstance(kernel, str):
         if kernel == "precomputed":
             return Precomputed()
-        name = kernel.removeprefix(_NORMALIZED)
         check_known(kernel, "kernel", KERNEL_NAMES)
-        named = _NAMED[name]()
-        return named if name == kernel else Normalized(named)
+        plain = _NAMED[kernel.removeprefix(_NORMALIZED)]()
+        return Normalized(plain) if kernel.startswith(_NORMALIZED) else plain
     if callable(kernel) and not isinstance(kernel, type):
         return Function(kernel)
     raise TypeError(
@@ -63,6 +134,6 @@ def as_kernel(kernel: Any) -> Kernel:
     )
 
 
-def kernel_name(kernel: Any) -> str:
+def kernel_name(kernel: KernelLike) -> str:
     """Name of a kernel as it was passed: the string, the name of a function, else the repr."""
     return kernel if isinstance(kernel, str) else getattr(kernel, "__name__", None) or repr(kernel)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from looms._typing import Array, Matrix
+from looms._typing import AnyArray, Array, Matrix
 
 #: A squared distance below this part of the squared norms is taken from the difference itself.
 _CLOSE = 1e-4
@@ -139,6 +139,30 @@ def square_norms(X: Matrix, scale: Array | None = None) -> Array:
     return np.asarray(np.einsum("ij,ij->i", X, X) if scale is None else np.square(X) @ scale)
 
 
+def square_sums(X: Matrix, weight: Array) -> Array:
+    """Σ_i weight_i x_ik² for every column k."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).T @ weight).ravel()
+    return np.asarray(weight @ np.square(X))
+
+
+def variances(X: Matrix, weight: Array | None = None) -> Array:
+    """Variance of every column, weighted if ``weight`` is given; exactly zero if it is constant."""
+    n, d = X.shape
+    share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
+    mean = np.asarray(share @ X).ravel()
+    if sp.issparse(X):
+        shares = np.repeat(share, np.diff(X.indptr))  # of the stored entries
+        squares = shares * np.square(X.data - mean[X.indices])
+        share_of_zeros = 1.0 - np.bincount(X.indices, weights=shares, minlength=d)
+        share_of_zeros[np.bincount(X.indices, minlength=d) == n] = 0.0
+        variances = np.bincount(X.indices, weights=squares, minlength=d) + share_of_zeros * mean**2
+    else:
+        variances = np.asarray(share @ np.square(X - mean))
+    # A constant is told from its own rounding, whatever the units of the other columns.
+    return np.where(variances > 1e-28 * square_sums(X, share), variances, 0.0)
+
+
 def inner_products(A: Matrix, B: Matrix) -> Array:
     """Inner products A Bᵀ, a dense array in Fortran order."""
     product = B @ A.T
@@ -182,8 +206,8 @@ def squared_distances(
             rest = np.flatnonzero(close)
             for first in range(0, len(rest), step):
                 q, p = np.divmod(rest[first : first + step], len(D))
-                kept = D[p, start + q] < bounds[0][p] + bounds[1][start + q]
-                p, q = p[kept], start + q[kept]
+                near_pairs = D[p, start + q] < bounds[0][p] + bounds[1][start + q]
+                p, q = p[near_pairs], start + q[near_pairs]
                 D[p, q] = square_norms(A[p] - B[q])
     if diagonal:
         np.fill_diagonal(D, 0.0)
@@ -257,6 +281,11 @@ def as_matrix(X: Matrix) -> Matrix:
     return X
 
 
-def training_rows(X: Matrix, rows: Any, pairwise: bool) -> Matrix:
-    """Samples ``rows`` of a training set, which for a kernel matrix are columns too."""
+def training_rows(X: Matrix, rows: AnyArray, pairwise: bool) -> Matrix:
+    """Samples ``rows`` of a training set, which for a kernel matrix are columns too.
+
+    ``X`` itself, not a copy, where these are all of its rows in order.
+    """
+    if np.array_equal(rows, np.arange(X.shape[0])):
+        return X
     return X[rows][:, rows] if pairwise else X[rows]

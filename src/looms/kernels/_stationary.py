@@ -10,7 +10,15 @@ import scipy.sparse as sp
 from looms._typing import Array, Matrix
 from looms.kernels._base import Kernel, ScalarKernel
 from looms.kernels._hyperparameters import Bounds, Hyperparameter, checked_bounds, is_fixed
-from looms.kernels._samples import Pairs, Samples, is_tiny, square_norms, squared_distances
+from looms.kernels._samples import (
+    Pairs,
+    Samples,
+    is_tiny,
+    square_norms,
+    square_sums,
+    squared_distances,
+    variances,
+)
 
 
 class RBF(ScalarKernel):
@@ -41,7 +49,7 @@ class RBF(ScalarKernel):
         self.gamma_bounds = gamma_bounds
 
     def start(self, samples: Samples) -> float:
-        mean_squared_distance = 2.0 * float(_variances(samples).sum())
+        mean_squared_distance = 2.0 * float(variances(samples.X, samples.weight).sum())
         return 1.0 / mean_squared_distance if mean_squared_distance > 0 else 1.0
 
     def values(self, pairs: Pairs) -> Array:
@@ -122,7 +130,9 @@ class ARD(Kernel):
                     f"ARD: feature {tiny[0]} goes only up to {largest[tiny[0]]:.3g} in absolute "
                     "value, and its squares vanish: scale it, or leave it out."
                 )
-            return self._replaced(1.0 / (2.0 * n_features * _positive_variances(samples)))
+            variance = variances(samples.X, samples.weight)
+            variance[variance == 0] = 1.0  # of a constant feature any gamma changes nothing
+            return self._replaced(1.0 / (2.0 * n_features * variance))
         try:
             gammas = np.array(self.gammas, dtype=np.float64, ndmin=1)
         except (TypeError, ValueError):
@@ -172,13 +182,6 @@ class ARD(Kernel):
         return self._with_arguments(gammas=gammas)
 
 
-def square_sums(X: Matrix, weight: Array) -> Array:
-    """Σ_i weight_i x_ik² for every column k."""
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).T @ weight).ravel()
-    return np.asarray(weight @ np.square(X))
-
-
 def _column_dots(A: Matrix, B: Array) -> Array:
     """Σ_i A_ik B_ik for every column k."""
     if sp.issparse(A):
@@ -188,31 +191,3 @@ def _column_dots(A: Matrix, B: Array) -> Array:
 
 def _scaled(X: Matrix, scale: Array) -> Matrix:
     return X @ sp.diags_array(scale).tocsr() if sp.issparse(X) else X * scale
-
-
-def _variances(samples: Samples) -> Array:
-    """Weighted variance of every feature, exactly zero for a constant one."""
-    X, share = samples.X, samples.weight / samples.weight.sum()
-    mean = np.asarray(share @ X).ravel()
-    if sp.issparse(X):
-        variances = _sparse_variances(X, share, mean)
-    else:
-        variances = np.asarray(share @ np.square(X - mean))
-    # A constant is told from its own rounding, whatever the units of the other features.
-    return np.where(variances > 1e-28 * square_sums(X, share), variances, 0.0)
-
-
-def _sparse_variances(X: Matrix, share: Array, mean: Array) -> Array:
-    n_features = X.shape[1]
-    of_entry = np.repeat(share, np.diff(X.indptr))
-    deviations = of_entry * np.square(X.data - mean[X.indices])
-    nonzero = np.bincount(X.indices, weights=deviations, minlength=n_features)
-    share_of_zeros = 1.0 - np.bincount(X.indices, weights=of_entry, minlength=n_features)
-    share_of_zeros[np.bincount(X.indices, minlength=n_features) == len(share)] = 0.0
-    return np.asarray(nonzero + share_of_zeros * mean**2)
-
-
-def _positive_variances(samples: Samples) -> Array:
-    """Variance of every feature; one for a constant feature, whose gamma changes nothing."""
-    variances = _variances(samples)
-    return np.where(variances > 0, variances, 1.0)

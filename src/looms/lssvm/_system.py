@@ -51,39 +51,46 @@ class NotPositiveDefiniteError(np.linalg.LinAlgError):
     a larger mu makes K + diag(λ) positive definite
     """
 
-    def __init__(self, mu: float) -> None:
-        super().__init__(
-            f"The kernel matrix plus ridge is not positive definite at mu = {mu:.3g}. Use a larger "
-            "mu; if that does not help, the kernel matrix itself is not positive semi-definite."
-        )
+    def __init__(self, mu: float, *details: float) -> None:
+        super().__init__(mu, *details)
         self.mu = mu
+
+    def __str__(self) -> str:
+        return (
+            f"The kernel matrix plus ridge is not positive definite at mu = {self.mu:.3g}. Use a "
+            "larger mu; if that does not help, the kernel matrix itself is not positive "
+            "semi-definite."
+        )
 
 
 class RangeError(NotPositiveDefiniteError):
     """Error for a diagonal of K + diag(λ) beyond the range in which it can be factorized."""
 
     def __init__(self, mu: float, value: float) -> None:
-        np.linalg.LinAlgError.__init__(
-            self,
-            f"The kernel matrix plus ridge has {value:.3g} on its diagonal at mu = {mu:.3g}, and "
-            "squares of such a value, or of its inverse, overflow. Scale the features, or use a "
-            f"{'smaller' if value > 1 else 'larger'} mu.",
+        super().__init__(mu, value)
+        self.value = value
+
+    def __str__(self) -> str:
+        return (
+            f"The kernel matrix plus ridge has {self.value:.3g} on its diagonal at "
+            f"mu = {self.mu:.3g}, and squares of such a value, or of its inverse, overflow. Scale "
+            f"the features, or use a {'smaller' if self.value > 1 else 'larger'} mu."
         )
-        self.mu = mu
 
 
 class LeverageError(NotPositiveDefiniteError):
     """K + diag(λ) is positive definite, but the system without some sample is not."""
 
     def __init__(self, mu: float, sample: int) -> None:
-        np.linalg.LinAlgError.__init__(
-            self,
-            f"The weight or leverage of sample {sample} is so large at mu = {mu:.3g} that the "
-            "system without it is singular in double precision: it has no leave-one-out output. "
-            "Use weights that differ less, or a larger mu.",
-        )
-        self.mu = mu
+        super().__init__(mu, sample)
         self.sample = sample
+
+    def __str__(self) -> str:
+        return (
+            f"The weight or leverage of sample {self.sample} is so large at mu = {self.mu:.3g} "
+            "that the system without it is singular in double precision: it has no leave-one-out "
+            "output. Use weights that differ less, or a larger mu."
+        )
 
 
 def ridge(mu: float, sample_weight: Array) -> Array:
@@ -134,18 +141,27 @@ def checked_targets(y: npt.ArrayLike, n: int) -> Array:
     return y
 
 
-def checked_weights(sample_weight: npt.ArrayLike | None, n: int) -> Array:
-    """Finite positive weights of ``n`` samples; ones unless given."""
-    zeta = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if zeta.shape != (n,):
+def checked_weights(
+    weight: npt.ArrayLike | None, n: int, name: str = "sample_weight", *, zeros: bool = False
+) -> Array:
+    """Finite weights of ``n`` samples, ones unless given; positive, or also zero by ``zeros``."""
+    if weight is None:
+        return np.ones(n)
+    try:
+        weights = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers, got {weight!r}.") from None
+    if weights.shape != (n,):
         raise ValueError(
-            "sample_weight must have one entry per row of y, but sample_weight has shape "
-            f"{zeta.shape} and y has {n} rows."
+            f"{name} must have one entry per row of y, but {name} has shape {weights.shape} and y "
+            f"has {n} rows."
         )
-    check_finite("sample_weight", zeta)
-    if zeta.min(initial=np.inf) <= 0:
-        raise ValueError(f"sample_weight must be positive, but its minimum is {zeta.min()}.")
-    return zeta
+    check_finite(name, weights)
+    least = weights.min(initial=np.inf)
+    if least < 0 or (least == 0 and not zeros):
+        sign = "zero or positive" if zeros else "positive"
+        raise ValueError(f"{name} must be {sign}, but its minimum is {least}.")
+    return weights
 
 
 def check_mu(mu: float) -> None:

@@ -12,6 +12,7 @@ leave-one-out outputs (`solve`), the rest the gradient of any criterion on them
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -35,50 +36,27 @@ _BLOCK = 512
 _HUGE = 1e150  # squares of kernel values beyond it overflow
 
 
+@dataclass(eq=False)
 class Solution:
     """Solved system: the fit and its factorization, for gradients and leave-one-out models.
 
     Attributes
     ----------
-    fit : the machine and its leave-one-out outputs, r_i = α_i / p_i [C06 eq. 19]; of rows that
-        are held out together, r_G = (P_GG)⁻¹ α_G.
+    fit : the machine and its leave-one-out outputs.
     p : (n,) diagonal of P = M⁻¹ − η ηᵀ / Ση, positive.
+    residuals : (n, t) r = y − f⁽⁻ⁱ⁾, a column a target.
+    ridge : (n,) λ.
+    eta, share : (n,) η and η / Ση; zero without an intercept.
     """
 
-    def __init__(
-        self,
-        S: Array,
-        y: Array,
-        mu: float,
-        zeta: Array,
-        eta: Array,
-        nu: Array,
-        sets: Sequence[AnyArray],
-        unit: Array,
-    ) -> None:
-        self._buffer: Array | None = S
-        self._zeta = zeta
-        self._ridge = ridge(mu, zeta)
-        self._eta = eta
-        self._eta_sum = float(eta.sum()) or 1.0
-        Y = targets_as_columns(y)
-        b = nu.sum(axis=0) / self._eta_sum if eta.any() else np.zeros(Y.shape[1])
-        alpha = nu - np.outer(eta, b)
-        diagonal = _column_square_sums(S)
-        self.p = diagonal - eta * (eta / self._eta_sum)  # no square that overflows
-        safe = self.p > len(y) * np.finfo(np.float64).eps * diagonal
-        if not safe.all():  # the difference has cancelled: its digits are rounding
-            raise LeverageError(mu, int(np.argmin(safe)))
-        self._held_out = HeldOutBlocks(self.p, sets, self._block, mu)
-        self._residuals = self._held_out.solve(alpha) * unit
-        self._alpha, b = np.asfortranarray(alpha * unit), b * unit
-        self.fit = Fit(
-            np.ascontiguousarray(self._alpha).reshape(y.shape),
-            float(b[0]) if y.ndim == 1 else b,
-            y,
-            (Y - self._residuals).reshape(y.shape),
-            zeta,
-        )
+    fit: Fit
+    p: Array
+    residuals: Array
+    ridge: Array
+    eta: Array
+    share: Array
+    _held_out: HeldOutBlocks
+    _S: Array | None
 
     @property
     def loo(self) -> HeldOut:
@@ -108,46 +86,43 @@ class Solution:
         4n³/3 flops; for F sets of rows that take all n, n³/3 + 4 n² F if that is less. The
         factorization is used up: a second call raises RuntimeError.
         """
-        B = self._projection()
-        n = B.shape[0]
-        C = np.empty((n, n), order="F") if scratch is None else scratch
-        g = -targets_as_columns(slope)
+        P = self._projection()
+        C = np.empty(P.shape, order="F") if scratch is None else scratch
+        g, alpha = -targets_as_columns(slope), targets_as_columns(self.fit.alpha)
         v = self._held_out.solve(g)
-        u = blas.dgemm(1.0, B, np.asfortranarray(v))
-        h, vectors = self._held_out.eigen(self._residuals, v)
-        G = _weighted_square(B, h, self._held_out.sets, vectors, C)
-        G = blas.dsyr2k(-0.5, u, self._alpha, beta=1.0, c=G, lower=1, overwrite_c=1)
-        slope_mu = float(G.diagonal() @ ridge(1.0, self._zeta))
-        return G, slope_mu
+        u = blas.dgemm(1.0, P, np.asfortranarray(v))
+        h, vectors = self._held_out.eigen(self.residuals, v)
+        G = _weighted_square(P, h, self._held_out.sets, vectors, C)
+        G = blas.dsyr2k(-0.5, u, np.asfortranarray(alpha), beta=1.0, c=G, lower=1, overwrite_c=1)
+        return G, float(G.diagonal() @ ridge(1.0, self.fit.sample_weight))
 
     def models(self) -> LeaveOneOutModels:
         """Leave-one-out models, each at any new point.
 
         n³/3 flops. The factorization is used up, as by `contract`.
         """
-        share = self._eta / self._eta_sum
-        residuals = self._residuals.reshape(self.fit.alpha.shape)
+        residuals = self.residuals.reshape(self.fit.alpha.shape)
+        sets = tuple(self._held_out.sets)
         P = self._projection()
-        return LeaveOneOutModels(
-            self.fit, P, share, self._ridge, residuals, tuple(self._held_out.sets)
-        )
-
-    def _block(self, G: AnyArray) -> Array:
-        """P_GG from the columns G of S; only the lower triangle of S is set."""
-        S = np.asarray(self._buffer)
-        first = int(G[0])
-        columns = np.where(np.arange(first, len(S))[:, None] >= G, S[first:, G], 0.0)
-        return columns.T @ columns - np.outer(self._eta[G], self._eta[G]) / self._eta_sum
+        return LeaveOneOutModels(self.fit, P, self.share, self.ridge, residuals, sets)
 
     def _projection(self) -> Array:
-        """P in the memory of the factorization, valid in both triangles."""
-        if self._buffer is None:
+        """P = SᵀS − η ηᵀ / Ση in the memory of S, valid in both triangles."""
+        if self._S is None:
             raise RuntimeError(
                 "This factorization was used up by an earlier contract() or models()."
             )
-        B, self._buffer = self._buffer, None
-        B, _ = lapack.dlauum(B, lower=1, overwrite_c=1)
-        _complete_projection(B, self._eta, self._eta_sum)
+        S, self._S = self._S, None
+        B, _ = lapack.dlauum(S, lower=1, overwrite_c=1)
+        for J in _blocks(len(B)):
+            # What lies above the diagonal may be anything, signalling nan too: it is not
+            # computed with.
+            corner = np.tril(B[J, J]) - np.tril(np.outer(self.eta[J], self.share[J]))
+            B[J, J] = corner + np.tril(corner, -1).T
+            for R in _blocks(len(B)):
+                if R.start > J.start:
+                    B[R, J] -= np.outer(self.eta[R], self.share[J])
+                    B[J, R] = B[R, J].T
         return np.asarray(B)
 
 
@@ -221,23 +196,46 @@ def solve_in_place(
     ``sets`` are the rows of each group of two or more. Arguments are not checked, but for
     definiteness and for squares that overflow.
     """
-    n = len(K)
-    K[np.diag_indices(n)] += ridge(mu, zeta)
+    n, Y, lam = len(K), targets_as_columns(y), ridge(mu, zeta)
+    K[np.diag_indices(n)] += lam
     size = np.abs(K.diagonal())
     if not (size.max() < _HUGE and size.min() > 1 / _HUGE):  # LAPACK itself would stop at nan only
         raise RangeError(mu, float(size.max() if not size.max() < _HUGE else size.min()))
-    R, info = lapack.dpotrf(K, lower=1, clean=0, overwrite_a=1)
-    if info:
+    R, failed = lapack.dpotrf(K, lower=1, clean=0, overwrite_a=1)
+    if failed:
         raise NotPositiveDefiniteError(mu)
-    Y = targets_as_columns(y)
-    right_hand_sides = np.empty((n, 1 + Y.shape[1]), order="F")
-    right_hand_sides[:, 0] = 1.0 if fit_intercept else 0.0
     # A power of two for each target: α of small targets and a large ridge would vanish.
     unit = np.ldexp(1.0, np.clip(np.frexp(np.abs(Y).max(axis=0))[1], -1000, 1000))
-    right_hand_sides[:, 1:] = Y / unit
-    solutions, _ = lapack.dpotrs(R, right_hand_sides, lower=1, overwrite_b=1)
-    S, _ = lapack.dtrtri(R, lower=1, overwrite_c=1)
-    return Solution(S, y, mu, zeta, solutions[:, 0], solutions[:, 1:], sets, unit)
+    right_hand_sides = np.asfortranarray(np.column_stack([np.full(n, fit_intercept), Y / unit]))
+    solutions, _ = lapack.dpotrs(R, right_hand_sides, lower=1, overwrite_b=1)  # M η = 1, M ν = y
+    eta, nu = solutions[:, 0], solutions[:, 1:]
+    eta_sum = float(eta.sum()) or 1.0
+    share = eta / eta_sum
+    b = nu.sum(axis=0) / eta_sum if fit_intercept else np.zeros(Y.shape[1])
+    alpha = nu - np.outer(eta, b)
+    S, _ = lapack.dtrtri(R, lower=1, overwrite_c=1)  # M⁻¹ = SᵀS
+    diagonal = _column_square_sums(S)
+    p = diagonal - eta * share
+    safe = p > n * np.finfo(np.float64).eps * diagonal
+    if not safe.all():  # the difference has cancelled: its digits are rounding
+        raise LeverageError(mu, int(np.argmin(safe)))
+
+    def block(G: AnyArray) -> Array:
+        below = np.arange(G[0], n)[:, None] >= G  # only the lower triangle of S is set
+        columns = np.where(below, S[G[0] :, G], 0.0)
+        return columns.T @ columns - np.outer(eta[G], share[G])
+
+    held_out = HeldOutBlocks(p, sets, block, mu)
+    residuals = held_out.solve(alpha) * unit  # α_i / p_i [C06 eq. 19], or (P_GG)⁻¹ α_G
+    b = b * unit
+    fit = Fit(
+        np.ascontiguousarray(alpha * unit).reshape(y.shape),
+        float(b[0]) if y.ndim == 1 else b,
+        y,
+        (Y - residuals).reshape(y.shape),
+        zeta,
+    )
+    return Solution(fit, p, residuals, lam, eta, share, held_out, S)
 
 
 def _blocks(n: int) -> Iterator[slice]:
@@ -252,20 +250,6 @@ def _column_square_sums(S: Array) -> Array:
         corner, below = np.tril(S[J, J]), S[J.stop :, J]
         sums[J] = np.einsum("ij,ij->j", corner, corner) + np.einsum("ij,ij->j", below, below)
     return sums
-
-
-def _complete_projection(B: Array, eta: Array, eta_sum: float) -> None:
-    """Turn M⁻¹, valid in the lower triangle, into P = M⁻¹ − η ηᵀ / Ση, valid everywhere."""
-    n = B.shape[0]
-    scaled = eta / eta_sum
-    for J in _blocks(n):
-        # What lies above the diagonal may be anything, signalling nan too: it is not computed with.
-        corner = np.tril(B[J, J]) - np.tril(np.outer(eta[J], scaled[J]))
-        B[J, J] = corner + np.tril(corner, -1).T
-        for R in _blocks(n):
-            if R.start > J.start:
-                B[R, J] -= np.outer(eta[R], scaled[J])
-                B[J, R] = B[R, J].T
 
 
 def _weighted_square(

@@ -1,8 +1,13 @@
-"""Inverse Hessian of a criterion where a search ended, for the next search of a similar one."""
+"""Inverse Hessian of a criterion where a search ended, and the coordinates it gives the next.
+
+Optimizers have lengths built in: the first step, the gradient that counts as flat. In
+standard errors of the criterion, and along the axes of its curvature, these fit.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +19,8 @@ _STEP = 0.25  # of the differences, log₂ units: far above rounding, well below
 # A move this far, log₂ units, is taken to change the value by more than what is noise.
 _FLAT = 2.0
 _LARGEST_CONDITION = 1e8
+# Longest first step that a curvature measured before is trusted for, log₂ units.
+_TRUSTED = 1.0
 
 
 def difference_inverse_hessian(
@@ -71,3 +78,69 @@ def secant_inverse_hessian(points: Sequence[Point]) -> Array | None:
         H = V.T @ H @ V + np.outer(s, s) / (s @ y)
     smallest, largest = np.linalg.eigvalsh(H)[[0, -1]]
     return H if smallest > largest / _LARGEST_CONDITION else None
+
+
+class Coordinates:
+    """θ = θ_start + L z, and the function in units of its standard error at the start.
+
+    L Lᵀ is the inverse Hessian, if given, shortened to a limited first step: steepest
+    descent in z is then a quasi-Newton step in θ. If that step comes near the box, only
+    the diagonal of the Hessian scales the axes, as fixing a variable at its bound must not
+    move the others. Without an inverse Hessian L is the identity.
+
+    Attributes
+    ----------
+    start : the start, z = 0.
+    low, high : (p,) box in z.
+    follows_curvature : whether L is of the whole inverse Hessian.
+    """
+
+    def __init__(
+        self, evaluate: Evaluate, start: Point, bounds: Array, inverse_hessian: Array | None
+    ) -> None:
+        self._evaluate = evaluate
+        self._origin = start.theta
+        self._bounds = bounds
+        self._unit = start.standard_error if start.standard_error > 0 else 1.0
+        self.low, self.high = bounds.T - start.theta
+        self._axes: Array = np.eye(len(start.theta))
+        self.follows_curvature = False
+        if inverse_hessian is not None and start.gradient is not None:
+            self._take_axes(inverse_hessian, start.gradient)
+        self.start = self._transformed(np.zeros(len(start.theta)), start)
+
+    def __call__(self, theta: Array, *, gradient: bool = True) -> Point:
+        """Function at z = ``theta``, as optimizers name it."""
+        z = np.array(theta)
+        theta_of_z = self._origin + self._axes @ z
+        clipped = np.clip(theta_of_z, *self._bounds.T)
+        point = self._evaluate(clipped, gradient=gradient)
+        if self.follows_curvature and point.gradient is not None:
+            # Beyond the box, which has no walls in z, the function no longer changes.
+            point = replace(point, gradient=np.where(theta_of_z == clipped, point.gradient, 0.0))
+        return self._transformed(z, point)
+
+    def _take_axes(self, inverse_hessian: Array, gradient: Array) -> None:
+        step = inverse_hessian @ gradient
+        far = self._origin - 2.0 * step
+        low, high = self._bounds.T
+        outside = (self._origin <= low) | (self._origin >= high) | (far < low) | (far > high)
+        if outside.any():
+            scales = np.sqrt(self._unit / np.diag(np.linalg.inv(inverse_hessian)))
+            self._axes = np.diag(scales)
+            self.low, self.high = self.low / scales, self.high / scales
+            return
+        shortened = min(1.0, _TRUSTED / max(float(np.linalg.norm(step)), 1e-300))
+        self._axes = np.asarray(np.linalg.cholesky(inverse_hessian * (self._unit * shortened)))
+        self.low, self.high = np.full((2, len(step)), [[-np.inf], [np.inf]])
+        self.follows_curvature = True
+
+    def _transformed(self, z: Array, point: Point) -> Point:
+        gradient = point.gradient
+        return replace(
+            point,
+            theta=z,
+            value=point.value / self._unit,
+            standard_error=point.standard_error / self._unit,
+            gradient=None if gradient is None else self._axes.T @ gradient / self._unit,
+        )

@@ -11,7 +11,7 @@ from scipy import optimize
 
 from looms._checks import check_known
 from looms._typing import Array
-from looms.optimize._coordinates import Coordinates
+from looms.optimize._curvature import Coordinates
 from looms.optimize._scg import scg_start, scg_step
 from looms.optimize._search import (
     Callback,

@@ -72,26 +72,14 @@ def scg_step(state: ScgState, evaluate: Evaluate, low: Array, high: Array) -> Sc
         lam += delta * (1.0 - max(comparison, -1e3)) / length
     if comparison < 0 or not fall > 0:
         return replace(state, curvature=delta, lam=lam, lam_bar=scaled_with, accepted=False)
-    if comparison >= 0.75:  # step 7
+    # Step 7: the next conjugate direction, restarted every p steps and if it does not descend.
+    if comparison >= 0.75:
         lam *= 0.25
-    return _advanced(state, trial, residual, slope, lam, low, high)
-
-
-def _advanced(
-    state: ScgState,
-    trial: Point,
-    residual: Array,
-    slope: float,
-    lam: float,
-    low: Array,
-    high: Array,
-) -> ScgState:
-    """Step 7: the next conjugate direction, restarted every p steps and if it does not descend."""
     new_residual = -free_gradient(trial.theta, _gradient(trial), low, high)
     n_accepted = state.n_accepted + 1
     beta = float(new_residual @ new_residual - new_residual @ residual) / slope
     # Within the face of the box: a component that a bound blocks stays where it is.
-    direction = np.where(new_residual != 0, new_residual + beta * state.direction, 0.0)
+    direction = np.where(new_residual != 0, new_residual + beta * p, 0.0)
     if n_accepted % len(direction) == 0 or direction @ new_residual <= 0:
         direction = new_residual
     return ScgState(trial, direction, None, lam, 0.0, n_accepted, True)

@@ -191,8 +191,8 @@ class Recorder:
         if self._callback is not None and self._callback(self.n_iterations, self.best):
             raise SearchStopped(Outcome.CALLBACK)
         # A first step that knows no curvature may be short for want of it.
-        settled = self.n_iterations > 1 or self.inverse_hessian is not None
-        if settled and steps_must_gain and gain <= self.tolerance * self.best.standard_error:
+        informed = self.n_iterations > 1 or self.inverse_hessian is not None
+        if informed and steps_must_gain and gain <= self.tolerance * self.best.standard_error:
             raise SearchStopped(Outcome.WITHIN_NOISE)
         if self.n_iterations >= self._max_iter:
             raise SearchStopped(Outcome.MAX_ITER)
@@ -210,11 +210,11 @@ class Recorder:
         free = free_gradient(point.theta, point.gradient, self._low, self._high)
         slope = float(np.abs(free).sum())
         if self.inverse_hessian is None:
-            promise = _REACH_BLIND * slope
+            expected = _REACH_BLIND * slope
         else:
             newton = 0.5 * float(free @ self.inverse_hessian @ free)
-            promise = max(newton, _REACH_INFORMED * slope)
-        if promise <= self.tolerance * point.standard_error:
+            expected = max(newton, _REACH_INFORMED * slope)
+        if expected <= self.tolerance * point.standard_error:
             raise SearchStopped(Outcome.WITHIN_NOISE)
 
 

@@ -1,4 +1,7 @@
-"""Choosing hyper-parameters, kernels and criteria by exact leave-one-out."""
+"""Choosing hyper-parameters, kernels and criteria by exact leave-one-out.
+
+`Objective.evaluate` is a criterion and its gradient; `tune` minimizes it for one kernel.
+"""
 
 from looms.selection._grid import grid_search, pattern_search
 from looms.selection._objective import Objective

@@ -6,20 +6,20 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from looms._typing import Array
+from looms.calibration._calibrators import Calibrator
 from looms.criteria import Criterion
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
-from looms.kernels._names import as_kernel, kernel_name
+from looms.kernels._names import KernelLike, as_kernel, kernel_name
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm._system import Fit
 from looms.optimize import Outcome, Point
 from looms.selection._objective import Objective
-from looms.selection._tune import BoundMet, Tuning, tune
+from looms.selection._tune import BoundMet, Tuning
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Candidate:
     kernel_name: str
     kernel: Kernel
     mu: float
-    criterion: Any
+    criterion: str | Criterion
     value: float
     standard_error: float
     score: float
@@ -57,9 +57,43 @@ class Candidate:
     outcome: Outcome
     at_bounds: tuple[BoundMet, ...]
 
+    @property
+    def name(self) -> str:
+        """Kernel and criterion, as callbacks have them when the candidate begins."""
+        return candidate_name(self.kernel_name, self.criterion)
+
     def __repr__(self) -> str:
-        name = self.criterion if isinstance(self.criterion, str) else repr(self.criterion)
-        return f"Candidate({type(self.kernel).__name__}, {name}, score={self.score:.4g})"
+        return f"Candidate({self.name}, score={self.score:.4g})"
+
+
+def candidate_name(kernel: KernelLike, criterion: str | Criterion) -> str:
+    """Name of a kernel under a criterion, each as it was passed.
+
+    Examples
+    --------
+    >>> candidate_name("rbf", "press")
+    'rbf, press'
+    """
+    return f"{kernel_name(kernel)}, {criterion}"
+
+
+class Score(NamedTuple):
+    """Score of leave-one-out outputs, smaller is better, and what it was found with.
+
+    Attributes
+    ----------
+    value : the score.
+    threshold : of the outputs, for two classes; else zero.
+    calibrator : of the outputs, which may have set the threshold; None if there is none.
+    """
+
+    value: float
+    threshold: float = 0.0
+    calibrator: Calibrator | None = None
+
+
+#: Score of the leave-one-out outputs of a candidate.
+Scorer: TypeAlias = Callable[[HeldOut], Score]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,18 +102,15 @@ class Choice:
 
     candidates: list[Candidate]
     best: Candidate
+    score: Score
     tuning: Tuning
     fit: Fit
-
-
-#: Score, smaller is better, and threshold of some leave-one-out outputs.
-Judge: TypeAlias = Callable[[HeldOut], tuple[float, float]]
 
 
 class Watcher(Protocol):
     """Callbacks of the selection; a true return value stops it."""
 
-    def candidate_begins(self, kernel: Kernel, criterion: Any) -> None: ...
+    def candidate_begins(self, name: str) -> None: ...
 
     def evaluation_done(self, objective: Objective, point: Point) -> None: ...
 
@@ -89,22 +120,28 @@ class Watcher(Protocol):
 
 
 def choose(
-    X: Any,
-    y: Array,
-    *,
-    kernels: Sequence[Any],
+    kernels: Sequence[KernelLike],
     criteria: Sequence[str | Criterion],
-    judge: Judge,
+    *,
+    objective_of: Callable[..., Objective],
+    tuned: Callable[..., tuple[Tuning, Fit | None]],
+    scorer: Scorer,
     watcher: Watcher,
     random_state: int,
-    objective_options: dict[str, Any],
-    tune_options: dict[str, Any],
 ) -> Choice:
-    """Best candidate by ``judge``, of every kernel tuned under every criterion.
+    """Candidate of the least score, of every kernel tuned under every criterion.
 
-    Of equally good candidates the first is chosen. Every candidate is tuned on the
-    same subsamples. If ``watcher`` stops the selection after a candidate, the rest are skipped,
-    provided that one could be evaluated.
+    Of equally good candidates the first is chosen. If ``watcher`` stops the selection after a
+    candidate, the rest are skipped, provided that one could be evaluated.
+
+    Parameters
+    ----------
+    kernels, criteria : of the candidates.
+    objective_of : `Objective` of samples and options, but for kernel and criterion.
+    tuned : `tune` with its options, but for the objective, its callbacks and random state.
+    scorer : what candidates compete by.
+    watcher : callbacks.
+    random_state : seed of the subsamples, which are the same for every candidate.
 
     Raises
     ------
@@ -112,73 +149,57 @@ def choose(
         If no candidate could be evaluated anywhere, with the reason of the first.
     """
     candidates: list[Candidate] = []
-    chosen: tuple[Candidate, Tuning, Fit] | None = None
+    best: tuple[Candidate, Score, Tuning, Fit] | None = None
     objective: Objective | None = None
     reason = ""
-    for n_tried, (kernel_argument, criterion) in enumerate(product(kernels, criteria)):
-        kernel = as_kernel(kernel_argument)
-        if n_tried % len(criteria) == 0:
+    for k, (kernel, criterion) in enumerate(product(kernels, criteria)):
+        if k % len(criteria) == 0:
             objective = None  # the matrices of a kernel go before those of the next come
-        watcher.candidate_begins(kernel, criterion)
+        watcher.candidate_begins(candidate_name(kernel, criterion))
         began = time.perf_counter()
         if objective is None:
-            objective = Objective(X, y, kernel=kernel, criterion=criterion, **objective_options)
+            objective = objective_of(kernel=as_kernel(kernel), criterion=criterion)
         else:
             objective = objective.with_criterion(criterion)
-        tuning, fit = tune(
+        tuning, fit = tuned(
             objective,
             random_state=np.random.RandomState(random_state),
             progress=watcher.iteration_done,
             evaluated=watcher.evaluation_done,
-            **tune_options,
         )
         seconds = time.perf_counter() - began
-        if fit is None and not reason:
-            reason = f"{objective.kernel!r}: {_reason(objective, tuning)}"
-        candidate = _candidate(
-            kernel_name(kernel_argument), objective, criterion, tuning, fit, judge, seconds
+        score = Score(np.inf) if fit is None else scorer(fit.loo)
+        candidate = Candidate(
+            kernel_name=kernel_name(kernel),
+            kernel=objective.kernel_at(tuning.theta),
+            mu=objective.mu_at(tuning.theta),
+            criterion=criterion,
+            value=tuning.value,
+            standard_error=tuning.standard_error,
+            score=score.value,
+            threshold=score.threshold,
+            n_evaluations=tuning.n_evaluations,
+            n_failures=tuning.n_failures,
+            seconds=seconds,
+            outcome=tuning.outcome,
+            at_bounds=tuning.at_bounds,
         )
         candidates.append(candidate)
-        if fit is not None and (chosen is None or candidate.score < chosen[0].score):
-            chosen = candidate, tuning, fit
-        if watcher.candidate_ends(candidate) and chosen is not None:
+        if fit is None:
+            reason = reason or f"{objective.kernel!r}: {_failure(objective, tuning)}"
+        elif best is None or score.value < best[1].value:
+            best = candidate, score, tuning, fit
+        if watcher.candidate_ends(candidate) and best is not None:
             break
-    if chosen is None:
+    if best is None:
         raise ValueError(f"No candidate could be evaluated. {reason}")
-    return Choice(candidates, *chosen)
+    return Choice(candidates, *best)
 
 
-def _reason(objective: Objective, tuning: Tuning) -> str:
+def _failure(objective: Objective, tuning: Tuning) -> str:
     """Message on a tuning that ended without a machine or a finite criterion."""
     try:
         objective.fit(tuning.theta)
     except NotPositiveDefiniteError as error:
         return str(error)
     return f"the criterion is not finite at mu = {objective.mu_at(tuning.theta):.3g}."
-
-
-def _candidate(
-    kernel_name: str,
-    objective: Objective,
-    criterion: str | Criterion,
-    tuning: Tuning,
-    fit: Fit | None,
-    judge: Judge,
-    seconds: float,
-) -> Candidate:
-    score, threshold = (np.inf, 0.0) if fit is None else judge(fit.loo)
-    return Candidate(
-        kernel_name=kernel_name,
-        kernel=objective.kernel_at(tuning.theta),
-        mu=objective.mu_at(tuning.theta),
-        criterion=criterion,
-        value=tuning.value,
-        standard_error=tuning.standard_error,
-        score=score,
-        threshold=threshold,
-        n_evaluations=tuning.n_evaluations,
-        n_failures=tuning.n_failures,
-        seconds=seconds,
-        outcome=tuning.outcome,
-        at_bounds=tuning.at_bounds,
-    )

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from looms._threads import blas_threads
-from looms._typing import Array, Matrix
+from looms._typing import AnyArray, Array, Matrix
 from looms.criteria import Criterion, Evaluation, as_criterion
 from looms.kernels import Kernel
 from looms.kernels._gram import GramBlocks, contract_lower, gram_into, is_finite_lower
 from looms.kernels._hyperparameters import Hyperparameter
-from looms.kernels._names import as_kernel
+from looms.kernels._names import KernelLike, as_kernel
 from looms.kernels._samples import as_matrix, check_scale, training_rows
 from looms.lssvm import NotPositiveDefiniteError, decompose
 from looms.lssvm._held_out_sets import held_out_sets
-from looms.lssvm._system import Fit
+from looms.lssvm._system import Fit, checked_weights
 from looms.lssvm.cholesky import Solution, solve_in_place
 from looms.optimize import Point
-from looms.selection._prior import HyperPrior
 
 _LN2 = float(np.log(2.0))
 # Half-widths of the default search box around the start, log₂ units.
@@ -40,6 +40,14 @@ _MU_AT_UPPER = (
     "almost all regularization: these features say little about the target with this kernel; "
     "scale the features, or try another kernel"
 )
+
+# How far, in powers of two, hyper-parameters may lie from the center before the prior
+# counts for much. Mean test error of "ard" on 8 made problems of 20 features of which 5
+# matter, at n = 60, 100 and 400: 0.33, 0.25, 0.13 without prior, 0.31, 0.24, 0.12 with
+# this; 0.41, 0.31, 0.12 with a quarter of it, which holds to the center.
+_SPREAD = 2.0
+# A hinge loss can be zero, of which there is no logarithm.
+_LEAST = 1e-300
 
 
 class Objective:
@@ -99,27 +107,30 @@ class Objective:
     def __init__(
         self,
         X: Matrix,
-        y: Any,
+        y: npt.ArrayLike,
         *,
-        kernel: Any = "rbf",
-        criterion: Any = "press",
-        sample_weight: Any = None,
-        selection_weight: Any = None,
+        kernel: KernelLike = "rbf",
+        criterion: str | Criterion = "press",
+        sample_weight: npt.ArrayLike | None = None,
+        selection_weight: npt.ArrayLike | None = None,
         fit_intercept: bool = True,
-        groups: Any = None,
+        groups: npt.ArrayLike | None = None,
         prior: bool = False,
     ) -> None:
         self.X = as_matrix(X)
         self.y = np.asarray(y, dtype=np.float64)
         self.criterion: Criterion = as_criterion(criterion)
         self.fit_intercept = fit_intercept
-        self.sample_weight = _mean_one(sample_weight, self.n_samples)
-        self.selection_weight = (
-            self.sample_weight
-            if selection_weight is None
-            else np.asarray(selection_weight, dtype=np.float64)
-        )
         self._check()
+        zeta = checked_weights(sample_weight, self.n_samples)
+        self.sample_weight = np.asarray(zeta * (self.n_samples / zeta.sum()))
+        self.selection_weight = self.sample_weight
+        if selection_weight is not None:
+            self.selection_weight = checked_weights(
+                selection_weight, self.n_samples, "selection_weight", zeros=True
+            )
+            if not self.selection_weight.any():
+                raise ValueError("selection_weight is zero for every sample.")
         self._sets = held_out_sets(groups, self.n_samples)
         self.groups = None if groups is None else np.unique(groups, return_inverse=True)[1]
         opened = as_kernel(kernel)
@@ -139,7 +150,7 @@ class Objective:
     def n_samples(self) -> int:
         return int(self.X.shape[0])
 
-    def __call__(self, theta: Any) -> tuple[float, Array]:
+    def __call__(self, theta: npt.ArrayLike) -> tuple[float, Array]:
         """Value and gradient at ``theta``, (p + 1,) log₂ of the hyper-parameters.
 
         The value is infinite, and the gradient nan, where the kernel matrix plus
@@ -151,18 +162,29 @@ class Objective:
         return point.value, point.gradient
 
     def evaluate(self, theta: Array, *, gradient: bool = True) -> Point:
-        """Value with its standard error and, optionally, gradient at ``theta``."""
+        """Value with its standard error and, optionally, gradient at ``theta``.
+
+        The criterion J of `looms.criteria` takes the leave-one-out outputs of the `Solution` in
+        lssvm/cholesky.py, and gives its slope in them. `Solution.contract` turns that into
+        G = ∂J/∂K and ∂J/∂μ, and the ``values_gradient`` of the kernel, block by block, into
+        ∂J/∂θ = θ ln 2 Σ_ij G_ij ∂K_ij/∂θ, in log₂ units.
+        """
         with blas_threads(self.n_samples):
             try:
                 solution = self._solve(theta)
             except NotPositiveDefiniteError:
                 return Point(theta, np.inf, np.inf)
-            evaluation = self.judge(solution.fit.outputs)
-            if not np.isfinite(evaluation.value):
+            value, standard_error, slope = self.criterion_of(solution.fit.outputs)
+            if not np.isfinite(value):
                 return Point(theta, np.inf, np.inf)
-            slope = self._chain(theta, solution, evaluation.slope) if gradient else None
-            point = Point(theta, evaluation.value, evaluation.standard_error, slope, solution.fit)
-            return self.penalized(point)
+            dJ = None
+            if gradient:
+                if self._scratch is None:
+                    self._scratch = np.empty((self.n_samples, self.n_samples), order="F")
+                G, slope_mu = solution.contract(slope, self._scratch)
+                slopes = contract_lower(G, self.kernel_at(theta), self._blocks)
+                dJ = np.asarray(_LN2 * np.exp2(theta) * np.append(slopes, slope_mu))
+            return self.penalized(Point(theta, value, standard_error, dJ, solution.fit))
 
     def penalized(self, point: Point) -> Point:
         """Point of the criterion with the prior, if there is one."""
@@ -179,7 +201,7 @@ class Objective:
         with blas_threads(self.n_samples):
             return self._solve(theta).fit
 
-    def judge(self, outputs: Array) -> Evaluation:
+    def criterion_of(self, outputs: Array) -> Evaluation:
         """Criterion of held-out outputs under the selection weights."""
         return self.criterion.evaluate(self.y, outputs, self.selection_weight, self.groups)
 
@@ -212,7 +234,7 @@ class Objective:
                     )
                 except NotPositiveDefiniteError:
                     continue
-                value, standard_error, _ = self.judge(outputs)
+                value, standard_error, _ = self.criterion_of(outputs)
                 if np.isfinite(value):
                     points[k] = self.penalized(Point(theta, value, standard_error))
         return points
@@ -225,7 +247,7 @@ class Objective:
             gram_into(self._work, kernel, self._blocks)
         return self._work
 
-    def subset(self, rows: Any) -> Objective:
+    def subset(self, rows: AnyArray) -> Objective:
         """Objective on a subset of the samples, with the same kernel and box.
 
         The box moves with the number of samples, so that it holds the same ridges n μ.
@@ -246,7 +268,7 @@ class Objective:
         part.bounds[-1] += np.log2(self.n_samples / part.n_samples)
         return part
 
-    def with_criterion(self, criterion: Any) -> Objective:
+    def with_criterion(self, criterion: str | Criterion) -> Objective:
         """Objective of another criterion; kernel caches and buffers are shared."""
         other = copy(self)
         other.criterion = as_criterion(criterion)
@@ -270,24 +292,14 @@ class Objective:
         return [h.name for h in self.hyperparameters]
 
     def _solve(self, theta: Array) -> Solution:
-        K = self.gram(self.kernel_at(theta))
-        mu = self.mu_at(theta)
         return solve_in_place(
-            K,
+            self.gram(self.kernel_at(theta)),
             self.y,
-            mu,
+            self.mu_at(theta),
             self.sample_weight,
             fit_intercept=self.fit_intercept,
             sets=self._sets,
         )
-
-    def _chain(self, theta: Array, solution: Solution, slope: Array) -> Array:
-        """∂J/∂θ = θ ln 2 Σ_ij G_ij ∂K_ij/∂θ in log₂ units."""
-        if self._scratch is None:
-            self._scratch = np.empty((self.n_samples, self.n_samples), order="F")
-        G, slope_mu = solution.contract(slope, self._scratch)
-        slopes = np.append(contract_lower(G, self.kernel_at(theta), self._blocks), slope_mu)
-        return np.asarray(_LN2 * np.exp2(theta) * slopes)
 
     def _place_start(self) -> None:
         """Start and box: the kernel's own, and a ridge in proportion to the samples' spread."""
@@ -324,20 +336,6 @@ class Objective:
                 f"Criterion {type(self.criterion).__name__} needs labels -1 and +1; for other "
                 "targets use 'press'."
             )
-        weight = self.selection_weight
-        if weight.shape != (n,) or not ((weight >= 0) & np.isfinite(weight)).all():
-            raise ValueError("selection_weight must hold one nonnegative number a sample.")
-        if not weight.sum() > 0:
-            raise ValueError("selection_weight is zero for every sample.")
-
-
-def _mean_one(sample_weight: Any, n: int) -> Array:
-    if sample_weight is None:
-        return np.ones(n)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n,) or not ((weight > 0) & np.isfinite(weight)).all():
-        raise ValueError("sample_weight must hold one positive number a sample.")
-    return np.asarray(weight * (n / weight.sum()))
 
 
 def feature_space_variance(K: Array, centered: bool) -> float:
@@ -352,3 +350,49 @@ def feature_space_variance(K: Array, centered: bool) -> float:
     if centered:
         total = max(1e-8 * total, total - (2.0 * below + float(diagonal.sum())) / n**2)
     return total
+
+
+@dataclass(frozen=True, eq=False)
+class HyperPrior:
+    """Bayesian regularization of the hyper-parameters, its weight integrated out.
+
+    A Gaussian prior on the kernel's d log₂ hyper-parameters adds ζ Ω with
+    Ω = ½ Σ_k (θ̃_k − center_k)² to the criterion; integrating over the unknown ζ and over
+    the unknown noise level of the criterion leaves, over n/2,
+
+        log J + (d / n) log(Ω + 2d)
+
+    Source: Cawley & Talbot (2007), JMLR 8, 841-861. Without 2d, as there, it falls
+    to −∞ at the center, which is then always the optimum; 2d is the scale of a proper prior on
+    ζ, the Ω of hyper-parameters that all lie two powers of two from the center. Their
+    center is θ̃ = 0, which depends on the units of the features; ours is the kernel's
+    start, which does not.
+
+    Attributes
+    ----------
+    center : (d,) log₂ hyper-parameters of the kernel, without μ.
+    """
+
+    center: Array
+
+    def penalized(self, point: Point, n_samples: int) -> Point:
+        """Point of the regularized criterion, from a point of the criterion J.
+
+        The standard error becomes that of log J.
+        """
+        d = point.theta[:-1] - self.center
+        omega = 0.5 * (float(d @ d) + len(d) * _SPREAD**2)
+        if omega == 0:  # no hyper-parameter but μ
+            return point
+        rate = len(d) / n_samples
+        level = max(point.value, _LEAST)
+        gradient = point.gradient
+        if gradient is not None:
+            gradient = gradient / level
+            gradient[:-1] += rate * d / omega
+        return replace(
+            point,
+            value=float(np.log(level)) + rate * float(np.log(omega)),
+            standard_error=point.standard_error / level,
+            gradient=gradient,
+        )

@@ -1,5 +1,10 @@
 """Tuning of one machine: a scan for the start, then searches on growing subsamples.
 
+A least-squares SVM criterion has few but real local minima (too smooth a kernel
+with hardly any ridge, too narrow a one with a large ridge), and a start a few powers
+of two off costs most of the evaluations of a search. Eigenvectors make the scan
+cheap: all μ of one kernel for the price of a few factorizations of the subsample.
+
 A criterion is a mean over samples and its optimum moves little with their number, so
 most steps are made on subsamples, at a fraction of the cost. The last stage, on all
 samples, begins near the optimum and with the curvature of the stage before.
@@ -14,14 +19,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from looms._typing import Array
+from looms._typing import AnyArray, Array
 from looms.lssvm._system import Fit
 from looms.optimize import Outcome, Point, minimize
 from looms.optimize._curvature import difference_inverse_hessian, secant_inverse_hessian
 from looms.optimize._search import Evaluate, Search
-from looms.selection._objective import Objective
-from looms.selection._start import starting_points
+from looms.selection._objective import Objective, feature_space_variance
 
+#: Powers of two by which all kernel parameters are multiplied together.
+KERNEL_SHIFTS = (-8.0, -5.0, -2.0, 1.0, 4.0)
+#: n μ over the variance of the samples in feature space, log₂.
+RIDGES = np.arange(-12.0, 5.0, 2.0)
 _SCAN_SAMPLES = 200
 _GROWTH = 4  # of the number of samples from stage to stage
 _FEW = 16  # hyper-parameters whose curvature is measured by differences
@@ -183,8 +191,43 @@ def tune(
         if stage is not objective and not stopped:
             curvature, measured = _curvature(stage, evaluate, best, tolerance)
             n_measured += len(measured)
-    outcome = Outcome.CALLBACK if stopped else best.outcome
-    return _tuning(objective, best, outcome, stages, n_measured), best.best.model
+    theta, fit = best.best.theta, best.best.model
+    value, standard_error = np.inf, np.inf
+    if fit is not None:
+        value, standard_error, _ = objective.criterion_of(fit.outputs)
+    tuning = Tuning(
+        theta,
+        value,
+        standard_error,
+        Outcome.CALLBACK if stopped else best.outcome,
+        tuple((n, replace(s, best=replace(s.best, model=None))) for n, s in stages),
+        n_measured,
+        tuple(_bounds_met(objective, theta)),
+    )
+    return tuning, fit
+
+
+def starting_points(objective: Objective, n_points: int) -> list[Array]:
+    """Best ``n_points`` points of the scan, at most one for each kernel, best first.
+
+    Points that cannot be evaluated are left out; if none can, the objective's own
+    start is the only one.
+    """
+    thetas = [objective.kernel.theta]
+    if len(thetas[0]):
+        low, high = objective.bounds[:-1].T
+        thetas = [np.clip(thetas[0] + shift, low, high) for shift in KERNEL_SHIFTS]
+    best = []
+    for theta in thetas:
+        K = objective.gram(objective.kernel.with_theta(theta))
+        with np.errstate(invalid="ignore"):  # of a kernel matrix that is not finite
+            spread = feature_space_variance(K, objective.fit_intercept)
+        log2_mu = np.log2(spread / objective.n_samples) + RIDGES
+        points = objective.along_mu(theta, np.clip(log2_mu, *objective.bounds[-1]))
+        best.append(min(points, key=lambda point: point.value))
+    ranked = sorted((p for p in best if np.isfinite(p.value)), key=lambda point: point.value)
+    starts = [np.clip(point.theta, *objective.bounds.T) for point in ranked[:n_points]]
+    return starts or [objective.theta0]
 
 
 def _evaluated(
@@ -230,7 +273,7 @@ def _curvature(
     return difference_inverse_hessian(evaluate, end, stage.bounds, tolerance)
 
 
-def _nested_subsets(objective: Objective, rng: np.random.RandomState) -> list[Any]:
+def _nested_subsets(objective: Objective, rng: np.random.RandomState) -> list[AnyArray]:
     """Indices of growing subsamples, each in the next, classes in proportion."""
     n = objective.n_samples
     labeled = bool(np.isin(objective.y, (-1.0, 1.0)).all())
@@ -257,14 +300,14 @@ def stage_sizes(n_samples: int) -> list[int]:
     return sizes
 
 
-def _stratified_order(y: Array, rng: np.random.RandomState) -> Any:
+def _stratified_order(y: Array, rng: np.random.RandomState) -> AnyArray:
     """Random order in which the first m samples have the classes in proportion, for every m."""
     labels = np.unique(y.reshape(len(y), -1), axis=0, return_inverse=True)[1].ravel()
     rank = np.empty(len(y))
     for label in range(labels.max() + 1):
         members = np.flatnonzero(labels == label)
         rank[rng.permutation(members)] = np.arange(len(members)) / len(members)
-    return np.argsort(rank, kind="stable")
+    return np.asarray(np.argsort(rank, kind="stable"))
 
 
 def _moved(theta: Array, source: Objective, target: Objective) -> Array:
@@ -277,32 +320,6 @@ def _moved(theta: Array, source: Objective, target: Objective) -> Array:
 def log2_mu_shift(n_source: int, n_target: int) -> float:
     """Expected shift of the best log₂ μ from ``n_source`` to ``n_target`` samples."""
     return float(_DECAY * np.log2(n_source / n_target))
-
-
-def _tuning(
-    objective: Objective,
-    search: Search,
-    outcome: Outcome,
-    stages: list[tuple[int, Search]],
-    n_measured: int,
-) -> Tuning:
-    theta, fit = search.best.theta, search.best.model
-    value, standard_error = np.inf, np.inf
-    if fit is not None:
-        value, standard_error, _ = objective.judge(fit.outputs)
-    return Tuning(
-        theta,
-        value,
-        standard_error,
-        outcome,
-        tuple((n_samples, _without_models(s)) for n_samples, s in stages),
-        n_measured,
-        tuple(_bounds_met(objective, theta)),
-    )
-
-
-def _without_models(search: Search) -> Search:
-    return replace(search, best=replace(search.best, model=None))
 
 
 def _bounds_met(objective: Objective, theta: Array) -> list[BoundMet]:
