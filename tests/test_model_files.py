@@ -47,7 +47,7 @@ from looms import (
 )
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
-from looms.challenge._plans import Experiment
+from looms.challenge._plans import PaperExperiment
 from looms.criteria import Criterion
 from looms.kernels import ARD, RBF, Kernel, Linear, Polynomial, Sum
 from looms.kernels._names import as_kernel
@@ -135,8 +135,8 @@ def test_a_fresh_process_reads_it(tmp_path):
 def test_what_reading_would_refuse_is_refused_when_saving(tmp_path):
     """Types of rooms that happen to be imported here, and are not where a file is read."""
     model = fitted()
-    model[-1].data_ = Experiment("press", "none", "linear")
-    with pytest.raises(ModelFileError, match=r"the model holds looms\.challenge.*Experiment"):
+    model[-1].data_ = PaperExperiment("press", "none", "linear")
+    with pytest.raises(ModelFileError, match=r"the model holds looms\.challenge.*PaperExperiment"):
         save_model(tmp_path / "m.skops", model, {})
 
 

@@ -7,10 +7,9 @@ from looms import challenge
 from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
 from looms.challenge._choices import STRATEGIES, Entry
-from looms.challenge._factors import FACTORS, factor_weights
-from looms.challenge._papers import paper_table
-from looms.challenge._plot import plot_table
-from looms.challenge._tables import entries_table, factors_table, markdown
+from looms.challenge._papers import FACTORS, factor_weights, paper_table
+from looms.challenge._shown import markdown, plot_table
+from looms.challenge._tables import entries_table, factors_table
 
 PART = challenge.experiments_of("table3")[:3]
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
-from looms.challenge._plans import Experiment
+from looms.challenge._plans import PaperExperiment
 from looms.challenge._run import Nested, Results, with_figures
-from looms.challenge._scores import ber_standard_error, challenge_score
 
 Strategy = Literal["validation", "validation_set", "loo_ber"]
 #: The good, the bad and the ugly of [G06]. The first is named with the number of its splits in an
@@ -37,29 +36,29 @@ class Entry:
     held_out: int
     choice_by: str
     guess_by: str
-    experiment: Experiment
+    experiment: PaperExperiment
     guess: float
     ber_test: float
     guess_error: float
     test_score: float
 
 
-def loo_choices(results: Results) -> dict[int, tuple[Experiment, SplitResult]]:
-    """Experiment of the smallest leave-one-out balanced error rate in every split.
+def loo_choices(results: Results) -> dict[int, tuple[PaperExperiment, SplitResult]]:
+    """PaperExperiment of the smallest leave-one-out balanced error rate in every split.
 
     Of equals the first. The selection among all candidates is repeated in every split: the
     test rate of the chosen experiment is not biased by it, its leave-one-out rate is.
 
     Parameters
     ----------
-    results : dict of Experiment to Assessment
+    results : dict of PaperExperiment to Assessment
         On the same splits. Splits that an experiment lacks are left out, and experiments of
         which every split raised.
 
     Returns
     -------
     choices : dict
-        Experiment and its result, by number of the split.
+        PaperExperiment and its result, by number of the split.
     """
     by_split = {e: _by_index(result) for e, result in with_figures(results).items()}
     if not by_split:
@@ -77,7 +76,7 @@ def loo_entries(results: Results, y: Any, parts: Any) -> list[Entry]:
 
     Parameters
     ----------
-    results : dict of Experiment to Assessment
+    results : dict of PaperExperiment to Assessment
         On the same splits.
     y : (n,) labels ±1.
     parts : rows that train and test of each split.
@@ -140,7 +139,7 @@ def game_entries(nested: Nested) -> list[Entry]:
 
 def _figures(
     strategy: Strategy, nested: Nested, inner: Results, k: int
-) -> Mapping[Experiment, float]:
+) -> Mapping[PaperExperiment, float]:
     """Figure by which each experiment is chosen."""
     if strategy == "loo_ber":
         outer = with_figures(nested.outer)
@@ -169,7 +168,7 @@ def _entry(
     k: int,
     choice_by: str,
     guess_by: str,
-    experiment: Experiment,
+    experiment: PaperExperiment,
     guess: float,
     split: SplitResult,
     y: Any,
@@ -182,3 +181,36 @@ def _entry(
     # Without an error on the test part σ is 0, and any wrong guess is wrong by many of it.
     score = challenge_score(ber, guess, sigma) if sigma else ber + abs(guess - ber)
     return Entry(k, choice_by, guess_by, experiment, guess, ber, guess - ber, score)
+
+
+def challenge_score(ber: float, guess: float, sigma: float) -> float:
+    r"""Test score of an entry: its balanced error rate plus a penalty for a wrong guess.
+
+    .. math:: \mathrm{ber} + e\,(1 - \exp(-e/\sigma)), \quad e = |\mathrm{guess} - \mathrm{ber}|
+
+    Parameters
+    ----------
+    ber : balanced error rate on the test set.
+    guess : guess of ``ber`` by the entry.
+    sigma : standard error of ``ber``, positive; see `ber_standard_error`.
+
+    Examples
+    --------
+    >>> round(challenge_score(0.1845, 0.1683, 0.002), 4)   # ADA [C06 Table V]
+    0.2007
+    """
+    error = abs(guess - ber)
+    return float(ber + error * -np.expm1(-error / sigma)) if error else float(ber)
+
+
+def ber_standard_error(miss: float, false_alarm: float, n_positive: int, n_negative: int) -> float:
+    """Standard error of a balanced error rate, ½ √(p₊(1−p₊)/m₊ + p₋(1−p₋)/m₋).
+
+    Parameters
+    ----------
+    miss, false_alarm : error rates p₊, p₋ of the positive and of the negative class.
+    n_positive, n_negative : test rows m₊, m₋ of each.
+    """
+    positive = miss * (1 - miss) / n_positive
+    negative = false_alarm * (1 - false_alarm) / n_negative
+    return float(0.5 * np.sqrt(positive + negative))

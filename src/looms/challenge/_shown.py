@@ -1,13 +1,45 @@
-"""Plots of tables of results beside the papers'."""
+"""Tables of results as Markdown and as plots."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from looms._optional import require
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """Data frame as a Markdown table, with four decimals.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Any; an index with a name becomes the first column.
+    """
+    named = table.reset_index() if table.index.name else table
+    rows = [[_cell(value) for value in row] for row in named.itertuples(index=False)]
+    numeric = [kind.kind in "fi" for kind in named.dtypes]
+    lines = [
+        _line([str(name) for name in named.columns]),
+        _line(["--:" if number else ":--" for number in numeric]),
+        *map(_line, rows),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4f}" if np.isfinite(value) else ""
+    return " ".join(str(value).replace("|", "\\|").split())
 
 
 def plot_table(table: pd.DataFrame, title: str = "") -> Any:
