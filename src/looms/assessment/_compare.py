@@ -156,7 +156,7 @@ def compare(
         )
     seed = checked_seed(random_state, store)
     experiments = {  # all are checked before any of them runs
-        str(name): Experiment.of(estimator, X, y, store=store, random_state=seed, **options)
+        str(name): Experiment.of(estimator, X, y, random_state=seed, **options)
         for name, estimator in estimators.items()
     }
     warn_of_copies(next(iter(experiments.values())))

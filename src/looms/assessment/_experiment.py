@@ -19,6 +19,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples
 
+from looms._checks import check_known
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
 from looms.assessment._bootstrap632 import check_defined, no_information
@@ -76,17 +77,16 @@ class Experiment:
         estimator: Any,
         X: Any,
         y: Any,
-        *,
         n_splits: int = 100,
         test_size: float = 0.1,
         scoring: Any = None,
-        store: Any = None,
-        random_state: Any = None,
+        *,
+        random_state: int,
         method: str = "shuffle",
         sample_weight: Any = None,
         copies: str = "apart",
     ) -> Self:
-        """Experiment from checked arguments of `assess`; ``store`` is True if there is one."""
+        """Experiment from the arguments of `assess`, which are checked."""
         if sparse.issparse(X):
             X = X.tocsr()
         elif not hasattr(X, "shape"):
@@ -96,10 +96,8 @@ class Experiment:
         check_consistent_length(X, y)
         if _num_samples(X) < 2:
             raise ValueError("An assessment needs more than one sample.")
-        if not (isinstance(copies, str) and copies in COPIES):
-            raise ValueError(f"copies must be one of {', '.join(COPIES)}, got {copies!r}.")
+        check_known(copies, "treatment of copies", COPIES)
         weight = checked_weights(sample_weight, estimator, len(y))
-        seed = checked_seed(random_state, store)
         scorers = scorers_of(scoring, estimator, y)
         if method == "bootstrap":
             check_defined(scorers, y)
@@ -109,7 +107,7 @@ class Experiment:
             method=method,
             n_splits=n_splits,
             test_size=test_size,
-            random_state=seed,
+            random_state=random_state,
             stratified=bool(is_classifier(estimator)),
             groups=groups,
         )

@@ -101,7 +101,7 @@ def kind_of(scorer: Any) -> ScoreKind:
     return ScoreKind(is_loss, low, high) if sign > 0 else ScoreKind(False, -high, -low)
 
 
-def balanced_error_rate(y: Any, predicted: Any, sample_weight: Any = None) -> float:
+def ber(y: Any, predicted: Any, sample_weight: Any = None) -> float:
     """Mean over the classes in ``y`` of the weighted rate of errors in the class.
 
     Parameters
@@ -121,7 +121,7 @@ def _own(function: Callable[..., float], high: float) -> Any:
 
 
 OWN: dict[str, Any] = {
-    "ber": _own(balanced_error_rate, 1.0),
+    "ber": _own(ber, 1.0),
     "error": _own(zero_one_loss, 1.0),
     "rmse": _own(root_mean_squared_error, np.inf),
     "auc": get_scorer("roc_auc"),

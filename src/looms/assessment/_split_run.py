@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -56,16 +56,6 @@ class SplitResult:
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
     error: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Result as plain values, for a file."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Result from the values of `as_dict`; TypeError or KeyError for others."""
-        sequences = {name: tuple(values[name]) for name in ("predictions", "warnings")}
-        return cls(**{**values, **sequences})
 
 
 def without_numbers(text: str) -> str:

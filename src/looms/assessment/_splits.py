@@ -74,7 +74,9 @@ class Split:
         if self.method == "kfold":
             return units.rows(self._fold(labels, units.n))
         everything = np.arange(units.n)
-        classes = [everything] if labels is None else _classes(labels)
+        classes = [everything]
+        if labels is not None:
+            classes = [np.flatnonzero(labels == label) for label in np.unique(labels)]
         rng = np.random.default_rng(self.seed())
         if self.method == "bootstrap":
             drawn = np.concatenate([_resampled(members, rng) for members in classes])
@@ -162,21 +164,24 @@ def plan(
     check_known(method, "method", METHODS)
     if not (isinstance(n_splits, Integral) and n_splits >= 2):
         raise ValueError(f"n_splits must be an integer of at least 2, got {n_splits!r}.")
-    n_splits, n = int(n_splits), len(y)
-    if method == "bootstrap":
-        least = 2
-    elif method == "kfold":
+    n, least = len(y), 2
+    if method == "kfold":
         least = n_folds_of(test_size)
         if n_splits % least:
             raise ValueError(
                 f"n_splits={n_splits} is not a multiple of the {least} folds that "
                 f"test_size={test_size} makes: k-fold is repeated whole or not at all."
             )
-    else:
-        least = 2
-        _check_share(test_size, n)
+    elif method == "shuffle":
+        whole = isinstance(test_size, Integral) and not isinstance(test_size, bool)
+        size = float(test_size) if isinstance(test_size, Real) else float("nan")
+        if not (1 <= size < n if whole else 0 < size < 1):
+            raise ValueError(
+                f"test_size must be a share between 0 and 1, or a number of rows below {n}, got "
+                f"{test_size!r}."
+            )
     _check_members(Units.of(y, groups).labels, least, stratified, method, test_size)
-    indices = range(WHOLE if method == "bootstrap" else 0, n_splits)
+    indices = range(WHOLE if method == "bootstrap" else 0, int(n_splits))
     return [Split(i, method, test_size, random_state, stratified) for i in indices]
 
 
@@ -189,16 +194,6 @@ def n_folds_of(test_size: float) -> int:
             f"{test_size!r}."
         )
     return round(1 / float(test_size))
-
-
-def _check_share(test_size: Any, n: int) -> None:
-    whole = isinstance(test_size, Integral) and not isinstance(test_size, bool)
-    size = float(test_size) if isinstance(test_size, Real) else float("nan")
-    if not (1 <= size < n if whole else 0 < size < 1):
-        raise ValueError(
-            f"test_size must be a share between 0 and 1, or a number of rows below {n}, got "
-            f"{test_size!r}."
-        )
 
 
 def _check_members(y: Any, least: int, stratified: bool, method: str, test_size: float) -> None:
@@ -221,12 +216,11 @@ def _check_members(y: Any, least: int, stratified: bool, method: str, test_size:
             )
 
 
-def _classes(labels: AnyArray) -> list[Rows]:
-    return [np.flatnonzero(labels == label) for label in np.unique(labels)]
-
-
 def _test_counts(sizes: list[int], test_size: float) -> list[int]:
     """Number of test rows of each class: its share, at least one, and one left to train."""
+    # Stratified splits of scikit-learn, such as those for validation in `looms.estimators`, may
+    # leave a small class out of a part, where its error rate has no value; and groups are drawn
+    # by their rows. Subsamples of `looms.selection` are the beginnings of one order, to be nested.
     n = sum(sizes)
     whole = isinstance(test_size, Integral)
     n_test = int(test_size) if whole else min(ceil(float(test_size) * n - 1e-9), n - 1)
