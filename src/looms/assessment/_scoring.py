@@ -141,11 +141,15 @@ def scorers_of(scoring: Any, estimator: Any, y: Any) -> dict[str, Any]:
     y : targets.
     """
     if scoring is None:
-        scoring = _default(estimator, y)
+        if not is_classifier(estimator):
+            scoring = ["rmse", "r2"]
+        else:
+            scoring = ["ber", "auc"] if len(np.unique(np.asarray(y))) == 2 else ["ber", "error"]
     if isinstance(scoring, str):
         scoring = [scoring]
     if callable(scoring):
-        return {_name_of(scoring): scoring}
+        function = getattr(scoring, "_score_func", scoring)
+        return {str(getattr(function, "__name__", "score")): scoring}
     if isinstance(scoring, Mapping):
         named = dict(scoring)
     elif isinstance(scoring, Iterable):
@@ -193,12 +197,6 @@ def _is_scikit_learns(scorer: Any) -> bool:
     return hasattr(scorer, "_score_func") and hasattr(scorer, "get_metadata_routing")
 
 
-def _default(estimator: Any, y: Any) -> list[str]:
-    if not is_classifier(estimator):
-        return ["rmse", "r2"]
-    return ["ber", "auc"] if len(np.unique(np.asarray(y))) == 2 else ["ber", "error"]
-
-
 def _scorer(scorer: Any) -> Callable[..., float]:
     if callable(scorer):
         return scorer  # type: ignore[no-any-return]
@@ -211,8 +209,3 @@ def _scorer(scorer: Any) -> Callable[..., float]:
             f"Unknown score {scorer!r}; known are {', '.join(OWN)}, all that "
             "sklearn.metrics.get_scorer_names() lists, and callables (estimator, X, y)."
         ) from error
-
-
-def _name_of(scorer: Any) -> str:
-    function = getattr(scorer, "_score_func", scorer)
-    return str(getattr(function, "__name__", "score"))
