@@ -269,7 +269,7 @@ def _reduced(value: Any, in_code: bool) -> str | tuple[Any, ...]:
     if works or isinstance(value, Iterator):
         raise TypeError
     reduce = copyreg.dispatch_table.get(kind)
-    return value.__reduce_ex__(4) if reduce is None else reduce(value)  # type: ignore[no-any-return]
+    return value.__reduce_ex__(4) if reduce is None else reduce(value)
 
 
 def _in_order(keys: Iterable[Any]) -> list[Any]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +11,6 @@ from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
 from looms.challenge._plans import PaperExperiment
 from looms.challenge._run import Nested, Results, with_figures
-
-Strategy = Literal["validation", "validation_set", "loo_ber"]
-#: The good, the bad and the ugly of [G06]. The first is named with the number of its splits in an
-#: entry, "validation100" in the paper.
-STRATEGIES: tuple[Strategy, ...] = ("validation", "validation_set", "loo_ber")
 
 
 @dataclass(frozen=True)
@@ -126,27 +120,20 @@ def game_entries(nested: Nested) -> list[Entry]:
         inner = _complete(nested, k)
         if inner is None:
             continue
-        for strategy in STRATEGIES:
-            figures = _figures(strategy, nested, inner, k)
-            chosen = min(figures, key=lambda e: figures[e])
-            split = _by_index(nested.outer[chosen])[k]
-            guess, name = figures[chosen], str(strategy)
-            if strategy == "validation":
-                name += str(max(len(_by_index(result)) for result in inner.values()))
+        outer = {e: _by_index(result)[k] for e, result in with_figures(nested.outer).items()}
+        splits = {e: _by_index(result) for e, result in inner.items()}
+        strategies = {  # the good, the bad and the ugly of [G06]
+            f"validation{max(map(len, splits.values()))}": {
+                e: float(result.mean["ber"]) for e, result in inner.items()
+            },
+            "validation_set": {e: each[0].scores["ber"] for e, each in splits.items()},
+            "loo_ber": {e: split.loo_scores["ber"] for e, split in outer.items()},
+        }
+        for name, guesses in strategies.items():
+            chosen = min(guesses, key=guesses.__getitem__)
+            guess, split = guesses[chosen], outer[chosen]
             entries.append(_entry(k, name, name, chosen, guess, split, nested.tests[k]))
     return entries
-
-
-def _figures(
-    strategy: Strategy, nested: Nested, inner: Results, k: int
-) -> Mapping[PaperExperiment, float]:
-    """Figure by which each experiment is chosen."""
-    if strategy == "loo_ber":
-        outer = with_figures(nested.outer)
-        return {e: _by_index(result)[k].loo_scores["ber"] for e, result in outer.items()}
-    if strategy == "validation":
-        return {e: float(result.mean["ber"]) for e, result in inner.items()}
-    return {e: _by_index(result)[0].scores["ber"] for e, result in inner.items()}
 
 
 def _complete(nested: Nested, k: int) -> Results | None:

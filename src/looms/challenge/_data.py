@@ -12,8 +12,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.datasets import fetch_openml
 
+from looms._checks import check_known
 from looms._optional import require
-from looms.challenge._preparation import DENSE, Preparation, check_preparation
+from looms.challenge._preparation import DENSE, PREPARATIONS, Preparation
 from looms.datasets import TableError, read_table
 from looms.tables import as_text
 
@@ -58,7 +59,7 @@ class ChallengeData:
     positive: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_preparation(self.preparation)
+        check_known(self.preparation, "preparation", PREPARATIONS)
         if np.shape(self.y) != self.X.shape[:1] or not np.isin(self.y, (-1, 1)).all():
             raise ChallengeDataError(
                 f"{self.name}: y must hold one label, -1 or 1, for each of the {self.X.shape[0]} "
@@ -136,8 +137,8 @@ def fetch(
     """
     stem = name.lower().partition("_")[0]
     name = name.lower() if stem in DATASETS else name
-    kind = preparation or (stem if stem in DATASETS else "table")
-    check_preparation(kind)
+    kind = preparation or next((kind for kind in PREPARATIONS if kind == stem), "table")
+    check_known(kind, "preparation", PREPARATIONS)
     where = folder if folder is not None else os.environ.get(FOLDER_VARIABLE)
     path = None if where is None else local_file(name, Path(where))
     if path is None:
@@ -261,7 +262,7 @@ def load_file(
     >>> data.y.tolist()
     [1, -1]
     """
-    check_preparation(preparation)
+    check_known(preparation, "preparation", PREPARATIONS)
     path = Path(path)
     if path.suffix == ".npz":
         X, y = _read_npz(path, target)

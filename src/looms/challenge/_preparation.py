@@ -45,7 +45,7 @@ def preparation(kind: Preparation, X: Any) -> Any:
     ValueError
         If the kind is none of these.
     """
-    check_preparation(kind)
+    check_known(kind, "preparation", PREPARATIONS)
     if kind == "ada":
         return Pipeline([("columns", ADAColumns()), ("standardize", ContinuousScaler())])
     if kind == "gina":
@@ -53,11 +53,6 @@ def preparation(kind: Preparation, X: Any) -> Any:
     if kind in ("sylva", "standardize"):
         return ContinuousScaler()
     return table_preprocessor(X) if kind == "table" else "passthrough"
-
-
-def check_preparation(kind: Any) -> None:
-    """Raise ValueError unless ``kind`` is the name of a preparation."""
-    check_known(kind, "preparation", PREPARATIONS)
 
 
 def over_255(X: Any) -> Any:
@@ -148,13 +143,10 @@ class ADAColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
             For the interface.
         """
         X = validate_data(self, X, dtype=np.float64)
-        arguments = {name: getattr(self, name) for name in ("age", "education", "gain", "loss")}
-        columns = (
-            arguments
-            if None not in arguments.values()
-            else found_columns(X)
-            | {name: column for name, column in arguments.items() if column is not None}
-        )
+        columns = {name: getattr(self, name) for name in ("age", "education", "gain", "loss")}
+        if None in columns.values():
+            given = {name: column for name, column in columns.items() if column is not None}
+            columns = columns_of_ada(X) | given
         self._check_positive(X, columns)
         self.columns_ = columns
         return self
@@ -186,7 +178,7 @@ class ADAColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
                 )
 
 
-def found_columns(X: Any) -> dict[str, int]:
+def columns_of_ada(X: Any) -> dict[str, int]:
     """Columns of age, education, gain and loss of ADA, in any order."""
     continuous = [j for j in range(X.shape[1]) if len(np.unique(X[:, j])) > 2]
     capital = [j for j in continuous if np.mean(X[:, j] == 0) > 0.5]
