@@ -4,43 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.metrics import get_scorer
 
 from looms._typing import AnyArray, Array
-from looms.assessment._scoring import OWN, takes_weights
+from looms.assessment._scoring import OWN, Scorer, takes_weights
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import Rows
+
+S = TypeVar("S", float, Any)
 
 #: Resamples that a standard error needs.
 LEAST = 20
 
 
-def _shares(values: Any, classes: Any, weight: Any) -> Any:
+def _shares(values: AnyArray, classes: AnyArray, weight: Array | None) -> Array:
     """Share of each class among values."""
     return np.array([np.average(values == label, weights=weight) for label in classes])
 
 
-def _error(y: Any, predicted: Any, weight: Any) -> float:
+def _error(y: AnyArray, predicted: AnyArray, weight: Array | None) -> float:
     # Σ_k p_k (1 − q_k), their eq. (27), for any number of classes
     classes = np.unique(y)
     p, q = (_shares(values, classes, weight) for values in (y, predicted))
     return float(np.sum(p * (1.0 - q)))
 
 
-def _balanced_error(y: Any, predicted: Any, weight: Any) -> float:
+def _balanced_error(y: AnyArray, predicted: AnyArray, weight: Array | None) -> float:
     q = _shares(predicted, np.unique(y if weight is None else y[weight > 0]), weight)
     return float(np.mean(1.0 - q))
 
 
-def _variance(values: Any, weight: Any) -> float:
+def _variance(values: AnyArray, weight: Array | None) -> float:
     mean = np.average(values, weights=weight)
     return float(np.average((values - mean) ** 2, weights=weight))
 
 
-def _squared(y: Any, predicted: Any, weight: Any) -> float:
+def _squared(y: AnyArray, predicted: AnyArray, weight: Array | None) -> float:
     # mean over all pairs (i, j) of (y_i − f_j)²
     between = np.average(y, weights=weight) - np.average(predicted, weights=weight)
     return _variance(y, weight) + _variance(predicted, weight) + float(between**2)
@@ -54,7 +57,7 @@ class KnownScore(NamedTuple):
     complement : True if the score is one minus the error.
     """
 
-    none: Callable[[Any, Any, Any], float]
+    none: Callable[[AnyArray, AnyArray, Array | None], float]
     loss: Literal["wrong", "square"] | None
     complement: bool
 
@@ -72,12 +75,12 @@ KNOWN = {
 }
 
 
-def error_of(name: str, score: Any) -> Any:
+def error_of(name: str, score: S) -> S:
     """Error from a score, or score from an error, by name: the value, or one minus it."""
     return 1.0 - score if KNOWN[name].complement else score
 
 
-def check_defined(names: Mapping[str, Any], y: Any) -> None:
+def check_defined(names: Mapping[str, Scorer], y: npt.ArrayLike) -> None:
     """Raise ValueError unless .632+ is defined for all these scores of these targets."""
     if np.ndim(y) != 1:
         raise ValueError("The .632+ bootstrap takes one target; assess each by itself.")
@@ -96,7 +99,10 @@ def check_defined(names: Mapping[str, Any], y: Any) -> None:
 
 
 def no_information(
-    scorers: Mapping[str, Any], y: Any, predicted: Any, weight: Any = None
+    scorers: Mapping[str, Scorer],
+    y: npt.ArrayLike,
+    predicted: npt.ArrayLike,
+    weight: Array | None = None,
 ) -> dict[str, float]:
     """No-information score by name, in units of the score; weighted where the scorer is."""
     y, predicted = np.asarray(y), np.asarray(predicted)
@@ -116,8 +122,8 @@ class OutOfBag:
 
 
 def out_of_bag(
-    scorers: Mapping[str, Any],
-    y: Any,
+    scorers: Mapping[str, Scorer],
+    y: npt.ArrayLike,
     weight: Array | None,
     resamples: Sequence[tuple[Rows, Rows, SplitResult]],
     groups: AnyArray | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Mapping
@@ -24,7 +25,7 @@ from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
 from looms.assessment._bootstrap632 import check_defined, no_information
 from looms.assessment._content_key import content_key, package_versions
-from looms.assessment._scoring import all_scores, scorers_of
+from looms.assessment._scoring import Scorer, all_scores, scorers_of
 from looms.assessment._split_run import (
     PROCESS,
     SplitResult,
@@ -67,7 +68,7 @@ class Experiment:
     X: Any
     y: Any
     weight: Array | None
-    scorers: Mapping[str, Any]
+    scorers: Mapping[str, Scorer]
     splits: tuple[Split, ...]
     groups: AnyArray | None = None
 
@@ -273,7 +274,7 @@ def numbered(X: Any) -> Matrix:
     ).astype(np.float64)
 
 
-def checked_seed(random_state: Any, store: Any) -> int:
+def checked_seed(random_state: Any, store: str | os.PathLike[str] | None) -> int:
     """Integer seed; with a store it must be an integer already."""
     whole = isinstance(random_state, Integral) and not isinstance(random_state, bool)
     if whole and int(random_state) >= 0:

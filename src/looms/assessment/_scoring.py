@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from sklearn import config_context
 from sklearn.base import is_classifier
 from sklearn.metrics import (
@@ -18,10 +19,12 @@ from sklearn.metrics import (
     zero_one_loss,
 )
 
+from looms._typing import Array
 from looms.criteria import mean_class_error
 
-S = TypeVar("S", bound=Callable[..., float])
-
+#: Function ``(estimator, X, y)``, of some also ``sample_weight``.
+Scorer: TypeAlias = Callable[..., float]
+S = TypeVar("S", bound=Scorer)
 
 #: Scores that are shares, so between 0 and 1, by the function that scikit-learn computes them with.
 _SHARES = {
@@ -78,7 +81,7 @@ def smaller_is_better(scorer: S) -> S:
     return scorer
 
 
-def kind_of(scorer: Any) -> ScoreKind:
+def kind_of(scorer: Scorer | None) -> ScoreKind:
     """Direction and range of a scorer ``(estimator, X, y)``, as far as known.
 
     Scorers of scikit-learn give a loss with its sign turned, so that larger is better. One that
@@ -101,7 +104,9 @@ def kind_of(scorer: Any) -> ScoreKind:
     return ScoreKind(is_loss, low, high) if sign > 0 else ScoreKind(False, -high, -low)
 
 
-def ber(y: Any, predicted: Any, sample_weight: Any = None) -> float:
+def ber(
+    y: npt.ArrayLike, predicted: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+) -> float:
     """Mean over the classes in ``y`` of the weighted rate of errors in the class.
 
     Parameters
@@ -114,13 +119,13 @@ def ber(y: Any, predicted: Any, sample_weight: Any = None) -> float:
     return mean_class_error(labels, np.asarray(y) != np.asarray(predicted), sample_weight)
 
 
-def _own(function: Callable[..., float], high: float) -> Any:
-    scorer = make_scorer(function)
-    scorer.kind = ScoreKind(True, 0.0, high)
+def _own(function: Callable[..., float], high: float) -> Scorer:
+    scorer: Scorer = make_scorer(function)
+    scorer.kind = ScoreKind(True, 0.0, high)  # type: ignore[attr-defined]
     return scorer
 
 
-OWN: dict[str, Any] = {
+OWN: dict[str, Scorer] = {
     "ber": _own(ber, 1.0),
     "error": _own(zero_one_loss, 1.0),
     "rmse": _own(root_mean_squared_error, np.inf),
@@ -129,7 +134,7 @@ OWN: dict[str, Any] = {
 }
 
 
-def scorers_of(scoring: Any, estimator: Any, y: Any) -> dict[str, Any]:
+def scorers_of(scoring: Any, estimator: Any, y: npt.ArrayLike) -> dict[str, Scorer]:
     """Scorers by name.
 
     Parameters
@@ -162,7 +167,7 @@ def scorers_of(scoring: Any, estimator: Any, y: Any) -> dict[str, Any]:
 
 
 def all_scores(
-    scorers: Mapping[str, Any], estimator: Any, X: Any, y: Any, weight: Any = None
+    scorers: Mapping[str, Scorer], estimator: Any, X: Any, y: Any, weight: Array | None = None
 ) -> dict[str, float]:
     """Every score of a fitted estimator; predictions are made once.
 
@@ -197,11 +202,11 @@ def _is_scikit_learns(scorer: Any) -> bool:
     return hasattr(scorer, "_score_func") and hasattr(scorer, "get_metadata_routing")
 
 
-def _scorer(scorer: Any) -> Callable[..., float]:
+def _scorer(scorer: Any) -> Scorer:
     if callable(scorer):
         return scorer  # type: ignore[no-any-return]
     if isinstance(scorer, str) and scorer in OWN:
-        return OWN[scorer]  # type: ignore[no-any-return]
+        return OWN[scorer]
     try:
         return get_scorer(scorer)  # type: ignore[no-any-return]
     except (ValueError, TypeError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import ceil
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from looms._checks import check_known
 from looms._typing import AnyArray
+from looms._words import count
 
 METHODS = ("shuffle", "kfold", "bootstrap")
 
@@ -57,7 +58,7 @@ class Split:
         entropy = (self.random_state, self.index + 1, purpose)
         return int(np.random.SeedSequence(entropy).generate_state(1)[0])
 
-    def rows(self, y: Any, groups: AnyArray | None = None) -> tuple[Rows, Rows]:
+    def rows(self, y: npt.ArrayLike, groups: AnyArray | None = None) -> tuple[Rows, Rows]:
         """Rows that train and rows that test, each sorted; repeated ones for the bootstrap.
 
         Parameters
@@ -66,6 +67,7 @@ class Split:
         groups : (n_samples,) number of the group that each row belongs to. All rows of a group
             are on the same side. None takes every row by itself.
         """
+        y = np.asarray(y)
         n = len(y)
         if self.index == WHOLE:
             return np.arange(n), np.arange(n)
@@ -119,7 +121,7 @@ class Units:
     labels: AnyArray
 
     @classmethod
-    def of(cls, y: Any, groups: AnyArray | None) -> Self:
+    def of(cls, y: npt.ArrayLike, groups: AnyArray | None) -> Self:
         y = np.asarray(y)
         if groups is None:
             return cls(np.arange(len(y)), np.ones(len(y), dtype=np.intp), y)
@@ -143,7 +145,7 @@ class Units:
 
 
 def plan(
-    y: Any,
+    y: npt.ArrayLike,
     *,
     method: str,
     n_splits: int,
@@ -164,7 +166,7 @@ def plan(
     check_known(method, "method", METHODS)
     if not (isinstance(n_splits, Integral) and n_splits >= 2):
         raise ValueError(f"n_splits must be an integer of at least 2, got {n_splits!r}.")
-    n, least = len(y), 2
+    n, least = len(np.asarray(y)), 2
     if method == "kfold":
         least = n_folds_of(test_size)
         if n_splits % least:
@@ -196,23 +198,25 @@ def n_folds_of(test_size: float) -> int:
     return round(1 / float(test_size))
 
 
-def _check_members(y: Any, least: int, stratified: bool, method: str, test_size: float) -> None:
+def _check_members(
+    labels: AnyArray, least: int, stratified: bool, method: str, test_size: float
+) -> None:
+    if not stratified:
+        if len(labels) < max(least, 3):
+            raise ValueError(f"A split needs {max(least, 3)} rows or more, got {len(labels)}.")
+        return
     needs = {
         "shuffle": "one to train and one to test",
         "bootstrap": "one to train and one out of the bag",
         "kfold": f"one for each of the {least} folds of test_size={test_size}",
     }[method]
-    if not stratified:
-        if len(y) < max(least, 3):
-            raise ValueError(f"A split needs {max(least, 3)} rows or more, got {len(y)}.")
-        return
-    classes, counts = np.unique(np.asarray(y), return_counts=True)
-    for label, count in zip(classes.tolist(), counts.tolist(), strict=True):
-        if count < least:
+    classes, counts = np.unique(labels, return_counts=True)
+    for label, n in zip(classes.tolist(), counts.tolist(), strict=True):
+        if n < least:
             advice = "; a larger test_size makes fewer folds" if method == "kfold" else ""
             raise ValueError(
-                f"Class {label!r} has {count} member{'s' * (count != 1)}, and a split needs "
-                f"{least}: {needs}. Leave the class out or join it with another{advice}."
+                f"Class {label!r} has {count(n, 'member')}, and a split needs {least}: {needs}. "
+                f"Leave the class out or join it with another{advice}."
             )
 
 

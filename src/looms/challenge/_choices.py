@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from looms._typing import AnyArray
 from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
+from looms.assessment._splits import Rows
 from looms.challenge._plans import PaperExperiment
 from looms.challenge._run import Nested, Results, with_figures
 
@@ -38,7 +40,7 @@ class Entry:
 
 
 def loo_choices(results: Results) -> dict[int, tuple[PaperExperiment, SplitResult]]:
-    """PaperExperiment of the smallest leave-one-out balanced error rate in every split.
+    """Experiment of the smallest leave-one-out balanced error rate in every split.
 
     Of equals the first. The selection among all candidates is repeated in every split: the
     test rate of the chosen experiment is not biased by it, its leave-one-out rate is.
@@ -52,7 +54,7 @@ def loo_choices(results: Results) -> dict[int, tuple[PaperExperiment, SplitResul
     Returns
     -------
     choices : dict
-        PaperExperiment and its result, by number of the split.
+        Experiment and its result, by number of the split.
     """
     by_split = {e: _by_index(result) for e, result in with_figures(results).items()}
     if not by_split:
@@ -65,7 +67,7 @@ def loo_choices(results: Results) -> dict[int, tuple[PaperExperiment, SplitResul
     return choices
 
 
-def loo_entries(results: Results, y: Any, parts: Any) -> list[Entry]:
+def loo_entries(results: Results, y: AnyArray, parts: Sequence[tuple[Rows, Rows]]) -> list[Entry]:
     """Choice and guess by leave-one-out, tested on the test part of each split [C06 Table V].
 
     Parameters
@@ -158,7 +160,7 @@ def _entry(
     experiment: PaperExperiment,
     guess: float,
     split: SplitResult,
-    y: Any,
+    y: AnyArray,
 ) -> Entry:
     ber = split.scores["ber"]
     n_positive = int(np.sum(np.asarray(y) > 0))

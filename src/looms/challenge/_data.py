@@ -14,6 +14,7 @@ from sklearn.datasets import fetch_openml
 
 from looms._checks import check_known
 from looms._optional import require
+from looms._typing import AnyArray, Matrix
 from looms.challenge._preparation import DENSE, PREPARATIONS, Preparation
 from looms.datasets import TableError, read_table
 from looms.tables import as_text
@@ -54,7 +55,7 @@ class ChallengeData:
 
     name: str
     X: Any
-    y: np.ndarray[Any, Any]
+    y: AnyArray
     preparation: Preparation
     positive: tuple[str, ...] = ()
 
@@ -137,7 +138,8 @@ def fetch(
     """
     stem = name.lower().partition("_")[0]
     name = name.lower() if stem in DATASETS else name
-    kind = preparation or next((kind for kind in PREPARATIONS if kind == stem), "table")
+    own: Preparation = next((kind for kind in PREPARATIONS if kind == stem), "table")
+    kind = preparation or own
     check_known(kind, "preparation", PREPARATIONS)
     where = folder if folder is not None else os.environ.get(FOLDER_VARIABLE)
     path = None if where is None else local_file(name, Path(where))
@@ -304,9 +306,7 @@ def _read_npz(path: Path, target: str | None) -> tuple[Any, Any]:
     return X, labels[column]
 
 
-def _signs(
-    y: Any, positive: Sequence[str], where: str
-) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
+def _signs(y: Any, positive: Sequence[str], where: str) -> tuple[AnyArray, tuple[str, ...]]:
     """Labels -1 and 1, and the classes coded as 1."""
     labels = as_text(require("pandas", "Reading tables").Series(np.asarray(y)))
     classes = sorted(set(labels.tolist()), key=_order)
@@ -337,7 +337,7 @@ def _order(label: str) -> tuple[float, str]:
         return float("inf"), label
 
 
-def _matrix(X: Any) -> Any:
+def _matrix(X: Any) -> Matrix:
     """Samples as floats, for the preparations of the papers."""
     if sparse.issparse(X):
         return X

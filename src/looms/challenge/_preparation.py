@@ -18,6 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._checks import check_known
+from looms._typing import Array
 from looms.tables import table_preprocessor
 
 Preparation = Literal["ada", "gina", "hiva", "nova", "sylva", "standardize", "table"]
@@ -169,7 +170,7 @@ class ADAColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         X[:, at["loss"]] = X[:, at["loss"]] > self.loss_threshold
         return X
 
-    def _check_positive(self, X: Any, columns: dict[str, int]) -> None:
+    def _check_positive(self, X: Array, columns: dict[str, int]) -> None:
         for name in ("age", "education"):
             if not (X[:, columns[name]] > 0).all():
                 raise ValueError(
@@ -178,7 +179,7 @@ class ADAColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
                 )
 
 
-def columns_of_ada(X: Any) -> dict[str, int]:
+def columns_of_ada(X: Array) -> dict[str, int]:
     """Columns of age, education, gain and loss of ADA, in any order."""
     continuous = [j for j in range(X.shape[1]) if len(np.unique(X[:, j])) > 2]
     capital = [j for j in continuous if np.mean(X[:, j] == 0) > 0.5]

@@ -16,8 +16,11 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from looms._typing import AnyArray
 from looms.assessment import AllSplitsRaisedError, assess, smaller_is_better, stored
+from looms.assessment._assess import Progress
 from looms.assessment._result import Assessment
+from looms.assessment._scoring import Scorer
 from looms.assessment._splits import Rows
 from looms.assessment._splits import plan as plan_splits
 from looms.challenge._data import ChallengeData
@@ -37,26 +40,26 @@ Announce = Callable[[str, int, int], object]
 
 
 @smaller_is_better
-def miss(model: Any, X: Any, y: Any) -> float:
+def miss(model: Any, X: Any, y: AnyArray) -> float:
     """Share of the positive rows that are taken for negative; a scorer."""
     return float(np.mean(np.asarray(model.predict(X))[np.asarray(y) > 0] < 0))
 
 
 @smaller_is_better
-def false_alarm(model: Any, X: Any, y: Any) -> float:
+def false_alarm(model: Any, X: Any, y: AnyArray) -> float:
     """Share of the negative rows that are taken for positive; a scorer."""
     return float(np.mean(np.asarray(model.predict(X))[np.asarray(y) < 0] > 0))
 
 
 @smaller_is_better
-def ber_at_zero(model: Any, X: Any, y: Any) -> float:
+def ber_at_zero(model: Any, X: Any, y: AnyArray) -> float:
     """Balanced error rate with the threshold at 0; a scorer."""
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     return balanced_error_rate(y, model.decision_function(X), threshold=-last.threshold_)
 
 
 @smaller_is_better
-def ber_best_on_test(model: Any, X: Any, y: Any) -> float:
+def ber_best_on_test(model: Any, X: Any, y: AnyArray) -> float:
     """Balanced error rate with the threshold that is best on these very rows; a scorer.
 
     Optimistic; the printed rates of [C06 Table III] are near it.
@@ -65,7 +68,7 @@ def ber_best_on_test(model: Any, X: Any, y: Any) -> float:
 
 
 #: Scores of every experiment.
-SCORING: dict[str, Any] = {
+SCORING: dict[str, str | Scorer] = {
     "ber": "ber",
     "auc": "auc",
     "miss": miss,
@@ -126,7 +129,9 @@ class Runs:
     n_jobs: int | None = None
     random_state: int = 0
 
-    def run(self, experiment: PaperExperiment, n_splits: int, progress: Any = None) -> Assessment:
+    def run(
+        self, experiment: PaperExperiment, n_splits: int, progress: Progress | None = None
+    ) -> Assessment:
         """Assessment of an experiment on the first ``n_splits`` random 90/10 splits.
 
         If all of them raise, the result has their reasons and no figures.
@@ -197,7 +202,7 @@ class Nested:
 
     outer: Results
     inner: tuple[Results, ...]
-    tests: tuple[Any, ...]
+    tests: tuple[AnyArray, ...]
 
 
 def run_plan(
@@ -206,7 +211,7 @@ def run_plan(
     n_splits: int = 100,
     *,
     announce: Announce | None = None,
-    progress: Any = None,
+    progress: Progress | None = None,
 ) -> Results:
     """Every experiment on the same splits.
 
@@ -257,7 +262,7 @@ def run_nested(
     n_held_out: int = 10,
     *,
     announce: Announce | None = None,
-    progress: Any = None,
+    progress: Progress | None = None,
 ) -> Nested:
     """Every experiment, and for every held-out tenth also on splits of the other nine.
 

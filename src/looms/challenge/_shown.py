@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from looms._optional import require
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def markdown(table: pd.DataFrame) -> str:
@@ -42,7 +44,7 @@ def _cell(value: object) -> str:
     return " ".join(str(value).replace("|", "\\|").split())
 
 
-def plot_table(table: pd.DataFrame, title: str = "") -> Any:
+def plot_table(table: pd.DataFrame, title: str = "") -> Figure:
     """Plot of a table of `experiments_table`, `factors_table` or `entries_table`.
 
     Parameters
@@ -63,7 +65,7 @@ def plot_table(table: pd.DataFrame, title: str = "") -> Any:
         If matplotlib is not installed.
     """
     require("matplotlib", "A plot", "plot")
-    figure = require("matplotlib.figure", "A plot", "plot").Figure(layout="constrained")
+    figure: Figure = require("matplotlib.figure", "A plot", "plot").Figure(layout="constrained")
     axes = figure.add_subplot()
     if "ber_best_on_test" in table:
         _draw_experiments(axes, table)
@@ -77,7 +79,7 @@ def plot_table(table: pd.DataFrame, title: str = "") -> Any:
     return figure
 
 
-def _draw_experiments(axes: Any, table: pd.DataFrame) -> None:
+def _draw_experiments(axes: Axes, table: pd.DataFrame) -> None:
     places = range(len(table))
     error = 2 * table["standard_error"]
     axes.errorbar(table["ber"], places, xerr=error, fmt="o", label="LOO threshold, ± 2 s.e.")
@@ -88,7 +90,7 @@ def _draw_experiments(axes: Any, table: pd.DataFrame) -> None:
     axes.set_xlabel("test balanced error rate")
 
 
-def _draw_factors(axes: Any, table: pd.DataFrame) -> None:
+def _draw_factors(axes: Axes, table: pd.DataFrame) -> None:
     axes.barh(range(len(table)), table["weight"], alpha=0.6, label="looms")
     if "paper" in table:
         axes.plot(table["paper"], range(len(table)), "kx", label="paper")
@@ -97,7 +99,7 @@ def _draw_factors(axes: Any, table: pd.DataFrame) -> None:
     axes.set_xlabel("weight in the standardized error")
 
 
-def _draw_entries(axes: Any, table: pd.DataFrame) -> None:
+def _draw_entries(axes: Axes, table: pd.DataFrame) -> None:
     single = table[table["held_out"].str.isdigit()]
     for (choice, guess), group in single.groupby(["choice_by", "guess_by"], sort=False):
         name = f"guess by {guess}" if choice != guess else f"choice by {choice}"
@@ -111,6 +113,6 @@ def _draw_entries(axes: Any, table: pd.DataFrame) -> None:
     axes.set_ylabel("test balanced error rate")
 
 
-def _name_rows(axes: Any, table: pd.DataFrame) -> None:
+def _name_rows(axes: Axes, table: pd.DataFrame) -> None:
     axes.set_yticks(range(len(table)), table.index)
     axes.invert_yaxis()
