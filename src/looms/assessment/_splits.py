@@ -87,10 +87,10 @@ class Split:
         sizes = [units.sizes[members] for members in classes]
         counts = _test_counts([int(each.sum()) for each in sizes], self.test_size)
         parts = []
-        for members, count in zip(classes, counts, strict=True):
+        for members, n_test in zip(classes, counts, strict=True):
             order = rng.permutation(members)
             n_rows = np.cumsum(units.sizes[order])[:-1]  # one is left to train
-            parts.append(order[: 1 + np.argmin(np.abs(n_rows - count))])
+            parts.append(order[: 1 + np.argmin(np.abs(n_rows - n_test))])
         return units.rows(np.concatenate(parts))
 
     def _fold(self, labels: AnyArray | None, n: int) -> Rows:

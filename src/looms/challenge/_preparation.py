@@ -14,7 +14,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._checks import check_known
@@ -61,14 +61,8 @@ def over_255(X: Any) -> Any:
     return X / 255.0
 
 
-class ContinuousScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Standardization of the columns of more than two values; others are unchanged.
-
-    Attributes
-    ----------
-    mean_, scale_ : ndarray of shape (n_features,)
-        Subtracted from the columns, then divided by; 0 and 1 for columns of two values.
-    """
+class ContinuousScaler(StandardScaler):  # type: ignore[misc]
+    """Standardization of the columns of more than two values; others are unchanged."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn mean and standard deviation.
@@ -80,23 +74,10 @@ class ContinuousScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         y : ignored
             For the interface.
         """
-        X = validate_data(self, X, dtype=np.float64)
-        continuous = np.array([len(np.unique(column)) > 2 for column in X.T])
-        self.mean_ = np.where(continuous, X.mean(axis=0), 0.0)
-        self.scale_ = np.where(continuous, X.std(axis=0), 1.0)
+        super().fit(X)
+        binary = np.array([len(np.unique(column)) <= 2 for column in np.asarray(X).T])
+        self.mean_[binary], self.scale_[binary] = 0.0, 1.0
         return self
-
-    def transform(self, X: Any) -> Any:
-        """Standardized columns.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return (X - self.mean_) / self.scale_
 
 
 class ADAColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
