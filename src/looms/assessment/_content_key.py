@@ -191,7 +191,8 @@ class _Feeder:
         if isinstance(state, dict) and "_metadata_request" in state:  # refers back to its scorer
             state = {**state, "_metadata_request": repr(state["_metadata_request"])}
         self._text("object")
-        self._items((make, arguments, state, *map(list, filter(None, iterators))), where)
+        for part in (make, arguments, state, *map(list, filter(None, iterators))):
+            self.item(part, where)
 
     def _is_installed(self, module: str) -> bool:
         """True for a module of Python or of an installed package, whose version is recorded."""
