@@ -17,7 +17,6 @@ from looms.assessment._result import Assessment
 from looms.assessment._scoring import kind_of
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import WHOLE
-from looms.estimators import CopiesWarning
 from looms.estimators._warnings import level_of_user
 
 #: Told of every finished split: how many are done, of how many, and which; None once for those
@@ -258,7 +257,7 @@ def assess(
         sample_weight=sample_weight,
         copies=copies,
     )
-    warn_of_copies(experiment)
+    experiment.warn_of_copies()
     return finished(experiment, store, n_jobs, progress)
 
 
@@ -309,20 +308,6 @@ def stored(
     experiment = Experiment.of(estimator, X, y, n_splits, random_state=seed, **options)
     kept = experiment.store(Path(store), make=False)
     return None if kept is None else _assessment(experiment, kept.load(experiment.splits))
-
-
-def warn_of_copies(experiment: Experiment) -> None:
-    """Warn with CopiesWarning if splits may separate rows that are equal other than by chance."""
-    n_copies = experiment.n_unexpected_copies
-    if n_copies:
-        warnings.warn(
-            f"{n_copies} of {len(experiment.y)} rows are copies of other rows, equal in every "
-            "feature. Splits put some in both parts, and whatever remembers the training rows "
-            "knows the answers in the test part: scores are too good. Drop the copies, or keep "
-            'them on one side: copies="together".',
-            CopiesWarning,
-            stacklevel=level_of_user(),
-        )
 
 
 def finished(

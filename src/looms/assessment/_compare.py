@@ -13,7 +13,7 @@ from scipy import stats
 
 from looms._checks import check_share
 from looms._optional import require
-from looms.assessment._assess import Progress, finished, warn_of_copies
+from looms.assessment._assess import Progress, finished
 from looms.assessment._experiment import Experiment, checked_seed
 from looms.assessment._result import Assessment, corrected_error
 
@@ -159,7 +159,7 @@ def compare(
         str(name): Experiment.of(estimator, X, y, random_state=seed, **options)
         for name, estimator in estimators.items()
     }
-    warn_of_copies(next(iter(experiments.values())))
+    next(iter(experiments.values())).warn_of_copies()
     results = {
         name: finished(experiment, store, n_jobs, progress)
         for name, experiment in experiments.items()

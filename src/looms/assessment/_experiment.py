@@ -43,7 +43,8 @@ from looms.assessment._weight_routing import (
     takes_weights_in_fit,
 )
 from looms.copies import copy_groups, n_unexpected_copies
-from looms.estimators import machine_of
+from looms.estimators import CopiesWarning, machine_of
+from looms.estimators._warnings import level_of_user
 
 #: What becomes of rows that are equal in every feature: any side of a split, or the same.
 COPIES = ("apart", "together")
@@ -114,14 +115,21 @@ class Experiment:
         )
         return cls(estimator, X, y, weight, scorers, tuple(splits), groups)
 
-    @property
-    def n_unexpected_copies(self) -> int:
-        """Number of rows that splits may separate from equal rows, other than by chance."""
+    def warn_of_copies(self) -> None:
+        """Warn if splits may separate rows that are equal other than by chance."""
         if self.groups is not None:
-            return 0
+            return
         X = numbered(self.X)
         X = X if self.weight is None else X[self.weight > 0]
-        return n_unexpected_copies(X, copy_groups(X))
+        if n_copies := n_unexpected_copies(X, copy_groups(X)):
+            warnings.warn(
+                f"{n_copies} of {len(self.y)} rows are copies of other rows, equal in every "
+                "feature. Splits put some in both parts, and whatever remembers the training rows "
+                "knows the answers in the test part: scores are too good. Drop the copies, or "
+                'keep them on one side: copies="together".',
+                CopiesWarning,
+                stacklevel=level_of_user(),
+            )
 
     @property
     def repeats_rows(self) -> bool:
