@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,8 @@ from looms.assessment._scoring import OWN, Scorer, takes_weights
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import Rows
 
-S = TypeVar("S", float, Any)
+#: One score, or one of each resample.
+S = TypeVar("S", float, Array)
 
 #: Resamples that a standard error needs.
 LEAST = 20
@@ -88,7 +89,8 @@ def check_defined(names: Mapping[str, Scorer], y: npt.ArrayLike) -> None:
     for name, scorer in names.items():
         known = (OWN.get(name) or get_scorer(name)) if name in KNOWN else None
         parts = ("_score_func", "_sign", "_kwargs")
-        if any(getattr(scorer, part, None) != getattr(known, part, part) for part in parts):
+        same = (getattr(scorer, part, None) == getattr(known, part, None) for part in parts)
+        if known is None or not all(same):
             unknown.append(name)
     if unknown:
         raise ValueError(
@@ -225,7 +227,7 @@ def _summary(name: str, y: AnyArray, E: Array, weight: Array) -> tuple[float, Ar
     return mean, c, deviation
 
 
-def plus_632(name: str, apparent: float, out_of_bag: Any, none: float) -> Any:
+def plus_632(name: str, apparent: float, out_of_bag: S, none: float) -> Array:
     r""".632+ estimate.
 
     .. math::
@@ -259,7 +261,7 @@ def plus_632(name: str, apparent: float, out_of_bag: Any, none: float) -> Any:
     overfits = (e1 > e) & (gamma > e)
     R = np.where(overfits, (clipped - e) / np.where(gamma > e, gamma - e, 1.0), 0.0)
     estimate = 0.368 * e + 0.632 * e1 + (clipped - e) * 0.368 * 0.632 * R / (1.0 - 0.368 * R)
-    return error_of(name, estimate)
+    return error_of(name, np.asarray(estimate))
 
 
 def standard_error_632(name: str, apparent: float, out_of_bag: OutOfBag, none: float) -> float:

@@ -340,7 +340,7 @@ class Assessment:
         if self.whole is None:
             return values
         none = self.whole.no_information[name]
-        return np.asarray(plus_632(name, self.whole.scores[name], values, none))
+        return plus_632(name, self.whole.scores[name], values, none)
 
     def _series(self, values: list[float], name: str) -> pd.Series:
         pandas = require("pandas", "The figures of an assessment")
