@@ -26,10 +26,11 @@ from looms.criteria import mean_class_error
 Scorer: TypeAlias = Callable[..., float]
 S = TypeVar("S", bound=Scorer)
 
-#: Scores that are shares, so between 0 and 1, by the function that scikit-learn computes them with.
+#: Scores that are shares, so between 0 and 1, by the function that computes them.
 _SHARES = {
     "accuracy_score",
     "average_precision_score",
+    "balanced_error",
     "balanced_accuracy_score",
     "f1_score",
     "fbeta_score",
@@ -38,6 +39,7 @@ _SHARES = {
     "recall_score",
     "roc_auc_score",
     "top_k_accuracy_score",
+    "zero_one_loss",
 }
 _AT_MOST_ONE = {"d2_absolute_error_score", "explained_variance_score", "r2_score"}
 #: The ends of names by which scikit-learn marks functions of which smaller values are better.
@@ -87,8 +89,6 @@ def kind_of(scorer: Scorer | None) -> ScoreKind:
     Scorers of scikit-learn give a loss with its sign turned, so that larger is better. One that
     leaves the sign of a loss alone is recognized by the end of its function's name.
     """
-    if isinstance(kind := getattr(scorer, "kind", None), ScoreKind):
-        return kind
     declared = getattr(scorer, "smaller_is_better", None)
     if declared is not None:
         return ScoreKind(bool(declared))
@@ -104,7 +104,7 @@ def kind_of(scorer: Scorer | None) -> ScoreKind:
     return ScoreKind(is_loss, low, high) if sign > 0 else ScoreKind(False, -high, -low)
 
 
-def ber(
+def balanced_error(
     y: npt.ArrayLike, predicted: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
 ) -> float:
     """Mean over the classes in ``y`` of the weighted rate of errors in the class.
@@ -119,16 +119,10 @@ def ber(
     return mean_class_error(labels, np.asarray(y) != np.asarray(predicted), sample_weight)
 
 
-def _own(function: Callable[..., float], high: float) -> Scorer:
-    scorer: Scorer = make_scorer(function)
-    scorer.kind = ScoreKind(True, 0.0, high)  # type: ignore[attr-defined]
-    return scorer
-
-
 OWN: dict[str, Scorer] = {
-    "ber": _own(ber, 1.0),
-    "error": _own(zero_one_loss, 1.0),
-    "rmse": _own(root_mean_squared_error, np.inf),
+    "ber": make_scorer(balanced_error),
+    "error": make_scorer(zero_one_loss),
+    "rmse": make_scorer(root_mean_squared_error),
     "auc": get_scorer("roc_auc"),
     "r2": get_scorer("r2"),
 }
