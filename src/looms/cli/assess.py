@@ -81,7 +81,7 @@ def assess(
     if request.threshold not in (None, 0.0):
         note(f"--threshold {options.threshold}: positive is {max(known.y)}")
     try:
-        with as_messages(), Meter("Splits") as meter:
+        with as_messages({'copies="together"': "--copies together"}), Meter("Splits") as meter:
             before = table_preprocessor(prepared.X, prepared.kinds)
             result = assess_splits(
                 Pipeline([("table", before), ("machine", request.estimator(known.task))]),

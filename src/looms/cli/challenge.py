@@ -14,10 +14,10 @@ import typer
 from looms.challenge import Runs, experiments_of, experiments_table, fetch, load_file, run_plan
 from looms.challenge._choices import game_entries, loo_entries, nested_entries
 from looms.challenge._data import ChallengeData
-from looms.challenge._plans import Experiment, only
-from looms.challenge._plot import plot_table
+from looms.challenge._plans import PaperExperiment, only
 from looms.challenge._run import Nested, run_nested, stored_nested, stored_plan
-from looms.challenge._tables import entries_table, factors_table, markdown
+from looms.challenge._shown import markdown, plot_table
+from looms.challenge._tables import entries_table, factors_table
 from looms.cli._app import COMMANDS, Command
 from looms.cli._errors import InputError
 from looms.cli._options import ForceOption, StoreOption, command
@@ -95,7 +95,7 @@ class PlanOptions:
         """True if guesses are tested on rows held out."""
         return self.plan in ("table6", "game")
 
-    def experiments(self) -> list[Experiment]:
+    def experiments(self) -> list[PaperExperiment]:
         """The experiments of the plan."""
         return only(experiments_of(self.plan), self.only or [])
 
@@ -167,7 +167,7 @@ def run(
             f"{len(experiments)} experiments"
         )
         with _progress() as callbacks:
-            results: Nested | dict[Experiment, Assessment]
+            results: Nested | dict[PaperExperiment, Assessment]
             if plan.nested:
                 results = run_nested(runs, experiments, plan.splits, plan.held_out, **callbacks)
             else:
@@ -202,7 +202,7 @@ def table(
     with as_messages():
         experiments, loaded = plan.experiments(), source.load(data)
         runs = Runs(loaded, store, random_state=source.random_state)
-        results: Nested | dict[Experiment, Assessment]
+        results: Nested | dict[PaperExperiment, Assessment]
         if plan.nested:
             results = stored_nested(runs, experiments, plan.splits, plan.held_out)
         else:
@@ -226,7 +226,7 @@ def table(
 
 
 def _table(
-    plan: PlanOptions, experiments: list[Experiment], runs: Runs, results: Any
+    plan: PlanOptions, experiments: list[PaperExperiment], runs: Runs, results: Any
 ) -> pd.DataFrame:
     """The table of a plan; notes what is missing, and splits that raised."""
     assessments = results.outer if plan.nested else results
@@ -272,7 +272,7 @@ def _progress() -> Iterator[dict[str, Any]]:
     with Meter("Splits") as meter:
 
         def announce(name: str, number: int, total: int) -> None:
-            typer.echo(f"Experiment {number} of {total}: {name}", err=True)
+            typer.echo(f"PaperExperiment {number} of {total}: {name}", err=True)
 
         def progress(done: int, total: int, result: Any) -> None:
             if result is not None:
