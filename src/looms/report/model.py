@@ -58,20 +58,14 @@ class Model:
         return self.machine.loo_
 
     @property
-    def share(self) -> Array:
-        """Weight of every sample over the total, (n_samples,)."""
-        weight = self.loo.sample_weight
-        return np.asarray(weight / weight.sum())
-
-    @property
-    def seen(self) -> AnyArray:
+    def has_weight(self) -> AnyArray:
         """True for samples with a weight: others took no part, and take none in figures."""
         return np.asarray(self.loo.sample_weight > 0)
 
     @property
-    def weighted(self) -> bool:
-        """True where the samples that took part differ in weight."""
-        return bool(np.ptp(self.loo.sample_weight[self.seen]) > 0)
+    def n_with_weight(self) -> int:
+        """Number of samples with a weight."""
+        return int(np.count_nonzero(self.has_weight))
 
     @property
     def groups(self) -> AnyArray | None:
@@ -257,7 +251,7 @@ def residual_sizes(model: Model) -> Array:
     loo = model.loo
     sizes = np.maximum(loo.y * loo.residuals, 0) if model.classification else np.abs(loo.residuals)
     sizes = sizes if sizes.ndim == 1 else np.linalg.norm(sizes, axis=1)
-    return np.where(model.seen, sizes, np.nan)
+    return np.where(model.has_weight, sizes, np.nan)
 
 
 def predicted_labels(model: Model) -> AnyArray:
@@ -267,17 +261,17 @@ def predicted_labels(model: Model) -> AnyArray:
 
 def sampled_rows(model: Model, size: int, random_state: Any) -> AnyArray:
     """Rows of positive weight, at most about ``size`` of them, classes in proportion."""
-    seen = np.flatnonzero(model.loo.sample_weight > 0)
-    if len(seen) <= size:
-        return seen
+    weighted = np.flatnonzero(model.has_weight)
+    if len(weighted) <= size:
+        return weighted
     rng = np.random.RandomState(random_state)
     if not model.classification:
-        return np.sort(rng.choice(seen, size, replace=False))
-    labels = class_indices(model.loo.y)[seen]
+        return np.sort(rng.choice(weighted, size, replace=False))
+    labels = class_indices(model.loo.y)[weighted]
     chosen = []
     for label in np.unique(labels):
-        members = seen[labels == label]
-        quota = max(round(size * len(members) / len(seen)), min(_FEW, len(members)))
+        members = weighted[labels == label]
+        quota = max(round(size * len(members) / len(weighted)), min(_FEW, len(members)))
         chosen.append(rng.choice(members, quota, replace=False))
     return np.sort(np.concatenate(chosen))
 

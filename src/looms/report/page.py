@@ -8,6 +8,7 @@ import io
 import os
 import re
 import warnings
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -18,18 +19,20 @@ import numpy as np
 from looms._files import write_whole
 from looms._optional import require
 from looms.assessment._result import Assessment
+from looms.report._summary import Facts, facts_of, summarized
 from looms.report.displays.base import Display
-from looms.report.displays.curves import PrecisionRecallDisplay, RocDisplay
-from looms.report.displays.optimism import OptimismDisplay
-from looms.report.displays.reliability import ReliabilityDisplay
+from looms.report.displays.classes import (
+    PrecisionRecallDisplay,
+    ReliabilityDisplay,
+    RocDisplay,
+)
+from looms.report.displays.errors import OptimismDisplay
 from looms.report.displays.samples import KINDS, CaseDeletionDisplay, ResidualsDisplay
 from looms.report.displays.search import (
     CandidatesDisplay,
     CriterionHistoryDisplay,
     SearchPathDisplay,
 )
-from looms.report.facts import Facts, facts_of
-from looms.report.summary import summarized
 from looms.report.text import FILTERS
 
 #: Stands for the color of the page's text, #0000c0 to #0000c9 for c0 to c9 of its style sheet.
@@ -63,6 +66,7 @@ def write_html(
     y: Any = None,
     assessment: Assessment | None = None,
     title: str | None = None,
+    notes: Sequence[str] = (),
 ) -> None:
     """Write a report of a fitted machine: one page of HTML that loads nothing.
 
@@ -75,7 +79,7 @@ def write_html(
         Fitted.
     path : path
         The file to write; one that is there is replaced, whole or not at all.
-    X, y, assessment, title : see `summary`
+    X, y, assessment, title, notes : see `summary`
         With an assessment the outer estimate becomes the headline.
 
     Raises
@@ -113,7 +117,7 @@ def write_html(
         raise FileNotFoundError(
             f"{path}: there is no folder {place.parent}; make it, or name another"
         )
-    page = render(estimator, X=X, y=y, assessment=assessment, title=title)
+    page = render(estimator, X=X, y=y, assessment=assessment, title=title, notes=notes)
     write_whole(place, page.encode("utf-8", errors="replace"))
 
 
@@ -124,11 +128,12 @@ def render(
     y: Any = None,
     assessment: Assessment | None = None,
     title: str | None = None,
+    notes: Sequence[str] = (),
 ) -> str:
     """The page of `write_html` as text."""
     template = _environment().get_template("report.html")
     facts = facts_of(estimator, X, y, assessment)
-    report = summarized(facts, title)
+    report = summarized(facts, title, notes)
     script = _text("report.js")
     # By its hash the page's content security policy knows its own script.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -213,7 +218,7 @@ def _of_search(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
             height=0.9 + _BAR * min(20, len(names)),
         )
     path = SearchPathDisplay.compute(estimator)
-    n, p = int(model.seen.sum()), model.machine.kernel_.theta.size + 1
+    n, p = model.n_with_weight, model.machine.kernel_.theta.size + 1
     slice_of = f", a slice of the {p} hyper-parameters through the optimum" if p > 2 else ""
     key = "" if len(path.names) == 1 else f" (the fainter the lower{slice_of})"
     if path.n_surface >= n:
@@ -287,13 +292,12 @@ def _of_outputs(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
         + _at_threshold(curve.chosen, "recall", "precision"),
     )
     if facts.probabilities is not None:
-        method = getattr(model.machine, "calibration", "")
-        reliability = ReliabilityDisplay.of_probabilities(model, facts.probabilities, method)
+        reliability = ReliabilityDisplay.compute(estimator, probabilities=facts.probabilities)
         errors = {label: curve.calibration_error for label, curve in reliability.curves.items()}
         drawn["reliability"] = picture(
             reliability,
-            f"Reliability of probabilities by {method} calibration of the leave-one-out "
-            f"outputs{against}: on the line they are right.",
+            f"Reliability of probabilities by {reliability.calibration} calibration of the "
+            f"leave-one-out outputs{against}: on the line they are right.",
             f"Reliability curves; mean distance from the diagonal: {_by_class(errors)}.",
         )
     return drawn

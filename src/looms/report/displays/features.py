@@ -118,7 +118,7 @@ class ImportanceDisplay(MachineDisplay):
         if n_samples is None:
             n_samples = int(np.cbrt(_FLOPS / (1 + len(names))))
         rows = sampled_rows(model, n_samples, random_state)
-        log2_mu = np.log2(model.machine.mu_) + log2_mu_shift(int(model.seen.sum()), len(rows))
+        log2_mu = np.log2(model.machine.mu_) + log2_mu_shift(model.n_with_weight, len(rows))
         theta = np.append(model.machine.kernel_.theta, log2_mu)
         X = model.machine.X_fit_[rows]
         together = None if model.groups is None else model.groups[rows]

@@ -159,13 +159,13 @@ class ResidualsDisplay(MachineDisplay):
         model = model_of(estimator)
         if model.classification:
             raise TypeError(f"{cls.__name__} is of regressors; RocDisplay of classifiers.")
-        seen = model.seen
-        y, outputs = model.loo.y[seen], model.loo.outputs[seen]
+        mask = model.has_weight
+        y, outputs = model.loo.y[mask], model.loo.outputs[mask]
         if y.ndim == 2:
             if not 0 <= target < y.shape[1]:
                 raise ValueError(f"target must be 0 to {y.shape[1] - 1}, got {target!r}.")
             y, outputs = y[:, target], outputs[:, target]
-        return cls._with_interval(y, outputs, model.loo.sample_weight[seen], coverage)
+        return cls._with_interval(y, outputs, model.loo.sample_weight[mask], coverage)
 
     @classmethod
     def from_predictions(

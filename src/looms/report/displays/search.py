@@ -135,7 +135,7 @@ class SearchPathDisplay(MachineDisplay):
                 names.append(f"gamma of {model.sources[feature]}")
             else:
                 names.append(parameter_name(model, objective.names[group[0]]))
-        shift = log2_mu_shift(int(model.seen.sum()), len(rows))
+        shift = log2_mu_shift(model.n_with_weight, len(rows))
         return cls(
             names=names,
             axes=axes,

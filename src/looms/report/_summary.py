@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,17 +12,21 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from looms._classes import class_indices
+from looms._typing import Array
 from looms._version import __version__
 from looms.assessment._result import Assessment
-from looms.diagnostics import loo_margins
-from looms.report._cautions import all_cautions
-from looms.report._fit_cautions import n_replicates
-from looms.report._scores import error_by_class
-from looms.report.facts import Facts, facts_of
-from looms.report.figures import headline, leave_one_out, outer
+from looms.copies import copy_groups
+from looms.criteria import WMW, as_criterion
+from looms.diagnostics import CaseDeletion, case_deletion, loo_margins
+from looms.report._cautions import cautions_of_report
+from looms.report.displays.classes import probabilities_of
+from looms.report.displays.features import ImportanceDisplay
+from looms.report.figures import error_by_class, headline, leave_one_out, outer
 from looms.report.model import (
     Model,
     candidate_names,
+    chosen_criterion,
+    model_of,
     parameter_name,
     predicted_labels,
     relevances,
@@ -33,9 +40,85 @@ SCHEMA = 2
 #: Rows of the tables.
 MOST_CLASSES, MOST_CANDIDATES, MOST_PARAMETERS = 30, 50, 15
 MOST_FEATURES, MOST_SURPRISING, MOST_INFLUENTIAL = 60, 20, 10
-#: Reasons for hyper-parameters without a choice among candidates.
-_GIVEN = "The hyper-parameters were given."
-_ONLY = "It was the only candidate; its hyper-parameters minimize the criterion."
+#: Samples up to which each is left out once more: n³ flops and some n×n arrays.
+MOST_DELETIONS = 1500
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """A fitted machine and what was computed about it once, for the dict and the pictures.
+
+    Attributes
+    ----------
+    names : of the samples.
+    named_by : a sentence on what these names are.
+    importance : of the columns; None for a kernel matrix, which has none.
+    deletion : of each sample; None for more than `MOST_DELETIONS`, or fewer than three.
+    probabilities : (n_samples, n_classes) by the machine's calibration, of its leave-one-out
+        outputs; None where it has none.
+    """
+
+    estimator: Any
+    model: Model
+    names: list[str]
+    named_by: str
+    target: str | None
+    importance: ImportanceDisplay | None
+    deletion: CaseDeletion | None
+    probabilities: Array | None
+    assessment: Assessment | None
+
+
+def facts_of(estimator: Any, X: Any, y: Any, assessment: Assessment | None) -> Facts:
+    """Facts of a fitted machine, for the arguments of `summary`."""
+    model = model_of(estimator)
+    n = model.loo.n_samples
+    for name, values in (("X", X), ("y", y)):
+        if values is None:
+            continue
+        n_rows = values.shape[0] if hasattr(values, "shape") else len(values)
+        if n_rows != n:
+            raise ValueError(
+                f"{name} has {n_rows} rows, but the machine was fitted to {n}: give the {name} "
+                "that it was fitted to."
+            )
+    if assessment is not None:
+        if not isinstance(assessment, Assessment):
+            raise TypeError(
+                f"assessment must be what looms.assess gives, got {type(assessment).__name__}."
+            )
+        if assessment.classification not in (None, model.classification):
+            kinds = {True: "a classifier", False: "a regressor"}
+            raise TypeError(
+                f"The assessment is of {kinds[not model.classification]}, the machine is "
+                f"{kinds[model.classification]}: give the assessment of the same estimator."
+            )
+    names, named_by = list(map(str, range(n))), "numbered from 0, in the order of training"
+    index: Any = getattr(X, "index", None)
+    if hasattr(index, "tolist"):  # a list has an index, too
+        names = [clean(name) for name in index.tolist()]
+        by = "as in the index" if index.name is None else f"by their {clean(index.name)}"
+        named_by = f"called {by}"
+    target = getattr(y, "name", None) if getattr(y, "ndim", 1) == 1 else None
+    calibration = getattr(model.machine, "calibration", None)
+    deletion = None
+    if 3 <= model.n_with_weight <= MOST_DELETIONS:
+        criterion = chosen_criterion(model.machine)
+        if isinstance(as_criterion(criterion), WMW):
+            criterion = "press"  # a criterion of pairs costs n² for each of the n samples
+        # Of a copy, so that the n×n matrix that it makes does not stay with the user's machine.
+        deletion = case_deletion(copy(model.machine), criterion=criterion)
+    return Facts(
+        estimator=estimator,
+        model=model,
+        names=names,
+        named_by=f"Samples are {named_by}.",
+        target=None if target is None else clean(target),
+        importance=None if model.pairwise else ImportanceDisplay.compute(estimator),
+        deletion=deletion,
+        probabilities=None if calibration is None else probabilities_of(model, calibration),
+        assessment=assessment,
+    )
 
 
 def summary(
@@ -45,6 +128,7 @@ def summary(
     y: Any = None,
     assessment: Assessment | None = None,
     title: str | None = None,
+    notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """All that a report says of a fitted machine, as a dict that JSON can hold.
 
@@ -60,6 +144,8 @@ def summary(
         Of `looms.assess`: the honest outer estimate.
     title : str, default=None
         Of the report.
+    notes : sequence of str, default=()
+        Remarks on the data, such as on columns that are dates, to be among the cautions.
 
     Returns
     -------
@@ -142,10 +228,10 @@ def summary(
     >>> fit["task"], fit["data"]["n_samples"], fit["data"]["target"]
     ('classification', 150, 'target')
     """
-    return summarized(facts_of(estimator, X, y, assessment), title)
+    return summarized(facts_of(estimator, X, y, assessment), title, notes)
 
 
-def summarized(facts: Facts, title: str | None) -> dict[str, Any]:
+def summarized(facts: Facts, title: str | None, notes: Sequence[str]) -> dict[str, Any]:
     """The dict of `summary`."""
     model, assessment = facts.model, facts.assessment
     task = "classification" if model.classification else "regression"
@@ -168,19 +254,24 @@ def summarized(facts: Facts, title: str | None) -> dict[str, Any]:
             "candidates": _candidates(model),
             "n_candidates": len(getattr(model.machine, "candidates_", [])),
             "score": dict(zip(("name", "key"), score_name(model.machine), strict=True)),
-            "loo": leave_one_out(facts),
+            "loo": leave_one_out(model, facts.probabilities),
             "assessment": None if assessment is None else outer(assessment),
             "headline": headline(model, assessment),
             "features": _features(facts),
             "samples": _samples(facts),
-            "cautions": all_cautions(facts.estimator, model, assessment, steps=names),
+            "cautions": cautions_of_report(
+                facts.estimator, model, assessment, steps=names, notes=notes
+            ),
         }
     )
     return plain
 
 
 def _data(model: Model, steps: list[str], target: str | None) -> dict[str, Any]:
-    y = model.loo.y
+    y, n_replicates = model.loo.y, 0
+    if not model.pairwise:
+        counts = np.bincount(copy_groups(model.machine.X_fit_))
+        n_replicates = counts[counts > 1].sum()
     classes: list[dict[str, Any]] = []
     if model.classification:
         n, error = error_by_class(model)
@@ -191,8 +282,8 @@ def _data(model: Model, steps: list[str], target: str | None) -> dict[str, Any]:
         "n_features": model.machine.n_features_in_,
         "n_columns": len(model.columns),
         "named": model.named,
-        "n_replicates": n_replicates(model, model.machine.X_fit_),
-        "n_weight_zero": (model.loo.sample_weight == 0).sum(),
+        "n_replicates": n_replicates,
+        "n_weight_zero": model.loo.n_samples - model.n_with_weight,
         "steps": steps,
         "target": target,
         "n_targets": 1 if y.ndim == 1 or model.classification else y.shape[1],
@@ -218,12 +309,14 @@ def _chosen(model: Model) -> dict[str, Any]:
         {"name": parameter_name(model, h.name), "value": h.value, "bound": bounds.get(h.name)}
         for h in scales_last
     ]
-    kernel, criterion, reason = type(machine.kernel_).__name__, None, _GIVEN
+    kernel, criterion = type(machine.kernel_).__name__, None
+    reason = "The hyper-parameters were given."
     if tuning is not None:
         kernel, criterion = candidate_names(machine)[machine.best_index_]
-        n = len(machine.candidates_)
-        best = f"Of {n} candidates it has the smallest leave-one-out {score_name(machine)[0]}."
-        reason = best if n > 1 else _ONLY
+        n, score = len(machine.candidates_), score_name(machine)[0]
+        reason = "It was the only candidate; its hyper-parameters minimize the criterion."
+        if n > 1:
+            reason = f"Of {n} candidates it has the smallest leave-one-out {score}."
     return {
         "kernel": kernel,
         "criterion": criterion,
@@ -298,7 +391,7 @@ def _features(facts: Facts) -> dict[str, Any] | None:
 def _samples(facts: Facts) -> dict[str, Any]:
     """Samples of the largest residuals, and the most influential ones not among them."""
     model, deletion, loo = facts.model, facts.deletion, facts.model.loo
-    n = int(model.seen.sum())
+    n = model.n_with_weight
     size = residual_sizes(model)
     order = np.argsort(-size, kind="stable")[: min(MOST_SURPRISING, n)].tolist()
     if deletion is not None:
