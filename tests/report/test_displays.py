@@ -307,9 +307,7 @@ def test_dollars_in_names_of_scores_and_criteria_are_dollars():
     shown = [
         OptimismDisplay(loo=np.ones(2), outer=np.ones(2), score="$\\x$", smaller_is_better=None),
         CandidatesDisplay(names=["$"], score=np.ones(1), score_name="$\\x$", chosen=0),
-        CriterionHistoryDisplay(
-            value=np.ones(2), n_samples=np.ones(2), criterion="$\\x$", standard_error=0.1
-        ),
+        CriterionHistoryDisplay(value=np.ones(2), n_samples=np.ones(2), criterion="$\\x$"),
         SearchPathDisplay(
             names=["$"],
             axes=[np.arange(3.0)],

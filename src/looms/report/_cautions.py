@@ -51,7 +51,7 @@ _OTHERS = "Consider another kernel or other features."
 
 
 class Caution(TypedDict):
-    """What to distrust; the level is "serious" or "note"."""
+    """A caution; its level is "serious" or "note"."""
 
     level: str
     title: str
@@ -127,7 +127,7 @@ def cautions_of_report(
             *_optimism(model, assessment),
             *([] if assessment is None else _foreign(estimator, model, assessment)),
             *_close_candidates(model),
-            *_data(model, steps),
+            *_preprocessing(model, steps),
             *(_note("Columns", f"{sentence(note.rstrip('.'))}.") for note in notes),
         ]
     )
@@ -266,12 +266,10 @@ def _search(model: Model) -> Iterator[Caution]:
             f"At {count(tuning.n_failures, 'point')} of {tuning.n_evaluations} the kernel matrix "
             "plus ridge was not positive definite in rounding; the search stepped over them.",
         )
-    never = [
-        ", ".join(names)
-        for names, candidate in zip(candidate_names(machine), machine.candidates_, strict=False)
-        if candidate.outcome is Outcome.NEVER_EVALUATED
-    ]
-    if never:
+    outcomes = [candidate.outcome for candidate in machine.candidates_]
+    if Outcome.NEVER_EVALUATED in outcomes:
+        pairs = zip(candidate_names(machine), outcomes, strict=True)
+        never = [", ".join(names) for names, each in pairs if each is Outcome.NEVER_EVALUATED]
         text = f"{'; '.join(never[:_MOST_CANDIDATES])}: {Outcome.NEVER_EVALUATED.value}."
         yield _serious("Candidates that could not be evaluated", text)
 
@@ -297,13 +295,12 @@ def _sizes(model: Model) -> Iterator[Caution]:
             f"there changes its error rate by {100 / max(least, 1):.0f} %.",
         )
     if least < _RARE * n / len(counts) and not _rarest_in_predictions(model):
-        guess, rate, advice = guess_error(model), scores["error"][0], ""
-        if not settings_for_rare_classes(model.machine, len(counts)):
-            weighted = getattr(model.machine, "class_weight", None) is not None
-            measure = "The classes were weighted." if weighted else "The threshold was set for it."
-            advice = f" {measure}"
-        elif rate > _GOOD * guess:
-            advice = f" {_remedy(model)}"
+        guess, rate, machine = guess_error(model), scores["error"][0], model.machine
+        if settings_for_rare_classes(machine, len(counts)):
+            advice = f" {_remedy(model)}" if rate > _GOOD * guess else ""
+        else:
+            weighted = getattr(machine, "class_weight", None) is not None
+            advice = " The classes were weighted." if weighted else " The threshold was set for it."
         yield _note(
             "Unequal classes",
             f"Always saying the largest class is wrong for {100 * guess:.1f} %, this machine for "
@@ -398,7 +395,7 @@ def _close_candidates(model: Model) -> Iterator[Caution]:
         )
 
 
-def _data(model: Model, steps: list[str]) -> Iterator[Caution]:
+def _preprocessing(model: Model, steps: list[str]) -> Iterator[Caution]:
     if steps:
         yield _note(
             "Preprocessing saw all samples",

@@ -33,7 +33,7 @@ from looms.report.model import (
     residual_sizes,
     score_name,
 )
-from looms.report.text import clean
+from looms.report.text import clean, plain
 
 #: Version of the schema; a new one where a key changes its meaning or goes.
 SCHEMA = 2
@@ -46,12 +46,11 @@ MOST_DELETIONS = 1500
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """A fitted machine and what was computed about it once, for the dict and the pictures.
+    """A fitted machine and what is computed of it once, for the dict and the pictures.
 
     Attributes
     ----------
-    names : of the samples.
-    named_by : a sentence on what these names are.
+    names : of the samples; ``named_by`` is a sentence on what they are.
     importance : of the columns; None for a kernel matrix, which has none.
     deletion : of each sample; None for more than `MOST_DELETIONS`, or fewer than three.
     probabilities : (n_samples, n_classes) by the machine's calibration, of its leave-one-out
@@ -82,17 +81,16 @@ def facts_of(estimator: Any, X: Any, y: Any, assessment: Assessment | None) -> F
                 f"{name} has {n_rows} rows, but the machine was fitted to {n}: give the {name} "
                 "that it was fitted to."
             )
-    if assessment is not None:
-        if not isinstance(assessment, Assessment):
-            raise TypeError(
-                f"assessment must be what looms.assess gives, got {type(assessment).__name__}."
-            )
-        if assessment.classification not in (None, model.classification):
-            kinds = {True: "a classifier", False: "a regressor"}
-            raise TypeError(
-                f"The assessment is of {kinds[not model.classification]}, the machine is "
-                f"{kinds[model.classification]}: give the assessment of the same estimator."
-            )
+    if not isinstance(assessment, Assessment | None):
+        raise TypeError(
+            f"assessment must be what looms.assess gives, got {type(assessment).__name__}."
+        )
+    if assessment is not None and assessment.classification not in (None, model.classification):
+        kinds = {True: "a classifier", False: "a regressor"}
+        raise TypeError(
+            f"The assessment is of {kinds[not model.classification]}, the machine is "
+            f"{kinds[model.classification]}: give the assessment of the same estimator."
+        )
     names, named_by = list(map(str, range(n))), "numbered from 0, in the order of training"
     index: Any = getattr(X, "index", None)
     if hasattr(index, "tolist"):  # a list has an index, too
@@ -134,8 +132,7 @@ def summary(
 
     Parameters
     ----------
-    estimator : machine of looms, or pipeline that ends in one
-        Fitted.
+    estimator : fitted machine of looms, or pipeline that ends in one
     X : the training samples, default=None
         Of a data frame, the index names the samples; otherwise they are numbered from 0.
     y : the training targets, default=None
@@ -143,7 +140,6 @@ def summary(
     assessment : Assessment, default=None
         Of `looms.assess`: the honest outer estimate.
     title : str, default=None
-        Of the report.
     notes : sequence of str, default=()
         Remarks on the data, such as on columns that are dates, to be among the cautions.
 
@@ -241,7 +237,7 @@ def summarized(facts: Facts, title: str | None, notes: Sequence[str]) -> dict[st
     steps = estimator.steps[:-1] if isinstance(estimator, Pipeline) else []
     names = [clean(name) for name, step in steps if step not in (None, "passthrough")]
     parameters = model.machine.get_params(deep=False)
-    plain: dict[str, Any] = _plain(
+    report: dict[str, Any] = plain(
         {
             "schema": SCHEMA,
             "title": clean(title),
@@ -249,7 +245,7 @@ def summarized(facts: Facts, title: str | None, notes: Sequence[str]) -> dict[st
             "looms_version": __version__,
             "task": task,
             "data": _data(model, names, facts.target),
-            "asked": [{"name": k, "value": _text(value)} for k, value in parameters.items()],
+            "asked": [{"name": name, "value": _text(v)} for name, v in parameters.items()],
             "chosen": _chosen(model),
             "candidates": _candidates(model),
             "n_candidates": len(getattr(model.machine, "candidates_", [])),
@@ -257,26 +253,25 @@ def summarized(facts: Facts, title: str | None, notes: Sequence[str]) -> dict[st
             "loo": leave_one_out(model, facts.probabilities),
             "assessment": None if assessment is None else outer(assessment),
             "headline": headline(model, assessment),
-            "features": _features(facts),
+            "features": None if facts.importance is None else _features(model, facts.importance),
             "samples": _samples(facts),
             "cautions": cautions_of_report(
                 facts.estimator, model, assessment, steps=names, notes=notes
             ),
         }
     )
-    return plain
+    return report
 
 
 def _data(model: Model, steps: list[str], target: str | None) -> dict[str, Any]:
-    y, n_replicates = model.loo.y, 0
+    y, n_replicates, classes = model.loo.y, 0, []
     if not model.pairwise:
         counts = np.bincount(copy_groups(model.machine.X_fit_))
         n_replicates = counts[counts > 1].sum()
-    classes: list[dict[str, Any]] = []
     if model.classification:
         n, error = error_by_class(model)
-        order = np.argsort(-n, kind="stable")[:MOST_CLASSES]
-        classes = [{"label": model.classes[k], "n": n[k], "error": error[k]} for k in order]
+        largest = np.argsort(-n, kind="stable")[:MOST_CLASSES]
+        classes = [{"label": model.classes[k], "n": n[k], "error": error[k]} for k in largest]
     return {
         "n_samples": model.loo.n_samples,
         "n_features": model.machine.n_features_in_,
@@ -301,28 +296,27 @@ def _text(value: Any) -> str:
 def _chosen(model: Model) -> dict[str, Any]:
     machine: Any = model.machine
     tuning = getattr(machine, "selection_", None)
-    bounds = {} if tuning is None else {met.name: met.remark for met in tuning.at_bounds}
-    scales_last = sorted(
-        machine.kernel_.hyperparameters, key=lambda h: -h.value if "[" in h.name else -np.inf
-    )
-    parameters = [
-        {"name": parameter_name(model, h.name), "value": h.value, "bound": bounds.get(h.name)}
-        for h in scales_last
-    ]
     kernel, criterion = type(machine.kernel_).__name__, None
-    reason = "The hyper-parameters were given."
+    bounds, reason = {}, "The hyper-parameters were given."
     if tuning is not None:
+        bounds = {met.name: met.remark for met in tuning.at_bounds}
         kernel, criterion = candidate_names(machine)[machine.best_index_]
         n, score = len(machine.candidates_), score_name(machine)[0]
         reason = "It was the only candidate; its hyper-parameters minimize the criterion."
         if n > 1:
             reason = f"Of {n} candidates it has the smallest leave-one-out {score}."
+    scales_last = sorted(
+        machine.kernel_.hyperparameters, key=lambda h: -h.value if "[" in h.name else -np.inf
+    )
     return {
         "kernel": kernel,
         "criterion": criterion,
         "reason": reason,
-        "parameters": parameters[:MOST_PARAMETERS],
-        "n_parameters": len(parameters),
+        "parameters": [
+            {"name": parameter_name(model, h.name), "value": h.value, "bound": bounds.get(h.name)}
+            for h in scales_last[:MOST_PARAMETERS]
+        ],
+        "n_parameters": len(scales_last),
         "mu": machine.mu_,
         "mu_bound": bounds.get("mu"),
         "threshold": model.threshold if len(model.classes) == 2 else None,
@@ -344,29 +338,24 @@ def _candidates(model: Model) -> list[dict[str, Any]]:
     machine: Any = model.machine
     if not hasattr(machine, "candidates_"):
         return []
+    names = ("value", "standard_error", "n_evaluations", "seconds")
     rows = [
         {
             "kernel": kernel,
             "criterion": criterion,
-            "value": candidate.value,
-            "standard_error": candidate.standard_error,
+            **{name: getattr(candidate, name) for name in names},
             "score": candidate.score if model.classification else np.sqrt(candidate.score),
-            "n_evaluations": candidate.n_evaluations,
-            "seconds": candidate.seconds,
             "outcome": _words(candidate.outcome.name),
-            "chosen": k == machine.best_index_,
+            "chosen": candidate is machine.candidates_[machine.best_index_],
         }
-        for k, ((kernel, criterion), candidate) in enumerate(
-            zip(candidate_names(machine), machine.candidates_, strict=False)
+        for (kernel, criterion), candidate in zip(
+            candidate_names(machine), machine.candidates_, strict=True
         )
     ]
     return sorted(rows, key=lambda row: row["score"])[:MOST_CANDIDATES]
 
 
-def _features(facts: Facts) -> dict[str, Any] | None:
-    model, importance = facts.model, facts.importance
-    if importance is None:
-        return None
+def _features(model: Model, importance: ImportanceDisplay) -> dict[str, Any]:
     relevance, columns, press = relevances(model), model.columns, importance.press
     rows = [
         {
@@ -375,7 +364,7 @@ def _features(facts: Facts) -> dict[str, Any] | None:
             "standard_error": error,
             "relative": value / press if press > 0 else None,
             "relative_error": error / press if press > 0 else None,
-            "relevance": None if relevance is None else sum(relevance[columns[name]].tolist()),
+            "relevance": None if relevance is None else relevance[columns[name]].sum(),
         }
         for name, value, error in zip(
             importance.names, importance.value, importance.standard_error, strict=True
@@ -390,13 +379,17 @@ def _features(facts: Facts) -> dict[str, Any] | None:
 
 def _samples(facts: Facts) -> dict[str, Any]:
     """Samples of the largest residuals, and the most influential ones not among them."""
-    model, deletion, loo = facts.model, facts.deletion, facts.model.loo
-    n = model.n_with_weight
+    model, deletion, loo, n = (
+        facts.model,
+        facts.deletion,
+        facts.model.loo,
+        facts.model.n_with_weight,
+    )
     size = residual_sizes(model)
-    order = np.argsort(-size, kind="stable")[: min(MOST_SURPRISING, n)].tolist()
+    shown = np.argsort(-size, kind="stable")[: min(MOST_SURPRISING, n)].tolist()
     if deletion is not None:
         by_change = np.argsort(-deletion.rms_change, kind="stable")[: min(MOST_INFLUENTIAL, n)]
-        order += [k for k in by_change.tolist() if k not in order]
+        shown += [k for k in by_change.tolist() if k not in shown]
     values: dict[str, Any] = dict.fromkeys(("target", "output", "predicted", "margin"))
     if model.classification:
         labels, each = class_indices(loo.y), np.arange(loo.n_samples)
@@ -412,7 +405,7 @@ def _samples(facts: Facts) -> dict[str, Any]:
     rows = [
         {"name": facts.names[k]}
         | {name: None if column is None else column[k] for name, column in values.items()}
-        for k in order
+        for k in shown
     ]
     return {
         "rows": rows,
@@ -420,16 +413,3 @@ def _samples(facts: Facts) -> dict[str, Any]:
         "named_by": facts.named_by,
         "criterion": None if deletion is None else deletion.criterion,
     }
-
-
-def _plain(value: Any) -> Any:
-    """The same in types that JSON has; what is not finite as None."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value

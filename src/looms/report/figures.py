@@ -232,8 +232,10 @@ def headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
     guess = 1 - 1 / len(model.classes) if model.classification else guess_rmse(model)
     if assessment is None:
         value, error = scores[key]
-        low, high = max(0.0, value - 1.96 * error), value + 1.96 * error
-        high, loo = min(1.0, high) if model.classification else high, value
+        most = 1.0 if model.classification else np.inf
+        low: float | None = max(0.0, value - 1.96 * error)
+        high: float | None = min(most, value + 1.96 * error)
+        loo: float | None = value
     else:
         # Of several targets the splits have the mean of the errors, not the root of their squares.
         same = model.classification or model.loo.y.ndim == 1

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
@@ -96,19 +97,10 @@ class Model:
 
 
 def model_of(estimator: Any) -> Model:
-    """The machine of looms in a fitted estimator.
+    """The least-squares machine in a fitted estimator; TypeError or NotFittedError for none.
 
-    Parameters
-    ----------
-    estimator : a fitted machine of looms, a pipeline that ends in one, or a search with such a
-        ``best_estimator_``.
-
-    Raises
-    ------
-    TypeError
-        If there is no least-squares machine of looms in it.
-    NotFittedError
-        If it is not fitted.
+    The estimator is the machine, a pipeline that ends in it, or a search with such a
+    ``best_estimator_``.
     """
     machine = machine_of(estimator)
     if not isinstance(machine, LeastSquaresMachine):
@@ -186,11 +178,8 @@ def score_name(machine: Any) -> tuple[str, str]:
     threshold = machine.threshold
     if threshold in (None, "ber") or isinstance(threshold, Real | BalancedError):
         return "balanced error rate", "ber"
-    return f"loss of {_name(threshold)}", ""
-
-
-def _name(part: Any) -> str:
-    return part if isinstance(part, str) else getattr(part, "__name__", None) or repr(part)
+    name = threshold if isinstance(threshold, str) else getattr(threshold, "__name__", None)
+    return f"loss of {name or repr(threshold)}", ""
 
 
 def check_selected(machine: Any, purpose: str) -> None:
@@ -216,10 +205,7 @@ def parameter_name(model: Model, name: str) -> str:
 
 
 def relevances(model: Model) -> Array | None:
-    r"""Share of each feature in the mean squared distance of the kernel; None without ARD.
-
-    .. math:: \mathrm{relevance}_k = \frac{\gamma_k \mathrm{var}_k}{\sum_l \gamma_l \mathrm{var}_l}
-    """
+    """Relevances of `looms.report.RelevanceDisplay` of each feature; None without ARD."""
     gammas, is_ard = np.zeros(model.machine.n_features_in_), False
     for h in model.machine.kernel_.hyperparameters:
         feature = feature_of(h.name)
@@ -234,11 +220,7 @@ def relevances(model: Model) -> Array | None:
 
 def variances(X: Any) -> Array:
     """Variance of every column, dense or sparse."""
-    if not sparse.issparse(X):
-        return np.asarray(np.var(X, axis=0))
-    mean = np.asarray(X.mean(axis=0)).ravel()
-    square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
-    return np.asarray(np.maximum(square - mean**2, 0.0))
+    return np.asarray(mean_variance_axis(X, 0)[1] if sparse.issparse(X) else np.var(X, axis=0))
 
 
 def residual_sizes(model: Model) -> Array:
@@ -277,18 +259,13 @@ def sampled_rows(model: Model, size: int, random_state: Any) -> AnyArray:
 
 
 def training_objective(model: Model, rows: AnyArray, X: Any = None) -> Objective:
-    """The criterion that the machine was chosen by, on some of its samples.
+    """The criterion that the machine was chosen by, on some rows of its samples.
 
-    Parameters
-    ----------
-    model : of a fitted machine.
-    rows : indices of training samples.
-    X : the samples of these rows; those that the machine was fitted to unless given.
+    ``X`` are these rows, where they are not those that the machine was fitted to.
     """
     machine: Any = model.machine
-    loo = machine.loo_
+    loo, groups = machine.loo_, model.groups
     selection_weight = getattr(machine, "selection_weight_", loo.sample_weight)
-    groups = model.groups
     return Objective(
         training_rows(machine.X_fit_, rows, model.pairwise) if X is None else X,
         loo.y[rows],

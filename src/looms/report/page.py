@@ -84,10 +84,8 @@ def write_html(
 
     Raises
     ------
-    TypeError
-        If there is no machine of looms in the estimator.
-    ValueError
-        If ``X`` or ``y`` are not those that it was fitted to, by their number.
+    TypeError, ValueError
+        As `summary`.
     ImportError
         If jinja2 or matplotlib is not installed.
     OSError
@@ -264,7 +262,7 @@ def _of_outputs(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
     if not model.classification:
         residuals = ResidualsDisplay.compute(estimator)
         figures = {f["key"]: f["value"] for f in report["loo"]["figures"]}
-        half = 0.0 if residuals.interval is None else float(np.ptp(residuals.interval[0])) / 2
+        half = np.ptp(residuals.interval[0]) / 2
         r2 = float("nan") if figures["r2"] is None else figures["r2"]
         drawn["residuals"] = picture(
             residuals,

@@ -1,4 +1,4 @@
-"""Numbers and names as text of a report."""
+"""Numbers and names as text of a report, and as JSON has them."""
 
 from __future__ import annotations
 
@@ -109,6 +109,17 @@ def short(text: Any, longest: int = _LONGEST_NAME) -> str:
     """`clean`, and cut at the end where it is too long."""
     name = clean(text)
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
+
+
+def plain(value: Any) -> Any:
+    """The same in types that JSON has; what is not finite as None."""
+    if isinstance(value, dict):
+        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 _FOR_TEMPLATES = (number, figure, error, percent, sentence, count, thousands, day, clean)

@@ -51,8 +51,8 @@ class Display(ABC):
         return self
 
     @abstractmethod
-    def _draw(self, *args: Any, **options: Any) -> None:
-        """Draw on the axes that are the only positional argument."""
+    def _draw(self, ax: Any) -> None:
+        """Draw on axes; a subclass may take options."""
 
 
 class MachineDisplay(Display):
@@ -60,11 +60,8 @@ class MachineDisplay(Display):
 
     @classmethod
     @abstractmethod
-    def compute(cls, *args: Any, **options: Any) -> Self:
-        """The display of a fitted machine, the only positional argument; not drawn.
-
-        That is a machine of looms, or a pipeline that ends in one.
-        """
+    def compute(cls, estimator: Any) -> Self:
+        """The display of a fitted machine, not drawn; a subclass may take options."""
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> Self:

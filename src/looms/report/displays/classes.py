@@ -85,13 +85,7 @@ class ClassCurves(MachineDisplay):
             Weights of the samples.
         threshold : float, default=None
             Marked on the curve.
-        ax : matplotlib axes, default=None
-            To draw on; those of a new figure unless given.
-
-        Returns
-        -------
-        display : Display
-            Drawn.
+        ax : for `plot`
         """
         classes, labels = np.unique(np.asarray(y_true), return_inverse=True)
         if len(classes) != 2:

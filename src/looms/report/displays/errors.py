@@ -40,7 +40,12 @@ class OptimismDisplay(Display):
     def from_assessment(
         cls, assessment: Assessment, *, score: str | None = None, ax: Any = None
     ) -> Self:
-        """Draw the splits of an assessment.
+        """Compute the display of an assessment, and draw it on ``ax``, or a new figure."""
+        return cls.compute(assessment, score=score).plot(ax)
+
+    @classmethod
+    def compute(cls, assessment: Assessment, *, score: str | None = None) -> Self:
+        """Splits of an assessment, not drawn.
 
         Parameters
         ----------
@@ -48,19 +53,7 @@ class OptimismDisplay(Display):
             Of `looms.assess`, of a machine of looms.
         score : str, default=None
             One of its scores; the first unless given.
-        ax : matplotlib axes, default=None
-            To draw on; those of a new figure unless given.
-
-        Returns
-        -------
-        display : OptimismDisplay
-            Drawn; `compute` gives it without, and needs no matplotlib.
         """
-        return cls.compute(assessment, score=score).plot(ax)
-
-    @classmethod
-    def compute(cls, assessment: Assessment, *, score: str | None = None) -> Self:
-        """The display that `from_assessment` draws, not drawn."""
         name = assessment.scores[0] if score is None else score
         if name not in assessment.scores:
             raise ValueError(f"score must be one of {', '.join(assessment.scores)}; got {score!r}.")
@@ -161,14 +154,7 @@ class ErrorAgainstBoundDisplay(Display):
             Of the bound.
         name : str, default=None
             Name in the legend; None takes that of the estimator.
-        ax : matplotlib axes, default=None
-            To draw on; those of a new figure unless given.
-        **kwargs : dict
-            Passed to matplotlib's ``plot``.
-
-        Returns
-        -------
-        display : ErrorAgainstBoundDisplay
+        ax, **kwargs : for `plot`
         """
         check_is_fitted(estimator)
         if not hasattr(estimator, "error_bound"):
@@ -176,11 +162,14 @@ class ErrorAgainstBoundDisplay(Display):
                 f"{type(estimator).__name__} has no error_bound; use a NonconformityClassifier, "
                 "or from_predictions with bounds of your own."
             )
-        bound = estimator.error_bound(X, delta=delta, method=method)
-        name = type(estimator).__name__ if name is None else name
-        bound_name = f"Bound ({method}, delta = {delta:g})"
         return cls.from_predictions(
-            y, estimator.predict(X), bound=bound, name=name, bound_name=bound_name, ax=ax, **kwargs
+            y,
+            estimator.predict(X),
+            bound=estimator.error_bound(X, delta=delta, method=method),
+            name=type(estimator).__name__ if name is None else name,
+            bound_name=f"Bound ({method}, delta = {delta:g})",
+            ax=ax,
+            **kwargs,
         )
 
     @classmethod
@@ -205,11 +194,7 @@ class ErrorAgainstBoundDisplay(Display):
             Bound of each prediction.
         name, bound_name : str
             Names in the legend and on the axis.
-        ax, **kwargs : as for `from_estimator`
-
-        Returns
-        -------
-        display : ErrorAgainstBoundDisplay
+        ax, **kwargs : for `plot`
         """
         y_true, y_pred = np.asarray(y_true), np.asarray(y_pred)
         if y_true.shape != y_pred.shape:

@@ -119,7 +119,7 @@ class ResidualsDisplay(MachineDisplay):
     ----------
     target, output : ndarray of shape (n_samples,)
         Targets and the outputs of the machines that did not see them.
-    interval : ndarray of shape (n_samples, 2) or None
+    interval : ndarray of shape (n_samples, 2)
         Ends of an interval around each output.
     coverage : float
         Share of the targets that the intervals are to hold.
@@ -138,8 +138,8 @@ class ResidualsDisplay(MachineDisplay):
 
     target: Array
     output: Array
-    interval: Array | None = None
-    coverage: float = 0.9
+    interval: Array
+    coverage: float
     legend_place = "upper left"
 
     @classmethod
@@ -189,11 +189,6 @@ class ResidualsDisplay(MachineDisplay):
         coverage : float, default=0.9
             As for `compute`.
         ax, **kwargs : for `plot`
-
-        Returns
-        -------
-        display : ResidualsDisplay
-            Drawn.
         """
         y, outputs = np.asarray(y_true, float), np.asarray(y_pred, float)
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
@@ -219,11 +214,10 @@ class ResidualsDisplay(MachineDisplay):
 
     def _draw(self, ax: Any, *, max_points: int = 2000) -> None:
         diagonal(ax, self.output.min(), self.output.max())
-        if self.interval is not None:
-            order = np.argsort(self.output, kind="stable")
-            name = f"{100 * self.coverage:g} % of the leave-one-out residuals"
-            band = {"color": "C1", "alpha": 0.18, "linewidth": 0, "label": name}
-            ax.fill_between(self.output[order], *self.interval[order].T, **band)
+        order = np.argsort(self.output, kind="stable")
+        name = f"{100 * self.coverage:g} % of the leave-one-out residuals"
+        band = {"color": "C1", "alpha": 0.18, "linewidth": 0, "label": name}
+        ax.fill_between(self.output[order], *self.interval[order].T, **band)
         shown = spread_out(np.abs(self.residual), max_points)
         ax.plot(self.output[shown], self.target[shown], "o", color="C0", markersize=2.5, alpha=0.6)
         ax.set(xlabel="leave-one-out output", ylabel="target")

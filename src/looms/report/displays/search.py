@@ -123,18 +123,14 @@ class SearchPathDisplay(MachineDisplay):
                 points.append(theta)
         path = np.array(points)[:, first]
         best = machine.selection_.theta
-        axes = []
-        for values in np.vstack([path, best[first]]).T:
-            low, high = values.min() - _MARGIN, values.max() + _MARGIN
-            missing = max(0.0, _LEAST_WIDTH - (high - low)) / 2
-            axes.append(np.linspace(low - missing, high + missing, resolution))
-        names = []
-        for group in shown:
-            feature = feature_of(objective.names[group[0]])
-            if len(group) > 1 and feature is not None:
-                names.append(f"gamma of {model.sources[feature]}")
-            else:
-                names.append(parameter_name(model, objective.names[group[0]]))
+        both = np.vstack([path, best[first]])
+        middle = (both.min(axis=0) + both.max(axis=0)) / 2
+        half = np.maximum(np.ptp(both, axis=0) / 2 + _MARGIN, _LEAST_WIDTH / 2)
+        axes = list(np.linspace(middle - half, middle + half, resolution, axis=1))
+        names = [parameter_name(model, objective.names[k]) for k in first]
+        scale = feature_of(objective.names[first[0]])
+        if len(shown[0]) > 1 and scale is not None:
+            names[0] = f"gamma of {model.sources[scale]}"
         shift = log2_mu_shift(model.n_with_weight, len(rows))
         return cls(
             names=names,
@@ -181,14 +177,11 @@ class CriterionHistoryDisplay(MachineDisplay):
         Samples that it was evaluated on: searches begin on some of them.
     criterion : str
         Its name.
-    standard_error : float
-        Of the criterion where the search ended.
     """
 
     value: Array
     n_samples: AnyArray
     criterion: str
-    standard_error: float
 
     @classmethod
     def compute(cls, estimator: Any) -> Self:
@@ -202,7 +195,6 @@ class CriterionHistoryDisplay(MachineDisplay):
             value=np.array([value for value, _ in points]),
             n_samples=np.array([size for _, size in points]),
             criterion=f"log {name}, with prior" if machine.prior else name,
-            standard_error=stages[-1][1].best.standard_error,
         )
 
     def _draw(self, ax: Any) -> None:
