@@ -11,21 +11,26 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
-from looms._classes import class_indices
 from looms._typing import Matrix
 from looms._words import count
 from looms.assessment._experiment import estimator_text
 from looms.assessment._result import Assessment
 from looms.copies import copy_groups, n_unexpected_copies
-from looms.criteria import standard_error
 from looms.estimators import machine_of
+from looms.estimators._search import SelectingMachine
 from looms.estimators._warnings import settings_for_rare_classes
 from looms.optimize import Outcome
 from looms.report._telltales import telltales
-from looms.report.figures import error_by_class, gain_over_mean, guess_error, loo_scores
+from looms.report.figures import (
+    error_by_class,
+    gain_over_mean,
+    guess_error,
+    loo_scores,
+    seldom_predicted,
+)
 from looms.report.model import (
     Model,
-    candidate_names,
+    candidate_scores,
     named,
     parameter_name,
     predicted_labels,
@@ -39,8 +44,6 @@ _FEW_SAMPLES, _FEW_IN_CLASS = 100, 20
 _SAMPLES_PER_PARAMETER = 20
 #: Share of the even share that the smallest class has at least without being called rare.
 _RARE = 0.4
-#: A class predicted less often than this share of its samples is pointed out, if it has so many.
-_SELDOM, _FEWEST_OF_SELDOM = 0.6, 5
 #: A machine with less than this share of the errors of a guess needs no remedy.
 _GOOD = 0.5
 #: Columns, and candidates, named in a caution.
@@ -127,8 +130,7 @@ def cautions_of_report(
             *_optimism(model, assessment),
             *([] if assessment is None else _foreign(estimator, model, assessment)),
             *_close_candidates(model),
-            *_preprocessing(model, steps),
-            *(_note("Columns", f"{sentence(note.rstrip('.'))}.") for note in notes),
+            *_data(model, steps, notes),
         ]
     )
 
@@ -157,12 +159,12 @@ def _of_fit(model: Model, X: Matrix | None) -> Iterator[Caution]:
             f"{', '.join(named_ones)}{more} alone {'predicts' if len(telling) == 1 else 'predict'} "
             "the target. Is it known before the target is? If not, leave it out.",
         )
-    if hasattr(model.machine, "selection_"):
-        yield from _search(model)
+    if model.selecting is not None:
+        yield from _search(model, model.selecting)
     if X is not None and not model.pairwise and model.groups is None:
         n = n_unexpected_copies(X, copy_groups(X))
+        together = ", or hold them out together (copies='together')"
         if n:
-            together = ", or hold them out together (copies='together')"
             yield _serious(
                 "Copies of samples",
                 f"{n} of {model.loo.n_samples} samples are copies of others, equal in every "
@@ -194,31 +196,31 @@ def _guessing(model: Model) -> Iterator[Caution]:
             )
         return
     (ber, error), (area, area_error) = scores["ber"], scores["auc"]
-    guess, binary = 1 - 1 / len(model.classes), model.loo.y.ndim == 1
-    ranks = not binary or area - 2 * area_error > 0.5
-    predicted = np.unique(predicted_labels(model)[model.has_weight])
-    seldom = _rarest_in_predictions(model)
+    guess, seldom = 1 - 1 / len(model.classes), _rarest_in_predictions(model)
+    ranks = model.loo.y.ndim > 1 or area - 2 * area_error > 0.5
     remedy = _remedy(model) if ranks else _OTHERS
+    predicted = np.unique(predicted_labels(model)[model.has_weight])
     if len(predicted) == 1:
-        yield _serious(
-            "One class for all",
+        title = "One class for all"
+        text = (
             f"The machine takes every sample for {isolated(model.classes[predicted[0]])}: balanced "
-            f"error rate {ber:.3g}, AUC {area:.3g}. {remedy}",
+            f"error rate {ber:.3g}, AUC {area:.3g}. {remedy}"
         )
     elif ber + 2 * error >= guess:
-        yield _serious(
-            title,
+        text = (
             f"The leave-one-out balanced error rate {ber:.3g} ± {error:.2g} is no better than "
-            f"guessing ({guess:.3g}), AUC {area:.3g}. {seldom}{remedy}",
+            f"guessing ({guess:.3g}), AUC {area:.3g}. {seldom}{remedy}"
         )
     elif not ranks:
-        yield _serious(
-            title,
+        text = (
             f"The leave-one-out outputs do not rank the classes: AUC {area:.3g} ± "
-            f"{area_error:.2g}, where guessing has 0.5. {_OTHERS}",
+            f"{area_error:.2g}, where guessing has 0.5. {_OTHERS}"
         )
     elif seldom:
-        yield _serious("A class is seldom predicted", f"{seldom}{remedy}")
+        title, text = "A class is seldom predicted", f"{seldom}{remedy}"
+    else:
+        return
+    yield _serious(title, text)
 
 
 def _remedy(model: Model) -> str:
@@ -227,33 +229,19 @@ def _remedy(model: Model) -> str:
 
 
 def _rarest_in_predictions(model: Model) -> str:
-    """A sentence on the class predicted much less often than it is there; empty if none is.
-
-    The difference must be beyond twice its standard error if errors fell on either side alike:
-    √(missed + false), of samples held out together by their sum. Nothing is said where a threshold
-    or weights were wanted.
-    """
-    if not settings_for_rare_classes(model.machine, len(model.classes)):
+    """A sentence on `seldom_predicted`; empty if none is, or a threshold or weights were wanted."""
+    adjusted = not settings_for_rare_classes(model.machine, len(model.classes))
+    seldom = None if adjusted else seldom_predicted(model)
+    if seldom is None:
         return ""
-    mask, groups, k = model.has_weight, model.groups, len(model.classes)
-    labels, predicted = class_indices(model.loo.y)[mask], predicted_labels(model)[mask]
-    n, n_predicted = (np.bincount(codes, minlength=k) for codes in (labels, predicted))
-    together = None if groups is None else groups[mask]
-    missing = (labels == np.arange(k)[:, None]) - 1.0 * (predicted == np.arange(k)[:, None])
-    error = np.array([standard_error(each, together) for each in missing])
-    seldom = (n_predicted < _SELDOM * n) & (n - n_predicted > 2 * error)
-    seldom &= n >= _FEWEST_OF_SELDOM
-    if not seldom.any():
-        return ""
-    worst = np.where(seldom, n_predicted / np.maximum(n, 1), np.inf).argmin()
+    rare, n_predicted, n = seldom
     return (
-        f"Of {len(labels)} samples {n_predicted[worst]} are predicted to be "
-        f"{isolated(model.classes[worst])}, where {n[worst]} are. "
+        f"Of {model.n_with_weight} samples {n_predicted} are predicted to be "
+        f"{isolated(model.classes[rare])}, where {n} are. "
     )
 
 
-def _search(model: Model) -> Iterator[Caution]:
-    machine: Any = model.machine
+def _search(model: Model, machine: SelectingMachine) -> Iterator[Caution]:
     tuning = machine.selection_
     for met in tuning.at_bounds:
         text = f"{isolated(parameter_name(model, met.name))} {met.remark}."
@@ -266,10 +254,12 @@ def _search(model: Model) -> Iterator[Caution]:
             f"At {count(tuning.n_failures, 'point')} of {tuning.n_evaluations} the kernel matrix "
             "plus ridge was not positive definite in rounding; the search stepped over them.",
         )
-    outcomes = [candidate.outcome for candidate in machine.candidates_]
-    if Outcome.NEVER_EVALUATED in outcomes:
-        pairs = zip(candidate_names(machine), outcomes, strict=True)
-        never = [", ".join(names) for names, each in pairs if each is Outcome.NEVER_EVALUATED]
+    never = [
+        f"{candidate.kernel_name}, {candidate.criterion}"
+        for candidate in machine.candidates_
+        if candidate.outcome is Outcome.NEVER_EVALUATED
+    ]
+    if never:
         text = f"{'; '.join(never[:_MOST_CANDIDATES])}: {Outcome.NEVER_EVALUATED.value}."
         yield _serious("Candidates that could not be evaluated", text)
 
@@ -309,8 +299,8 @@ def _sizes(model: Model) -> Iterator[Caution]:
 
 
 def _optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
-    machine: Any = model.machine
-    if not hasattr(machine, "candidates_"):
+    machine = model.selecting
+    if machine is None:
         return
     n_candidates, n_parameters = len(machine.candidates_), len(machine.kernel_.theta) + 1
     tuned = count(n_parameters, "hyper-parameter")
@@ -379,12 +369,10 @@ def _essence(text: str) -> str:
 
 
 def _close_candidates(model: Model) -> Iterator[Caution]:
-    machine: Any = model.machine
-    key = score_name(machine)[1]
-    if len(getattr(machine, "candidates_", [])) < 2 or not key:  # a loss of no known error
+    machine, key = model.selecting, score_name(model.machine)[1]
+    if machine is None or not key:  # a loss of no known error
         return
-    scores = np.array([candidate.score for candidate in machine.candidates_])
-    scores = scores if model.classification else np.sqrt(scores)
+    scores = candidate_scores(machine)
     error = loo_scores(model)[key][1]
     close = int(((scores - scores[machine.best_index_]) < error).sum()) - 1
     if close > 0:
@@ -395,7 +383,7 @@ def _close_candidates(model: Model) -> Iterator[Caution]:
         )
 
 
-def _preprocessing(model: Model, steps: list[str]) -> Iterator[Caution]:
+def _data(model: Model, steps: list[str], notes: Sequence[str]) -> Iterator[Caution]:
     if steps:
         yield _note(
             "Preprocessing saw all samples",
@@ -403,10 +391,11 @@ def _preprocessing(model: Model, steps: list[str]) -> Iterator[Caution]:
             f"({', '.join(steps)}) learnt from the sample that is left out too. For scaling and "
             "filling gaps that is harmless; for steps that look at the target it is not.",
         )
-    n_zero = model.loo.n_samples - model.n_with_weight
-    if n_zero:
+    if model.n_with_weight < model.loo.n_samples:
         yield _note(
             "Samples of weight zero",
-            f"{n_zero} of {model.loo.n_samples} took no part in the fit, and take none in "
-            "the figures here.",
+            f"{model.loo.n_samples - model.n_with_weight} of {model.loo.n_samples} took no part in "
+            "the fit, and take none in the figures here.",
         )
+    for note in notes:
+        yield _note("Columns", f"{sentence(note.rstrip('.'))}.")

@@ -18,13 +18,14 @@ from looms.assessment._result import Assessment
 from looms.copies import copy_groups
 from looms.criteria import WMW, as_criterion
 from looms.diagnostics import CaseDeletion, case_deletion, loo_margins
+from looms.estimators._search import SelectingMachine
 from looms.report._cautions import cautions_of_report
 from looms.report.displays.classes import probabilities_of
 from looms.report.displays.features import ImportanceDisplay
 from looms.report.figures import error_by_class, headline, leave_one_out, outer
 from looms.report.model import (
     Model,
-    candidate_names,
+    candidate_scores,
     chosen_criterion,
     model_of,
     parameter_name,
@@ -33,7 +34,7 @@ from looms.report.model import (
     residual_sizes,
     score_name,
 )
-from looms.report.text import clean, plain
+from looms.report.text import clean, plain, words
 
 #: Version of the schema; a new one where a key changes its meaning or goes.
 SCHEMA = 2
@@ -46,25 +47,16 @@ MOST_DELETIONS = 1500
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """A fitted machine and what is computed of it once, for the dict and the pictures.
-
-    Attributes
-    ----------
-    names : of the samples; ``named_by`` is a sentence on what they are.
-    importance : of the columns; None for a kernel matrix, which has none.
-    deletion : of each sample; None for more than `MOST_DELETIONS`, or fewer than three.
-    probabilities : (n_samples, n_classes) by the machine's calibration, of its leave-one-out
-        outputs; None where it has none.
-    """
+    """A fitted machine and what is computed of it once, for the dict and the pictures."""
 
     estimator: Any
     model: Model
-    names: list[str]
-    named_by: str
+    names: list[str]  # of the samples
+    named_by: str  # a sentence on what these are
     target: str | None
-    importance: ImportanceDisplay | None
-    deletion: CaseDeletion | None
-    probabilities: Array | None
+    importance: ImportanceDisplay | None  # None for a kernel matrix, which has no columns
+    deletion: CaseDeletion | None  # None for more samples than MOST_DELETIONS, or fewer than three
+    probabilities: Array | None  # of leave-one-out outputs; None without a calibration
     assessment: Assessment | None
 
 
@@ -236,7 +228,7 @@ def summarized(facts: Facts, title: str | None, notes: Sequence[str]) -> dict[st
     estimator = getattr(facts.estimator, "best_estimator_", facts.estimator)
     steps = estimator.steps[:-1] if isinstance(estimator, Pipeline) else []
     names = [clean(name) for name, step in steps if step not in (None, "passthrough")]
-    parameters = model.machine.get_params(deep=False)
+    parameters, machine = model.machine.get_params(deep=False), model.selecting
     report: dict[str, Any] = plain(
         {
             "schema": SCHEMA,
@@ -247,8 +239,8 @@ def summarized(facts: Facts, title: str | None, notes: Sequence[str]) -> dict[st
             "data": _data(model, names, facts.target),
             "asked": [{"name": name, "value": _text(v)} for name, v in parameters.items()],
             "chosen": _chosen(model),
-            "candidates": _candidates(model),
-            "n_candidates": len(getattr(model.machine, "candidates_", [])),
+            "candidates": [] if machine is None else _candidates(machine),
+            "n_candidates": 0 if machine is None else len(machine.candidates_),
             "score": dict(zip(("name", "key"), score_name(model.machine), strict=True)),
             "loo": leave_one_out(model, facts.probabilities),
             "assessment": None if assessment is None else outer(assessment),
@@ -294,19 +286,21 @@ def _text(value: Any) -> str:
 
 
 def _chosen(model: Model) -> dict[str, Any]:
-    machine: Any = model.machine
-    tuning = getattr(machine, "selection_", None)
-    kernel, criterion = type(machine.kernel_).__name__, None
+    machine, selecting = model.machine, model.selecting
+    kernel, criterion, tuning = type(machine.kernel_).__name__, None, None
     bounds, reason = {}, "The hyper-parameters were given."
-    if tuning is not None:
+    if selecting is not None:
+        tuning = selecting.selection_
         bounds = {met.name: met.remark for met in tuning.at_bounds}
-        kernel, criterion = candidate_names(machine)[machine.best_index_]
-        n, score = len(machine.candidates_), score_name(machine)[0]
+        best = selecting.candidates_[selecting.best_index_]
+        kernel, criterion = best.kernel_name, str(best.criterion)
+        n, score = len(selecting.candidates_), score_name(machine)[0]
         reason = "It was the only candidate; its hyper-parameters minimize the criterion."
         if n > 1:
             reason = f"Of {n} candidates it has the smallest leave-one-out {score}."
     scales_last = sorted(
-        machine.kernel_.hyperparameters, key=lambda h: -h.value if "[" in h.name else -np.inf
+        machine.kernel_.hyperparameters,
+        key=lambda h: -(h.value or 0.0) if "[" in h.name else -np.inf,
     )
     return {
         "kernel": kernel,
@@ -324,33 +318,24 @@ def _chosen(model: Model) -> dict[str, Any]:
         "criterion_error": tuning and tuning.standard_error,
         "n_evaluations": tuning and tuning.n_evaluations,
         "n_measured": tuning and tuning.n_measured,
-        "outcome": tuning and _words(tuning.outcome.name),
+        "outcome": tuning and words(tuning.outcome.name),
         "outcome_text": tuning and tuning.outcome.value,
         "n_stages": tuning and len({n for n, _ in tuning.stages}),
     }
 
 
-def _words(name: str) -> str:
-    return name.lower().replace("_", " ")
-
-
-def _candidates(model: Model) -> list[dict[str, Any]]:
-    machine: Any = model.machine
-    if not hasattr(machine, "candidates_"):
-        return []
+def _candidates(machine: SelectingMachine) -> list[dict[str, Any]]:
     names = ("value", "standard_error", "n_evaluations", "seconds")
     rows = [
         {
-            "kernel": kernel,
-            "criterion": criterion,
+            "kernel": candidate.kernel_name,
+            "criterion": str(candidate.criterion),
             **{name: getattr(candidate, name) for name in names},
-            "score": candidate.score if model.classification else np.sqrt(candidate.score),
-            "outcome": _words(candidate.outcome.name),
+            "score": score,
+            "outcome": words(candidate.outcome.name),
             "chosen": candidate is machine.candidates_[machine.best_index_],
         }
-        for (kernel, criterion), candidate in zip(
-            candidate_names(machine), machine.candidates_, strict=True
-        )
+        for candidate, score in zip(machine.candidates_, candidate_scores(machine), strict=True)
     ]
     return sorted(rows, key=lambda row: row["score"])[:MOST_CANDIDATES]
 

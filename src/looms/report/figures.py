@@ -16,6 +16,8 @@ from looms.report.model import Model, predicted_labels
 
 #: Classes up to which there is a table of confusion.
 MOST_CONFUSED = 12
+#: A class predicted less often than this share of its samples is seldom so, if it has so many.
+_SELDOM, _FEWEST_OF_SELDOM = 0.6, 5
 #: Name, and whether smaller is better, of each figure; the first of each task is the headline.
 FIGURES = {
     "ber": ("balanced error rate", True),
@@ -76,6 +78,27 @@ def error_by_class(model: Model) -> tuple[AnyArray, Array]:
     mass = np.bincount(labels, weights=weight, minlength=k)
     with np.errstate(invalid="ignore"):
         return np.bincount(labels[model.has_weight], minlength=k), np.asarray(wrong / mass)
+
+
+def seldom_predicted(model: Model) -> tuple[int, int, int] | None:
+    """The class predicted most seldom for what there is of it, its number predicted, and there.
+
+    None if there is no class predicted much less often than it is there, by more than twice the
+    standard error if errors fell on either side alike: √(missed + false), of samples held out
+    together by their sum.
+    """
+    mask, groups, k = model.has_weight, model.groups, len(model.classes)
+    labels, predicted = class_indices(model.loo.y)[mask], predicted_labels(model)[mask]
+    n, n_predicted = (np.bincount(codes, minlength=k) for codes in (labels, predicted))
+    together = None if groups is None else groups[mask]
+    missing = (labels == np.arange(k)[:, None]) - 1.0 * (predicted == np.arange(k)[:, None])
+    error = np.array([standard_error(each, together) for each in missing])
+    seldom = (n_predicted < _SELDOM * n) & (n - n_predicted > 2 * error)
+    seldom &= n >= _FEWEST_OF_SELDOM
+    if not seldom.any():
+        return None
+    worst = int(np.where(seldom, n_predicted / np.maximum(n, 1), np.inf).argmin())
+    return worst, int(n_predicted[worst]), int(n[worst])
 
 
 def effective_size(weight: Array, groups: AnyArray | None = None) -> float:
@@ -229,7 +252,7 @@ def headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
     """The figure on top: of outer splits where there are any, else of leave-one-out."""
     key = "ber" if model.classification else "rmse"
     scores = loo_scores(model)
-    guess = 1 - 1 / len(model.classes) if model.classification else guess_rmse(model)
+    guess: float | None = 1 - 1 / len(model.classes) if model.classification else guess_rmse(model)
     if assessment is None:
         value, error = scores[key]
         most = 1.0 if model.classification else np.inf

@@ -21,6 +21,7 @@ from looms._typing import AnyArray, Array
 from looms.diagnostics import loo_margins
 from looms.estimators import machine_of
 from looms.estimators._base import LeastSquaresMachine
+from looms.estimators._search import SelectingMachine
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
 from looms.selection import Objective
@@ -86,6 +87,11 @@ class Model:
         for k, source in enumerate(self.sources):
             columns.setdefault(source, []).append(k)
         return columns
+
+    @property
+    def selecting(self) -> SelectingMachine | None:
+        """The machine if it chose its hyper-parameters itself."""
+        return self.machine if isinstance(self.machine, SelectingMachine) else None
 
     @property
     def classes(self) -> list[str]:
@@ -166,9 +172,10 @@ def _table_features(transformers: ColumnTransformer) -> Iterator[tuple[str, str]
                     yield f"{column} is rare", column
 
 
-def candidate_names(machine: Any) -> list[tuple[str, str]]:
-    """Kernel and criterion of every candidate, as they were asked for."""
-    return [(each.kernel_name, str(each.criterion)) for each in machine.candidates_]
+def candidate_scores(machine: SelectingMachine) -> Array:
+    """What every candidate competed by, in the units of `score_name`."""
+    scores = np.array([candidate.score for candidate in machine.candidates_])
+    return scores if is_classifier(machine) else np.sqrt(scores)
 
 
 def score_name(machine: Any) -> tuple[str, str]:
@@ -182,14 +189,16 @@ def score_name(machine: Any) -> tuple[str, str]:
     return f"loss of {name or repr(threshold)}", ""
 
 
-def check_selected(machine: Any, purpose: str) -> None:
-    """TypeError unless the machine chose its hyper-parameters itself."""
-    if not hasattr(machine, "selection_"):
-        name = type(machine).__name__
+def selecting_model(estimator: Any, purpose: str) -> tuple[Model, SelectingMachine]:
+    """`model_of` and its machine; TypeError unless that chose its hyper-parameters itself."""
+    model = model_of(estimator)
+    if model.selecting is None:
+        name = type(model.machine).__name__
         raise TypeError(
             f"{purpose} shows how hyper-parameters were chosen, and {name} was given them; fit "
             f"{name}CV."
         )
+    return model, model.selecting
 
 
 def feature_of(name: str) -> int | None:

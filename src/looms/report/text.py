@@ -70,6 +70,11 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def words(name: str) -> str:
+    """A name of Python, such as NO_PROGRESS, as words."""
+    return name.lower().replace("_", " ")
+
+
 def thousands(n: int) -> str:
     """An integer in groups of three digits from 10 000 on."""
     return f"{n:,}".replace(",", "\u202f") if n >= 10_000 else str(n)

@@ -12,15 +12,14 @@ from looms._typing import AnyArray, Array
 from looms.report.displays.base import MachineDisplay, ink, label_axes, label_ticks
 from looms.report.model import (
     Model,
-    candidate_names,
-    check_selected,
+    candidate_scores,
     chosen_criterion,
     feature_of,
-    model_of,
     parameter_name,
     relevances,
     sampled_rows,
     score_name,
+    selecting_model,
     training_objective,
 )
 from looms.report.text import short
@@ -107,9 +106,7 @@ class SearchPathDisplay(MachineDisplay):
         of it at O(m²) each; resolution² factorizations for two parameters of the kernel. The
         surface is that of the criterion, without the prior where the search had one.
         """
-        model = model_of(estimator)
-        check_selected(model.machine, cls.__name__)
-        machine: Any = model.machine
+        model, machine = selecting_model(estimator, cls.__name__)
         rows = sampled_rows(model, n_samples, random_state)
         objective = training_objective(model, rows)
         shown = _shown(model, objective.names, along)
@@ -186,8 +183,7 @@ class CriterionHistoryDisplay(MachineDisplay):
     @classmethod
     def compute(cls, estimator: Any) -> Self:
         """Course of the search of a self-tuned machine, or of a pipeline that ends in one."""
-        machine: Any = model_of(estimator).machine
-        check_selected(machine, cls.__name__)
+        _, machine = selecting_model(estimator, cls.__name__)
         stages = machine.selection_.stages
         points = [(p.value, size) for size, search in stages for p in search.history]
         name = str(chosen_criterion(machine))
@@ -252,13 +248,10 @@ class CandidatesDisplay(MachineDisplay):
         The score is the leave-one-out balanced error rate of classes, or the loss that the
         threshold is set for; for regression √PRESS, the root mean square leave-one-out residual.
         """
-        model = model_of(estimator)
-        machine: Any = model.machine
-        check_selected(machine, cls.__name__)
-        score = np.array([candidate.score for candidate in machine.candidates_])
+        _, machine = selecting_model(estimator, cls.__name__)
         return cls(
-            names=[", ".join(names) for names in candidate_names(machine)],
-            score=score if model.classification else np.sqrt(score),
+            names=[f"{each.kernel_name}, {each.criterion}" for each in machine.candidates_],
+            score=candidate_scores(machine),
             score_name=f"leave-one-out {score_name(machine)[0]}",
             chosen=machine.best_index_,
         )
