@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from looms import LSSVMClassifier, LSSVMRegressor, LSSVMRegressorCV, report
+from looms.report.figures import figure, plus_minus
 from looms.report.page import _text, render
-from looms.report.text import count, error, figure, number, thousands
+from looms.report.text import count, number, thousands
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "source"}
 
@@ -223,7 +224,7 @@ def test_figures():
     assert (figure(-0.0001, "ber"), figure(-0.01, "ber")) == ("0.0 %", "−1.0 %")
     assert figure(0.9876, "auc") == "0.988"
     assert figure(4.7211, "rmse", 3) == "4.72"
-    assert error(0.0123, "ber") == "± 1.2"
-    assert error(None, "ber") == ""
+    assert plus_minus(0.0123, "ber") == "± 1.2"
+    assert plus_minus(None, "ber") == ""
     assert (count(1, "row"), count(12_345, "row")) == ("1 row", "12\u202f345 rows")
     assert thousands(9999) == "9999"

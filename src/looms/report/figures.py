@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.metrics import confusion_matrix
@@ -13,22 +13,48 @@ from looms.assessment._result import Assessment
 from looms.calibration import brier_score, log_loss
 from looms.criteria import mean_class_error, standard_error
 from looms.report.model import Model, predicted_labels
+from looms.report.text import number, percent, signed
 
 #: Classes up to which there is a table of confusion.
 MOST_CONFUSED = 12
 #: A class predicted less often than this share of its samples is seldom so, if it has so many.
 _SELDOM, _FEWEST_OF_SELDOM = 0.6, 5
-#: Name, and whether smaller is better, of each figure; the first of each task is the headline.
+
+
+class Figure(NamedTuple):
+    """Name, direction and writing of a figure: in per cent, with three decimals, or as it is."""
+
+    name: str
+    smaller_is_better: bool = True
+    unit: Literal["%", ".3f", ""] = ""
+
+
 FIGURES = {
-    "ber": ("balanced error rate", True),
-    "error": ("error rate", True),
-    "auc": ("area under the ROC curve", False),
-    "log_loss": ("log loss of the probabilities", True),
-    "brier": ("Brier score of the probabilities", True),
-    "rmse": ("root mean square error", True),
-    "mae": ("mean absolute error", True),
-    "r2": ("R², share of variance explained", False),
+    "ber": Figure("balanced error rate", unit="%"),
+    "error": Figure("error rate", unit="%"),
+    "auc": Figure("area under the ROC curve", False, ".3f"),
+    "log_loss": Figure("log loss of the probabilities"),
+    "brier": Figure("Brier score of the probabilities"),
+    "rmse": Figure("root mean square error"),
+    "mae": Figure("mean absolute error"),
+    "r2": Figure("R², share of variance explained", False, ".3f"),
 }
+
+
+def figure(value: float | None, key: str, digits: int = 4) -> str:
+    """A figure of merit as text; any that is not in `FIGURES` by `number`."""
+    unit = FIGURES[key].unit if key in FIGURES else ""
+    if value is None or not unit:
+        return number(value, digits)
+    return percent(value) if unit == "%" else signed(f"{value:{unit}}")
+
+
+def plus_minus(value: float | None, key: str) -> str:
+    """The standard error of a figure as text, in its units, two digits."""
+    if value is None:
+        return ""
+    is_rate = key in FIGURES and FIGURES[key].unit == "%"
+    return f"± {100 * value:.1f}" if is_rate else f"± {number(value, 2)}"
 
 
 def loo_scores(model: Model) -> dict[str, tuple[float, float]]:
@@ -211,10 +237,14 @@ def leave_one_out(model: Model, probabilities: Array | None) -> dict[str, Any]:
         scores["log_loss"] = log_loss(loo, probabilities), unknown
         scores["brier"] = brier_score(loo, probabilities), unknown
     figures = [
-        {"key": key, "name": name, "value": value, "standard_error": error}
-        | {"smaller_is_better": smaller_is_better}
-        for key, (value, error) in scores.items()
-        for name, smaller_is_better in [FIGURES[key]]
+        {
+            "key": key,
+            "name": FIGURES[key].name,
+            "value": value,
+            "standard_error": spread,
+            "smaller_is_better": FIGURES[key].smaller_is_better,
+        }
+        for key, (value, spread) in scores.items()
     ]
     confusion = None
     if model.classification and len(model.classes) <= MOST_CONFUSED:
@@ -230,13 +260,17 @@ def leave_one_out(model: Model, probabilities: Array | None) -> dict[str, Any]:
     return {"figures": figures, "confusion": confusion}
 
 
+def _name(key: str) -> str:
+    return FIGURES[key].name if key in FIGURES else key
+
+
 def outer(assessment: Assessment) -> dict[str, Any]:
     """Scores of outer splits."""
     names = ("value", "standard_error", "low", "high", "loo", "optimism_error", "smaller_is_better")
     scores = []
     for key in assessment.scores:
         figures = assessment.figures(key)
-        row = {"key": key, "name": FIGURES.get(key, (key, False))[0]}
+        row = {"key": key, "name": _name(key)}
         row |= {name: getattr(figures, name) for name in names}
         scores.append(row | {"optimism": figures.flattered_by})
     return {
@@ -270,7 +304,7 @@ def headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
         guess = guess if same and key == headline else None
     return {
         "key": key,
-        "name": FIGURES.get(key, (key, False))[0],
+        "name": _name(key),
         "value": value,
         "low": low,
         "high": high,

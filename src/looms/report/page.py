@@ -33,7 +33,8 @@ from looms.report.displays.search import (
     CriterionHistoryDisplay,
     SearchPathDisplay,
 )
-from looms.report.text import FILTERS
+from looms.report.figures import figure, plus_minus
+from looms.report.text import clean, count, day, number, percent, sentence
 
 #: Stands for the color of the page's text, #0000c0 to #0000c9 for c0 to c9 of its style sheet.
 _INK = "#0000ff"
@@ -159,7 +160,8 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= FILTERS
+    for function in (number, figure, plus_minus, percent, sentence, count, day, clean):
+        environment.filters[function.__name__] = function
     return environment
 
 
@@ -191,7 +193,7 @@ def picture(
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         figure.savefig(file, format="svg", metadata=nothing)
     svg = file.getvalue()
-    svg = re.sub("<style.*</style>", "", svg[svg.index("<svg") :])
+    svg = re.sub(r"<defs>\s*<style.*</style>\s*</defs>\s*", "", svg[svg.index("<svg") :])
     return Picture(re.sub("<[^<>]+>", _tag_of_page, svg), caption, alt)
 
 
