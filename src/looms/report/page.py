@@ -9,7 +9,6 @@ import os
 import re
 import warnings
 from collections.abc import Sequence
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -130,13 +129,22 @@ def render(
     notes: Sequence[str] = (),
 ) -> str:
     """The page of `write_html` as text."""
-    template = _environment().get_template("report.html")
+    jinja2 = require("jinja2", "A report", "report")
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_text),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for function in (number, figure, plus_minus, percent, sentence, count, day, clean):
+        environment.filters[function.__name__] = function
     facts = facts_of(estimator, X, y, assessment)
     report = summarized(facts, title, notes)
     script = _text("report.js")
     # By its hash the page's content security policy knows its own script.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    page: str = template.render(
+    page: str = environment.get_template("report.html").render(
         report=report,
         pictures={
             **_of_search(facts, report),
@@ -148,21 +156,6 @@ def render(
         script_hash=f"sha256-{digest}",
     )
     return page
-
-
-@cache
-def _environment() -> Any:
-    jinja2 = require("jinja2", "A report", "report")
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_text),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    for function in (number, figure, plus_minus, percent, sentence, count, day, clean):
-        environment.filters[function.__name__] = function
-    return environment
 
 
 def _text(name: str) -> str:

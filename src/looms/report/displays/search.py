@@ -112,14 +112,11 @@ class SearchPathDisplay(MachineDisplay):
         shown = _shown(model, objective.names, along)
         first = [k for k, *_ in shown]
         # Ridges of earlier stages, as they would be for all samples.
-        stages, points = machine.selection_.stages, []
-        for size, search in stages:
-            for point in search.history:
-                theta = point.theta.copy()
-                theta[-1] -= log2_mu_shift(stages[-1][0], size)
-                points.append(theta)
-        path = np.array(points)[:, first]
-        best = machine.selection_.theta
+        best, stages = machine.selection_.theta, machine.selection_.stages
+        points = [(point.theta, size) for size, search in stages for point in search.history]
+        path = np.array([theta for theta, _ in points])
+        path[:, -1] -= [log2_mu_shift(stages[-1][0], size) for _, size in points]
+        path = path[:, first]
         both = np.vstack([path, best[first]])
         middle = (both.min(axis=0) + both.max(axis=0)) / 2
         half = np.maximum(np.ptp(both, axis=0) / 2 + _MARGIN, _LEAST_WIDTH / 2)
@@ -291,22 +288,19 @@ def _surface(
 ) -> Array:
     """The criterion on the grid; one eigendecomposition for all μ of a kernel."""
 
-    def moved(group: list[int], value: Any) -> Array:
+    def at(*values: float) -> Array:
         theta = best.copy()
-        theta[group] += value - best[group[0]]
+        for group, value in zip(shown, values, strict=False):
+            theta[group] += value - best[group[0]]
+        theta[-1] += shift
         return theta
 
     if shown[-1] != [len(best) - 1]:
-        surface = np.empty((len(axes[0]), len(axes[1])))
-        for i, j in np.ndindex(*surface.shape):
-            theta = moved(shown[0], axes[0][i])
-            theta[shown[1]] = axes[1][j]
-            theta[-1] += shift
-            surface[i, j] = objective.evaluate(theta, gradient=False).value
-        return surface
-    if len(shown) == 1:
-        kernels, log2_mu = [best[:-1]], axes[0] + shift
+        surface = [
+            [objective.evaluate(at(x, y), gradient=False).value for y in axes[1]] for x in axes[0]
+        ]
     else:
-        kernels, log2_mu = [moved(shown[0], value)[:-1] for value in axes[0]], axes[1] + shift
-    points = [objective.along_mu(theta, log2_mu) for theta in kernels]
-    return np.squeeze(np.array([[point.value for point in row] for row in points]))
+        kernels = [at()] if len(shown) == 1 else [at(x) for x in axes[0]]
+        rows = [objective.along_mu(theta[:-1], axes[-1] + shift) for theta in kernels]
+        surface = [[point.value for point in row] for row in rows]
+    return np.squeeze(np.array(surface))
