@@ -113,22 +113,17 @@ def cautions(estimator: Any, X: Any = None) -> list[Caution]:
 
 
 def cautions_of_report(
-    estimator: Any,
-    model: Model,
-    assessment: Assessment | None,
-    *,
-    steps: list[str],
-    notes: Sequence[str],
+    whole: Any, model: Model, assessment: Assessment | None, steps: list[str], notes: Sequence[str]
 ) -> list[Caution]:
     """Those of the fit, and of how the machine was chosen and assessed, the serious first.
 
-    ``steps`` are those before the machine; ``notes`` are on the data, of the caller.
+    ``steps`` of the ``whole`` are before the machine; ``notes`` are the caller's, on the data.
     """
     return _ordered(
         [
             *_of_fit(model, model.machine.X_fit_),
             *_optimism(model, assessment),
-            *([] if assessment is None else _foreign(estimator, model, assessment)),
+            *([] if assessment is None else _foreign(whole, model, assessment)),
             *_close_candidates(model),
             *_data(model, steps, notes),
         ]

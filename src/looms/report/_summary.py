@@ -247,9 +247,7 @@ def summarized(facts: Facts, title: str | None, notes: Sequence[str]) -> dict[st
             "headline": headline(model, assessment),
             "features": None if facts.importance is None else _features(model, facts.importance),
             "samples": _samples(facts),
-            "cautions": cautions_of_report(
-                facts.estimator, model, assessment, steps=names, notes=notes
-            ),
+            "cautions": cautions_of_report(facts.estimator, model, assessment, names, notes),
         }
     )
     return report

@@ -41,37 +41,38 @@ def telltales(model: Model, X: Matrix) -> list[tuple[str, str]]:
         made dense in turn. O(n log n) for each.
     """
     mask = model.has_weight
-    y = model.loo.y[mask]
-    labels = class_indices(y) if model.classification else None
-    if len(model.columns) < 2 or X.shape[0] * X.shape[1] > _MOST_ENTRIES:
+    target = class_indices(model.loo.y[mask]) if model.classification else model.loo.y[mask]
+    one_column = len(model.columns) < 2
+    if one_column or X.shape[0] * X.shape[1] > _MOST_ENTRIES or target.ndim > 1:
         return []
-    if labels is None and y.ndim > 1:
-        return []
+    sign_of = _sign_of_classes if model.classification else _sign_of_numbers
     X = X.tocsc() if sparse.issparse(X) else X
     telling = []
     for source, members in model.columns.items():
         columns = {model.features[k]: _column(X, k)[mask] for k in members}
-        sign = _sign(list(columns.values()), y, labels)
+        sign = sign_of(list(columns.values()), target)
         gaps = columns.get(f"{source} is missing")
         if not sign and gaps is not None and source in columns:
             known = gaps == 0
-            of_known = None if labels is None else labels[known]
-            sign = _sign([columns[source][known]], y[known], of_known)
+            sign = sign_of([columns[source][known]], target[known])
             sign = f"{sign} where it is known" if sign else ""
         if sign:
             telling.append((source, sign))
     return telling
 
 
-def _sign(columns: list[Array], y: Array, labels: AnyArray | None) -> str:
-    """The figure by which the features made of one column give the target; empty if none does."""
+def _sign_of_numbers(columns: list[Array], y: AnyArray) -> str:
+    """The figure by which the features made of one column give a number; empty if none does."""
     if len(y) < _FEWEST:
         return ""
-    if labels is None:
-        value = max(_rank_correlation(column, y) for column in columns)
-        return f"rank correlation {value:.4f}" if value > _CORRELATION else ""
+    value = max(_rank_correlation(column, y) for column in columns)
+    return f"rank correlation {value:.4f}" if value > _CORRELATION else ""
+
+
+def _sign_of_classes(columns: list[Array], labels: AnyArray) -> str:
+    """The figure by which the features made of one column give the class; empty if none does."""
     n_in_class = np.bincount(labels)
-    if len(n_in_class) < 2 or n_in_class.min() < _FEWEST_IN_CLASS:
+    if len(labels) < _FEWEST or len(n_in_class) < 2 or n_in_class.min() < _FEWEST_IN_CLASS:
         return ""
     value = max(_least_area(column, labels) for column in columns)
     if value > _AREA:

@@ -74,14 +74,11 @@ def loo_scores(model: Model) -> dict[str, tuple[float, float]]:
         n, rates = error_by_class(model)
         present = np.flatnonzero(n)
         sizes = np.array([effective_size(weight * (labels == k), groups) for k in present])
-        by_class = _variance(rates[present], sizes)
-        rate = float(weight @ wrong / weight.sum())
+        error = np.sqrt(_variance(rates[present], sizes).sum()) / len(present)
+        rate, size = weight @ wrong / weight.sum(), np.asarray(effective_size(weight, groups))
         return {
-            "ber": (
-                mean_class_error(labels, wrong, weight),
-                float(np.sqrt(by_class.sum()) / len(present)),
-            ),
-            "error": (rate, float(np.sqrt(_variance(rate, effective_size(weight, groups))))),
+            "ber": (mean_class_error(labels, wrong, weight), float(error)),
+            "error": (float(rate), float(np.sqrt(_variance(rate, size)))),
             "auc": _areas(model),
         }
     y, residuals, weight, groups = _by_target(model)
@@ -132,9 +129,9 @@ def effective_size(weight: Array, groups: AnyArray | None = None) -> float:
     return float((weight.sum() / standard_error(weight, groups)) ** 2)
 
 
-def _variance(rate: Any, n: Any) -> Any:
+def _variance(rate: Array, n: Array) -> Array:
     smoothed = (rate * n + 1) / (n + 2)
-    return smoothed * (1 - smoothed) / n
+    return np.asarray(smoothed * (1 - smoothed) / n)
 
 
 def _areas(model: Model) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
-from looms._typing import AnyArray, Array
+from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics import loo_margins
 from looms.estimators import machine_of
 from looms.estimators._base import LeastSquaresMachine
@@ -227,7 +227,7 @@ def relevances(model: Model) -> Array | None:
     return np.asarray(part / part.sum()) if part.sum() > 0 else part
 
 
-def variances(X: Any) -> Array:
+def variances(X: Matrix) -> Array:
     """Variance of every column, dense or sparse."""
     return np.asarray(mean_variance_axis(X, 0)[1] if sparse.issparse(X) else np.var(X, axis=0))
 
@@ -250,7 +250,7 @@ def predicted_labels(model: Model) -> AnyArray:
     return np.asarray(loo_margins(model.machine).argmax(axis=1))
 
 
-def sampled_rows(model: Model, size: int, random_state: Any) -> AnyArray:
+def sampled_rows(model: Model, size: int, random_state: int) -> AnyArray:
     """Rows of positive weight, at most about ``size`` of them, classes in proportion."""
     weighted = np.flatnonzero(model.has_weight)
     if len(weighted) <= size:
@@ -267,7 +267,7 @@ def sampled_rows(model: Model, size: int, random_state: Any) -> AnyArray:
     return np.sort(np.concatenate(chosen))
 
 
-def training_objective(model: Model, rows: AnyArray, X: Any = None) -> Objective:
+def training_objective(model: Model, rows: AnyArray, X: Matrix | None = None) -> Objective:
     """The criterion that the machine was chosen by, on some rows of its samples.
 
     ``X`` are these rows, where they are not those that the machine was fitted to.

@@ -14,7 +14,7 @@ _LONGEST_NAME = 28
 _DIRECTIONS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
-def number(value: Any, digits: int = 4) -> str:
+def number(value: float | None, digits: int = 4) -> str:
     """Significant digits, powers of ten where these say more; a dash for nothing."""
     if value is None:
         return _NOTHING
@@ -32,7 +32,7 @@ def number(value: Any, digits: int = 4) -> str:
     return mantissa.replace("-", "−")
 
 
-def percent(value: Any, places: int = 1) -> str:
+def percent(value: float | None, places: int = 1) -> str:
     """A share in per cent."""
     return _NOTHING if value is None else f"{signed(f'{100 * value:.{places}f}')} %"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from inspect import signature
 from typing import Any, ClassVar, Self
 
@@ -90,7 +91,7 @@ def ink() -> Any:
     return require("matplotlib", "A display", "plot").rcParams["text.color"]
 
 
-def label_ticks(ax: Any, names: Any) -> None:
+def label_ticks(ax: Any, names: Sequence[str]) -> None:
     """Names at the rows of an axis, the first on top; a dollar sign in one is no formula."""
     places = range(len(names))
     ax.set_yticks(places, labels=[short(name) for name in names], parse_math=False)

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from looms._typing import Array
+from looms._typing import Array, Matrix
 from looms.criteria import standard_error
 from looms.lssvm import NotPositiveDefiniteError
 from looms.report.displays.base import MachineDisplay, ink, label_ticks
@@ -79,11 +79,6 @@ class ImportanceDisplay(MachineDisplay):
         random_state : int, default=0
             Draws the samples.
 
-        Returns
-        -------
-        importance : ImportanceDisplay
-            Columns in the order of their value, the largest first.
-
         Raises
         ------
         ValueError
@@ -122,18 +117,17 @@ class ImportanceDisplay(MachineDisplay):
         theta, X = np.append(machine.kernel_.theta, log2_mu), machine.X_fit_[rows]
         together = None if model.groups is None else model.groups[rows]
 
-        def squares(X: Any) -> tuple[Array, Array]:
-            """Squared leave-one-out residuals, of several targets their mean, and shares."""
-            objective = training_objective(model, rows, X)
-            share = objective.sample_weight / objective.sample_weight.sum()
+        def squares(X: Matrix) -> Array:
+            """Squared leave-one-out residuals, of several targets their mean."""
             try:
-                residuals = objective.fit(theta).loo.residuals
+                residuals = training_objective(model, rows, X).fit(theta).loo.residuals
             except NotPositiveDefiniteError:
-                return np.full(len(rows), np.nan), share
-            return np.square(residuals).reshape(len(rows), -1).mean(axis=1), share
+                return np.full(len(rows), np.nan)
+            return np.asarray(np.square(residuals).reshape(len(rows), -1).mean(axis=1))
 
-        base, share = squares(X)
-        changes = [squares(_at_means(X, columns[name]))[0] - base for name in names]
+        share = machine.fit_weight_[rows] / machine.fit_weight_[rows].sum()
+        base = squares(X)
+        changes = [squares(_at_means(X, columns[name])) - base for name in names]
         rise = np.array([share @ change for change in changes])
         order = np.argsort(-rise, kind="stable")
         return cls(
@@ -160,7 +154,7 @@ class ImportanceDisplay(MachineDisplay):
 feature_importance = ImportanceDisplay.compute
 
 
-def _at_means(X: Any, features: list[int]) -> Any:
+def _at_means(X: Matrix, features: list[int]) -> Matrix:
     """The samples with some features at their means; sparse ones stay so where these are zero."""
     if sparse.issparse(X):
         keep = np.ones(X.shape[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -43,7 +44,7 @@ class CaseDeletionDisplay(MachineDisplay):
     """
 
     value: Array
-    names: Any
+    names: Sequence[Any]
     value_name: str
 
     @classmethod

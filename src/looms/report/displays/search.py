@@ -179,7 +179,7 @@ class CriterionHistoryDisplay(MachineDisplay):
 
     @classmethod
     def compute(cls, estimator: Any) -> Self:
-        """Course of the search of a self-tuned machine, or of a pipeline that ends in one."""
+        """Course of the search of a self-tuned machine."""
         _, machine = selecting_model(estimator, cls.__name__)
         stages = machine.selection_.stages
         points = [(p.value, size) for size, search in stages for p in search.history]
@@ -240,11 +240,7 @@ class CandidatesDisplay(MachineDisplay):
 
     @classmethod
     def compute(cls, estimator: Any) -> Self:
-        """Candidates of a self-tuned machine, or of a pipeline that ends in one.
-
-        The score is the leave-one-out balanced error rate of classes, or the loss that the
-        threshold is set for; for regression √PRESS, the root mean square leave-one-out residual.
-        """
+        """Candidates of a self-tuned machine by `looms.selection.Candidate.score`, or √PRESS."""
         _, machine = selecting_model(estimator, cls.__name__)
         return cls(
             names=[f"{each.kernel_name}, {each.criterion}" for each in machine.candidates_],
