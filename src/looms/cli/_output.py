@@ -24,10 +24,20 @@ from looms.model_files._files import is_model_file
 if TYPE_CHECKING:
     import pandas as pd
 
+    from looms.report._cautions import Caution
+
 #: So many names are listed in a note.
 MOST_NAMES = 5
 #: Width of a terminal below which a table says less.
 NARROW = 80
+#: What the command line says for words of Python in a caution.
+_BY_OPTION = {
+    "threshold='ber'": "--threshold ber",
+    "class_weight='balanced'": "--weight balanced",
+    "copies='together'": "--copies together",
+    "another kernel": "another kernel (--kernel)",
+    "leave it out.": "leave it out (--drop).",
+}
 #: What a spreadsheet takes for a formula; a sign alone is a label.
 _FORMULA = re.compile(r"'*(?:[=@\t\r\n]|[+-](?=.)).*", re.DOTALL)
 
@@ -37,11 +47,13 @@ def note(message: str) -> None:
     typer.echo(f"Note: {visible(' '.join(message.split()))}", err=True)
 
 
-def show_cautions(cautions: Sequence[Mapping[str, str]]) -> None:
+def show_cautions(cautions: Sequence[Caution]) -> None:
     """Write cautions of `looms.report`, the serious ones as warnings."""
     for each in cautions:
         # Isolates around a name, for the order of words in a page; in a line quotes show it.
         text = each["text"].replace("\u2068", "'").replace("\u2069", "'")
+        for words, option in _BY_OPTION.items():
+            text = text.replace(words, option)
         if each["level"] == "serious":
             typer.echo(f"Warning: {' '.join(text.split())}", err=True)
         else:

@@ -105,4 +105,4 @@ def assess(
         write_or_print(output, csv_text(result.table), "a row for each split is in")
     if report is not None:
         model = train(prepared, request).model
-        write_report(report, model, table.y, target, file, result)
+        write_report(report, model, table.y, target, file, prepared.notes, result)

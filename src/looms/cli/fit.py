@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -91,7 +92,7 @@ def fit(
     )
     note(f"the model is in {output}")
     if report is not None:
-        write_report(report, fitted.model, table.y, target, file)
+        write_report(report, fitted.model, table.y, target, file, prepared.notes)
 
 
 def train(prepared: Prepared, request: Request) -> SavedModel:
@@ -159,9 +160,10 @@ def write_report(
     y: Any,
     target: str | None,
     file: Path,
+    notes: Sequence[str],
     assessment: Assessment | None = None,
 ) -> None:
-    """Write the page of a fitted model, with the target as the file has it."""
+    """Write the page of a fitted model, with the target as the file has it and notes on it."""
     pandas = require("pandas", "--report")
     title = f"{target}, {file.name}" if target else file.name
     y = pandas.Series(y, name=target)
@@ -169,5 +171,5 @@ def write_report(
     rows = pandas.RangeIndex(1, len(y) + 1, name="row in the file, counted from 1 after any header")
     X = pandas.DataFrame(index=rows)
     with writing(path, "--report"):
-        write_html(model, path, X=X, y=y, assessment=assessment, title=title)
+        write_html(model, path, X=X, y=y, assessment=assessment, title=title, notes=notes)
     note(f"the report is in {path}")
