@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.pipeline import Pipeline
 
 from looms._optional import require
 from looms._typing import AnyArray
@@ -20,7 +21,7 @@ from looms.cli._options import Reading, Task
 from looms.cli._output import MOST_NAMES, as_messages, note
 from looms.datasets import read_table
 from looms.datasets._table import Table
-from looms.tables import Kind, as_text, column_kinds
+from looms.tables import Kind, as_text, column_kinds, table_preprocessor
 
 #: Whole numbers with no more different values than this are taken for classes.
 MOST_CLASSES = 20
@@ -119,23 +120,38 @@ class Prepared:
     ----------
     X : features as they were read, a data frame or a sparse matrix.
     target : of the rows.
-    kinds : of the columns, as `looms.tables.column_kinds`; None for a sparse matrix.
-    notes : what is surprising about columns and target.
+    preprocessor : of `looms.tables`, fitted to the features.
+    columns : the features as typed columns: floats and text, or a sparse matrix.
+    matrix : the features as the machine takes them.
     """
 
     X: Any
     target: Target
-    kinds: dict[str, tuple[Kind, ...]] | None
-    notes: tuple[str, ...]
+    preprocessor: Pipeline
+    columns: Any
+    matrix: Any
+
+
+def prepare_file(
+    path: Path, target: str | None, drop: Sequence[str] | None, reading: Reading, task: Task
+) -> Prepared:
+    """The table of a file, prepared; what it is taken for goes to stderr."""
+    table = read_training(path, target, drop, reading)
+    known = target_of(table.y, task)
+    note(f"{known.task}: {known.reason}")
+    return prepare(table.X, known)
 
 
 def prepare(X: Any, target: Target) -> Prepared:
-    """Kinds of the columns of a table as it was read, and notes; its target is known."""
-    if sparse.issparse(X):
-        return Prepared(X, target, None, target.notes)
+    """A table as it was read, its target known, as a matrix; surprises go to stderr."""
     with as_messages():
-        kinds = column_kinds(X)
-    return Prepared(X, target, kinds, (*column_notes(X, kinds), *target.notes))
+        kinds = None if sparse.issparse(X) else column_kinds(X)
+        preprocessor = table_preprocessor(X, kinds)
+        columns = preprocessor[:-1].fit_transform(X)
+        matrix = preprocessor[-1].fit_transform(columns)
+    for remark in (*column_notes(X, kinds or {}, columns), *target.notes):
+        note(remark)
+    return Prepared(X, target, preprocessor, columns, matrix)
 
 
 def target_of(column: Any, task: Task) -> Target:
@@ -256,30 +272,31 @@ def text(values: Any) -> AnyArray:
     return as_text(require("pandas", "Reading tables").Series(values))
 
 
-def column_notes(X: Any, kinds: Mapping[str, tuple[Kind, ...]]) -> Iterator[str]:
+def column_notes(X: Any, kinds: Mapping[str, tuple[Kind, ...]], columns: Any) -> Iterator[str]:
     """Notes on columns that are dates, identifiers, constants, or numbers with a word among them.
 
     Parameters
     ----------
     X : data frame of the features.
     kinds : of its columns, as `looms.tables.column_kinds`.
+    columns : the features as floats and text.
     """
     categorical = require("pandas", "A table of mixed columns").CategoricalDtype
     broken = []
     for name, of in kinds.items():
         if of == ("category",) and not isinstance(X[name].dtype, categorical):
-            cells = as_text(X[name])
-            like = number_like(cells)
-            wrong = X[name].notna().to_numpy() & ~like
+            like = number_like(columns[name])
+            wrong = columns[name].notna().to_numpy() & ~like
             if like.sum() > wrong.sum() > 0:
-                broken.append((name, int(wrong.sum()), int(wrong.argmax()), cells))
+                broken.append((name, int(wrong.sum()), int(wrong.argmax())))
     if broken:
-        name, n_wrong, first, cells = broken[0]
+        name, n_wrong, first = broken[0]
         others = f", and so are {listed([each[0] for each in broken[1:]])}" if broken[1:] else ""
         yield (
             f"column {name!r} is taken for text, a feature for each value, for {n_wrong} of its "
-            f"cells {'is' if n_wrong == 1 else 'are'} no number, first {str(cells[first])!r} in "
-            f"data row {first + 1}{others}; correct such cells or leave them empty"
+            f"cells {'is' if n_wrong == 1 else 'are'} no number, first "
+            f"{str(columns[name].iloc[first])!r} in data row {first + 1}{others}; correct such "
+            "cells or leave them empty"
         )
     constant = [name for name, of in kinds.items() if not of]
     if constant:
@@ -293,11 +310,14 @@ def column_notes(X: Any, kinds: Mapping[str, tuple[Kind, ...]]) -> Iterator[str]
     certain = {name: of[0] for name, of in kinds.items() if len(of) == 1}
     yield from date_notes(certain, "; leave it out by --drop unless new rows are of the same days")
     known = {each[0] for each in broken}
-    alike = [
+    countable = [
         name
         for name, kind in certain.items()
-        if name not in known and _is_identifier(X[name], kind)
+        if name not in known
+        and len(X) >= FEWEST_ROWS
+        and (kind == "category" or (kind == "number" and (columns[name] % 1 == 0).all()))
     ]
+    alike = [name for name in countable if X[name].nunique(dropna=False) == len(X)]
     if alike:
         yield (
             f"a different value in every row: {listed(alike)}; if this is an identifier, which "
@@ -312,12 +332,3 @@ def date_notes(kinds: Mapping[str, str], advice: str = "") -> Iterator[str]:
         if names:
             as_dates = f"read as {'a date' if len(names) == 1 else 'dates'}{order}"
             yield f"{listed(names)}: {as_dates} and used as a number of days{advice}"
-
-
-def _is_identifier(column: Any, kind: Kind) -> bool:
-    """True if text or whole numbers are different in every row."""
-    if kind not in ("number", "category") or len(column) < FEWEST_ROWS:
-        return False
-    if column.nunique(dropna=False) < len(column):
-        return False
-    return kind == "category" or bool(np.all(np.mod(np.asarray(column, dtype=float), 1) == 0))

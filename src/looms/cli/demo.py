@@ -9,10 +9,10 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from looms.cli._figures import loo_figures, show_candidates, show_figures
-from looms.cli._options import MachineOptions, command
+from looms.cli._options import command
 from looms.cli._output import console
 from looms.cli._prepare import prepare, target_of
-from looms.cli._request import Request
+from looms.cli._request import MachineRequest
 from looms.cli.fit import train
 from looms.cli.predict import Predictions
 
@@ -35,9 +35,9 @@ def demo(
     X_train, X_test, y_train, y_test = train_test_split(
         X, y, test_size=0.5, stratify=y, random_state=random_state
     )
-    options = MachineOptions("classification", kernel=["linear", "rbf"], random_state=random_state)
-    prepared = prepare(X_train, target_of(y_train, options.task))
-    fitted = train(prepared, Request.of(options))
+    request = MachineRequest("classification", kernel=["linear", "rbf"], random_state=random_state)
+    prepared = prepare(X_train, target_of(y_train, request.task))
+    fitted = train(prepared, request)
     machine = fitted.model[-1]
     show_candidates(machine)
     predictions = Predictions.of(fitted, X_test)

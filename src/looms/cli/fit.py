@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 import warnings
 from contextlib import ExitStack
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+from scipy.sparse import issparse
 from sklearn import __version__ as sklearn_version
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
@@ -23,20 +25,18 @@ from looms.cli._options import (
     DropOption,
     FileArgument,
     ForceOption,
-    MachineOptions,
     Reading,
     TargetOption,
     command,
 )
 from looms.cli._output import as_messages, check_can_write, note, show_cautions, writing
-from looms.cli._prepare import Prepared, prepare, read_training, target_of
+from looms.cli._prepare import Prepared, prepare_file
 from looms.cli._progress import Meter
-from looms.cli._request import Request
+from looms.cli._request import MachineRequest
 from looms.datasets._table import table_name
 from looms.model_files import save_model
 from looms.model_files._files import SavedModel
 from looms.report import cautions, write_html
-from looms.tables import table_preprocessor
 
 #: Beginning of a page of `looms.report`.
 _PAGE = r'<!doctype html>[\s\S]*<meta name="generator" content="looms '
@@ -49,7 +49,7 @@ def fit(
     file: FileArgument,
     *,
     target: TargetOption = None,
-    options: MachineOptions,
+    request: MachineRequest,
     drop: DropOption = None,
     output: Annotated[
         Path | None,
@@ -65,8 +65,6 @@ def fit(
     force: ForceOption = False,
 ) -> None:
     """Fit a kernel machine to a table, chosen by exact leave-one-out, and store it."""
-    request = Request.of(options)
-    request.check_task(options.task)
     output = output or Path(f"{table_name(file)}.looms.skops")
     check_can_write(output, force, file, holds="model")
     if output.suffix not in (".skops", ""):
@@ -74,59 +72,49 @@ def fit(
             f"{output}: the name of a model file ends in .skops, not in {output.suffix}"
         )
     check_report(report, request, force, file, output, "the model")
-    table = read_training(file, target, drop, reading)
-    known = target_of(table.y, options.task)
-    note(f"{known.task}: {known.reason}")
-    prepared = prepare(table.X, known)
-    for remark in prepared.notes:
-        note(remark)
+    prepared = prepare_file(file, target, drop, reading, request.task)
     fitted = train(prepared, request)
     metadata = {**fitted.metadata, "target": target, "file": file.name}
     save_model(output, fitted.model, metadata)
     show_choice(fitted.model, metadata)
-    show_cautions(cautions(fitted.model, table.X))
+    show_cautions(cautions(fitted.model, prepared.X))
     note(
         "leave-one-out chose this machine, so its figures flatter it; looms assess gives honest "
         "ones"
     )
     note(f"the model is in {output}")
     if report is not None:
-        write_report(report, fitted.model, table.y, target, file)
+        write_report(report, fitted.model, prepared, target, file)
 
 
-def train(prepared: Prepared, request: Request) -> SavedModel:
+def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
     """The model that was asked for, fitted to a table; progress goes to stderr."""
-    X, target = prepared.X, prepared.target
-    request.check_target(target)
-    machine = request.estimator(target.task)
-    names = request.candidates()
+    columns, preprocessor = prepared.columns, prepared.preprocessor
+    machine = request.estimator(prepared.target)
     start = time.perf_counter()
     with ExitStack() as stack:
         stack.enter_context(as_messages(_IN_PYTHON))
-        preprocessor = table_preprocessor(X, prepared.kinds)
-        columns = preprocessor[:-1].fit_transform(X)
-        matrix = preprocessor[-1].fit_transform(columns)
         for category in (CopiesWarning, OneClassWarning):  # the cautions of the fit say these
             warnings.simplefilter("ignore", category)
-        if request.options.machine != "svm":
+        if request.machine != "svm":
             warnings.simplefilter("ignore", BoundWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)
         if hasattr(machine, "set_callbacks"):  # of scikit-learn since 1.9
-            machine.set_callbacks(stack.enter_context(Meter("", names, len(target.y))))
+            machine.set_callbacks(stack.enter_context(Meter("", prepared.matrix.shape[0])))
             stack.callback(machine.set_callbacks)
-        machine.fit(matrix, target.y)
-    kinds = {} if prepared.kinds is None else preprocessor[0].kinds
-    numbers = [name for name, kind in kinds.items() if kind != "category"]  # and dates, as days
-    framed = prepared.kinds is not None
+        machine.fit(prepared.matrix, prepared.target.y)
+    types = ranges = None
+    if not issparse(prepared.X):
+        types = {str(n): str(t) for n, t in prepared.X.dtypes.items()}
+        limits = columns.select_dtypes("number").agg(["min", "max"])  # of dates, too, as days
+        ranges = limits.to_dict("list")
     metadata = {
-        "task": str(target.task),
-        "columns": {str(n): str(t) for n, t in X.dtypes.items()} if framed else None,
-        "ranges": {n: [float(columns[n].min()), float(columns[n].max())] for n in numbers}
-        if framed
-        else None,
-        "n_rows": X.shape[0],
-        "n_features": X.shape[1],
-        "options": request.metadata(),
+        "task": str(prepared.target.task),
+        "columns": types,
+        "ranges": ranges,
+        "n_rows": prepared.X.shape[0],
+        "n_features": prepared.X.shape[1],
+        "options": asdict(request),
         "seconds": time.perf_counter() - start,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "looms_version": __version__,
@@ -136,7 +124,12 @@ def train(prepared: Prepared, request: Request) -> SavedModel:
 
 
 def check_report(
-    report: Path | None, request: Request, force: bool, file: Path, other: Path | None, holds: str
+    report: Path | None,
+    request: MachineRequest,
+    force: bool,
+    file: Path,
+    other: Path | None,
+    holds: str,
 ) -> None:
     """Refuse, before any work, a report that could not be written after it.
 
@@ -144,7 +137,7 @@ def check_report(
     """
     if report is None:
         return
-    if request.options.machine == "svm":
+    if request.machine == "svm":
         raise InputError("--report is for --machine lssvm")
     check_can_write(report, force, file, option="--report", holds=_PAGE)
     if other is not None and report.absolute() == other.absolute():
@@ -156,15 +149,15 @@ def check_report(
 def write_report(
     path: Path,
     model: Pipeline,
-    y: Any,
+    prepared: Prepared,
     target: str | None,
     file: Path,
     assessment: Assessment | None = None,
 ) -> None:
-    """Write the page of a fitted model, with the target as the file has it."""
+    """Write the page of a fitted model."""
     pandas = require("pandas", "--report")
     title = f"{target}, {file.name}" if target else file.name
-    y = pandas.Series(y, name=target)
+    y = pandas.Series(prepared.target.y, name=target)
     # People count the rows of a file from 1; only the names of the samples matter here.
     rows = pandas.RangeIndex(1, len(y) + 1, name="row in the file, counted from 1 after any header")
     X = pandas.DataFrame(index=rows)

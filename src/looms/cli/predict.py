@@ -99,7 +99,6 @@ def predict(
     for a row that is typical of no class. Rows that chose the hyper-parameters too make them a
     little too small.
     """
-    request.check()
     check_can_write(output, force, file, model, holds=_HEADER)
     saved = load(model, reading.max_bytes)
     request.check_model(saved, model)
