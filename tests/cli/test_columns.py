@@ -9,14 +9,15 @@ from looms.cli._prepare import Target, prepare
 from looms.tables import TableColumns
 
 ROWS = np.arange(30)
+TARGET = Target(np.arange(30), "regression", "as asked")
 
 
 @pytest.fixture
 def said(capsys):
     """The notes on a frame of these columns."""
 
-    def notes(**columns):
-        prepare(pd.DataFrame(columns), Target(np.arange(30), "regression", "as asked"))
+    def notes(target=TARGET, **columns):
+        prepare(pd.DataFrame(columns), target)
         return capsys.readouterr().err
 
     return notes
@@ -57,9 +58,18 @@ def test_identifiers(said, values):
     assert said(number=values[:15], b=ROWS[:15] % 5) == ""
 
 
+@pytest.mark.parametrize(("name", "values"), [("who", "P{}"), ("patient_id", "{}"), ("ID", "{}")])
+def test_a_column_that_may_say_which_rows_belong_together(said, name, values):
+    column = pd.Series([values.format(k // 3) for k in range(90)])
+    column = pd.to_numeric(column) if values == "{}" else column
+    target = Target(np.arange(90), "regression", "as asked")
+    assert f"each in several rows: '{name}'; if rows of one value" in said(target, **{name: column})
+    assert said(target, **{name: [*column[:-1], 99]}) == ""
+    assert said(target, age=np.arange(90) // 3, color=["x", "y", "z"] * 30) == ""
+
+
 def test_sparse_features_give_no_note(capsys):
-    target = Target(np.arange(30), "regression", "as asked")
-    prepare(sparse.csr_array(np.eye(30)), target)
+    prepare(sparse.csr_array(np.eye(30)), TARGET)
     assert capsys.readouterr().err == ""
 
 

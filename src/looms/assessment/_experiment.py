@@ -41,7 +41,7 @@ from looms.assessment._weight_routing import (
     takes_weights_in_fit,
 )
 from looms.copies import copy_groups, n_unexpected_copies
-from looms.estimators import machine_of
+from looms.estimators import CopiesWarning, machine_of
 
 #: What becomes of rows that are equal in every feature: any side of a split, or the same.
 COPIES = ("apart", "together")
@@ -160,6 +160,8 @@ class Experiment:
             warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always")
+            if self.groups is None:  # the copies among all rows were counted before
+                warnings.simplefilter("ignore", CopiesWarning)
             try:
                 values = self._measured(split, train, w_train, test, w_test)
             except Exception as error:  # of any estimator; the other splits go on

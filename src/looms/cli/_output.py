@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from looms._files import advice_on, write_whole
-from looms.cli._errors import InputError, visible
+from looms.cli._errors import InputError, say, visible
 from looms.model_files._files import is_model_file
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ _FORMULA = re.compile(r"'*(?:[=@\t\r\n]|[+-](?=.)).*", re.DOTALL)
 
 def note(message: str) -> None:
     """Write a remark to stderr, so that stdout can be piped."""
-    typer.echo(f"Note: {visible(' '.join(message.split()))}", err=True)
+    say(f"Note: {message}")
 
 
 def show_cautions(cautions: Sequence[Mapping[str, str]]) -> None:
@@ -43,7 +42,7 @@ def show_cautions(cautions: Sequence[Mapping[str, str]]) -> None:
         # Isolates around a name, for the order of words in a page; in a line quotes show it.
         text = each["text"].replace("\u2068", "'").replace("\u2069", "'")
         if each["level"] == "serious":
-            typer.echo(f"Warning: {' '.join(text.split())}", err=True)
+            say(f"Warning: {text}")
         else:
             note(text)
 

@@ -32,6 +32,8 @@ FEWEST_ROWS = 20
 _NUMBER = re.compile(
     r"[+-]?(\d+|\d{1,3}([.,'\s]\d{3})+|(?=[.,]\d))([.,]\d*)?(e[+-]?\d+)?", re.IGNORECASE
 )
+#: Name of a column of whole numbers that may be identifiers.
+_IDENTIFIER = re.compile(r"(?:^|[^a-z])(?:id|no|nr|number)$|(?<=[a-z])I[Dd]$", re.IGNORECASE)
 #: Order of the numbers in kinds of date.
 _ORDERS = {
     "date": "",
@@ -317,11 +319,25 @@ def column_notes(X: Any, kinds: Mapping[str, tuple[Kind, ...]], columns: Any) ->
         and len(X) >= FEWEST_ROWS
         and (kind == "category" or (kind == "number" and (columns[name] % 1 == 0).all()))
     ]
-    alike = [name for name in countable if X[name].nunique(dropna=False) == len(X)]
+    counts = {name: X[name].value_counts(dropna=False) for name in countable}
+    alike = [name for name in countable if len(counts[name]) == len(X)]
     if alike:
         yield (
             f"a different value in every row: {listed(alike)}; if this is an identifier, which "
             "says nothing of new rows, leave it out by --drop"
+        )
+    repeated = [
+        name
+        for name in countable
+        if (certain[name] == "category" or _IDENTIFIER.search(name))
+        and len(counts[name]) > MOST_CLASSES
+        and counts[name].min() > 1
+    ]
+    if repeated:
+        yield (
+            f"many values, each in several rows: {listed(repeated)}; if rows of one value belong "
+            "together, such as those of a patient, leaving out one row leaves the others in, and "
+            "the figures flatter: give one row of each"
         )
 
 

@@ -102,6 +102,11 @@ def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
         if hasattr(machine, "set_callbacks"):  # of scikit-learn since 1.9
             machine.set_callbacks(stack.enter_context(Meter("", prepared.matrix.shape[0])))
             stack.callback(machine.set_callbacks)
+        elif request.machine == "svm":
+            n_rows = prepared.matrix.shape[0]
+            typer.echo(
+                f"Searching the settings of a support vector machine, {n_rows} rows", err=True
+            )
         machine.fit(prepared.matrix, prepared.target.y)
     types = ranges = None
     if not issparse(prepared.X):

@@ -20,14 +20,14 @@ MAX_BYTES = 2**30
 _SIGNATURES = {
     b"PK\3\4": (
         "a zip archive, such as a spreadsheet (.xlsx, .ods)",
-        "Name a spreadsheet so, or read it by --format spreadsheet; unpack other archives.",
+        'Name a spreadsheet so, or read it by format="spreadsheet"; unpack other archives.',
     ),
     b"\xd0\xcf\x11\xe0": (
         "a file of old Office programs, such as .xls",
-        "Name a spreadsheet so, or read it by --format spreadsheet.",
+        'Name a spreadsheet so, or read it by format="spreadsheet".',
     ),
     b"\x1f\x8b": ("compressed by gzip", "Add .gz to its name, or unpack it."),
-    b"PAR1": ("a Parquet file", "Name it .parquet, or read it by --format parquet."),
+    b"PAR1": ("a Parquet file", 'Name it .parquet, or read it by format="parquet".'),
     b"%PDF-": ("a PDF document", "Save its table as .csv or .xlsx."),
 }
 _CHUNK = 2**20
@@ -111,6 +111,5 @@ def too_large(path: Path, max_bytes: int) -> TableError:
     return TableError(
         path,
         f"it has more than {max_bytes:,} bytes, unpacked",
-        "If that is right and there is memory for it, allow more by --max-bytes "
-        "(max_bytes in Python).",
+        "If that is right and there is memory for it, allow more by max_bytes=...",
     )

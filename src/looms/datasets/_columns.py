@@ -75,7 +75,16 @@ def numbers_of(
             first = _row(column, "|".join(_NUMBER.values()), matches=False) or 0
             notes.append(left_as_text(name, first, column[first].as_py(), "is not a number"))
     if left:
-        notes.insert(0, _mark_not_known(left, cells[left[0]]))
+        row = _row(cells[left[0]], "[.,]") or 0
+        columns = f"column {left[0]!r} is" if len(left) == 1 else f"columns {listed(left)} are"
+        why = (
+            f"is not the decimal mark {decimal!r} that was given"
+            if is_set
+            else "may be a decimal mark or part thousands, and the file does not tell; choose by "
+            "decimal=..., a comma or a point"
+        )
+        shown = f"{cells[left[0]][row].as_py()!r} (data row {row + 1})"
+        notes.insert(0, f"{columns} read as text: the mark in {shown} {why}")
     doubtful = not is_set and (decimal == "," or (other_decimal and not only_point))
     for name in numbers if doubtful else ():
         row = _row(cells[name], "[.]") if name in written[","] else None
@@ -84,7 +93,7 @@ def numbers_of(
                 f"column {name!r} has {cells[name][row].as_py()!r} (data row {row + 1}), which is "
                 f"read as {numbers[name][row].as_py()}; if the point "
                 + ("parts thousands" if decimal == "." else "is a decimal mark")
-                + ", say so by --decimal (decimal in Python)"
+                + ", say so by decimal=..."
             )
     return Numbers(numbers, decimal, tuple(notes))
 
@@ -124,14 +133,3 @@ def _values(name: str, column: Any, decimal: str) -> Any:
         with suppress(pa.ArrowInvalid):  # beyond 64 bits, and floats hold them
             return pc.cast(plain, pa.int64())
     return floats
-
-
-def _mark_not_known(names: list[str], column: Any) -> str:
-    """Note on columns of numbers whose decimal mark is ambiguous."""
-    row = _row(column, "[.,]") or 0
-    which = f"column {names[0]!r} is" if len(names) == 1 else f"columns {listed(names)} are"
-    return (
-        f"{which} read as text: the mark in {column[row].as_py()!r} (data row {row + 1}) may be a "
-        "decimal mark or part thousands, and the file does not tell; choose by --decimal (decimal "
-        "in Python), a comma or a point"
-    )

@@ -115,7 +115,7 @@ def _parsed(text: str, sep: str, path: Path, **conversion: Any) -> Any:
         raise TableError(
             path,
             _tidy(error),
-            "Correct that row, or name what separates the cells by --sep (sep in Python); a file "
+            "Correct that row, or name what separates the cells by sep=...; a file "
             "with decimal commas is mostly separated by ';'.",
         ) from None
 
@@ -135,7 +135,7 @@ def _decoded(content: bytes, encoding: str | None, path: Path) -> tuple[str, str
         raise TableError(
             path,
             f"{place} is not text in {encoding}",
-            "Name the encoding by --encoding (encoding in Python), or check that the file has "
+            "Name the encoding by encoding=..., or check that the file has "
             "the format that its name says.",
         ) from None
     half = _HALF.search(text)
@@ -144,14 +144,14 @@ def _decoded(content: bytes, encoding: str | None, path: Path) -> tuple[str, str
             path,
             f"line {text.count(chr(10), 0, half.start()) + 1} holds half of a character, "
             f"{half[0]!r}",
-            "Name another encoding by --encoding (encoding in Python), or correct the line.",
+            "Name another encoding by encoding=..., or correct the line.",
         )
     if "\0" in text:
         raise TableError(
             path,
             f"line {text.count(chr(10), 0, text.index(chr(0))) + 1} holds the character NUL",
-            "If the text is UTF-16, name the encoding, utf-16-le or utf-16-be, by --encoding "
-            "(encoding in Python); else check that the file has the format that its name says.",
+            "If the text is UTF-16, name the encoding by encoding=..., utf-16-le or utf-16-be; "
+            "else check that the file has the format that its name says.",
         )
     return text, encoding
 
@@ -167,7 +167,7 @@ def _encoding(content: bytes, path: Path) -> str:
             raise TableError(
                 path,
                 f"byte {error.start + 1} is not UTF-8 text, and other letters are",
-                "Get the file again, or name its encoding by --encoding (encoding in Python).",
+                "Get the file again, or name its encoding by encoding=...",
             ) from None
         return "cp1252"
     return "utf-8"
@@ -192,7 +192,7 @@ def _separator(text: str, usual: str, path: Path) -> str:
         path,
         f"what separates the cells is not clear: of {', '.join(SEPARATORS.values())} the first "
         f"line may be divided by {marks}",
-        "Name the separator by --sep (sep in Python).",
+        "Name the separator by sep=...",
     )
 
 

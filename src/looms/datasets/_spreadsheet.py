@@ -82,7 +82,7 @@ def _sheets(content: bytes, path: Path, max_bytes: int) -> dict[str, list[list[A
             path,
             f"its cells take more than {4 * max_bytes:,} bytes of memory, or than there are",
             "Look for a cell far away from the others; if the table is that large, allow more by "
-            "--max-bytes (max_bytes in Python), or save it as .csv.",
+            "max_bytes=..., or save it as .csv.",
         )
     sheets: dict[str, list[list[Any]]] = {}
     error = ""
@@ -123,7 +123,7 @@ def _chosen(sheets: dict[str, Any], sheet: str | int | None, path: Path) -> list
         if 1 <= number <= len(sheets):
             return list(sheets.values())[number - 1]  # type: ignore[no-any-return]
         problem = f"there is no sheet {sheet!r}; its sheets are {listed(sheets, 20)}"
-    raise TableError(path, problem, "Choose one by --sheet (sheet in Python), name or number.")
+    raise TableError(path, problem, "Choose one by sheet=..., name or number.")
 
 
 def _texts(column: tuple[Any, ...]) -> list[str]:
