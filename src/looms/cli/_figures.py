@@ -18,6 +18,7 @@ from looms._words import count
 from looms.calibration import brier_score, log_loss
 from looms.cli._output import NARROW, console, figure, table
 from looms.cli._request import Threshold
+from looms.criteria import mean_class_error
 from looms.held_out import HeldOut
 from looms.threshold import Cost, RequiredPrecision, RequiredRecall
 
@@ -61,7 +62,6 @@ def classification_figures(
         areas of each class against the rest. NaN for an AUC without both kinds of samples.
     """
     wrong = y != predicted
-    rates = [wrong[y == label].mean() for label in np.unique(y)]
     of_classes = (
         [(classes[1], decision)] if decision.ndim == 1 else zip(classes, decision.T, strict=True)
     )
@@ -72,7 +72,7 @@ def classification_figures(
     ]
     return {
         "error": float(wrong.mean()),
-        "BER": float(np.mean(rates)),
+        "BER": mean_class_error(np.unique(y, return_inverse=True)[1], wrong),
         "AUC" if decision.ndim == 1 else MEAN_AREA: float(np.mean(areas or [np.nan])),
     }
 

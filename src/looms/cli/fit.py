@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline
 
 from looms import BoundWarning, CopiesWarning, OneClassWarning, __version__
 from looms._optional import require
+from looms._words import count
 from looms.assessment._result import Assessment
 from looms.cli._errors import InputError
 from looms.cli._figures import show_choice
@@ -103,10 +104,8 @@ def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
             machine.set_callbacks(stack.enter_context(Meter("", prepared.matrix.shape[0])))
             stack.callback(machine.set_callbacks)
         elif request.machine == "svm":
-            n_rows = prepared.matrix.shape[0]
-            typer.echo(
-                f"Searching the settings of a support vector machine, {n_rows} rows", err=True
-            )
+            rows = count(prepared.matrix.shape[0], "row")
+            typer.echo(f"Searching the settings of a support vector machine, {rows}", err=True)
         machine.fit(prepared.matrix, prepared.target.y)
     types = ranges = None
     if not issparse(prepared.X):
