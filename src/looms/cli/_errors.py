@@ -17,8 +17,8 @@ OTHER = 1
 INTERRUPTED = 130
 #: Arguments of Python in messages of other rooms, which are options here.
 _ARGUMENT = re.compile(
-    r"\b(sep|decimal|encoding|sheet|format|max_bytes|copies|threshold|class_weight)"
-    r"=(?:\.\.\.|(['\"])(\w+)\2)"
+    r"\b(?:(sep|decimal|encoding|sheet|format|copies|threshold|class_weight)"
+    r"=(?:\.\.\.|(['\"])(\w+)\2)|(max_bytes)\b)"
 )
 #: Format characters that join letters and change nothing else.
 _JOINERS = "\u200c\u200d"
@@ -85,7 +85,7 @@ def say(message: str) -> None:
 
 
 def _option(argument: re.Match[str]) -> str:
-    name = argument[1].removeprefix("class_").replace("_", "-")
+    name = (argument[1] or argument[4]).removeprefix("class_").replace("_", "-")
     return f"--{name} {argument[3] or ''}".rstrip()
 
 

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from looms._optional import require
 from looms._typing import AnyArray, Array
-from looms.datasets._bytes import MAX_BYTES, read_text
+from looms.datasets._bytes import read_text
 from looms.datasets._numbers import bad_token, must_be_checked, number, pair
 from looms.datasets._table import Table, TableError, labels_beside, table_name
 
@@ -31,7 +31,7 @@ _FOREIGN = re.compile(r"[^0-9+\-.:einfatyEINFATY \t]")
 _TOKEN = re.compile(r"[^ \t]+")
 
 
-def read_challenge(path: Path, max_bytes: int = MAX_BYTES) -> Table:
+def read_challenge(path: Path, max_bytes: int) -> Table:
     """Read the data of a challenge, with the labels of the file beside it, if any.
 
     Rows of as many numbers are read as dense. Rows of different lengths must be indices that

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from looms._optional import require
-from looms.datasets._bytes import MAX_BYTES, read_bytes
+from looms.datasets._bytes import read_bytes
 from looms.datasets._columns import MISSING, numbers_of
 from looms.datasets._table import Columns, TableError, check_columns
 
@@ -39,7 +39,7 @@ def read_delimited(
     sep: str | None,
     decimal: str | None,
     encoding: str | None,
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int,
 ) -> Columns:
     """Read a table of text, strictly: every row has as many cells as the first line.
 
@@ -47,7 +47,7 @@ def read_delimited(
     Separator, decimal mark and encoding are detected unless given, the separator also by a first
     line such as ``sep=;``; ``usual`` is the separator that the format stands for.
     """
-    text, encoding = _decoded(read_bytes(path, max_bytes), encoding, path)
+    text, encoding = _decoded(read_bytes(path, max_bytes, text=True), encoding, path)
     declared = _SEP_LINE.match(text)
     if declared:
         text = text[declared.end() :]

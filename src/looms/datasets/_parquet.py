@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from looms._optional import require
-from looms.datasets._bytes import MAX_BYTES, read_bytes, too_large
+from looms.datasets._bytes import read_bytes, too_large
 from looms.datasets._numbers import EXACT, RoundedError, left_as_text, number
 from looms.datasets._table import Columns, TableError, check_columns
 
 
-def read_parquet(path: Path, max_bytes: int = MAX_BYTES) -> Columns:
+def read_parquet(path: Path, max_bytes: int) -> Columns:
     """Read a Parquet file; columns keep the types that the file gives them.
 
     Only whole numbers that floats would round become text.

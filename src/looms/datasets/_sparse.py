@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from looms._optional import require
-from looms.datasets._bytes import MAX_BYTES, read_bytes, read_text, too_large
+from looms.datasets._bytes import read_bytes, read_text, too_large
 from looms.datasets._columns import numbers_of
 from looms.datasets._numbers import EXACT
 from looms.datasets._table import (
@@ -24,7 +24,7 @@ from looms.datasets._table import (
 )
 
 
-def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> Table:
+def read_npz(path: Path, max_bytes: int) -> Table:
     """Read what ``scipy.sparse.save_npz`` writes, with the labels of ``NAME.labels``, if any.
 
     The labels are numbers or words, one a line. Nothing in the file is unpickled.

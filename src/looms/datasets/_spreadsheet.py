@@ -16,7 +16,7 @@ from typing import Any
 from looms._optional import require
 from looms._words import listed
 from looms.datasets import _sheet_process
-from looms.datasets._bytes import MAX_BYTES, read_bytes
+from looms.datasets._bytes import read_bytes
 from looms.datasets._columns import MISSING
 from looms.datasets._delimited import typed
 from looms.datasets._numbers import EXACT
@@ -24,7 +24,7 @@ from looms.datasets._table import Columns, TableError
 
 
 def read_spreadsheet(
-    path: Path, sheet: str | int | None, decimal: str | None, max_bytes: int = MAX_BYTES
+    path: Path, sheet: str | int | None, decimal: str | None, max_bytes: int
 ) -> Columns:
     """Read a sheet like the CSV file of its cells.
 
@@ -82,7 +82,7 @@ def _sheets(content: bytes, path: Path, max_bytes: int) -> dict[str, list[list[A
             path,
             f"its cells take more than {4 * max_bytes:,} bytes of memory, or than there are",
             "Look for a cell far away from the others; if the table is that large, allow more by "
-            "max_bytes=..., or save it as .csv.",
+            "max_bytes, or save it as .csv.",
         )
     sheets: dict[str, list[list[Any]]] = {}
     error = ""

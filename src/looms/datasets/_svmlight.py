@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
-from looms.datasets._bytes import MAX_BYTES, read_bytes
+from looms.datasets._bytes import read_bytes
 from looms.datasets._numbers import EXACT, bad_token, must_be_checked, number, pair
 from looms.datasets._table import Table, TableError, check_target, table_name
 
@@ -19,14 +19,14 @@ _TOKEN = re.compile(r"[^ \t]+")
 _UNDERSCORE = re.compile(rb"^[^#\n]*_", re.MULTILINE)
 
 
-def read_svmlight(path: Path, max_bytes: int = MAX_BYTES) -> Table:
+def read_svmlight(path: Path, max_bytes: int) -> Table:
     """Read an svmlight file; column ``j`` of ``X`` is index ``j`` of the file.
 
     The indices are taken as written, so files that belong together have the same columns whether
     they count from zero or from one (column 0 is then empty). Targets that are all whole numbers
     become integers.
     """
-    content = read_bytes(path, max_bytes)
+    content = read_bytes(path, max_bytes, text=True)
     try:
         X, y = load_svmlight_file(BytesIO(content), zero_based=True)
     except (ValueError, IndexError, OverflowError) as error:

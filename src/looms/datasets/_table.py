@@ -143,16 +143,6 @@ def check_target(y: Any, path: Path, name: str = "the target", rows: str = "row"
             )
 
 
-def refuse_names(target: str | None, keep: Sequence[str], path: Path, why: str) -> None:
-    """Raise TableError for a target name or columns to keep, for formats without column names."""
-    if keep:
-        raise TableError(path, f"there is no column {keep[0]!r}", "Its columns have no names.")
-    if target is not None:
-        raise TableError(
-            path, f"the target cannot be chosen: {why}", f"Leave out the target {target!r}."
-        )
-
-
 def table_name(path: Path) -> str:
     """Name of a file without folder and suffixes (``.gz`` included)."""
     stem = Path(path.stem) if path.suffix == ".gz" else path

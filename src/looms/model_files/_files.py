@@ -246,7 +246,7 @@ def _opened(path: Path, max_bytes: int) -> tuple[bytes, Any]:
         raise ModelFileError(
             path,
             f"unpacked it is larger than {max_bytes} bytes",
-            "If you know where it is from, allow more by max_bytes=...",
+            "If you know where it is from, allow more by --max-bytes (max_bytes in Python).",
         ) from None
     except Exception as error:  # such as a compressed stream that is none
         problem = f"it is not a model file, or not a whole one ({_brief(error)})"
