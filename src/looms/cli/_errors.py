@@ -93,12 +93,7 @@ def visible(text: str, keep: str = "") -> str:
     """Text with what a terminal obeys instead of showing it as escapes, such as ``\\x1b``.
 
     Control characters, line separators, marks that turn the direction of writing and other
-    format characters, and halves of characters.
-
-    Parameters
-    ----------
-    text : what names, labels and messages hold.
-    keep : characters to leave as they are.
+    format characters, and halves of characters; those to ``keep`` stay.
     """
     return "".join(
         c.encode("unicode_escape").decode()

@@ -47,19 +47,10 @@ def loo_figures(machine: Any) -> dict[str, float]:
 def classification_figures(
     y: AnyArray, predicted: AnyArray, decision: AnyArray, classes: AnyArray
 ) -> dict[str, float]:
-    """Error rate, balanced error rate and area under the ROC curve.
+    """Error rate, balanced error rate and area under the ROC curve, or `MEAN_AREA`.
 
-    Parameters
-    ----------
-    y, predicted : (n_samples,) labels.
-    decision : (n_samples,) for two classes, the second being positive, or (n_samples, n_classes).
-    classes : (n_classes,) labels in the order of the decision values.
-
-    Returns
-    -------
-    figures : "error", "BER" and "AUC". BER is the mean over the classes in ``y`` of the error
-        rate in the class. For several classes `MEAN_AREA` is in place of AUC, the mean of the
-        areas of each class against the rest. NaN for an AUC without both kinds of samples.
+    Of two classes ``decision`` is (n_samples,) and the second is positive; else it is
+    (n_samples, n_classes). An area is NaN without samples of both kinds.
     """
     wrong = y != predicted
     of_classes = (
@@ -80,43 +71,23 @@ def classification_figures(
 def probability_figures(
     y: AnyArray, probabilities: AnyArray, classes: AnyArray
 ) -> dict[str, float]:
-    """Log loss and Brier score.
+    """Log loss and Brier score, which of two classes is that of one.
 
-    Parameters
-    ----------
-    y : (n_samples,) labels.
-    probabilities : (n_samples, n_classes).
-    classes : (n_classes,) labels in the order of the probabilities.
-
-    Returns
-    -------
-    figures : "log loss" and "Brier", which of two classes is that of one. NaN if a label is none
-        of the classes: it has no probability.
+    NaN if a label is none of the classes: it has no probability.
     """
     if not np.isin(y, classes).all():
         return {"log loss": float("nan"), "Brier": float("nan")}
     codes = np.where(y[:, None] == classes, 1.0, -1.0)
     codes = codes[:, 1] if len(classes) == 2 else codes
     truth = HeldOut(codes, np.zeros(codes.shape))
-    return {
-        "log loss": log_loss(truth, probabilities),
-        "Brier": brier_score(truth, probabilities),
-    }
+    return {"log loss": log_loss(truth, probabilities), "Brier": brier_score(truth, probabilities)}
 
 
 def threshold_figures(loo: HeldOut, threshold: float, rule: Threshold) -> dict[str, float]:
-    """Figures that a threshold was set for, by leave-one-out; every sample counts as one.
+    """Figures that a rule set the threshold for, by leave-one-out; every sample counts as one.
 
-    Parameters
-    ----------
-    loo : of two classes.
-    threshold : above it a sample is taken for positive.
-    rule : that set it.
-
-    Returns
-    -------
-    figures : "recall" and "precision" of the positive class (NaN where none is taken for
-        positive), and "F1" or "cost" (of a row) before them where the rule is of it.
+    Recall and precision of the positive class (NaN where none is taken for positive), and F1 or
+    the cost of a row before them where the rule is of it.
     """
     positive, taken = loo.y > 0, loo.outputs > threshold
     hits, missed = int((positive & taken).sum()), int((positive & ~taken).sum())

@@ -64,31 +64,24 @@ class Reading:
     """Options of reading a file; None leaves them to the file."""
 
     format: Annotated[
-        Format | None,
-        typer.Option("--format", help="Format of the file, where its suffix does not tell."),
+        Format | None, typer.Option(help="Format of the file, where its suffix does not tell.")
     ] = None
     sep: Annotated[
         str | None,
         typer.Option(
-            "--sep",
             help='Character between cells of CSV files, or "tab"; else detected.',
             metavar="CHARACTER",
         ),
     ] = None
     decimal: Annotated[
         Literal[".", ","] | None,
-        typer.Option(
-            "--decimal",
-            help="Decimal mark of CSV files and of text in spreadsheets, else detected.",
-        ),
+        typer.Option(help="Decimal mark of CSV files and of text in spreadsheets, else detected."),
     ] = None
     encoding: Annotated[
-        str | None,
-        typer.Option("--encoding", help="Encoding of CSV files, such as cp1252; else detected."),
+        str | None, typer.Option(help="Encoding of CSV files, such as cp1252; else detected.")
     ] = None
     sheet: Annotated[
-        str | None,
-        typer.Option("--sheet", help="Sheet of a spreadsheet: its name, or its number from 1."),
+        str | None, typer.Option(help="Sheet of a spreadsheet: its name, or its number from 1.")
     ] = None
     max_bytes: MaxBytesOption = 2**30  # as `looms.datasets.read_table` has it
 

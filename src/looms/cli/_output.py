@@ -53,13 +53,9 @@ def as_messages(
     prefix: str = "",
     faults: tuple[type[Exception], ...] = (ValueError,),
 ) -> Iterator[None]:
-    """Warnings as notes, each once at the end, and errors of values as errors of the input.
+    """Warnings as notes, each once at the end, and ``faults`` as errors of the input.
 
-    Parameters
-    ----------
-    words : what the command line says for words of Python in a warning.
-    prefix : of the errors.
-    faults : errors that are of the input.
+    ``words`` are what the command line says for words of Python in a warning.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -141,13 +137,7 @@ def without_formula(value: Any) -> Any:
 
 
 def csv_text(frame: pd.DataFrame, **options: Any) -> str:
-    """A table as CSV without formulas, and a note if cells or names of it begin like one.
-
-    Parameters
-    ----------
-    frame : what to write.
-    options : of ``DataFrame.to_csv``.
-    """
+    """A table as CSV without formulas, and a note if cells or names of it begin like one."""
     safe, n_changed = frame.copy(), 0
 
     def guarded(values: Any) -> list[Any]:
@@ -176,15 +166,8 @@ def check_can_write(
 ) -> None:
     """Refuse, before any work, to overwrite unless told to, or to write where no folder is.
 
-    Whatever was told, no input is overwritten, and nothing that this command does not write.
-
-    Parameters
-    ----------
-    path : where to; None for nowhere.
-    force : whether it may be overwritten.
-    inputs : what the command reads.
-    option : what the path is given by.
-    holds : regular expression of the beginning of what the command writes, or "model".
+    Whatever was told, no input is overwritten, and nothing that this command does not write:
+    what ``holds`` is a regular expression of the beginning of, or "model".
     """
     if path is None:
         return

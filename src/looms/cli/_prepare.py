@@ -98,14 +98,9 @@ def read_training(
 
 @dataclass(frozen=True)
 class Target:
-    """Target as the estimators take it.
+    """Target as the estimators take it, the task with its reason, and notes on labels.
 
-    Attributes
-    ----------
-    y : classes, as integers if all are whole numbers, else as text; floats of a regression.
-    task : classification or regression.
-    reason : of this task.
-    notes : on labels that differ by case or blanks only.
+    Classes are integers if all are whole numbers, else text; a regression has floats.
     """
 
     y: AnyArray
@@ -116,15 +111,9 @@ class Target:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Table as the machines take it.
+    """Table as it was read (``X``), as floats and text (``columns``), and as the machines take it.
 
-    Attributes
-    ----------
-    X : features as they were read, a data frame or a sparse matrix.
-    target : of the rows.
-    preprocessor : of `looms.tables`, fitted to the features.
-    columns : the features as typed columns: floats and text, or a sparse matrix.
-    matrix : the features as the machine takes them.
+    The preprocessor, of `looms.tables`, is fitted to it. A sparse table is so in all three.
     """
 
     X: Any
@@ -157,20 +146,10 @@ def prepare(X: Any, target: Target) -> Prepared:
 
 
 def target_of(column: Any, task: Task) -> Target:
-    """The target, its labels or numbers made once.
+    """The target of a column as it was read; the task "auto" is decided by it.
 
-    Parameters
-    ----------
-    column : Series or ndarray
-        As it was read.
-    task : Task
-        As it was asked for; AUTO decides by the target.
-
-    Raises
-    ------
-    InputError
-        If there is one value only; if a regression has no numbers; without an explicit task, if
-        the target is text and most of it looks like numbers, or most labels are in a single row.
+    InputError if there is one value only; if a regression has no numbers; of an undecided task, if
+    the target is text and most of it looks like numbers, or most labels are in a single row.
     """
     numeric = is_number(column)
     floats = numbers(column) if numeric or task == "regression" else np.empty(0)
@@ -277,11 +256,7 @@ def text(values: Any) -> AnyArray:
 def column_notes(X: Any, kinds: Mapping[str, tuple[Kind, ...]], columns: Any) -> Iterator[str]:
     """Notes on columns that are dates, identifiers, constants, or numbers with a word among them.
 
-    Parameters
-    ----------
-    X : data frame of the features.
-    kinds : of its columns, as `looms.tables.column_kinds`.
-    columns : the features as floats and text.
+    ``kinds`` are `looms.tables.column_kinds` of ``X``, ``columns`` its floats and text.
     """
     categorical = require("pandas", "A table of mixed columns").CategoricalDtype
     broken = []

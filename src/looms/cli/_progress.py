@@ -23,13 +23,8 @@ USUAL_EVALUATIONS = 3
 class Meter:
     """Counter of candidates, splits or refits, for use as a context manager.
 
-    It is a callback of scikit-learn for candidates, and has callbacks `split` of an assessment
-    and `refit` of diagnostics.
-
-    Parameters
-    ----------
-    title : of the bar.
-    n_rows : number of rows of the table that candidates are tuned on.
+    It is a callback of scikit-learn for candidates, tuned on a table of ``n_rows``, and has
+    callbacks `split` of an assessment and `refit` of diagnostics.
     """
 
     def __init__(self, title: str, n_rows: int = 0) -> None:

@@ -58,7 +58,7 @@ def threshold_of(text: str | None) -> Threshold:
 class MachineRequest:
     """Machine to fit, as it is asked for; None leaves a choice to the machine."""
 
-    task: Annotated[Task, typer.Option("--task", help="What to learn.")] = "auto"
+    task: Annotated[Task, typer.Option(help="What to learn.")] = "auto"
     machine: Annotated[
         Literal["lssvm", "svm"],
         typer.Option(
@@ -92,12 +92,11 @@ class MachineRequest:
     ] = None
     optimizer: Annotated[
         Literal["lbfgs", "scg", "nelder-mead"] | None,
-        typer.Option("--optimizer", help="Optimizer of the hyper-parameters, default lbfgs."),
+        typer.Option(help="Optimizer of the hyper-parameters, default lbfgs."),
     ] = None
     threshold: Annotated[
         str | None,
         typer.Option(
-            "--threshold",
             help=(
                 "Of two classes, default where the probability is a half: 0, ber (least balanced "
                 "error), f1, recall=0.9, precision=0.8, or cost=1:5, of a false positive to a "
@@ -108,20 +107,16 @@ class MachineRequest:
     ] = None
     calibration: Annotated[
         Literal["sigmoid", "isotonic", "beta", "none"] | None,
-        typer.Option(
-            "--calibration", help="How probabilities are learned, default sigmoid; none for none."
-        ),
+        typer.Option(help="How probabilities are learned, default sigmoid; none for none."),
     ] = None
     weight: Annotated[
         Literal["none", "balanced"] | None,
-        typer.Option("--weight", help="Weight of the classes; balanced counts them alike."),
+        typer.Option(help="Weight of the classes; balanced counts them alike."),
     ] = None
     max_iter: Annotated[
-        int | None, typer.Option("--max-iter", min=1, help="Iterations allowed for each search.")
+        int | None, typer.Option(min=1, help="Iterations allowed for each search.")
     ] = None
-    random_state: Annotated[
-        int, typer.Option("--random-state", min=0, help="Seed of subsamples and splits.")
-    ] = 0
+    random_state: Annotated[int, typer.Option(min=0, help="Seed of subsamples and splits.")] = 0
     prior: Annotated[
         bool,
         typer.Option(
@@ -131,7 +126,7 @@ class MachineRequest:
     ] = False
     copies: Annotated[
         Literal["apart", "together"],
-        typer.Option("--copies", help="How rows equal in every feature are left out."),
+        typer.Option(help="How rows equal in every feature are left out."),
     ] = "apart"
 
     def __post_init__(self) -> None:
@@ -235,8 +230,7 @@ class SVMRequest:
         float | None, typer.Option("--C", help="Cost of errors of the SVM, else chosen.")
     ] = None
     gamma: Annotated[
-        float | None,
-        typer.Option("--gamma", help="Inverse squared width of its kernel, else chosen."),
+        float | None, typer.Option(help="Inverse squared width of its kernel, else chosen.")
     ] = None
 
     def __post_init__(self) -> None:
@@ -299,25 +293,17 @@ class SVMRequest:
 
 @dataclass(frozen=True)
 class CoverageRequest:
-    """Intervals or sets to predict.
-
-    Attributes
-    ----------
-    coverage : nominal share of rows whose target is in their interval or set; None for neither.
-    method : of intervals, or None for that of the estimator.
-    class_conditional : whether sets have the share in every class.
-    """
+    """Intervals or sets to predict, or neither without a coverage."""
 
     coverage: Annotated[
         float | None,
         typer.Option(
-            "--coverage",
-            help="Share of rows to cover, such as 0.9: adds lower and upper, or a set of labels.",
+            help="Share of rows to cover, such as 0.9: adds lower and upper, or a set of labels."
         ),
     ] = None
     method: Annotated[
         IntervalMethod | None,
-        typer.Option("--method", help="Intervals: jackknife+ (default), minmax, or scaled."),
+        typer.Option(help="Intervals: jackknife+ (default), minmax, or scaled."),
     ] = None
     class_conditional: Annotated[
         bool, typer.Option("--class-conditional", help="Sets that cover the share in every class.")

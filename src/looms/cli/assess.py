@@ -42,11 +42,11 @@ def assess(
         int, typer.Option("--splits", "-n", min=2, help="Number of outer splits.")
     ] = 100,
     test_size: Annotated[
-        float, typer.Option("--test-size", help="Share of the rows that test; for k-fold 1/k.")
+        float, typer.Option(help="Share of the rows that test; for k-fold 1/k.")
     ] = 0.1,
     method: Annotated[
         Literal["shuffle", "kfold", "bootstrap"],
-        typer.Option("--method", help="Random splits, repeated k-fold, .632+ bootstrap."),
+        typer.Option(help="Random splits, repeated k-fold, .632+ bootstrap."),
     ] = "shuffle",
     store: StoreOption = None,
     jobs: Annotated[
@@ -58,8 +58,7 @@ def assess(
         Path | None, typer.Option("--output", "--out", "-o", help="CSV file for a row a split.")
     ] = None,
     report: Annotated[
-        Path | None,
-        typer.Option("--report", help="HTML page on the machine of all rows and how good it is."),
+        Path | None, typer.Option(help="HTML page on the machine of all rows and how good it is.")
     ] = None,
     reading: Reading,
     force: ForceOption = False,

@@ -20,7 +20,7 @@ from looms.cli.predict import Predictions
 @command
 def demo(
     random_state: Annotated[
-        int, typer.Option("--random-state", min=0, help="Seed of the split and the subsamples.")
+        int, typer.Option(min=0, help="Seed of the split and the subsamples.")
     ] = 0,
 ) -> None:
     """Fit half of a real data set, and compare leave-one-out with the other half."""
@@ -44,7 +44,7 @@ def demo(
     show_figures(
         {
             f"leave-one-out, {len(y_train)} rows": loo_figures(machine),
-            f"the other half, {len(y_test)} rows": predictions.score(y_test).figures,
+            f"the other half, {len(y_test)} rows": predictions.figures(y_test),
         }
     )
     out.print(

@@ -22,14 +22,7 @@ from looms._words import count
 from looms.assessment._result import Assessment
 from looms.cli._errors import InputError
 from looms.cli._figures import show_choice
-from looms.cli._options import (
-    DropOption,
-    FileArgument,
-    ForceOption,
-    Reading,
-    TargetOption,
-    command,
-)
+from looms.cli._options import DropOption, FileArgument, ForceOption, Reading, TargetOption, command
 from looms.cli._output import as_messages, check_can_write, note, show_cautions, writing
 from looms.cli._prepare import Prepared, prepare_file
 from looms.cli._progress import Meter
@@ -59,8 +52,7 @@ def fit(
         ),
     ] = None,
     report: Annotated[
-        Path | None,
-        typer.Option("--report", help="HTML page on the choice, how good it is, what to distrust."),
+        Path | None, typer.Option(help="HTML page on the choice, how good it is, what to distrust.")
     ] = None,
     reading: Reading,
     force: ForceOption = False,

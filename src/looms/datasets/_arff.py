@@ -16,13 +16,7 @@ from typing import Any
 
 from looms._optional import require
 from looms.datasets._bytes import read_text
-from looms.datasets._numbers import (
-    RoundedError,
-    bad_token,
-    left_as_text,
-    number,
-    whole_numbers,
-)
+from looms.datasets._numbers import RoundedError, bad_token, left_as_text, number, whole_numbers
 from looms.datasets._table import Columns, TableError, check_columns
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""

@@ -168,9 +168,7 @@ def read_table(
             raise TableError(path, f"there is no column {keep[0]!r}", "Its columns have no names.")
         if target is not None:
             raise TableError(
-                path,
-                f"the target cannot be chosen: {place}",
-                f"Leave out the target {target!r}.",
+                path, f"the target cannot be chosen: {place}", f"Leave out the target {target!r}."
             )
         return reader(path, max_bytes)
     if format == "parquet":

@@ -15,13 +15,7 @@ from looms._optional import require
 from looms.datasets._bytes import read_bytes, read_text, too_large
 from looms.datasets._columns import numbers_of
 from looms.datasets._numbers import EXACT
-from looms.datasets._table import (
-    Table,
-    TableError,
-    check_target,
-    labels_beside,
-    table_name,
-)
+from looms.datasets._table import Table, TableError, check_target, labels_beside, table_name
 
 
 def read_npz(path: Path, max_bytes: int) -> Table:
