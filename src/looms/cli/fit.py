@@ -1,4 +1,4 @@
-"""looms fit: tune a kernel machine on a table and store it."""
+"""looms fit and demo: tune a kernel machine on a table."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from looms._optional import require
 from looms._words import count
 from looms.assessment._result import Assessment
 from looms.cli._errors import InputError
-from looms.cli._figures import show_choice
+from looms.cli._figures import loo_figures, show_candidates, show_choice, show_figures
 from looms.cli._options import DropOption, FileArgument, ForceOption, Reading, TargetOption, command
-from looms.cli._output import as_messages, check_can_write, note, show_cautions, writing
-from looms.cli._prepare import Prepared, prepare_file
+from looms.cli._output import as_messages, check_can_write, console, note, show_cautions, writing
+from looms.cli._prepare import Prepared, prepare, prepare_file, target_of
 from looms.cli._progress import Meter
 from looms.cli._request import MachineRequest
+from looms.cli.predict import Predictions
 from looms.datasets._table import table_name
 from looms.model_files import save_model
 from looms.model_files._files import SavedModel
@@ -78,6 +79,46 @@ def fit(
     note(f"the model is in {output}")
     if report is not None:
         write_report(report, fitted.model, prepared, target, file)
+
+
+@command
+def demo(
+    random_state: Annotated[
+        int, typer.Option(min=0, help="Seed of the split and the subsamples.")
+    ] = 0,
+) -> None:
+    """Fit half of a real data set, and compare leave-one-out with the other half."""
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.model_selection import train_test_split
+
+    out = console()
+    out.print(
+        "Breast cancer Wisconsin (diagnostic), 569 tumours, 30 features, from scikit-learn.",
+        "Half of them train; the other half is not seen until the end.",
+        sep="\n",
+    )
+    X, y = load_breast_cancer(as_frame=True, return_X_y=True)
+    y = y.map({0: "malignant", 1: "benign"})
+    X_train, X_test, y_train, y_test = train_test_split(
+        X, y, test_size=0.5, stratify=y, random_state=random_state
+    )
+    request = MachineRequest("classification", kernel=["linear", "rbf"], random_state=random_state)
+    fitted = train(prepare(X_train, target_of(y_train, request.task)), request)
+    machine = fitted.model[-1]
+    show_candidates(machine)
+    predictions = Predictions.of(fitted, X_test)
+    show_figures(
+        {
+            f"leave-one-out, {len(y_train)} rows": loo_figures(machine),
+            f"the other half, {len(y_test)} rows": predictions.figures(y_test),
+        }
+    )
+    out.print(
+        "Leave-one-out chose the machine, so its figures flatter; only rows that the choice",
+        "never saw give honest ones. Your own table: looms fit FILE --target COL, and for",
+        "honest figures looms assess FILE --target COL",
+        sep="\n",
+    )
 
 
 def train(prepared: Prepared, request: MachineRequest) -> SavedModel:

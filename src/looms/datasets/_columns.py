@@ -75,7 +75,7 @@ def numbers_of(
             first = _row(column, "|".join(_NUMBER.values()), matches=False) or 0
             notes.append(left_as_text(name, first, column[first].as_py(), "is not a number"))
     if left:
-        row = _row(cells[left[0]], "[.,]") or 0
+        first = _row(cells[left[0]], "[.,]") or 0
         columns = f"column {left[0]!r} is" if len(left) == 1 else f"columns {listed(left)} are"
         why = (
             f"is not the decimal mark {decimal!r} that was given"
@@ -83,7 +83,7 @@ def numbers_of(
             else "may be a decimal mark or part thousands, and the file does not tell; choose by "
             "decimal=..., a comma or a point"
         )
-        shown = f"{cells[left[0]][row].as_py()!r} (data row {row + 1})"
+        shown = f"{cells[left[0]][first].as_py()!r} (data row {first + 1})"
         notes.insert(0, f"{columns} read as text: the mark in {shown} {why}")
     doubtful = not is_set and (decimal == "," or (other_decimal and not only_point))
     for name in numbers if doubtful else ():

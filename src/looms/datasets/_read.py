@@ -12,9 +12,8 @@ from looms.datasets._bytes import MAX_BYTES
 from looms.datasets._challenge import read_challenge
 from looms.datasets._delimited import read_delimited
 from looms.datasets._parquet import read_parquet
-from looms.datasets._sparse import read_npz
+from looms.datasets._sparse import read_npz, read_svmlight
 from looms.datasets._spreadsheet import read_spreadsheet
-from looms.datasets._svmlight import read_svmlight
 from looms.datasets._table import Table, TableError, split_target
 
 Format = Literal["csv", "tsv", "parquet", "arff", "svmlight", "challenge", "spreadsheet", "npz"]
