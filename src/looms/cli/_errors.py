@@ -12,6 +12,8 @@ from contextlib import contextmanager
 
 import typer
 
+from looms._files import FileError
+
 BAD_INPUT = 2
 OTHER = 1
 INTERRUPTED = 130
@@ -47,13 +49,9 @@ def reported() -> Iterator[None]:
         say(f"Interrupted. {interrupt}".strip())
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
-        from looms.assessment import StoreError
-        from looms.datasets import TableError
-        from looms.model_files import ModelFileError
-
         if error.__cause__ is not None and os.environ.get("LOOMS_TRACEBACK"):
             raise
-        if isinstance(error, InputError | TableError | ModelFileError | StoreError):
+        if isinstance(error, InputError | FileError):
             say(f"Error: {error}")
             raise typer.Exit(BAD_INPUT) from None
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):

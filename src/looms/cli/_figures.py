@@ -8,8 +8,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_regressor
-from sklearn.metrics import confusion_matrix, mean_absolute_error, r2_score, roc_auc_score
+from sklearn.metrics import (
+    confusion_matrix,
+    f1_score,
+    mean_absolute_error,
+    precision_score,
+    r2_score,
+    recall_score,
+    roc_auc_score,
+)
 from sklearn.metrics import root_mean_squared_error as rmse
+from sklearn.pipeline import Pipeline
 
 from looms import SVCCV
 from looms._classes import class_indices
@@ -90,17 +99,15 @@ def threshold_figures(loo: HeldOut, threshold: float, rule: Threshold) -> dict[s
     the cost of a row before them where the rule is of it.
     """
     positive, taken = loo.y > 0, loo.outputs > threshold
-    hits, missed = int((positive & taken).sum()), int((positive & ~taken).sum())
-    alarms = int((~positive & taken).sum())
     figures = {
-        "recall": hits / (hits + missed),
-        "precision": hits / (hits + alarms) if hits + alarms else float("nan"),
+        "recall": recall_score(positive, taken),
+        "precision": precision_score(positive, taken, zero_division=np.nan),
     }
     if rule == "f1":
-        return {"F1": 2 * hits / (2 * hits + alarms + missed)} | figures
+        return {"F1": f1_score(positive, taken)} | figures
     if isinstance(rule, Cost):
-        total = alarms * rule.false_positive + missed * rule.false_negative
-        return {"cost": total / len(positive)} | figures
+        alarms, missed = np.mean(taken & ~positive), np.mean(positive & ~taken)
+        return {"cost": alarms * rule.false_positive + missed * rule.false_negative} | figures
     return figures
 
 
@@ -124,7 +131,7 @@ def show_figures(figures: Mapping[str, Mapping[str, float]]) -> None:
 
 
 def show_confusion(
-    y: AnyArray, predicted: AnyArray, labels: Sequence[Any], title: str = "Confusion"
+    y: AnyArray, predicted: AnyArray, labels: Sequence[object], title: str = "Confusion"
 ) -> None:
     """Counts of each label (row) predicted as each (column), and the share of either."""
     counts = confusion_matrix(y, predicted, labels=labels)
@@ -192,7 +199,7 @@ def show_candidates(machine: Any) -> None:
     console().print(shown)
 
 
-def show_choice(model: Any, metadata: Mapping[str, Any]) -> None:
+def show_choice(model: Pipeline, metadata: Mapping[str, Any]) -> None:
     """Candidates, the hyper-parameters of the best one, and its leave-one-out figures."""
     machine = model[-1]
     out = console()

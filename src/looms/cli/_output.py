@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from looms._files import advice_on, write_whole
@@ -99,7 +99,9 @@ def console() -> Console:
 
 def table(title: str | None, left: Sequence[str], right: Sequence[str]) -> Table:
     """A table without rows: headings of columns of words, then of columns of numbers."""
-    made = Table(
+    return Table(
+        *left,
+        *(Column(name, justify="right") for name in right),
         box=SIMPLE_HEAD,
         title=title,
         title_justify="left",
@@ -107,11 +109,6 @@ def table(title: str | None, left: Sequence[str], right: Sequence[str]) -> Table
         pad_edge=False,
         collapse_padding=console().width < NARROW,
     )
-    for name in left:
-        made.add_column(name)
-    for name in right:
-        made.add_column(name, justify="right")
-    return made
 
 
 def figure(value: float) -> str:
@@ -121,7 +118,7 @@ def figure(value: float) -> str:
     return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.4g}"
 
 
-def without_formula(value: Any) -> Any:
+def without_formula(value: object) -> object:
     """A cell, with an apostrophe in front if a spreadsheet would run it; numbers stay as they are.
 
     Text that begins with apostrophes before such a sign gets another one, so that taking away one
@@ -140,7 +137,7 @@ def csv_text(frame: pd.DataFrame, **options: Any) -> str:
     """A table as CSV without formulas, and a note if cells or names of it begin like one."""
     safe, n_changed = frame.copy(), 0
 
-    def guarded(values: Any) -> list[Any]:
+    def guarded(values: list[object]) -> list[object]:
         nonlocal n_changed
         after = [without_formula(value) for value in values]
         n_changed += sum(a is not b for a, b in zip(after, values, strict=True))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from looms._optional import require
-from looms._typing import AnyArray
+from looms._typing import AnyArray, Matrix
 from looms._words import listed
 from looms.cli._errors import InputError
 from looms.cli._options import Reading, Task
@@ -22,6 +22,13 @@ from looms.cli._output import MOST_NAMES, as_messages, note
 from looms.datasets import read_table
 from looms.datasets._table import Table
 from looms.tables import Kind, as_text, column_kinds, table_preprocessor
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: A table as it is read, and a column of one.
+Features: TypeAlias = "pd.DataFrame | sparse.csr_array"
+Column: TypeAlias = "pd.Series | AnyArray"
 
 #: Whole numbers with no more different values than this are taken for classes.
 MOST_CLASSES = 20
@@ -116,11 +123,11 @@ class Prepared:
     The preprocessor, of `looms.tables`, is fitted to it. A sparse table is so in all three.
     """
 
-    X: Any
+    X: Features
     target: Target
     preprocessor: Pipeline
-    columns: Any
-    matrix: Any
+    columns: Features
+    matrix: Matrix
 
 
 def prepare_file(
@@ -133,7 +140,7 @@ def prepare_file(
     return prepare(table.X, known)
 
 
-def prepare(X: Any, target: Target) -> Prepared:
+def prepare(X: Features, target: Target) -> Prepared:
     """A table as it was read, its target known, as a matrix; surprises go to stderr."""
     with as_messages():
         kinds = None if sparse.issparse(X) else column_kinds(X)
@@ -145,7 +152,7 @@ def prepare(X: Any, target: Target) -> Prepared:
     return Prepared(X, target, preprocessor, columns, matrix)
 
 
-def target_of(column: Any, task: Task) -> Target:
+def target_of(column: Column, task: Task) -> Target:
     """The target of a column as it was read; the task "auto" is decided by it.
 
     InputError if there is one value only; if a regression has no numbers; of an undecided task, if
@@ -191,7 +198,7 @@ def target_of(column: Any, task: Task) -> Target:
     return Target(y, task, reason, (remark,) if groups else ())
 
 
-def _check_labels(column: Any, labels: AnyArray, n_values: int, n_alone: int) -> None:
+def _check_labels(column: Column, labels: AnyArray, n_values: int, n_alone: int) -> None:
     """Refuse to take text for classes that is more likely to be something else."""
     if isinstance(column.dtype, require("pandas", "Reading tables").CategoricalDtype):
         return
@@ -222,13 +229,13 @@ def _check_labels(column: Any, labels: AnyArray, n_values: int, n_alone: int) ->
         )
 
 
-def is_number(column: Any) -> bool:
+def is_number(column: Column) -> bool:
     """True if the values are numbers, and not booleans."""
     types = require("pandas", "Reading tables").api.types
     return bool(types.is_numeric_dtype(column) and not types.is_bool_dtype(column))
 
 
-def numbers(column: Any) -> AnyArray:
+def numbers(column: Column) -> AnyArray:
     """Target of a regression; refuses what is no number."""
     if not is_number(column):
         values = text(column)
@@ -241,19 +248,21 @@ def numbers(column: Any) -> AnyArray:
     return np.asarray(column, dtype=float)
 
 
-def number_like(values: Any) -> AnyArray:
+def number_like(values: Iterable[object]) -> AnyArray:
     """True if texts look like numbers, with a decimal point or comma; gaps do not."""
     return np.array(
         [isinstance(value, str) and _NUMBER.fullmatch(value) is not None for value in values]
     )
 
 
-def text(values: Any) -> AnyArray:
+def text(values: Column) -> AnyArray:
     """Labels as text, in which labels of files and of models can be compared."""
     return as_text(require("pandas", "Reading tables").Series(values))
 
 
-def column_notes(X: Any, kinds: Mapping[str, tuple[Kind, ...]], columns: Any) -> Iterator[str]:
+def column_notes(
+    X: pd.DataFrame, kinds: Mapping[str, tuple[Kind, ...]], columns: pd.DataFrame
+) -> Iterator[str]:
     """Notes on columns that are dates, identifiers, constants, or numbers with a word among them.
 
     ``kinds`` are `looms.tables.column_kinds` of ``X``, ``columns`` its floats and text.

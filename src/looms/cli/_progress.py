@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from looms.assessment._split_run import SplitResult
 from looms.cli._errors import visible
 
 #: Rows from which the time of an evaluation grows with their third power.
@@ -64,7 +65,7 @@ class Meter:
         elif line is not None:
             typer.echo(line, err=True)
 
-    def split(self, done: int, total: int, result: Any) -> None:
+    def split(self, done: int, total: int, result: SplitResult | None) -> None:
         """Figures of a split, and the time left; without a result an assessment begins."""
         if result is None:
             self._at_start, self._began = done, time.monotonic()
@@ -90,13 +91,13 @@ class Meter:
         left = f"about {_duration(pace * (total - done))} left" if done < total else ""
         self.show(done, total, left, f"{self._title}: {done} of {total}" if quarter else None)
 
-    def setup(self, estimator: Any, context: Any) -> None:
+    def setup(self, estimator: object, context: Any) -> None:
         """Nothing to prepare."""
 
-    def teardown(self, estimator: Any, context: Any) -> None:
+    def teardown(self, estimator: object, context: Any) -> None:
         """Nothing to tidy up."""
 
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+    def on_fit_task_begin(self, estimator: object, context: Any) -> None:
         """Name of a candidate that begins."""
         if _depth(context) == 1:
             k, self._n_candidates = context.task_id, context.parent.max_subtasks
@@ -106,7 +107,7 @@ class Meter:
             line = f"Candidate {k + 1} of {self._n_candidates}: {self._name}"
             self.show(k, self._n_candidates, self._name, line)
 
-    def on_evaluation(self, estimator: Any, n: int, value: float) -> None:
+    def on_evaluation(self, estimator: object, n: int, value: float) -> None:
         """Rows, evaluations and best value of the search at work, and the time left."""
         now = time.monotonic()
         if n != self._n:
@@ -121,7 +122,7 @@ class Meter:
         text = f"{self._name}: {n} of {self._n_rows} rows, {best}{self._left(now)}"
         self.show(len(self._seconds), self._n_candidates, text, None)
 
-    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+    def on_fit_task_end(self, estimator: object, context: Any) -> None:
         """Number of candidates that are done."""
         if _depth(context) == 1:
             self._seconds.append(time.monotonic() - self._began)

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.svm import SVC
 
 from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV
-from looms._typing import AnyArray
+from looms._typing import AnyArray, Matrix
 from looms.cli._errors import InputError
 from looms.cli._options import IntervalMethod, Task
 from looms.cli._prepare import Target
@@ -190,12 +190,13 @@ class MachineRequest:
                 f"{n_classes}; against classes of unequal size use --weight balanced"
             )
         weight = "balanced" if self.weight == "balanced" else None
-        of_classes = {"class_weight": weight, "selection_weight": weight, "threshold": threshold}
+        options: dict[str, Any] = {"class_weight": weight, "selection_weight": weight}
+        options["threshold"] = threshold
         calibration = None if self.calibration == "none" else self.calibration or "sigmoid"
         if self.machine == "svm":
             probability = calibration and "loo"
-            return SVCCV(kernel, criterion, probability=probability, **of_classes)
-        return LSSVMClassifierCV(kernel, criterion, calibration=calibration, **of_classes, **search)
+            return SVCCV(kernel, criterion, probability=probability, **options)
+        return LSSVMClassifierCV(kernel, criterion, calibration=calibration, **options, **search)
 
 
 def _one_or_list(names: list[str] | None, default: str) -> str | list[str]:
@@ -256,7 +257,7 @@ class SVMRequest:
         names = ["C"] if self.kernel == "linear" else ["C", "gamma"]
         return [name for name in names if getattr(self, name) is None]
 
-    def tuned(self, X: Any, y: AnyArray, n_jobs: int) -> SVMRequest:
+    def tuned(self, X: Matrix, y: AnyArray, n_jobs: int) -> SVMRequest:
         """The request with the open hyper-parameters chosen by `SVCCV`, the others held."""
         kernel = self.kernel or "rbf"
         degree = _DEGREES.get(kernel)

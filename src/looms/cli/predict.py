@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 import typer
 from scipy import sparse
 
 from looms._optional import require
-from looms._typing import AnyArray
+from looms._typing import AnyArray, Matrix
 from looms._words import count, listed
 from looms.cli._errors import InputError
 from looms.cli._figures import (
@@ -26,7 +26,7 @@ from looms.cli._figures import (
 )
 from looms.cli._options import ForceOption, MaxBytesOption, ModelArgument, Reading, command
 from looms.cli._output import as_messages, check_can_write, csv_text, note, write_or_print
-from looms.cli._prepare import date_notes, numbers, read, text
+from looms.cli._prepare import Column, Features, date_notes, numbers, read, text
 from looms.cli._request import CoverageRequest
 from looms.copies import copy_groups
 from looms.datasets._table import Table
@@ -188,14 +188,14 @@ class Predictions:
     """
 
     saved: SavedModel
-    columns: Any
-    matrix: Any
+    columns: Features
+    matrix: Matrix
     predicted: AnyArray
     decision: AnyArray
     probabilities: AnyArray | None
 
     @classmethod
-    def of(cls, saved: SavedModel, X: Any) -> Self:
+    def of(cls, saved: SavedModel, X: Features) -> Self:
         """Outputs for rows as they were read; refuses rows that the model cannot take."""
         before, machine = saved.model
         with as_messages(
@@ -244,7 +244,7 @@ class Predictions:
             )
         return {"set": joined(sets, [str(label) for label in machine.classes_])}
 
-    def figures(self, y: Any) -> dict[str, float]:
+    def figures(self, y: Column) -> dict[str, float]:
         """Figures against the target of the rows, as it was read."""
         if self.saved.metadata["task"] == "regression":
             return regression_figures(numbers(y), self.predicted)

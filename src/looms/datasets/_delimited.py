@@ -15,7 +15,7 @@ from typing import Any
 from looms._optional import require
 from looms.datasets._bytes import read_bytes
 from looms.datasets._columns import MISSING, numbers_of
-from looms.datasets._table import Columns, TableError, check_columns
+from looms.datasets._table import Columns, TableError, check_columns, first_line
 
 #: What may stand between cells, with the words for it.
 SEPARATORS = {",": '","', ";": '";"', "\t": "tab", "|": '"|"'}
@@ -114,7 +114,7 @@ def _parsed(text: str, sep: str, path: Path, **conversion: Any) -> Any:
     except pa.ArrowInvalid as error:
         raise TableError(
             path,
-            _tidy(error),
+            first_line(error).removeprefix("CSV parse error: "),
             "Correct that row, or name what separates the cells by sep=...; a file "
             "with decimal commas is mostly separated by ';'.",
         ) from None
@@ -228,9 +228,3 @@ def _check_quotes(text: str, sep: str, path: Path) -> None:
             "Close it at the end of its cell, write it twice inside one, or get the whole file "
             "again.",
         )
-
-
-def _tidy(error: Exception) -> str:
-    """First line of an error of Arrow without its prefix, shortened."""
-    line = str(error).splitlines()[0].removeprefix("CSV parse error: ").rstrip(".")
-    return line if len(line) <= 160 else f"{line[:157]}..."

@@ -8,7 +8,7 @@ from typing import Any
 from looms._optional import require
 from looms.datasets._bytes import read_bytes, too_large
 from looms.datasets._numbers import EXACT, RoundedError, left_as_text, number
-from looms.datasets._table import Columns, TableError, check_columns
+from looms.datasets._table import Columns, TableError, check_columns, first_line
 
 
 def read_parquet(path: Path, max_bytes: int) -> Columns:
@@ -30,7 +30,7 @@ def read_parquet(path: Path, max_bytes: int) -> Columns:
     except (pa.ArrowException, OSError) as error:
         raise TableError(
             path,
-            f"it is not a whole Parquet file ({_first_line(error)})",
+            f"it is not a whole Parquet file ({first_line(error)})",
             "Get or write the file again.",
         ) from None
     nested = [field for field in table.schema if pa.types.is_nested(field.type)]
@@ -45,7 +45,7 @@ def read_parquet(path: Path, max_bytes: int) -> Columns:
     except (pa.ArrowException, ValueError, LookupError, TypeError, AttributeError) as error:
         raise TableError(
             path,
-            f"its columns, or what pandas noted about them, are damaged ({_first_line(error)})",
+            f"its columns, or what pandas noted about them, are damaged ({first_line(error)})",
             "Get or write the file again.",
         ) from None
 
@@ -73,7 +73,3 @@ def _rounded(name: str, column: Any) -> str:
         except RoundedError as error:
             return left_as_text(name, row, cell, error)
     return ""
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")[:160]

@@ -149,6 +149,11 @@ def table_name(path: Path) -> str:
     return stem.stem or stem.name
 
 
+def first_line(error: Exception) -> str:
+    """First line of what a library says, shortened."""
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")[:160]
+
+
 def labels_beside(path: Path) -> Path | None:
     """File of the labels beside a file of data, if it exists."""
     stem = path.with_suffix("") if path.suffix == ".gz" else path
