@@ -21,7 +21,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     called ``jobs`` is not zero.
     """
     hints = get_type_hints(function, include_extras=True)
-    groups: dict[str, type[Any]] = {n: kind for n, kind in hints.items() if is_dataclass(kind)}
+    groups: dict[str, Any] = {n: kind for n, kind in hints.items() if is_dataclass(kind)}
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = []
     for name, parameter in inspect.signature(function).parameters.items():

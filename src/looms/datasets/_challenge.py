@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -77,7 +77,7 @@ def _check_tokens(lines: list[str], check: Callable[[str], object], path: Path) 
                 raise bad_token(path, where, token.start() + 1, token[0], str(error)) from None
 
 
-def _dense(rows: list[list[str]], lines: list[str], path: Path) -> Any:
+def _dense(rows: list[list[str]], lines: list[str], path: Path) -> pd.DataFrame:
     pandas = require("pandas", "Reading tables")
     tokens = list(chain.from_iterable(rows))
     values = _floats(tokens, number, lines, path).reshape(len(rows), -1)

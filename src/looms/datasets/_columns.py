@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from looms._optional import require
 from looms._words import listed
 from looms.datasets._numbers import EXACT, UNSIGNED, left_as_text, number
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: Cells that stand for a missing value: those of pyarrow, and the question mark of UCI's files.
 MISSING = ("", "?", "#N/A", "N/A", "NA", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null")
@@ -35,13 +38,13 @@ _LIKE_A_NUMBER = (
 class Numbers:
     """Columns of numbers by name, the decimal mark, and notes on other columns."""
 
-    numbers: dict[str, Any]
+    numbers: dict[str, pa.Array]
     decimal: str
     notes: tuple[str, ...]
 
 
 def numbers_of(
-    cells: dict[str, Any], decimal: str | None = None, *, other_decimal: bool = False
+    cells: dict[str, pa.Array], decimal: str | None = None, *, other_decimal: bool = False
 ) -> Numbers:
     """Columns of which all cells are numbers, as arrays of pyarrow.
 
@@ -98,25 +101,25 @@ def numbers_of(
     return Numbers(numbers, decimal, tuple(notes))
 
 
-def _matches(column: Any, pattern: str) -> Any:
+def _matches(column: pa.Array, pattern: str) -> pa.Array:
     pc = require("pyarrow.compute", "Reading tables of text")
     return pc.match_substring_regex(column, pattern)
 
 
-def _all(column: Any, pattern: str) -> bool:
+def _all(column: pa.Array, pattern: str) -> bool:
     """True if there are cells and all match."""
     pc = require("pyarrow.compute", "Reading tables of text")
     return column.null_count < len(column) and bool(pc.all(_matches(column, pattern)).as_py())
 
 
-def _row(column: Any, pattern: str, *, matches: bool = True) -> int | None:
+def _row(column: pa.Array, pattern: str, *, matches: bool = True) -> int | None:
     """First row whose cell matches, or does not."""
     pc = require("pyarrow.compute", "Reading tables of text")
     row: int = pc.index(_matches(column, pattern), matches).as_py()
     return None if row < 0 else row
 
 
-def _values(name: str, column: Any, decimal: str) -> Any:
+def _values(name: str, column: pa.Array, decimal: str) -> pa.Array | str:
     """Integers or floats, or a note if floats would round the cells."""
     pa = require("pyarrow", "Reading tables of text")
     pc = require("pyarrow.compute", "Reading tables of text")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from looms._optional import require
 from looms.datasets._bytes import read_bytes, too_large
 from looms.datasets._numbers import EXACT, RoundedError, left_as_text, number
 from looms.datasets._table import Columns, TableError, check_columns, first_line
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def read_parquet(path: Path, max_bytes: int) -> Columns:
@@ -61,7 +64,7 @@ def read_parquet(path: Path, max_bytes: int) -> Columns:
     return Columns(frame, text, tuple(filter(None, rounded.values())))
 
 
-def _rounded(name: str, column: Any) -> str:
+def _rounded(name: str, column: pa.Array) -> str:
     """Note if floats would round a whole number of a column, else empty."""
     pa = require("pyarrow", "Reading Parquet files")
     pc = require("pyarrow.compute", "Reading Parquet files")

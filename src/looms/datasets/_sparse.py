@@ -10,17 +10,21 @@ import zipfile
 import zlib
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from looms._optional import require
+from looms._typing import Matrix
 from looms.datasets._bytes import read_bytes, read_text, too_large
 from looms.datasets._columns import numbers_of
 from looms.datasets._numbers import EXACT, bad_token, must_be_checked, number, pair
 from looms.datasets._table import Table, TableError, check_target, labels_beside, table_name
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _TOKEN = re.compile(r"[^ \t]+")
 #: An underscore before any comment: scikit-learn reads 1_000 as Python does.
@@ -119,13 +123,13 @@ def read_npz(path: Path, max_bytes: int) -> Table:
     return Table(X, y, table_name(path), notes)
 
 
-def _narrow(X: Any) -> sparse.csr_array:
+def _narrow(X: sparse.csr_array) -> sparse.csr_array:
     """The matrix with indices of 32 bits, which scikit-learn takes."""
     parts = X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return sparse.csr_array(parts, shape=X.shape)
 
 
-def _check_size(X: Any, path: Path, max_bytes: int) -> None:
+def _check_size(X: Matrix, path: Path, max_bytes: int) -> None:
     """Raise TableError for a matrix that does not fit in CSR format of floats."""
     kind = X.data.dtype.kind
     if kind not in "biuf":
@@ -150,7 +154,7 @@ def _check_size(X: Any, path: Path, max_bytes: int) -> None:
         )
 
 
-def _labels(path: Path, n_rows: int, max_bytes: int) -> tuple[Any, tuple[str, ...]]:
+def _labels(path: Path, n_rows: int, max_bytes: int) -> tuple[pd.Series, tuple[str, ...]]:
     """Labels as numbers or as text, with notes."""
     labels = [line.strip() for line in read_text(path, max_bytes).splitlines()]
     if len(labels) != n_rows or not all(labels):

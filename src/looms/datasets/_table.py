@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from looms._files import FileError
 from looms._optional import require
+from looms._typing import AnyArray
 from looms._words import listed
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
     from scipy import sparse
 
@@ -55,7 +55,7 @@ class Table:
     """
 
     X: pd.DataFrame | sparse.csr_array
-    y: pd.Series | np.ndarray[Any, Any] | None
+    y: pd.Series | AnyArray | None
     name: str
     notes: tuple[str, ...] = ()
     kept: dict[str, list[str | None]] = field(default_factory=dict)
@@ -126,7 +126,9 @@ def split_target(
     return Table(X, y, table_name(path), notes, kept)
 
 
-def check_target(y: Any, path: Path, name: str = "the target", rows: str = "row") -> None:
+def check_target(
+    y: pd.Series | AnyArray, path: Path, name: str = "the target", rows: str = "row"
+) -> None:
     """Raise TableError for a target with gaps or infinite values."""
     values = require("pandas", "Reading tables").Series(y)
     infinite = values.isin([float("inf"), -float("inf")])
