@@ -176,9 +176,9 @@ def test_encodings_can_be_named(tmp_path):
 
 
 def test_options_of_other_formats_are_refused(tmp_path):
-    with pytest.raises(TableError, match="sep is for csv and tsv files, and this is arff"):
+    with pytest.raises(TableError, match="sep=';' is for csv and tsv files, and this is arff"):
         read_table(tmp_path / "t.arff", sep=";")
-    with pytest.raises(TableError, match="sheet is for spreadsheet files, and this is csv"):
+    with pytest.raises(TableError, match="sheet=1 is for spreadsheet files, and this is csv"):
         read_table(tmp_path / "t.csv", sheet=1)
     for sep in ("::", "§"):
         with pytest.raises(ValueError, match="one character"):

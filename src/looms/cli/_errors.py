@@ -20,7 +20,7 @@ INTERRUPTED = 130
 #: Arguments of Python in messages of other rooms, which are options here.
 _ARGUMENT = re.compile(
     r"\b(?:(sep|decimal|encoding|sheet|format|copies|threshold|class_weight)"
-    r"=(?:\.\.\.|(['\"])(\w+)\2)|(max_bytes)\b)"
+    r"=(?:\.\.\.|(['\"])([^'\"]+)\2)|(max_bytes)\b)"
 )
 #: Format characters that join letters and change nothing else.
 _JOINERS = "\u200c\u200d"

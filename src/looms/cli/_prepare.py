@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -52,19 +52,8 @@ _ORDERS = {
 def read(path: Path, target: str | None, reading: Reading, keep: Sequence[str] = ()) -> Table:
     """The table of a file, read as options say, with what was detected as notes."""
     sep = "\t" if reading.sep in ("tab", r"\t") else reading.sep
-    if sep is not None and (len(sep) != 1 or not sep.isascii() or sep in '"\r\n'):
-        raise InputError(f'--sep {sep!r} is not one character of ASCII; give one, or "tab"')
-    table = read_table(
-        path,
-        target,
-        format=reading.format,
-        sep=sep,
-        decimal=reading.decimal,
-        encoding=reading.encoding,
-        sheet=reading.sheet,
-        keep=keep,
-        max_bytes=reading.max_bytes,
-    )
+    with as_messages():
+        table = read_table(path, target, keep=keep, **asdict(replace(reading, sep=sep)))
     for remark in table.notes:
         note(f"{path.name}: {remark}")
     return table

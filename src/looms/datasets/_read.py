@@ -154,11 +154,11 @@ def read_table(
         if value is not None and format not in _OPTIONS[name]:
             raise TableError(
                 path,
-                f"{name} is for {' and '.join(_OPTIONS[name])} files, and this is {format}",
+                f"{name}={value!r} is for {' and '.join(_OPTIONS[name])} files, and this is {format}",
                 "Leave it out.",
             )
     if sep is not None and (len(sep) != 1 or not sep.isascii() or sep in '"\r\n'):
-        raise ValueError(f"sep must be one character of ASCII, and no quotation mark: {sep!r}")
+        raise ValueError(f"sep={sep!r} is not one character of ASCII, or a quotation mark")
     if decimal not in (None, ".", ","):
         raise ValueError(f'decimal must be "." or ",", not {decimal!r}')
     if format in _WITHOUT_NAMES:
@@ -193,6 +193,6 @@ def _guess(path: Path) -> Format:
         raise TableError(
             path,
             f"the suffix {suffix!r} is of no known format" if suffix else "its name has no suffix",
-            f"Known are {', '.join(SUFFIXES)}; or give the format: {', '.join(get_args(Format))}.",
+            f"Known are {', '.join(SUFFIXES)}; or give format=...: {', '.join(get_args(Format))}.",
         )
     return SUFFIXES[suffix]
