@@ -152,11 +152,9 @@ def read_table(
     options = {"sep": sep, "decimal": decimal, "encoding": encoding, "sheet": sheet}
     for name, value in options.items():
         if value is not None and format not in _OPTIONS[name]:
-            raise TableError(
-                path,
-                f"{name}={value!r} is for {' and '.join(_OPTIONS[name])} files, and this is {format}",
-                "Leave it out.",
-            )
+            files = " and ".join(_OPTIONS[name])
+            problem = f"{name}={value!r} is for {files} files, and this is {format}"
+            raise TableError(path, problem, "Leave it out.")
     if sep is not None and (len(sep) != 1 or not sep.isascii() or sep in '"\r\n'):
         raise ValueError(f"sep={sep!r} is not one character of ASCII, or a quotation mark")
     if decimal not in (None, ".", ","):
