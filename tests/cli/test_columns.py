@@ -17,8 +17,9 @@ def said(capsys):
     """The notes on a frame of these columns."""
 
     def notes(target=TARGET, **columns):
-        prepare(pd.DataFrame(columns), target)
-        return capsys.readouterr().err
+        notes = "".join(f"Note: {each}\n" for each in prepare(pd.DataFrame(columns), target).notes)
+        assert capsys.readouterr().err == notes
+        return notes
 
     return notes
 

@@ -117,6 +117,7 @@ class Prepared:
     preprocessor: Pipeline
     columns: Features
     matrix: Matrix
+    notes: tuple[str, ...]
 
 
 def prepare_file(
@@ -136,9 +137,10 @@ def prepare(X: Features, target: Target) -> Prepared:
         preprocessor = table_preprocessor(X, kinds)
         columns = preprocessor[:-1].fit_transform(X)
         matrix = preprocessor[-1].fit_transform(columns)
-    for remark in (*column_notes(X, kinds or {}, columns), *target.notes):
+    notes = (*column_notes(X, kinds or {}, columns), *target.notes)
+    for remark in notes:
         note(remark)
-    return Prepared(X, target, preprocessor, columns, matrix)
+    return Prepared(X, target, preprocessor, columns, matrix, notes)
 
 
 def target_of(column: Column, task: Task) -> Target:
