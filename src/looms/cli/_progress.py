@@ -118,7 +118,7 @@ class Meter:
         if n == self._n_rows or len(self._values) > 1:
             self._pace = min(self._pace, now - self._last)
         self._last = now
-        best = f"evaluation {self._total}, {min(self._values):.4g}"
+        best = f"evaluation {self._total}, best {min(self._values):.4g}"
         text = f"{self._name}: {n} of {self._n_rows} rows, {best}{self._left(now)}"
         self.show(len(self._seconds), self._n_candidates, text, None)
 
