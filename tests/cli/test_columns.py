@@ -66,7 +66,7 @@ def test_a_column_that_may_say_which_rows_belong_together(said, name, values):
     target = Target(np.arange(90), "regression", "as asked")
     assert f"each in several rows: '{name}'; if rows of one value" in said(target, **{name: column})
     assert said(target, **{name: [*column[:-1], 99]}) == ""
-    assert said(target, age=np.arange(90) // 3, color=["x", "y", "z"] * 30) == ""
+    assert said(target, acid=np.arange(90) // 3, color=["x", "y", "z"] * 30) == ""
 
 
 def test_sparse_features_give_no_note(capsys):

@@ -40,7 +40,7 @@ _NUMBER = re.compile(
     r"[+-]?(\d+|\d{1,3}([.,'\s]\d{3})+|(?=[.,]\d))([.,]\d*)?(e[+-]?\d+)?", re.IGNORECASE
 )
 #: Name of a column of whole numbers that may be identifiers.
-_IDENTIFIER = re.compile(r"(?:^|[^a-z])(?:id|no|nr|number)$|(?<=[a-z])I[Dd]$", re.IGNORECASE)
+_IDENTIFIER = re.compile(r"(?i:(?:^|[^a-z])(?:id|no|nr|number))$|[a-z]I[Dd]$")
 #: Order of the numbers in kinds of date.
 _ORDERS = {
     "date": "",
