@@ -143,8 +143,8 @@ def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
     types = ranges = None
     if not issparse(prepared.X):
         types = {str(n): str(t) for n, t in prepared.X.dtypes.items()}
-        limits = columns.select_dtypes("number").agg(["min", "max"])  # of dates, too, as days
-        ranges = limits.to_dict("list")
+        numbers = columns.select_dtypes("number")  # and dates, as days
+        ranges = {n: [float(c.min()), float(c.max())] for n, c in numbers.items()}
     metadata = {
         "task": str(prepared.target.task),
         "columns": types,
