@@ -64,6 +64,7 @@ class PlanOptions:
     plan: Annotated[
         Literal["table3", "table4", "table5", "table6", "game"],
         typer.Option(
+            "--plan",
             "-p",
             help=(
                 "table3: every experiment; table4: their factors; table5: choice and guess by "
