@@ -167,6 +167,8 @@ class Experiment:
             warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always")
+            if self.groups is None:  # the copies among all rows were counted before
+                warnings.simplefilter("ignore", CopiesWarning)
             try:
                 values = self._measured(split, train, w_train, test, w_test)
             except Exception as error:  # of any estimator; the other splits go on

@@ -75,19 +75,17 @@ class PlanOptions:
     only: Annotated[
         list[str] | None,
         typer.Option(
-            "--only",
             help=(
                 "A part of the plan: criterion=press,wmw or weighting=none,training,both or "
                 "kernel=linear,rbf or names or numbers; given again, all must hold."
-            ),
+            )
         ),
     ] = None
     splits: Annotated[
         int, typer.Option("--splits", "-n", min=2, help="Random 90/10 splits; table6, game: inner.")
     ] = 100
     held_out: Annotated[
-        int,
-        typer.Option("--held-out", min=2, help="For table6 and game: tenths to test guesses on."),
+        int, typer.Option(min=2, help="For table6 and game: tenths to test guesses on.")
     ] = 10
 
     @property
@@ -106,26 +104,19 @@ class DataOptions:
 
     folder: Annotated[
         Path | None,
-        typer.Option(
-            "--folder", help="Folder of the sets; by default LOOMS_DATA, where it is set."
-        ),
+        typer.Option(help="Folder of the sets; by default LOOMS_DATA, where it is set."),
     ] = None
     target: Annotated[
         str | None, typer.Option("--target", "-t", help="Of a file: the column to predict.")
     ] = None
     positive: Annotated[
-        str | None,
-        typer.Option(
-            "--positive", help="Of a file: the classes that are positive, between commas."
-        ),
+        str | None, typer.Option(help="Of a file: the classes that are positive, between commas.")
     ] = None
     preparation: Annotated[
         Preparation | None,
-        typer.Option("--preparation", help="Preprocessing; by default the set's, of files table."),
+        typer.Option(help="Preprocessing; by default the set's, of files table."),
     ] = None
-    random_state: Annotated[
-        int, typer.Option("--random-state", min=0, help="Seed of the splits.")
-    ] = 0
+    random_state: Annotated[int, typer.Option(min=0, help="Seed of the splits.")] = 0
 
     def load(self, data: str) -> ChallengeData:
         """A set by name, or a file."""
@@ -180,17 +171,15 @@ def run(
 def table(
     data: DataOption,
     *,
-    store: Annotated[Path, typer.Option("--store", help="Folder of finished splits.")],
+    store: Annotated[Path, typer.Option(help="Folder of finished splits.")],
     plan: PlanOptions,
     form: Annotated[
-        Literal["markdown", "csv"], typer.Option("--form", help="Form of the table.")
+        Literal["markdown", "csv"], typer.Option(help="Form of the table.")
     ] = "markdown",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File for the table.")
     ] = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="File for a plot: .png, .svg or .pdf.")
-    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="File for a plot: .png, .svg or .pdf.")] = None,
     source: DataOptions,
     force: ForceOption = False,
 ) -> None:

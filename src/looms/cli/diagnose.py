@@ -53,7 +53,6 @@ from looms.diagnostics import (
 )
 from looms.diagnostics._goodness_of_fit import least_replicates
 from looms.diagnostics._problem import classes_and_labels
-from looms.tables import table_preprocessor
 
 #: Influential rows on the screen; the CSV file holds all.
 MOST_ROWS = 10
@@ -130,7 +129,6 @@ def diagnose(
     --gamma is not given is chosen by leave-one-out. A model of looms fit is refitted to the rows
     of FILE, its hyper-parameters held.
     """
-    request.check()
     if model is not None and request.given():
         raise InputError(
             f"{request.given()[0]} is for a support vector machine, and {model} brings its "
@@ -198,21 +196,17 @@ def _of_table(
     classes = classes_of(table.y, file)
     plan.check()
     prepared = prepare(table.X, classes)
-    for remark in prepared.notes:
-        note(remark)
     chosen = request.open()
-    with as_messages(_BY_OPTION):
-        before = table_preprocessor(prepared.X, prepared.kinds)
-        if chosen:
-            request = request.tuned(before.fit_transform(prepared.X), prepared.target.y, plan.jobs)
     if chosen:
+        with as_messages(_BY_OPTION):
+            request = request.tuned(prepared.matrix, classes.y, plan.jobs)
         note(
             f"{' and '.join(chosen)} {'was' if len(chosen) == 1 else 'were'} chosen on these rows "
             "by leave-one-out, so the errors flatter the machine; looms assess gives honest ones"
         )
     note("this machine decides at output 0; that of looms fit decides at probability 1/2")
-    model = Pipeline([("table", before), ("machine", request.machine())])
-    return Subject(model, prepared.X, prepared.target.y, request.description(), file.name)
+    model = Pipeline([("table", prepared.preprocessor), ("machine", request.machine())])
+    return Subject(model, prepared.X, classes.y, request.description(), file.name)
 
 
 def _of_model(file: Path, target: str | None, path: Path, reading: Reading, plan: Plan) -> Subject:
