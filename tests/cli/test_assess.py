@@ -211,9 +211,9 @@ def test_the_bar_counts_candidates_and_shows_the_search(looms, pets, monkeypatch
     pytest.importorskip("sklearn.callback")
     arguments = ("fit", pets, "-t", "kind", "-k", "linear", "-k", "rbf")
     shown, _ = shown_on_a_terminal(looms, monkeypatch, *arguments)
-    assert (*shown[0][:2], shown[0][2].lower()) == (0, 2, "linear, press")
+    assert shown[0] == (0, 2, "linear, press")
     assert shown[-1][:2] == (2, 2)
-    text = re.compile(r"rbf, press: 40 of 40 rows, evaluation 1, best 0\.", re.IGNORECASE)
+    text = re.compile(r"rbf, press: 40 of 40 rows, evaluation 1, best 0\.")
     assert any(text.match(each) for *_, each in shown)
 
 
