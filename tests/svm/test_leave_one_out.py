@@ -8,6 +8,7 @@ from sklearn.svm import SVC
 
 from looms import HeldOut
 from looms.svm import dual, solve
+from looms.svm.dual import DualSolution
 
 
 def refitted(K, y, C, i, kkt_residual):
@@ -154,5 +155,5 @@ def test_samples_far_from_the_margin_are_watched_too(random_problem, monkeypatch
     solution = solve(*random_problem(11))
     expected = solution.leave_one_out().outputs
     n = len(expected)
-    monkeypatch.setattr(dual, "_watched", lambda *_: [np.empty(0, dtype=int), np.arange(n)])
+    monkeypatch.setattr(DualSolution, "_watched", lambda *_: [np.empty(0, dtype=int), np.arange(n)])
     np.testing.assert_allclose(solution.leave_one_out().outputs, expected, atol=1e-9)
