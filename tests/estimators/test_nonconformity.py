@@ -388,9 +388,13 @@ X, Y = data(n=40)
         ([SVC(), StandardScaler()], TypeError, "Member 1 of the pool is no classifier"),
         ([SVC(), GaussianNB()], ValueError, r"Member 1 .* has no decision_function: leave it out"),
         ({"C": [1.0]}, ValueError, "values of 'C' and of 'gamma', got \\['C'\\]"),
-        ({"C": [1.0], "gamma": ["scale"]}, ValueError, "values of gamma must be numbers"),
+        ({"C": [1.0], "gamma": ["scale"]}, ValueError, "values of gamma must be positive numbers"),
         ({"C": [0.0], "gamma": [1.0]}, ValueError, "values of C must be positive"),
-        ({"C": [], "gamma": [1.0]}, ValueError, "values of C must be positive, and one or more"),
+        (
+            {"C": [], "gamma": [1.0]},
+            ValueError,
+            "C must be positive numbers, one or more",
+        ),
         ({"C": [np.inf], "gamma": [1.0]}, ValueError, "values of C must be positive"),
     ],
 )

@@ -17,7 +17,7 @@ from looms._checks import check_known
 from looms._typing import Array
 from looms.calibration._beta import fit_beta
 from looms.calibration._isotonic import fit_isotonic
-from looms.calibration._sigmoid import fit_increasing_sigmoid, fit_sigmoids, increasing
+from looms.calibration._sigmoid import Sigmoid, fit_increasing_sigmoid, fit_increasing_sigmoids
 from looms.held_out import HeldOut
 
 _BLOCK = 1 << 20  # weights held at a time, a row for each sample left out
@@ -231,10 +231,9 @@ def _sigmoid_without_each(f: Array, y: Array, weight: Array) -> Array:
         others[np.arange(len(rows)), rows] = 0.0
         others = np.repeat(others, n_columns, axis=1)
         pooled = np.broadcast_to(f.ravel(), others.shape)
-        slopes, intercepts = fit_sigmoids(pooled, y.ravel(), others)
+        slopes, intercepts = fit_increasing_sigmoids(pooled, y.ravel(), others)
         for i, slope, intercept in zip(rows, slopes, intercepts, strict=True):
-            sigmoid = increasing(slope, intercept, y.ravel(), others[i - start])
-            p[i] = sigmoid.probability(f[i])
+            p[i] = Sigmoid(slope, intercept).probability(f[i])
     return p
 
 

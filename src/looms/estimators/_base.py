@@ -16,7 +16,7 @@ from looms._typing import Array, Matrix
 from looms.estimators._intervals import MachineModels
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
-from looms.kernels._gram import GramBlocks, expansion, gram_into, is_finite_lower
+from looms.kernels._gram import GramBlocks, check_finite_lower, expansion, gram_into
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import Samples, as_matrix, center_of, check_scale, training_rows
 from looms.lssvm._held_out_sets import held_out_sets
@@ -228,15 +228,6 @@ def fit_given(estimator: Any, X: Matrix, targets: Array, fit_weight: Array) -> t
         return kernel, solve_in_place(
             K, targets[seen], float(mu), fit_weight, fit_intercept=estimator.fit_intercept
         ).fit
-
-
-def check_finite_lower(K: Array, kernel: Kernel) -> None:
-    """ValueError unless the lower triangle of a kernel matrix is finite."""
-    if not is_finite_lower(K):
-        raise ValueError(
-            f"The kernel matrix of {kernel!r} contains NaN or infinity: scale the features, or "
-            "use smaller values of its parameters."
-        )
 
 
 def checked_sample_weight(sample_weight: Any, n: int) -> Array:

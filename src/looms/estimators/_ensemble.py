@@ -26,7 +26,7 @@ from looms._typing import AnyArray, Array
 from looms.conformal._nonconformity import pairwise_margins
 from looms.conformal._sets import class_margins
 from looms.estimators._encoding import encoded
-from looms.estimators._svm_grid import SVMGridPlan
+from looms.estimators._svm_grid import SVMGridPlan, positive_values
 from looms.svm import leave_one_out
 
 _ROWS = 1024  # of new samples at a time: every member has outputs for each of them
@@ -101,18 +101,7 @@ def _checked_grid(grid: Mapping[str, Any]) -> dict[str, Array]:
             f"A grid of SVMs has the values of 'C' and of 'gamma', got {sorted(map(str, grid))}; "
             "for other machines give a list of classifiers."
         )
-    values = {}
-    for name in ("C", "gamma"):
-        try:
-            array = np.unique(np.asarray(grid[name], dtype=np.float64))
-        except (TypeError, ValueError):
-            raise ValueError(f"The values of {name} must be numbers, got {grid[name]!r}.") from None
-        if not (len(array) and (array > 0).all() and np.isfinite(array).all()):
-            raise ValueError(
-                f"The values of {name} must be positive, and one or more, got {grid[name]!r}."
-            )
-        values[name] = array
-    return values
+    return {name: positive_values(f"The values of {name}", grid[name]) for name in ("C", "gamma")}
 
 
 def _checked_members(members: list[Any]) -> list[Any]:
