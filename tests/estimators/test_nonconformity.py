@@ -590,7 +590,7 @@ def test_class_conditional_sets_cover_a_rare_class():
     )
     assert plain < 0.8 < 0.83 < conditional
     alone = model.predict_set(X[600:], 0.9, True)[:, 0]
-    own = model._scored.labels == 0
+    own = model._validation_labels == 0
     scores = next(model._scores(X[600:]))[..., [0]]
     p = joint_p_values(model.validation_scores_[:, own], scores)[:, 0]
     np.testing.assert_array_equal(alone, p > 0.1 + 1e-12)

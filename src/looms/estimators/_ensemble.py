@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -247,6 +248,44 @@ class PooledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             for name in ("sparse", "pairwise", "allow_nan", "string", "categorical"):
                 setattr(tags.input_tags, name, all(getattr(member, name) for member in members))
         return tags
+
+    @abstractmethod
+    def _chosen(self, X: Any) -> tuple[AnyArray, AnyArray]:
+        """(n_samples,) index of the member chosen for each sample, and of the class it predicts."""
+
+    def predict(self, X: Any) -> AnyArray:
+        """Class of each sample, by the member chosen for it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Members of ``classes_``.
+        """
+        _, labels = self._chosen(X)
+        return np.asarray(self.classes_[labels])
+
+    def chosen_model(self, X: Any) -> AnyArray:
+        """Member that decides on each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        model : ndarray of shape (n_samples,)
+            Index into ``pool_``. Ties of `NonconformityClassifier`, which are many, are decided
+            at random by the seed of the fit and the counts of the sample: the same at every call
+            and in any order.
+        """
+        models, _ = self._chosen(X)
+        return models
 
     def _checked_training_data(self, X: Any, y: Any) -> tuple[Any, AnyArray, AnyArray]:
         """Samples, the classes, and the index of each sample's class.
