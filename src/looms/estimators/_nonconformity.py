@@ -24,8 +24,6 @@ from looms.estimators._base import check_flag
 from looms.estimators._ensemble import PooledClassifier, pool_plan
 from looms.estimators._validation_split import check_classes_have_two, split_rows
 
-BOUNDS = {"dkw": dkw_bound, "vc": vc_bound}
-
 
 class NonconformityClassifier(PooledClassifier):
     r"""Model selection without refits: the least strange label, by the model surest of it.
@@ -123,6 +121,11 @@ class NonconformityClassifier(PooledClassifier):
     0.89
     """
 
+    validation_: AnyArray
+    validation_scores_: Array
+    _neighbors: Neighbors | None
+    _seed: int
+
     def __init__(
         self,
         pool: Any = None,
@@ -180,9 +183,8 @@ class NonconformityClassifier(PooledClassifier):
         split_seed, tie_seed = check_random_state(self.random_state).randint(2**31 - 1, size=2)
         held_out = self.validation == "split"
         if held_out:
-            train, rows = split_rows(
-                classes, labels, self.validation_size, self.stratify, int(split_seed)
-            )
+            size, stratify = self.validation_size, self.stratify
+            train, rows = split_rows(classes, labels, size, stratify, int(split_seed))
             pool = plan.fit(X, labels, train, self.n_jobs)
             outputs = pool.outputs(_safe_indexing(X, rows))
         else:
@@ -219,9 +221,10 @@ class NonconformityClassifier(PooledClassifier):
     def error_bound(self, X: Any, *, delta: float = 0.05, method: str = "dkw") -> Array:
         """Upper bound for each prediction, epsilon_crit and a term for chance.
 
-        With probability 1 − delta over the draw of the validation samples, and for all models at
-        once, it bounds the probability that the true label of a new sample conforms to the chosen
-        model no better than the rejected label does here. It averages over all samples.
+        With probability 1 − delta over the draw of the validation samples and for all samples
+        and models at once, it bounds the probability that the true label of a new sample
+        conforms to the chosen model no better than the rejected label does here. It averages
+        over all samples: it is not a probability given this sample.
 
         Parameters
         ----------
@@ -247,14 +250,11 @@ class NonconformityClassifier(PooledClassifier):
         if not (isinstance(delta, Real) and 0 < float(delta) < 1):
             raise ValueError(f"delta must be a number between 0 and 1, got {delta!r}.")
         if not self._held_out:
-            raise ValueError(
-                "The bounds need validation samples that no model has seen: fit with "
-                'validation="split".'
-            )
-        if method not in BOUNDS:
-            raise ValueError(f"Unknown bound {method!r}; known are {', '.join(BOUNDS)}.")
-        epsilon = self.epsilon_crit(X)
-        return BOUNDS[method](epsilon, len(self.validation_), len(self.pool_), delta)
+            raise ValueError('Bounds need samples no model has seen: fit with validation="split".')
+        bounds = {"dkw": dkw_bound, "vc": vc_bound}
+        if method not in bounds:
+            raise ValueError(f"Unknown bound {method!r}; known are {', '.join(bounds)}.")
+        return bounds[method](self.epsilon_crit(X), len(self.validation_), len(self.pool_), delta)
 
     def p_values(self, X: Any) -> Array:
         """P-values of the labels, valid although the model is chosen for every sample.
@@ -267,8 +267,7 @@ class NonconformityClassifier(PooledClassifier):
         Returns
         -------
         p : ndarray of shape (n_samples, n_classes)
-            The probability that that of the true label is at most ε is at most ε (see Notes of
-            the class).
+            The probability that that of the true label is at most ε is at most ε (see Notes).
         """
         return self._p_values(X, None)
 

@@ -34,8 +34,10 @@ from looms.svm._problem import IndefiniteKernelError, NotConvergedError
 
 #: Solved machines and the weight of each sample in the score; smaller is better.
 Score = Callable[[Machines, Array], float]
-#: Results of tasks (function, arguments, keywords): a `joblib.Parallel`.
-Run = Callable[[Iterable[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]]], Any]
+#: Call to be made: a function, its arguments and keywords.
+Task = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+#: Results of calls, made side by side if possible: a `joblib.Parallel`.
+Run = Callable[[Iterable[Task]], Iterable[Any]]
 
 #: log₂ of the values of C, times the scale of the kernel, and of kernel parameters, times where
 #: they start.
@@ -245,7 +247,7 @@ class SpaceSearched:
     ----------
     space : where.
     points : coordinates of all points, in the order they were tried.
-    scored : what was found at each.
+    scored : the score of each.
     best : index of the chosen one.
     """
 
@@ -338,7 +340,7 @@ def search(
     sample, score : the samples, and the score.
     how : "grid" or "pattern", as `grid_search` and `pattern_search`.
     resolution : of the pattern search.
-    run : works on machines of different kernel parameters, side by side if it can.
+    run : makes the calls for machines of different kernel parameters.
 
     Raises
     ------
@@ -357,7 +359,7 @@ def _searched(
         by_kernel: dict[Point, list[Point]] = {}
         for point in points:
             by_kernel.setdefault(point[1:], []).append(point)
-        tasks = []
+        tasks: list[Task] = []
         for column in by_kernel.values():
             costs = [space.params(point)["C"] for point in column]
             tasks.append((sweep, (sample, space.kernel_at(column[0]), costs, score), {}))
