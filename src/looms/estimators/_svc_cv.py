@@ -265,7 +265,6 @@ class SVCCV(ThresholdedClassifier):
             "seconds": np.array([one.seconds for one in scored]),
             "failure": [one.failure for one in scored],
         }
-        best = int(np.argmin(table["rank_loo_score"]))
         chosen = min(searched, key=lambda one: one.score)
         kernel, C = chosen.space.kernel_at(chosen.point), chosen.space.params(chosen.point)["C"]
         with one_blas_thread():
@@ -300,9 +299,9 @@ class SVCCV(ThresholdedClassifier):
             C_=C,
             threshold_=threshold,
             loo_=loo,
-            loo_score_=float(table["loo_score"][best]),
+            loo_score_=chosen.score,
             cv_results_=table,
-            best_index_=best,
+            best_index_=int(np.argmin(table["rank_loo_score"])),
             fit_weight_=cost,
             selection_weight_=selection_weight,
             **expansions,
@@ -352,13 +351,8 @@ class SVCCV(ThresholdedClassifier):
 
     def _pair_outputs(self, X: Matrix) -> Array:
         """(n, n_pairs) outputs for validated samples."""
-        values = outputs(
-            self.kernel_,
-            X[:, self.support_] if self.kernel_.pairwise else X,
-            self.support_vectors_,
-            self.dual_coef_,
-            self.intercept_,
-        )
+        X = X[:, self.support_] if self.kernel_.pairwise else X
+        values = outputs(self.kernel_, X, self.support_vectors_, self.dual_coef_, self.intercept_)
         return values.reshape(len(values), -1)
 
     def _log_probabilities(self, X: Matrix) -> Array:

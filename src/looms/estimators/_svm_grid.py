@@ -8,23 +8,24 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.spatial.distance import cdist
 from sklearn.svm import SVC
 
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array
 from looms.conformal._nonconformity import pairwise_margins
 from looms.conformal._sets import class_margins
+from looms.kernels import RBF
+from looms.kernels._samples import Pairs, samples_of
 from looms.svm._one_against_one import SVC_SIGN, Labels, pairs_of_svc, solved_pairs
 
 
 def positive_values(name: str, values: Any) -> Array:
     """The values of a parameter to try, increasing; ValueError unless they are positive."""
     try:
-        array = np.unique(np.atleast_1d(np.asarray(values, dtype=np.float64)))
+        array = np.unique(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError):
-        array = np.array([])
-    if np.ndim(values) > 1 or not len(array) or not ((array > 0) & np.isfinite(array)).all():
+        array = np.empty(0)
+    if not (len(array) and (array > 0).all() and np.isfinite(array).all()):
         raise ValueError(f"{name} must be positive numbers, one or more, got {values!r}.")
     return array
 
@@ -56,20 +57,22 @@ class SVMGridPlan:
         n_jobs: int | None,
         prefer: str | None,
     ) -> list[Any]:
-        distances = cdist(X, X, "sqeuclidean")
+        samples, _ = samples_of(X, None)
+        distances = Pairs(samples, samples).squared_distances
+        pairs = Pairs(samples, samples, squared_distances=distances)  # the same for all gammas
         parallel = Parallel(n_jobs=n_jobs, prefer=prefer)
-        return list(parallel(delayed(column)(distances, labels, gamma) for gamma in self.gammas))
+        return list(parallel(delayed(column)(pairs, labels, gamma) for gamma in self.gammas))
 
     def _grid(self, X: Array, columns: list[Any]) -> SVMGrid:
         coef, intercept = (np.stack(parts) for parts in zip(*columns, strict=True))
         return SVMGrid(X, self.gammas, self.Cs, coef, intercept, self.n_classes)
 
-    def _column(self, distances: Array, labels: Labels, gamma: float) -> tuple[Array, Array]:
+    def _column(self, pairs: Pairs, labels: Labels, gamma: float) -> tuple[Array, Array]:
         """Coefficients and intercepts for all C at one gamma, C ascending.
 
         Where no coefficient is at its bound C, a larger C changes nothing: the rest is copied.
         """
-        K = np.exp(-gamma * distances)
+        K = RBF(gamma).values(pairs)
         n_pairs = self.n_classes * (self.n_classes - 1) // 2
         coef = np.zeros((len(self.Cs), len(labels), n_pairs))
         intercept = np.zeros((len(self.Cs), n_pairs))
@@ -83,12 +86,12 @@ class SVMGridPlan:
         return coef, intercept
 
     def _loo_column(
-        self, distances: Array, labels: Labels, gamma: float
+        self, pairs: Pairs, labels: Labels, gamma: float
     ) -> tuple[Array, Array, list[Array]]:
         """The same to machine precision, with the leave-one-out outputs of each machine."""
         columns, machines = [], None
         with one_blas_thread():
-            K = np.exp(-gamma * distances)
+            K = RBF(gamma).values(pairs)
             for C in self.Cs:
                 machines = solved_pairs(K, labels, C, np.ones(len(labels)), machines)
                 outputs = machines.loo_outputs
@@ -134,12 +137,12 @@ class SVMGrid:
         )
 
     def outputs(self, X: Array) -> list[Array]:
-        distances = cdist(X, self.X, "sqeuclidean")
+        pairs = Pairs(*samples_of(X, self.X))
         _, n_Cs, n_fit, n_pairs = self.coef.shape
         outputs = []
         with one_blas_thread():
             for gamma, coef, intercept in zip(self.gammas, self.coef, self.intercept, strict=True):
-                flat = np.exp(-gamma * distances) @ coef.transpose(1, 0, 2).reshape(n_fit, -1)
+                flat = RBF(gamma).values(pairs) @ coef.transpose(1, 0, 2).reshape(n_fit, -1)
                 for C, values in enumerate(np.split(flat, n_Cs, axis=1)):
                     shifted = values + intercept[C]
                     outputs.append(shifted[:, 0] if n_pairs == 1 else shifted)

@@ -221,7 +221,8 @@ class _ActiveSet:
         return self._move(np.append(margin.basic, worst), direction, np.inf)
 
     def _tolerance(self) -> float:
-        return max(1e-13, self.problem.rounding * float(np.abs(self.beta).sum()))
+        """Error of the outputs that counts as rounding, of K β with its n products."""
+        return max(1e-13, EPS * float(np.sqrt(len(self.beta)) * np.abs(self.beta).sum()))
 
     def _described(self, margin: Margin | None) -> Polished:
         errors = self.problem.y - self.Kbeta

@@ -147,11 +147,6 @@ class Problem:
     scale: float
 
     @property
-    def rounding(self) -> float:
-        """Rounding error of K β, per unit of Σ|β|."""
-        return EPS * float(np.sqrt(len(self.y)))
-
-    @property
     def negligible(self) -> float:
         """Distance from a bound that counts as rounding."""
         return NEGLIGIBLE * float((self.upper - self.lower).max())
