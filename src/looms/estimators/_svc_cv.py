@@ -249,10 +249,11 @@ class SVCCV(ThresholdedClassifier):
         alone = classes_of_one(classes, labels[train])
         # The sigmoids decide: without the weights of classes they would undo them.
         sample = svm_search.Sample(X_train, labels[train], cost[train], selection_weight[train])
-        spaces = svm_search.spaces_of(kernels, grid, X_train)
-        searched = svm_search.search(
-            spaces, sample, score, self.search, self.resolution, Parallel(n_jobs=self.n_jobs)
-        )
+        how, run = (self.search, self.resolution), Parallel(n_jobs=self.n_jobs)
+        searched = [
+            svm_search.search_space(space, sample, score, *how, run)
+            for space in svm_search.spaces_of(kernels, grid, X_train)
+        ]
         scored = [point for one in searched for point in one.scored]
         names = [k if isinstance(k, str) else repr(k) for k in one_or_many(self.kernel)]
         table = results_table(

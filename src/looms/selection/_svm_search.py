@@ -329,30 +329,14 @@ def _scale(kernel: Kernel, samples: Samples) -> float:
     return float(np.exp2(np.ceil(np.log2(spread)))) if 1e-12 < spread < np.inf else 1.0
 
 
-def search(
-    spaces: Sequence[Space], sample: Sample, score: Score, how: str, resolution: float, run: Run
-) -> list[SpaceSearched]:
-    """Searches of all spaces.
-
-    Parameters
-    ----------
-    spaces : of each kernel.
-    sample, score : the samples, and the score.
-    how : "grid" or "pattern", as `grid_search` and `pattern_search`.
-    resolution : of the pattern search.
-    run : makes the calls for machines of different kernel parameters.
-
-    Raises
-    ------
-    ValueError
-        If the solver fails wherever the search of a space begins.
-    """
-    return [_searched(space, sample, score, how, resolution, run) for space in spaces]
-
-
-def _searched(
+def search_space(
     space: Space, sample: Sample, score: Score, how: str, resolution: float, run: Run
 ) -> SpaceSearched:
+    """Search of a space, "grid" or "pattern" as `grid_search` and `pattern_search`.
+
+    ``run`` makes the calls for machines of different kernel parameters. ValueError if the solver
+    fails wherever the search begins.
+    """
     known: dict[Point, Scored] = {}
 
     def score_points(points: list[Point]) -> list[float]:
