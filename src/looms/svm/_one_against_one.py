@@ -108,10 +108,10 @@ class Machines:
             samples that it was trained on.
         """
         outputs = self.loo_outputs if fitted_to == "loo" else self.outputs()
+        samples = [machine.samples for machine in self.machines]
         return tuple(
-            fit_increasing_sigmoid(outputs[own, q], machine.y, self.sample_weight[own])
-            for q, machine in enumerate(self.machines)
-            for own in [machine.samples]
+            fit_increasing_sigmoid(outputs[own, q], self.machines[q].y, self.sample_weight[own])
+            for q, own in enumerate(samples)
         )
 
     def left_out_log_odds(self, fitted_to: FittedTo, *, increasing: bool = True) -> Array:
@@ -141,12 +141,12 @@ class Machines:
         for q, machine in enumerate(self.machines):
             own, weight = machine.samples, self.sample_weight[machine.samples]
             if fitted_to == "single":
-                to, (loo, rows) = outputs[own, q], machine.solution.leave_one_out(all_outputs=True)
-                values = loo.outputs
+                loo, rows = machine.solution.leave_one_out(all_outputs=True)
+                fitted, values = outputs[own, q], loo.outputs
             else:
-                to = values = self.loo_outputs[own, q]
+                fitted = values = self.loo_outputs[own, q]
                 rows = np.broadcast_to(values, (len(values), len(values)))
-            slope, intercept = fit(to[None], machine.y, weight[None])
+            slope, intercept = fit(fitted[None], machine.y, weight[None])
             log_odds[:, q] = -(slope * outputs[:, q] + intercept)
             others = np.tile(weight, (len(weight), 1))
             np.fill_diagonal(others, 0.0)
