@@ -16,6 +16,7 @@ from scipy.stats import rankdata
 
 from looms._threads import blas_threads, one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
+from looms.calibration._scores import deviance_of
 from looms.calibration._sigmoid import Sigmoid
 from looms.criteria import DIFFERENTIABLE, Criterion
 from looms.held_out import HeldOut
@@ -57,7 +58,7 @@ def loo_deviance(machines: Machines, weight: Array) -> float:
     """
     log_odds = machines.left_out_log_odds("single", increasing=False)
     own = np.arange(len(weight)), machines.labels
-    return float(-2.0 * weight @ class_log_probabilities(log_odds)[own])
+    return deviance_of(class_log_probabilities(log_odds)[own], weight)
 
 
 def mean_over_pairs(criterion: Criterion, machines: Machines, weight: Array) -> float:
