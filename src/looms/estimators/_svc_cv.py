@@ -13,7 +13,7 @@ from joblib import Parallel
 from sklearn.utils.metaestimators import available_if
 
 from looms._threads import one_blas_thread
-from looms._typing import Array, Matrix
+from looms._typing import AnyArray, Array, Matrix
 from looms.calibration import class_probabilities
 from looms.calibration._sigmoid import Sigmoid
 from looms.copies import copy_groups
@@ -181,9 +181,9 @@ class SVCCV(ThresholdedClassifier):
     C_: float
     kernel_: Kernel
     calibrators_: tuple[Sigmoid, ...] | None
-    support_: Any
+    support_: AnyArray
     support_vectors_: Matrix
-    intercept_: Any
+    intercept_: float | Array
     loo_: HeldOut
     fit_weight_: Array
     selection_weight_: Array

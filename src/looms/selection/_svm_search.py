@@ -35,10 +35,6 @@ from looms.svm._problem import IndefiniteKernelError, NotConvergedError
 
 #: Solved machines and the weight of each sample in the score; smaller is better.
 Score = Callable[[Machines, Array], float]
-#: Call to be made: a function, its arguments and keywords.
-Task = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
-#: Results of calls, made side by side if possible: a `joblib.Parallel`.
-Run = Callable[[Iterable[Task]], Iterable[Any]]
 
 #: log₂ of the values of C, times the scale of the kernel, and of kernel parameters, times where
 #: they start.
@@ -146,6 +142,12 @@ class Sample:
     labels: Labels
     weight: Array
     selection_weight: Array
+
+
+#: Call of `sweep`: the function, its arguments, no keywords.
+Task = tuple[Callable[..., list[Scored]], tuple[Sample, Kernel, list[float], Score], dict[str, Any]]
+#: Results of calls, made side by side if possible: a `joblib.Parallel`.
+Run = Callable[[Iterable[Task]], Iterable[list[Scored]]]
 
 
 def kernel_matrix(kernel: Kernel, X: Matrix) -> Array:
