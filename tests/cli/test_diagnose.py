@@ -16,8 +16,8 @@ from sklearn.svm import SVC
 from looms import SVCCV, LSSVMClassifier
 from looms.cli.diagnose import _BY_OPTION, Plan, Subject, diagnosed
 from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence
-from looms.estimators._svc_search import spaces_of
 from looms.kernels import RBF
+from looms.selection._svm_search import spaces_of
 from looms.svm._svc import SVCProblem
 from looms.svm.dual import DualSolution
 from looms.tables import table_preprocessor
@@ -236,7 +236,7 @@ def test_a_model_of_looms_fit(looms, catches):
 
 def test_every_advice_of_the_search_has_its_option():
     X = np.arange(6.0).reshape(-1, 1)
-    for axis in spaces_of([RBF()], None, X)[0].axes:
+    for axis in spaces_of([RBF()], {}, X)[0].axes:
         for advice in (axis.at_lower, axis.at_upper):
             assert any(words in advice for words in _BY_OPTION), advice
 

@@ -28,7 +28,7 @@ _SVM = (
     "intercept_ kernel_ loo_ loo_score_ selection_weight_ support_ support_vectors_ threshold_"
 )
 _POOLED = f"{_FEATURES} _pool classes_ pool_"
-_SCORED = f"{_POOLED} _scored _seed validation_ validation_scores_"
+_SCORED = f"{_POOLED} _held_out _neighbors _seed _validation_labels validation_ validation_scores_"
 _ONE_HOT = (
     "_default_to_infrequent_mappings _drop_idx_after_grouping _infrequent_enabled "
     "_infrequent_indices _n_features_outs categories_ drop_idx_"
@@ -58,6 +58,7 @@ TYPES = {
     "looms.calibration._beta.Beta": Held(machines.beta),
     "looms.calibration._isotonic.Isotonic": Held(machines.isotonic),
     "looms.calibration._sigmoid.Sigmoid": Held(machines.sigmoid),
+    "looms.conformal._nonconformity.Neighbors": Held(),
     "looms.criteria.CrossEntropy": Held(),
     "looms.criteria.Hinge": Held(),
     "looms.criteria.PRESS": Held(),
@@ -75,8 +76,6 @@ TYPES = {
     "looms.estimators._regressor.LSSVMRegressorCV": Held(
         machines.least_squares, f"{_REGRESSOR} {_SELECTED}"
     ),
-    "looms.estimators._scored_pool.Conformity": Held(),
-    "looms.estimators._scored_pool.ScoredPool": Held(),
     "looms.estimators._svc_cv.SVCCV": Held(machines.support_vector_machine, _SVM),
     "looms.estimators._svm_grid.SVMGrid": Held(machines.grid),
     "looms.kernels._base.Constant": Held(),
