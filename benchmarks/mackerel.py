@@ -91,47 +91,39 @@ def main() -> None:
         spread, errors, changes = deviance(fits), excess_error(fits), influence(fits)
         left_out = time.perf_counter() - began
         began = time.perf_counter()
-        fit = goodness_of_fit(
-            *(model, X, y, options.bootstrap),
-            resampling="pairs",
-            random_state=0,
-            n_jobs=options.jobs,
-        )
-        labels = goodness_of_fit(
-            *(model, X, y, options.bootstrap),
-            resampling="labels",
-            random_state=0,
-            n_jobs=options.jobs,
+        fit, labels = (
+            goodness_of_fit(
+                *(model, X, y, options.bootstrap),
+                resampling=resampling,
+                random_state=0,
+                n_jobs=options.jobs,
+            )
+            for resampling in ("pairs", "labels")
         )
         bootstrapped = time.perf_counter() - began
-        order = np.argsort(-changes.values) + 1
-        ranks = [int(np.flatnonzero(order == haul)[0]) + 1 for haul in PAPER_HAULS]
+        order = (np.argsort(-changes.values) + 1).tolist()
+        influences = [f"{changes.values[haul - 1]:.2f}" for haul in PAPER_HAULS]
         rows.append(
-            (
-                name,
-                spread.cv_score,
-                PAPER[name.partition(" ")[0]],
-                spread.deviance,
-                fit.critical_value,
-                fit.p_value,
-                labels.p_value,
-                errors.apparent,
-                errors.leave_one_out,
-                errors.excess,
-                len(changes.flagged),
-                " ".join(map(str, order[:8])),
-                " ".join(f"{changes.values[haul - 1]:.2f}" for haul in PAPER_HAULS),
-                " ".join(map(str, ranks)),
-                left_out,
-                bootstrapped,
-            )
+            {
+                "model": name,
+                "cv_score": spread.cv_score,
+                "paper_cv_score": PAPER[name.partition(" ")[0]],
+                "deviance": spread.deviance,
+                "critical_0.05": fit.critical_value,
+                "p_pairs": fit.p_value,
+                "p_labels": labels.p_value,
+                "apparent": errors.apparent,
+                "leave_one_out": errors.leave_one_out,
+                "excess": errors.excess,
+                "n_above_3.84": len(changes.flagged),
+                "most_influential": " ".join(map(str, order[:8])),
+                "influence_of_399_601": " ".join(influences),
+                "ranks_of_399_601": " ".join(str(1 + order.index(haul)) for haul in PAPER_HAULS),
+                "left_out_seconds": left_out,
+                "bootstrap_seconds": bootstrapped,
+            }
         )
-    header = (
-        *("model", "cv_score", "paper_cv_score", "deviance", "critical_0.05", "p_pairs"),
-        *("p_labels", "apparent", "leave_one_out", "excess", "n_above_3.84", "most_influential"),
-        *("influence_of_399_601", "ranks_of_399_601", "left_out_seconds", "bootstrap_seconds"),
-    )
-    write_table("mackerel", header, rows)
+    write_table("mackerel", list(rows[0]), [list(row.values()) for row in rows])
     grid = [
         (f"{LOG2_C[row]:g}", f"{LOG2_GAMMA[column]:g}", float(scores[row, column]))
         for row, column in np.argwhere(np.isfinite(scores))

@@ -29,7 +29,7 @@ from looms import (
     LSSVMRegressor,
     LSSVMRegressorCV,
 )
-from looms.model_files import ModelFileError, _nodes, _types, load_model, save_model
+from looms.model_files import ModelFileError, _skops, _types, load_model, save_model
 from looms.tables import table_preprocessor
 
 SAMPLES = np.random.default_rng(0).normal(size=(12, 2))
@@ -112,7 +112,7 @@ def test_output_as_pandas_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "loader", sorted({loader for loader, _ in NODE_TYPE_MAPPING} - _nodes.ADMITTED.keys())
+    "loader", sorted({loader for loader, _ in NODE_TYPE_MAPPING} - _skops.ADMITTED.keys())
 )
 @pytest.mark.parametrize("name", ["builtins.eval", "sklearn.decomposition._pca.PCA"])
 def test_other_kinds_of_nodes_are_refused(tmp_path, loader, name):

@@ -47,7 +47,7 @@ from looms import (
 )
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
-from looms.challenge._plans import Experiment
+from looms.challenge._plans import PaperExperiment
 from looms.criteria import Criterion
 from looms.kernels import ARD, RBF, Kernel, Linear, Polynomial, Sum
 from looms.kernels._names import as_kernel
@@ -135,8 +135,8 @@ def test_a_fresh_process_reads_it(tmp_path):
 def test_what_reading_would_refuse_is_refused_when_saving(tmp_path):
     """Types of rooms that happen to be imported here, and are not where a file is read."""
     model = fitted()
-    model[-1].data_ = Experiment("press", "none", "linear")
-    with pytest.raises(ModelFileError, match=r"the model holds looms\.challenge.*Experiment"):
+    model[-1].data_ = PaperExperiment("press", "none", "linear")
+    with pytest.raises(ModelFileError, match=r"the model holds looms\.challenge.*PaperExperiment"):
         save_model(tmp_path / "m.skops", model, {})
 
 
@@ -648,7 +648,7 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_refused_before(tmp_path, ca
 
 def test_the_limit_can_be_raised(tmp_path):
     save_model(tmp_path / "m.skops", fitted(), {})
-    with pytest.raises(ModelFileError, match=r"larger than 1000 bytes.*max_bytes in Python"):
+    with pytest.raises(ModelFileError, match=r"larger than 1000 bytes.*allow more by max_bytes"):
         load_model(tmp_path / "m.skops", max_bytes=1000)
     load_model(tmp_path / "m.skops", max_bytes=10**7)
 

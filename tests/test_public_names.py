@@ -8,8 +8,12 @@ import pytest
 
 import looms
 
-#: Rooms whose public names need no example yet.
-WITHOUT_EXAMPLES = {"cli", "diagnostics", "estimators", "report"}
+#: Public names that need no example yet.
+WITHOUT_EXAMPLES = {
+    *("BoundWarning", "CopiesWarning", "OneClassWarning", "main"),
+    *("CandidatesDisplay", "CaseDeletionDisplay", "CriterionHistoryDisplay", "ImportanceDisplay"),
+    *("OptimismDisplay", "PrecisionRecallDisplay", "RelevanceDisplay"),
+}
 
 ROOMS = sorted(name for name in dir(looms) if name.islower() and name not in looms.__all__)
 
@@ -48,8 +52,8 @@ def test_names_are_looked_up_once():
     assert looms.selection.Objective.__module__.startswith("looms.selection")
 
 
-@pytest.mark.parametrize("room", sorted(set(ROOMS) - WITHOUT_EXAMPLES))
+@pytest.mark.parametrize("room", ROOMS)
 def test_public_names_have_examples(room):
     module = import_module(f"looms.{room}")
-    public = {name: getattr(module, name) for name in module.__all__}
-    assert [n for n, value in public.items() if ">>>" not in (value.__doc__ or "")] == []
+    docs = {name: getattr(module, name).__doc__ or "" for name in module.__all__}
+    assert {name for name, doc in docs.items() if ">>>" not in doc} <= WITHOUT_EXAMPLES

@@ -22,7 +22,7 @@ def test_python_examples(capsys: pytest.CaptureFixture[str]) -> None:
     exec("\n".join(examples), {})
     said = capsys.readouterr().out
     assert "Linear" in said
-    assert "10 random splits, seed 0" in said
+    assert "10 random splits, seed 13" in said
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ import difflib
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from scipy import sparse
@@ -31,6 +31,7 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._optional import require
+from looms._typing import AnyArray, Matrix
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,7 +153,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(self, kinds: dict[str, Kind]) -> None:
         self.kinds = kinds
 
-    def fit(self, X: pd.DataFrame, y: Any = None) -> TableColumns:
+    def fit(self, X: pd.DataFrame, y: object = None) -> TableColumns:
         """Check that the columns are there; nothing is learnt.
 
         Parameters
@@ -195,7 +196,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             index=X.index,
         )
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray[Any, Any]:
+    def get_feature_names_out(self, input_features: object = None) -> AnyArray:
         """Names of the columns.
 
         Parameters
@@ -210,7 +211,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         return np.array(list(self.kinds), dtype=object)
 
-    def _check(self, X: Any) -> None:
+    def _check(self, X: object) -> None:
         if not hasattr(X, "columns"):
             raise TypeError(f"a pandas data frame is needed, not {type(X).__name__}")
         absent = [name for name in self.kinds if name not in X.columns]
@@ -244,7 +245,7 @@ class SparseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
            [0., 4.]])
     """
 
-    def fit(self, X: Any, y: Any = None) -> SparseColumns:
+    def fit(self, X: Matrix, y: object = None) -> SparseColumns:
         """Keep the columns with a value that is not zero.
 
         Parameters
@@ -270,7 +271,7 @@ class SparseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("every value of the table is zero: nothing to learn from")
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Matrix) -> Matrix:
         """Columns that were kept, as a matrix in CSR format.
 
         Parameters
@@ -292,7 +293,7 @@ class SparseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         parts = X.data[kept], places[kept].astype(np.int32), pointers.astype(np.int32)
         return type(X)(parts, shape=(X.shape[0], len(self.columns_)))
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray[Any, Any]:
+    def get_feature_names_out(self, input_features: object = None) -> AnyArray:
         """Names of the columns, as scikit-learn makes them up: ``x`` and the place at input.
 
         Parameters
@@ -307,13 +308,13 @@ class SparseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         return np.array([f"x{column}" for column in self.columns_], dtype=object)
 
-    def _checked(self, X: Any, *, reset: bool) -> Any:
+    def _checked(self, X: Matrix, *, reset: bool) -> Matrix:
         return validate_data(
             self, X, accept_sparse="csr", ensure_all_finite=False, dtype=np.float64, reset=reset
         )
 
 
-def as_text(column: pd.Series) -> np.ndarray[Any, Any]:
+def as_text(column: pd.Series) -> AnyArray:
     """Values as text that is the same however a file's reader typed them; NaN for a gap.
 
     Parameters
@@ -333,13 +334,13 @@ def as_text(column: pd.Series) -> np.ndarray[Any, Any]:
     return np.array(text, dtype=object)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, float | np.floating) and value == np.floor(value) and np.isfinite(value):
         value = int(value)
     return str(value).strip()
 
 
-def _kinds(column: pd.Series, name: Any) -> tuple[Kind, ...]:
+def _kinds(column: pd.Series, name: object) -> tuple[Kind, ...]:
     """Kinds that a column may be; none if it is empty, several dates if the order is not clear."""
     pandas = require("pandas", "A table of mixed columns")
     inferred = pandas.api.types.infer_dtype(column, skipna=True)
@@ -363,7 +364,7 @@ def _kinds(column: pd.Series, name: Any) -> tuple[Kind, ...]:
     )
 
 
-def _as_floats(column: pd.Series, name: Any, kind: str) -> np.ndarray[Any, Any]:
+def _as_floats(column: pd.Series, name: object, kind: str) -> AnyArray:
     """Numbers, or days since 1970; NaN for a gap."""
     pandas = require("pandas", "A table of mixed columns")
     gaps = column.isna().to_numpy()
@@ -374,7 +375,7 @@ def _as_floats(column: pd.Series, name: Any, kind: str) -> np.ndarray[Any, Any]:
         values = (times - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(days=1)
     else:
         values = pandas.to_numeric(column, errors="coerce")
-    floats: np.ndarray[Any, Any] = values.to_numpy(dtype=float, na_value=np.nan)
+    floats: AnyArray = values.to_numpy(dtype=float, na_value=np.nan)
     wrong = (np.isnan(floats) & ~gaps) | np.isinf(floats)
     if wrong.any():
         row = int(wrong.argmax())

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from looms._typing import Array
+from looms._typing import AnyArray, Array
 from looms.held_out import HeldOut
 
 __all__ = [
@@ -215,7 +215,7 @@ class Metric:
     function: Callable[..., float]
     greater_is_better: bool = True
 
-    def loss(self, y: Array, predicted: Array, weight: Array) -> float:
+    def loss(self, y: AnyArray, predicted: AnyArray, weight: Array) -> float:
         """Loss of predictions, one for each sample of positive weight."""
         options: dict[str, Any] = {}
         if "sample_weight" in signature(self.function).parameters:
@@ -312,7 +312,9 @@ def find_threshold(loo: HeldOut, rule: Any = "ber") -> tuple[float, float]:
     cuts = np.concatenate([[f[0] - 1.0], midway, [f[-1] + 1.0]])
     distinct = np.flatnonzero(np.concatenate([[True], f[:-1] < f[1:], [True]]))
     if isinstance(rule, Metric):
-        losses = _losses_of_metric(rule, loo.y[order], weight, distinct)
+        rank, labels = np.arange(len(f)), np.where(positive, 1, -1)
+        predictions = (np.where(rank >= cut, 1, -1) for cut in distinct)
+        losses = (np.array([rule.loss(labels, each, weight) for each in predictions]),)
     else:
         losses = rule.losses(_counts(weight, positive, distinct))
         if any(np.isnan(loss).any() for loss in losses):
@@ -344,7 +346,7 @@ def balanced_error_threshold(loo: HeldOut) -> tuple[float, float]:
     return threshold, max(rate, 0.0)
 
 
-def _counts(weight: Array, positive: Any, cuts: Any) -> Counts:
+def _counts(weight: Array, positive: AnyArray, cuts: AnyArray) -> Counts:
     """Counts with the threshold above the ``cuts[j]`` smallest outputs."""
     # Sums from either end, so that a class all on one side counts zero on the other exactly.
     below = [np.append(0.0, np.cumsum(weight * side))[cuts] for side in (positive, ~positive)]
@@ -353,12 +355,6 @@ def _counts(weight: Array, positive: Any, cuts: Any) -> Counts:
         for side in (positive, ~positive)
     ]
     return Counts(above[0], above[1], below[0], below[1])
-
-
-def _losses_of_metric(rule: Metric, y: Array, weight: Array, cuts: Any) -> tuple[Array]:
-    rank = np.arange(len(y))
-    labels = np.where(y > 0, 1, -1)
-    return (np.array([rule.loss(labels, np.where(rank >= cut, 1, -1), weight) for cut in cuts]),)
 
 
 def _recall_and_precision(counts: Counts) -> tuple[Array, Array]:

@@ -22,8 +22,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, assess
-from looms.assessment._bootstrap632 import NO_INFORMATION, no_information, out_of_bag, plus_632
-from looms.assessment._scoring import OWN, balanced_error_rate
+from looms.assessment._bootstrap632 import KNOWN, no_information, out_of_bag, plus_632
+from looms.assessment._scoring import OWN, balanced_error
 from looms.assessment._splits import plan
 
 ERRORS = ["error", "accuracy", "ber", "balanced_accuracy"]
@@ -56,10 +56,10 @@ def test_no_information_is_the_score_over_all_pairs():
     rng = np.random.default_rng(0)
     y, predicted = rng.integers(3, size=40), rng.integers(3, size=40)
     pairs = np.repeat(y, 40), np.tile(predicted, 40)
-    found = no_information(dict.fromkeys(NO_INFORMATION), y, predicted)
+    found = no_information(dict.fromkeys(KNOWN), y, predicted)
     assert found["accuracy"] == pytest.approx(accuracy_score(*pairs))
     assert found["error"] == pytest.approx(1 - accuracy_score(*pairs))
-    assert found["ber"] == pytest.approx(balanced_error_rate(*pairs))
+    assert found["ber"] == pytest.approx(balanced_error(*pairs))
     assert found["auc"] == 0.5
     y, f = rng.normal(size=40), rng.normal(1.0, size=40)
     pairs = np.repeat(y, 40), np.tile(f, 40)

@@ -3,10 +3,13 @@
 import functools
 import logging
 import os
+import re
 import subprocess
 import sys
 import threading
 import types
+from collections import deque
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -84,6 +87,15 @@ THINGS = {
     "forest": lambda: RandomForestClassifier(random_state=np.random.RandomState(0)),
     "other forest": lambda: RandomForestClassifier(random_state=np.random.RandomState(1)),
     "generator": lambda: np.random.default_rng(0),
+    "pattern": lambda: re.compile("a" * 300),
+    "other pattern": lambda: re.compile("a" * 301),
+    "time": lambda: pd.Timestamp("2020-01-01"),
+    "other time": lambda: pd.Timestamp("2020-01-02"),
+    "time in a zone": lambda: pd.Timestamp("2020-01-01", tz="UTC"),
+    "no time": lambda: pd.NaT,
+    "no value": lambda: pd.NA,
+    "decimal": lambda: Decimal("0.10"),
+    "queue": lambda: deque([1, 2]),
     "scorer": lambda: make_scorer(score_a),
     "other scorer": lambda: make_scorer(score_b),
     "scorer of sklearn": lambda: get_scorer("roc_auc"),

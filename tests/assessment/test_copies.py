@@ -78,13 +78,18 @@ def test_a_store_tells_both_apart(thrice, tmp_path):
 
 def test_warnings_of_splits_that_differ_in_numbers_are_one(thrice):
     X, y = thrice
-    with pytest.warns(CopiesWarning):
-        result = assess(LSSVMClassifierCV("linear"), X, y, 4, 0.2, random_state=0)
+    model = LSSVMClassifierCV("linear")
+    with pytest.warns(CopiesWarning, match="200 of 300"):
+        result = assess(model, X, y, 4, 0.2, random_state=0)
+    assert "CopiesWarning" not in str(result)  # which would say the same of each split
+    result = assess(model, X, y, 4, 0.2, random_state=0, copies="together")
     remarks = [line for line in str(result).splitlines() if "splits warned" in line]
     assert len([line for line in remarks if "CopiesWarning" in line]) == 1
     assert any(line.startswith("4 of 4 splits warned; split 0: CopiesW") for line in remarks)
 
 
 def test_other_words_are_refused(thrice):
-    with pytest.raises(ValueError, match="copies must be one of apart, together, got 'dropped'"):
+    with pytest.raises(
+        ValueError, match="Unknown treatment of copies 'dropped'; known are apart, together"
+    ):
         assess(NEAREST, *thrice, copies="dropped")

@@ -8,7 +8,7 @@ from sklearn.metrics import accuracy_score, get_scorer, make_scorer, mean_absolu
 import looms
 from looms.assessment import smaller_is_better
 from looms.assessment._scoring import OWN, kind_of
-from looms.challenge._scores import SCORING
+from looms.challenge._run import SCORING
 
 
 def share_of_yes(model, X, y):

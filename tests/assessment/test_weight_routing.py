@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import looms
 from looms.assessment import AllSplitsRaisedError, compare, stored
-from looms.assessment._bootstrap632 import NO_INFORMATION, no_information
+from looms.assessment._bootstrap632 import KNOWN, no_information
 from looms.assessment._scoring import OWN, all_scores
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import plan
@@ -152,7 +152,7 @@ def test_no_information_is_that_of_copies(task):
         names += ["accuracy", "balanced_accuracy"]
     else:
         y, predicted, names = rng.normal(size=40), rng.normal(1, size=40), ["rmse", "r2"]
-    assert set(names) <= set(NO_INFORMATION)
+    assert set(names) <= set(KNOWN)
     scorers = {name: OWN.get(name) or get_scorer(name) for name in names}
     found = no_information(scorers, y, predicted, weight)
     assert found == pytest.approx(no_information(scorers, y[copies], predicted[copies]))

@@ -10,8 +10,8 @@ from sklearn.calibration import calibration_curve
 from looms import HeldOut
 from looms.calibration import (
     brier_score,
-    deviance,
     log_loss,
+    loo_deviance,
     loo_probabilities,
     reliability_curve,
 )
@@ -37,7 +37,7 @@ def test_scores_are_those_of_scikit_learn(k, weighted):
     assert log_loss(loo, p) == pytest.approx(theirs)
     scaled = weight / weight[weight > 0].mean()
     own = p[np.arange(50), labels]
-    assert deviance(loo, p) == pytest.approx(-2 * np.sum(scaled * np.log(own)))
+    assert loo_deviance(loo, p) == pytest.approx(-2 * np.sum(scaled * np.log(own)))
     wanted = p if k > 2 else p[:, 1]
     assert brier_score(loo, p) == pytest.approx(metrics.brier_score_loss(labels, wanted, **options))
 

@@ -8,10 +8,9 @@ import pytest
 from scipy import sparse
 from sklearn.utils import Bunch
 
-from looms.challenge import _fetch, fetch, load_file
-from looms.challenge._data import ChallengeData
-from looms.challenge._fetch import ChallengeDataError
-from looms.challenge._plans import Experiment
+from looms.challenge import _data, fetch, load_file
+from looms.challenge._data import ChallengeData, ChallengeDataError
+from looms.challenge._plans import PaperExperiment
 from looms.challenge._run import estimator_of
 from looms.datasets import TableError
 
@@ -25,7 +24,7 @@ def no_network(monkeypatch):
         asked.append(options)
         raise URLError("no route")
 
-    monkeypatch.setattr(_fetch, "fetch_openml", refuse)
+    monkeypatch.setattr(_data, "fetch_openml", refuse)
     monkeypatch.delenv("LOOMS_DATA", raising=False)
     return asked
 
@@ -117,7 +116,7 @@ def test_openml(monkeypatch, draw, name, number):
         text = y.astype(str).astype(object)
         return Bunch(data=X, target=text, details={"name": f"{name}_agnostic"})
 
-    monkeypatch.setattr(_fetch, "fetch_openml", answer)
+    monkeypatch.setattr(_data, "fetch_openml", answer)
     data = fetch(name)
     np.testing.assert_array_equal(data.X, X)
     np.testing.assert_array_equal(data.y, y)
@@ -126,7 +125,7 @@ def test_openml(monkeypatch, draw, name, number):
 
 def test_another_set_of_openml(monkeypatch):
     answer = Bunch(data=None, target=None, details={"name": "iris"})
-    monkeypatch.setattr(_fetch, "fetch_openml", lambda **options: answer)
+    monkeypatch.setattr(_data, "fetch_openml", lambda **options: answer)
     with pytest.raises(ChallengeDataError, match="OpenML's set 1043 is 'iris' and not ada: put"):
         fetch("ada")
 
@@ -171,7 +170,7 @@ def test_of_two_classes_the_last_is_positive(tmp_path):
 @pytest.mark.parametrize(
     ("positive", "said"),
     [
-        ([], "there are 4 classes.*--positive.*among 0, 1, 2, 3"),
+        ([], "there are 4 classes.*are `positive` among 0, 1, 2, 3"),
         (["7"], "there is no class '7'; the classes are 0, 1, 2, 3"),
         (["0", "1", "2", "3"], "all classes are positive"),
     ],
@@ -268,6 +267,6 @@ def test_sparse_samples_are_not_for_every_preparation(tmp_path, kind):
         load_file(tmp_path / "s_X.npz", preparation=kind)
     for other in ("table", "gina", "hiva", "nova"):
         data = load_file(tmp_path / "s_X.npz", preparation=other)
-        prepared = estimator_of(data, Experiment("press", "none", "linear"))[0]
+        prepared = estimator_of(data, PaperExperiment("press", "none", "linear"))[0]
         changed = X if prepared == "passthrough" else prepared.fit_transform(data.X)
         assert sparse.issparse(changed)

@@ -5,9 +5,8 @@ import pytest
 from scipy.optimize import least_squares
 
 from looms.challenge import experiments_of
-from looms.challenge._factors import FACTORS, factor_weights
-from looms.challenge._papers import paper_table
-from looms.challenge._plans import Experiment
+from looms.challenge._papers import FACTORS, factor_weights, paper_table
+from looms.challenge._plans import PaperExperiment
 
 PLAN = experiments_of("table3")
 
@@ -88,7 +87,11 @@ def test_a_part_of_the_experiments_has_a_part_of_the_factors():
     [
         (PLAN[:3], [0.1, 0.1, 0.1], "different error rates"),
         (PLAN[:2], [0.1, np.nan], "different error rates"),
-        ([PLAN[0], Experiment("press", "none", "ard")], [0.1, 0.2], "press-ard is no experiment"),
+        (
+            [PLAN[0], PaperExperiment("press", "none", "ard")],
+            [0.1, 0.2],
+            "press-ard is no experiment",
+        ),
     ],
 )
 def test_refusals(experiments, errors, said):

@@ -7,7 +7,7 @@ from scipy import sparse
 import looms
 from looms.challenge import Runs
 from looms.challenge._data import ChallengeData
-from looms.challenge._plans import Experiment
+from looms.challenge._plans import PaperExperiment
 from looms.challenge._reduced import ReducedClassifier
 from looms.challenge._run import estimator_of
 from looms.criteria import balanced_error_rate
@@ -120,7 +120,7 @@ def test_three_classes_are_refused():
 def test_leave_one_out_scores_of_splits_count_the_settled_rows():
     X, y, _ = made()
     data = ChallengeData("sylva", X, y, "sylva")
-    experiment = Experiment("press", "none", "linear")
+    experiment = PaperExperiment("press", "none", "linear")
     runs = Runs(data)
     splits = runs.run(experiment, 2).splits
     for split, (train, _) in zip(splits, runs.parts(2), strict=True):

@@ -10,11 +10,17 @@ from looms import challenge
 from looms.challenge import Runs
 from looms.challenge._choices import game_entries, loo_choices, loo_entries, nested_entries
 from looms.challenge._data import ChallengeData
-from looms.challenge._plans import Experiment, only
+from looms.challenge._plans import PaperExperiment, only
 from looms.challenge._preparation import preparation
 from looms.challenge._reduced import ReducedClassifier
-from looms.challenge._run import Nested, estimator_of, run_nested, stored_nested, stored_plan
-from looms.challenge._scores import SCORING
+from looms.challenge._run import (
+    SCORING,
+    Nested,
+    estimator_of,
+    run_nested,
+    stored_nested,
+    stored_plan,
+)
 
 PART = only(
     challenge.experiments_of("table3"),
@@ -42,7 +48,7 @@ def nested(data):
 
 @pytest.mark.parametrize("weighting", ["none", "training", "both"])
 def test_estimator_of_an_experiment(data, weighting):
-    pipeline = estimator_of(data, Experiment("wmw", weighting, "cubic"))
+    pipeline = estimator_of(data, PaperExperiment("wmw", weighting, "cubic"))
     machine = pipeline[-1]
     assert (machine.kernel, machine.criterion, machine.threshold) == ("cubic", "wmw", "ber")
     assert machine.class_weight == (None if weighting == "none" else "balanced")

@@ -6,8 +6,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import looms
+from looms.challenge._choices import ber_standard_error, challenge_score
 from looms.challenge._papers import paper_table
-from looms.challenge._scores import SCORING, ber_standard_error, challenge_score
+from looms.challenge._run import SCORING
 
 #: Test rows of the challenge, ten times its training rows; positive and negative.
 TEST_ROWS = {

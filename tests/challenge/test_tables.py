@@ -6,11 +6,10 @@ import pytest
 from looms import challenge
 from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
-from looms.challenge._choices import STRATEGIES, Entry
-from looms.challenge._factors import FACTORS, factor_weights
-from looms.challenge._papers import paper_table
-from looms.challenge._plot import plot_table
-from looms.challenge._tables import entries_table, factors_table, markdown
+from looms.challenge._choices import Entry
+from looms.challenge._papers import FACTORS, factor_weights, paper_table
+from looms.challenge._shown import markdown, plot_table
+from looms.challenge._tables import entries_table, factors_table
 
 PART = challenge.experiments_of("table3")[:3]
 
@@ -145,7 +144,8 @@ def test_markdown(results):
 @pytest.mark.parametrize("kind", ["experiments", "factors", "entries", "game"])
 def test_plots(results, kind, tmp_path):
     pytest.importorskip("matplotlib")
-    game = [Entry(k, s, s, PART[0], 0.1, 0.2, -0.1, 0.3) for s in STRATEGIES for k in range(2)]
+    rules = ("validation", "validation_set", "loo_ber")
+    game = [Entry(k, s, s, PART[0], 0.1, 0.2, -0.1, 0.3) for s in rules for k in range(2)]
     table = {
         "experiments": lambda: challenge.experiments_table(results, "ada"),
         "factors": lambda: factors_table(results, "ada"),

@@ -9,52 +9,69 @@ from looms.cli._prepare import Target, prepare
 from looms.tables import TableColumns
 
 ROWS = np.arange(30)
+TARGET = Target(np.arange(30), "regression", "as asked")
 
 
-def said(**columns):
+@pytest.fixture
+def said(capsys):
     """The notes on a frame of these columns."""
-    target = Target(np.arange(30), "regression", "as asked")
-    return "\n".join(prepare(pd.DataFrame(columns), target).notes)
+
+    def notes(target=TARGET, **columns):
+        notes = "".join(f"Note: {each}\n" for each in prepare(pd.DataFrame(columns), target).notes)
+        assert capsys.readouterr().err == notes
+        return notes
+
+    return notes
 
 
-def test_ordinary_columns_give_no_note():
+def test_ordinary_columns_give_no_note(said):
     words = np.array(["red", "blue"])[ROWS % 2]
     grades = np.array(["1", "x", "y"])[ROWS % 3]
     codes = pd.Categorical(np.array(["1", "2", "x"])[ROWS % 3])
     assert said(a=ROWS / 7, b=ROWS % 5, c=words, d=grades, e=codes) == ""
 
 
-def test_a_word_among_numbers():
+def test_a_word_among_numbers(said):
     cells = [str(value / 2) for value in ROWS]
     cells[6], cells[8], cells[9] = "twelve", None, "-"
     found = said(size=cells, b=ROWS % 5)
     assert "column 'size' is taken for text, a feature for each value, for 2 of its cells" in found
     assert "first 'twelve' in data row 7; correct" in found
-    assert "\n" not in found
+    assert found.count("\n") == 1
     assert "and so are 'width'" in said(size=cells, width=cells)
 
 
-def test_a_word_among_numbers_with_commas():
+def test_a_word_among_numbers_with_commas(said):
     cells = [str(value / 2).replace(".", ",") for value in ROWS]
     assert "first 'twelve' in data row 7" in said(size=[*cells[:6], "twelve", *cells[7:]])
 
 
-def test_constant_and_empty_columns():
+def test_constant_and_empty_columns(said):
     found = said(a=ROWS / 7, same=ROWS * 0, empty=[None] * 30)
     assert "left out, for they have the same value in every row: 'same', 'empty'" in found
-    many = said(**{f"c{k}": ROWS * 0 for k in range(7)})
+    many = said(a=ROWS / 7, **{f"c{k}": ROWS * 0 for k in range(7)})
     assert "'c4' and 2 more" in many
 
 
 @pytest.mark.parametrize("values", [ROWS, ROWS * 3.0 + 100, [f"P{k}" for k in ROWS]])
-def test_identifiers(values):
+def test_identifiers(said, values):
     assert "in every row: 'number'; if this is an identifier" in said(number=values, b=ROWS % 5)
     assert said(number=values[:15], b=ROWS[:15] % 5) == ""
 
 
-def test_sparse_features_give_no_note():
-    target = Target(np.arange(30), "regression", "as asked")
-    assert prepare(sparse.csr_array(np.zeros((30, 2))), target).notes == ()
+@pytest.mark.parametrize(("name", "values"), [("who", "P{}"), ("patient_id", "{}"), ("ID", "{}")])
+def test_a_column_that_may_say_which_rows_belong_together(said, name, values):
+    column = pd.Series([values.format(k // 3) for k in range(90)])
+    column = pd.to_numeric(column) if values == "{}" else column
+    target = Target(np.arange(90), "regression", "as asked")
+    assert f"each in several rows: '{name}'; if rows of one value" in said(target, **{name: column})
+    assert said(target, **{name: [*column[:-1], 99]}) == ""
+    assert said(target, acid=np.arange(90) // 3, color=["x", "y", "z"] * 30) == ""
+
+
+def test_sparse_features_give_no_note(capsys):
+    prepare(sparse.csr_array(np.eye(30)), TARGET)
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.slow
@@ -71,7 +88,7 @@ def test_commands_say_it(looms, tmp_path):
         assert "in every row: 'id'; if this is an identifier" in result.stderr
 
 
-def test_dates_are_not_used_without_a_word():
+def test_dates_are_not_used_without_a_word(said):
     days = pd.Timestamp("2021-01-01") + pd.to_timedelta(ROWS, unit="D")
     found = said(a=days, b=days.strftime("%d.%m.%Y"), c=days.strftime("%m/%d/%Y"))
     assert "'a': read as a date and used as a number of days; leave it out by --drop" in found
@@ -80,7 +97,7 @@ def test_dates_are_not_used_without_a_word():
     assert "identifier" not in found
 
 
-def test_dates_whose_order_is_not_clear():
+def test_dates_whose_order_is_not_clear(said):
     assert "'a': taken for text, for these are dates" in said(
         a=[f"0{k % 9 + 1}/02/2021" for k in ROWS]
     )

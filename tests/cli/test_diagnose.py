@@ -3,6 +3,7 @@
 import os
 import re
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,8 +16,8 @@ from sklearn.svm import SVC
 from looms import SVCCV, LSSVMClassifier
 from looms.cli.diagnose import _BY_OPTION, Plan, Subject, diagnosed
 from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence
-from looms.estimators._svc_search import spaces_of
 from looms.kernels import RBF
+from looms.selection._svm_search import spaces_of
 from looms.svm._svc import SVCProblem
 from looms.svm.dual import DualSolution
 from looms.tables import table_preprocessor
@@ -215,6 +216,11 @@ def test_nothing_is_overwritten(looms, catches, one_line):
     assert looms(*options, "--plot", "figures").exit_code == 0
     one_line(looms(*options, "--plot", "figures"), 2, "excess_error.png exists; use --force")
     one_line(looms(*options, "-o", catches, "--force"), 2, "is an input and would be lost")
+    (Path("figures") / "deviance.png").write_text("The deviance of my yacht.")
+    one_line(looms(*options, "--plot", "figures", "--force"), 2, "not a file that this command")
+    (Path("figures") / "deviance.png").unlink()
+    (Path("figures") / "goodness_of_fit.png").write_text("not made without a bootstrap")
+    assert looms(*options, "--plot", "figures", "--force").exit_code == 0
 
 
 def test_a_model_of_looms_fit(looms, catches):
@@ -230,7 +236,7 @@ def test_a_model_of_looms_fit(looms, catches):
 
 def test_every_advice_of_the_search_has_its_option():
     X = np.arange(6.0).reshape(-1, 1)
-    for axis in spaces_of([RBF()], None, X)[0].axes:
+    for axis in spaces_of([RBF()], {}, X)[0].axes:
         for advice in (axis.at_lower, axis.at_upper):
             assert any(words in advice for words in _BY_OPTION), advice
 

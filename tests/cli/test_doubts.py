@@ -28,7 +28,9 @@ def test_a_rare_class_is_warned_of_with_the_remedy_and_shown(looms, rare):
     warnings = [line for line in said(result) if line.startswith("Warning: ")]
     assert len(warnings) == 1
     assert "are predicted to be 'yes', where 36 are" in warnings[0]
-    assert "(--threshold ber)" in warnings[0]
+    assert (
+        "Consider --threshold ber, --weight balanced or another kernel (--kernel)." in warnings[0]
+    )
     assert "Confusion, leave-one-out" in result.stdout
     assert " 94.0%" in result.stdout
     assert "Confusion, leave-one-out" in looms("show", "rare.looms.skops").stdout

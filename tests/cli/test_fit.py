@@ -1,6 +1,8 @@
 """What `looms fit` says of a table, and what it leaves alone."""
 
 import json
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,34 @@ def test_prior_reaches_the_estimator(looms, replicates):
     saved = load_model("m.skops")
     assert saved.model[-1].prior is True
     assert json.loads(json.dumps(saved.metadata))["options"]["prior"] is True
+
+
+def test_a_table_goes_through_each_room_once(looms, pets):
+    """The rooms that the command line calls, one after the other."""
+    stations = ("cli", "datasets", "tables", "estimators", "model_files", "report")
+    walk = []
+
+    def station(frame):
+        name = frame.f_globals.get("__name__", "")
+        return name.split(".")[1] if name.startswith("looms.") else None
+
+    def follow(frame, event, _):
+        room = station(frame) if event == "call" else None
+        if room in stations[1:] and not frame.f_code.co_name.startswith("__"):
+            caller = frame.f_back
+            while station(caller) not in stations:
+                caller = caller.f_back
+            if station(caller) == "cli" and walk[-1:] != [room]:
+                walk.append(room)
+
+    import_module("looms.cli.fit")
+    sys.setprofile(follow)
+    try:
+        result = looms("fit", pets, "-t", "kind", "-k", "linear", "-o", "m.skops")
+    finally:
+        sys.setprofile(None)
+    assert result.exit_code == 0, result.stderr
+    assert tuple(walk) == stations[1:]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import looms
-from looms.cli._app import COMMANDS
+from looms.cli._app import _MODULES, COMMANDS
 
 pytestmark = pytest.mark.slow
 
@@ -60,7 +60,7 @@ def test_help_imports_nothing_heavy():
 
 def test_the_list_of_commands_has_the_first_line_of_the_help_of_each():
     for name, summary in COMMANDS.items():
-        module = {"score": "predict", "show": "predict"}.get(name, name)
+        module = _MODULES.get(name, name)
         command = getattr(import_module(f"looms.cli.{module}"), name)
         text = command.info.help if name == "challenge" else command.__doc__
         assert text.splitlines()[0] == summary, name

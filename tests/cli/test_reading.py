@@ -71,7 +71,7 @@ def test_a_sheet_by_name_and_by_number(looms, euro):
 def test_a_separator_is_one_character(looms, euro, one_line):
     euro.to_csv("tabs.txt", sep="\t", index=False)
     arguments = ("fit", "tabs.txt", "--format", "csv", "-t", "Blutdruck", "-k", "linear")
-    one_line(looms(*arguments, "--sep", "::"), 2, "--sep '::' is not one character")
+    one_line(looms(*arguments, "--sep", "::"), 2, "--sep :: is not one character")
     assert looms(*arguments, "--sep", "tab").exit_code == 0
 
 

@@ -1,7 +1,10 @@
 """`looms fit --report`."""
 
+import html
 import sys
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from looms.model_files import load_model
@@ -65,3 +68,23 @@ def test_sparse_rows_without_names(looms, tmp_path):
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<title>rows.svm</title>" in page
     assert "column 3" in page
+
+
+def test_the_page_has_the_notes_on_columns_that_the_fit_prints(looms, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"a": rng.normal(size=40).round(1), "name": [f"row {k}" for k in range(40)]}
+    )
+    frame["when"] = pd.date_range("2020-01-01", periods=40).strftime("%Y-%m-%d")
+    frame["kind"] = np.where(frame.a + rng.normal(size=40) > 0, "x", "y")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    result = looms(
+        "fit", "t.csv", "-t", "kind", "-k", "linear", "-o", "m.skops", "--report", "r.html"
+    )
+    assert result.exit_code == 0, result.stderr
+    page = html.unescape((tmp_path / "r.html").read_text(encoding="utf-8"))
+    notes = [line.removeprefix("Note: ") for line in result.stderr.splitlines()]
+    columns = [line for line in notes if "'when'" in line or "'name'" in line]
+    assert len(columns) == 2
+    for line in columns:
+        assert f"<dt>Columns</dt><dd>{line[0].upper()}{line[1:]}.</dd>" in page

@@ -13,6 +13,7 @@ SVM = ("--target", "kind", "--machine", "svm")
 def test_fit_show_predict_score(looms, pets, figures):
     fitted = looms("fit", pets, *SVM, "-o", "m.skops")
     assert fitted.exit_code == 0, fitted.stderr
+    assert "Searching the settings of a support vector machine, 40 rows\n" in fitted.stderr
     machine = load_model("m.skops").model[-1]
     assert isinstance(machine, SVCCV)
     assert machine.criterion == "log_likelihood"

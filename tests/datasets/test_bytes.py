@@ -85,11 +85,11 @@ def test_a_zip_archive_counts_unpacked(tmp_path):
 @pytest.mark.parametrize(
     ("content", "what", "cure"),
     [
-        (b"PK\3\4", "zip archive, such as a spreadsheet", "--format spreadsheet"),
+        (b"PK\3\4", "zip archive, such as a spreadsheet", 'format="spreadsheet"'),
         (b"\x1f\x8b\x08", "compressed by gzip", ".gz"),
-        (b"PAR1", "a Parquet file", "--format parquet"),
+        (b"PAR1", "a Parquet file", 'format="parquet"'),
         (b"%PDF-1.7", "a PDF document", ".csv"),
-        (b"\xd0\xcf\x11\xe0", "old Office programs", "--format spreadsheet"),
+        (b"\xd0\xcf\x11\xe0", "old Office programs", 'format="spreadsheet"'),
     ],
 )
 def test_a_file_that_is_no_text_is_named(tmp_path, suffix, content, what, cure):

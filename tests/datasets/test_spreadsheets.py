@@ -97,7 +97,7 @@ def test_merged_names_are_refused(book):
 
 def test_sheets(book):
     path = book(first=[["a"], [1]], empty=[], second=[["b"], [2]])
-    with pytest.raises(TableError, match=r"2 sheets have data: 'first', 'second'\. .*--sheet"):
+    with pytest.raises(TableError, match=r"2 sheets have data: 'first', 'second'\. .*sheet="):
         read_table(path)
     assert list(read_table(path, sheet="second").X) == ["b"]
     assert list(read_table(path, sheet=3).X) == ["b"]

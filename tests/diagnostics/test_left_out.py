@@ -361,7 +361,7 @@ def test_the_path_and_refits_agree_at_the_precision_of_libsvm():
     machine = SVC(C=20.0, gamma=0.3, tol=1e-8)
     path = left_out_fits(machine, X, y).likelihood
     *_, refits = _left_out.by_refits(pose(machine, X, y, "auto"), True, None, None)
-    for field in ("fitted", "left_out", "rest_deviance"):
+    for field in ("fitted", "left_out", "rest"):
         np.testing.assert_allclose(getattr(path, field), getattr(refits, field), atol=1e-3)
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 from sklearn.svm import SVC
 
 from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence, left_out_fits
-from looms.diagnostics._resampling import positions
+from looms.diagnostics._axes import positions
 
 
 @pytest.fixture(autouse=True)

@@ -388,9 +388,13 @@ X, Y = data(n=40)
         ([SVC(), StandardScaler()], TypeError, "Member 1 of the pool is no classifier"),
         ([SVC(), GaussianNB()], ValueError, r"Member 1 .* has no decision_function: leave it out"),
         ({"C": [1.0]}, ValueError, "values of 'C' and of 'gamma', got \\['C'\\]"),
-        ({"C": [1.0], "gamma": ["scale"]}, ValueError, "values of gamma must be numbers"),
+        ({"C": [1.0], "gamma": ["scale"]}, ValueError, "values of gamma must be positive numbers"),
         ({"C": [0.0], "gamma": [1.0]}, ValueError, "values of C must be positive"),
-        ({"C": [], "gamma": [1.0]}, ValueError, "values of C must be positive, and one or more"),
+        (
+            {"C": [], "gamma": [1.0]},
+            ValueError,
+            "C must be positive numbers, one or more",
+        ),
         ({"C": [np.inf], "gamma": [1.0]}, ValueError, "values of C must be positive"),
     ],
 )
@@ -586,7 +590,7 @@ def test_class_conditional_sets_cover_a_rare_class():
     )
     assert plain < 0.8 < 0.83 < conditional
     alone = model.predict_set(X[600:], 0.9, True)[:, 0]
-    own = model._scored.labels == 0
+    own = model._validation_labels == 0
     scores = next(model._scores(X[600:]))[..., [0]]
     p = joint_p_values(model.validation_scores_[:, own], scores)[:, 0]
     np.testing.assert_array_equal(alone, p > 0.1 + 1e-12)

@@ -19,9 +19,9 @@ from looms import SVCCV, BoundWarning
 from looms.calibration import couple, fit_sigmoid
 from looms.calibration._sigmoid import fit_increasing_sigmoid
 from looms.criteria import DIFFERENTIABLE, Hinge, balanced_error_rate, error_rate
-from looms.estimators import _svc_search
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear, Polynomial
+from looms.selection import _svm_search
 from looms.svm import NotConvergedError, solve
 from looms.svm.dual import DualSolution
 from looms.threshold import find_threshold
@@ -538,15 +538,15 @@ class TestBadInput:
             SVCCV().fit(X[:2], [0, 1])
 
     def test_points_without_convergence_are_passed_over(self, monkeypatch):
-        def failing(K, costs, sample, score):
-            found = _sweep(K, costs, sample, score)
+        def failing(sample, kernel, costs, score):
+            scored = _sweep(sample, kernel, costs, score)
             return [
                 type(one)(np.nan, 0, 0.0, str(NotConvergedError(1e-3, 0.25))) if cost > 5 else one
-                for cost, one in zip(costs, found, strict=True)
+                for cost, one in zip(costs, scored, strict=True)
             ]
 
-        _sweep = _svc_search.sweep
-        monkeypatch.setattr(_svc_search, "sweep", failing)
+        _sweep = _svm_search.sweep
+        monkeypatch.setattr(_svm_search, "sweep", failing)
         grid = {"C": [1e-3, 0.5, 3.0, 10.0], "gamma": [GAMMA]}
         model = SVCCV("rbf", "hinge", param_grid=grid, search="grid")
         with pytest.warns(ConvergenceWarning, match=r"1 of 4 settings.*duality gap is 0.25"):

@@ -25,7 +25,7 @@ from looms.report import (
     RocDisplay,
     SearchPathDisplay,
 )
-from looms.report.displays import reliability
+from looms.report.displays import classes
 from looms.report.displays.samples import spread_out
 from looms.report.model import model_of
 
@@ -291,12 +291,12 @@ def test_reliability_of_many_samples_is_of_one_calibrator(several, monkeypatch):
     model = several[0]
     exact = ReliabilityDisplay.from_estimator(model)
     n, k = model.loo_.y.shape
-    monkeypatch.setitem(reliability._MOST_LEFT_OUT, "sigmoid", n * n * k)
+    monkeypatch.setitem(classes._MOST_LEFT_OUT, "sigmoid", n * n * k)
     np.testing.assert_array_equal(
         ReliabilityDisplay.from_estimator(model).curves["1"].probability,
         exact.curves["1"].probability,
     )
-    monkeypatch.setitem(reliability._MOST_LEFT_OUT, "sigmoid", n * n * k - 1)
+    monkeypatch.setitem(classes._MOST_LEFT_OUT, "sigmoid", n * n * k - 1)
     (_, other, _) = ReliabilityDisplay.from_estimator(model).curves.values()
     assert len(other.probability) != len(exact.curves["1"].probability) or not np.array_equal(
         other.probability, exact.curves["1"].probability
@@ -307,9 +307,7 @@ def test_dollars_in_names_of_scores_and_criteria_are_dollars():
     shown = [
         OptimismDisplay(loo=np.ones(2), outer=np.ones(2), score="$\\x$", smaller_is_better=None),
         CandidatesDisplay(names=["$"], score=np.ones(1), score_name="$\\x$", chosen=0),
-        CriterionHistoryDisplay(
-            value=np.ones(2), n_samples=np.ones(2), criterion="$\\x$", standard_error=0.1
-        ),
+        CriterionHistoryDisplay(value=np.ones(2), n_samples=np.ones(2), criterion="$\\x$"),
         SearchPathDisplay(
             names=["$"],
             axes=[np.arange(3.0)],
@@ -336,6 +334,6 @@ def test_samples_are_placed_where_their_names_count():
 def test_beta_calibration_of_many_samples_is_of_one_calibrator(binary):
     model = model_of(binary[0])
     n = model.loo.n_samples
-    most = reliability._MOST_LEFT_OUT
+    most = classes._MOST_LEFT_OUT
     assert most["beta"] < most["sigmoid"]
     assert n**2 <= most["beta"]

@@ -16,7 +16,7 @@ from sklearn.metrics import (
 
 from looms import HeldOut, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.report import PrecisionRecallDisplay, ResidualsDisplay, RocDisplay, summary
-from looms.report._scores import (
+from looms.report.figures import (
     area_under_curve,
     error_by_class,
     gain_over_mean,

@@ -11,8 +11,6 @@ from looms.svm import (
     IndefiniteKernelError,
     NotConvergedError,
     _active_set,
-    _interior_point,
-    _left_out,
     _svc,
     dual,
     solve,
@@ -123,7 +121,7 @@ def test_bad_input(message):
 
 def test_what_does_not_converge_says_so(random_problem, monkeypatch):
     monkeypatch.setattr(_active_set._ActiveSet, "_widened", lambda *_: False)
-    monkeypatch.setattr(_left_out, "interior_point", lambda problem: 0 * problem.y)
+    monkeypatch.setattr(_active_set, "interior_point", lambda problem: 0 * problem.y)
     K, y, C = random_problem(7)
     with pytest.raises(NotConvergedError, match=r"duality gap is .* lower C") as caught:
         solve(K, y, C, start=np.zeros(len(y)))
@@ -160,7 +158,7 @@ def test_the_smallest_numbers_are_solved(scale, C):
 
 def test_an_interior_point_of_no_numbers_ends():
     with pytest.raises(NotConvergedError):
-        _interior_point._System(np.eye(2), np.array([1.0, -1.0]), np.full(2, np.nan))
+        _active_set._System(np.eye(2), np.array([1.0, -1.0]), np.full(2, np.nan))
 
 
 @pytest.mark.parametrize("start", [None, np.zeros(30)], ids=["cold", "given"])

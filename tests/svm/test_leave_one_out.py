@@ -7,7 +7,8 @@ import pytest
 from sklearn.svm import SVC
 
 from looms import HeldOut
-from looms.svm import _left_out, solve
+from looms.svm import dual, solve
+from looms.svm.dual import DualSolution
 
 
 def refitted(K, y, C, i, kkt_residual):
@@ -98,7 +99,7 @@ def test_paths_get_to_their_ends_by_themselves(random_problem, monkeypatch):
         raise AssertionError("a path did not get to its end")
 
     solutions = [solve(*random_problem(seed, 40)) for seed in range(16)]
-    monkeypatch.setattr(_left_out, "solution_near", solved_anew)
+    monkeypatch.setattr(dual, "solution_near", solved_anew)
     for solution in solutions:
         solution.leave_one_out()
 
@@ -113,7 +114,7 @@ def test_samples_that_are_no_support_vectors_are_free(random_problem):
 def test_paths_that_fail_are_solved_anew(random_problem, monkeypatch):
     solution = solve(*random_problem(11))
     expected = solution.leave_one_out().outputs
-    follow = _left_out.follow
+    follow = dual.follow
 
     def failing(*arguments):
         ends = follow(*arguments)
@@ -121,7 +122,7 @@ def test_paths_that_fail_are_solved_anew(random_problem, monkeypatch):
         ends.finished[1::2] = False
         return ends
 
-    monkeypatch.setattr(_left_out, "follow", failing)
+    monkeypatch.setattr(dual, "follow", failing)
     np.testing.assert_allclose(solution.leave_one_out().outputs, expected, atol=1e-7)
 
 
@@ -129,7 +130,7 @@ def test_paths_that_fail_are_solved_anew(random_problem, monkeypatch):
 def test_blocks_of_paths_change_nothing(name, monkeypatch):
     solution = solve(*problem(name))
     expected = solution.leave_one_out(all_outputs=True)[1]
-    monkeypatch.setattr(_left_out, "_BLOCK", 100)
+    monkeypatch.setattr(dual, "_BLOCK", 100)
     found = solution.leave_one_out(all_outputs=True)[1]
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
@@ -141,7 +142,7 @@ def test_blocks_bound_the_memory_of_paths(monkeypatch):
     solution = solve(x @ x.T, y, 0.01)
     peaks = []
     for block in (1 << 20, 1 << 10):
-        monkeypatch.setattr(_left_out, "_BLOCK", block)
+        monkeypatch.setattr(dual, "_BLOCK", block)
         tracemalloc.start()
         solution.leave_one_out()
         peaks.append(tracemalloc.get_traced_memory()[1] / (8 * 120**2))
@@ -154,5 +155,5 @@ def test_samples_far_from_the_margin_are_watched_too(random_problem, monkeypatch
     solution = solve(*random_problem(11))
     expected = solution.leave_one_out().outputs
     n = len(expected)
-    monkeypatch.setattr(_left_out, "_watched", lambda *_: [np.empty(0, dtype=int), np.arange(n)])
+    monkeypatch.setattr(DualSolution, "_watched", lambda *_: [np.empty(0, dtype=int), np.arange(n)])
     np.testing.assert_allclose(solution.leave_one_out().outputs, expected, atol=1e-9)

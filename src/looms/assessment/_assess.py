@@ -11,19 +11,75 @@ from typing import Any
 from sklearn.base import is_classifier
 
 from looms.assessment._bootstrap632 import out_of_bag
-from looms.assessment._errors import AllSplitsRaisedError, AssessmentInterrupted
-from looms.assessment._experiment import Experiment, estimator_text
+from looms.assessment._experiment import Experiment, checked_seed, estimator_text
 from looms.assessment._parallel import run_splits
 from looms.assessment._result import Assessment
 from looms.assessment._scoring import kind_of
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import WHOLE
-from looms.estimators import CopiesWarning
 from looms.estimators._warnings import level_of_user
 
 #: Told of every finished split: how many are done, of how many, and which; None once for those
 #: that were in the store.
 Progress = Callable[[int, int, SplitResult | None], object]
+
+
+class AllSplitsRaisedError(ValueError):
+    """Error for an assessment in which all splits raised.
+
+    Attributes
+    ----------
+    result : Assessment
+        With the reason of every split in ``failures``, and no figures.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from looms import LSSVMClassifier, assess
+    >>> from looms.assessment import AllSplitsRaisedError
+    >>> try:
+    ...     assess(LSSVMClassifier(mu=-1.0), *load_iris(return_X_y=True), 2, random_state=0)
+    ... except AllSplitsRaisedError as error:
+    ...     print(len(error.result.failures))
+    2
+    """
+
+    def __init__(self, result: Assessment) -> None:
+        super().__init__(result)
+        self.result = result
+
+    def __str__(self) -> str:
+        first = next(iter(self.result.failures.values()))
+        return f"All {len(self.result.splits)} splits raised; the first: {first}"
+
+
+class AssessmentInterrupted(KeyboardInterrupt):
+    """Interrupt (Ctrl-C) of an assessment, with the splits that are done.
+
+    Attributes
+    ----------
+    result : Assessment or None
+        Result of the splits that are done; None if they give no figures.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from looms import LSSVMClassifier, assess
+    >>> from looms.assessment import AssessmentInterrupted
+    >>> def stop(done, total, result):
+    ...     if done == 1:
+    ...         raise KeyboardInterrupt
+    >>> X, y = load_iris(return_X_y=True)
+    >>> try:
+    ...     assess(LSSVMClassifier(), X, y, 3, random_state=0, progress=stop)
+    ... except AssessmentInterrupted as interrupted:
+    ...     print(len(interrupted.result.splits))
+    1
+    """
+
+    def __init__(self, message: str, result: Assessment | None) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 def assess(
@@ -72,11 +128,10 @@ def assess(
         default is "ber" and "auc" for two classes, "ber" and "error" for more, "rmse" and
         "r2" for regressors.
     store : path, default=None
-        Folder that keeps every finished split. The same call again, also after a kill,
-        runs the missing ones only, and its result is the same as without interruption, to
-        the last bit on the same machine and number of threads. It may hold any number of
-        assessments, and several processes may use it at once. Splits that raised are
-        repeated. Needs an integer ``random_state``.
+        Folder that keeps every finished split. The same call again, also after a kill, runs
+        the missing ones only, and those that raised; its result is the same to the last bit on
+        the same machine and number of threads. It may hold any number of assessments, and
+        several processes may use it at once. Needs an integer ``random_state``.
     n_jobs : int, default=None
         Number of splits at once, as everywhere in joblib; a surrounding
         ``joblib.parallel_config`` decides where. With more than one, BLAS keeps to one
@@ -110,8 +165,7 @@ def assess(
     -------
     result : Assessment
         Its text is a summary; ``table`` has a row a split, ``mean``, ``standard_error``,
-        ``interval()`` and ``optimism`` the figures, ``failures`` the errors of splits that
-        raised.
+        ``interval()`` and ``optimism`` the figures.
 
     Raises
     ------
@@ -142,12 +196,11 @@ def assess(
     Notes
     -----
     The bootstrap gives a row that was drawn k times to the estimator once, with k times its
-    weight: with copies, leaving a row out would leave its copies in, and what is chosen by
-    leaving rows out, as by leave-one-out or cross-validation, would drift to what reproduces
-    single rows, such as a nearest neighbor. These weights go where ``sample_weight`` goes: of a
-    pipeline to the last step, while the steps before it are fitted to the distinct rows, as
-    in any other split (with metadata routing, to all that request them). An estimator that
-    takes no weights gets the copies, with a warning.
+    weight: left out alone, a copy would be predicted from its copies, and what leave-one-out or
+    cross-validation chooses would drift to what reproduces single rows, such as a nearest
+    neighbor. These weights go where ``sample_weight`` goes: of a pipeline to the last step, while
+    the steps before it are fitted to the distinct rows (with metadata routing, to all that
+    request them). An estimator that takes no weights gets the copies, with a warning.
 
     The out-of-bag error of .632+ is the mean over the rows of each one's mean loss in the
     resamples that left it out [1]_; for "ber" and "balanced_accuracy" such a mean over each
@@ -161,24 +214,22 @@ def assess(
     to the store. Workers get the caller's configuration of scikit-learn.
 
     Splits of workers that die are run again, with dask and with processes of one machine
-    ("loky"; also in place of "multiprocessing", whose pool does not report that a
-    process died). A split that kills its workers again and again, as by its memory, at last with no
-    other split at work, is recorded in ``failures``, and all others are run. With dask it
-    has as many tries as ``distributed.scheduler.allowed-failures`` gives it, twice. It
-    never runs in the calling process, unless all splits do: with ``n_jobs=1`` or threads.
-
-    A dask cluster made in the calling process is made to restart workers that it gave
-    up (``distributed.deploy.lost-worker-timeout``). Without any worker for a minute, or for
-    joblib's ``wait_for_workers_timeout`` if longer, a TimeoutError is raised. Workers of
-    loky end soon after a calling process that was killed.
+    ("loky", also in place of "multiprocessing", which does not report that a process died). A
+    split that kills its workers repeatedly, as by its memory, at last with no other split at
+    work, is recorded in ``failures``; with dask it has as many tries as
+    ``distributed.scheduler.allowed-failures`` gives it, twice. It never runs in the calling
+    process, unless all do: with ``n_jobs=1`` or threads. A dask cluster made in the calling
+    process restarts workers that it gave up (``distributed.deploy.lost-worker-timeout``). After a
+    minute without any worker, or joblib's ``wait_for_workers_timeout`` if longer, a TimeoutError
+    is raised. Workers of loky end soon after a calling process that was killed.
 
     A store identifies an estimator by its class and parameters and a scorer by its function,
-    and code that is not of an installed package also by what Python has loaded: classes
-    with their bases, functions, and the globals that these name. An edit of them runs the
-    splits again, as another minor version of Python does. Versions of looms, NumPy, SciPy,
-    scikit-learn and the packages that estimator and scorers come from must be those of the
-    store. Not noticed is a change in compiled code, in what is imported within a function,
-    in what is named only at run time, or in an installed package whose version stays.
+    and code that is not of an installed package also by what Python has loaded: classes with
+    their bases, functions, and the globals that these name. An edit of them runs the splits
+    again, as another minor version of Python does. Versions of looms, NumPy, SciPy, scikit-learn
+    and the packages that estimator and scorers come from must be those of the store. Not noticed
+    is a change in compiled code, in what is imported within a function, in what is named only at
+    run time, or in an installed package whose version stays.
 
     References
     ----------
@@ -200,19 +251,13 @@ def assess(
     ['n_train', 'n_test', 'ber', 'auc', 'loo_ber', 'loo_auc']
     """
     experiment = Experiment.of(
-        estimator,
-        X,
-        y,
-        n_splits=n_splits,
-        test_size=test_size,
-        scoring=scoring,
-        store=store,
-        random_state=random_state,
+        *(estimator, X, y, n_splits, test_size, scoring),
         method=method,
+        random_state=checked_seed(random_state, store),
         sample_weight=sample_weight,
         copies=copies,
     )
-    warn_of_copies(experiment)
+    experiment.warn_of_copies()
     return finished(experiment, store, n_jobs, progress)
 
 
@@ -221,22 +266,19 @@ def stored(
     X: Any,
     y: Any,
     n_splits: int = 100,
-    test_size: float = 0.1,
-    scoring: Any = None,
     *,
     store: str | os.PathLike[str],
     random_state: int,
-    method: str = "shuffle",
-    sample_weight: Any = None,
-    copies: str = "apart",
+    **options: Any,
 ) -> Assessment | None:
     """Assessment from the splits in a store, without running or writing anything.
 
     Parameters
     ----------
-    estimator, X, y, n_splits, test_size, scoring, store, random_state, method, sample_weight, \
-copies
-        Arguments of `assess`.
+    estimator, X, y, n_splits, store, random_state
+        As for `assess`.
+    **options
+        As for `assess`: ``test_size``, ``scoring``, ``method``, ``sample_weight``, ``copies``.
 
     Returns
     -------
@@ -258,38 +300,14 @@ copies
     >>> X, y = load_iris(return_X_y=True)
     >>> with TemporaryDirectory() as store:
     ...     _ = assess(LSSVMClassifier(), X, y, 2, store=store, random_state=0)
-    ...     len(stored(LSSVMClassifier(), X, y, 5, store=store, random_state=0).splits)
+    ...     kept = stored(LSSVMClassifier(), X, y, 5, store=store, random_state=0)
+    >>> len(kept.splits)
     2
     """
-    experiment = Experiment.of(
-        estimator,
-        X,
-        y,
-        n_splits=n_splits,
-        test_size=test_size,
-        scoring=scoring,
-        store=store,
-        random_state=random_state,
-        method=method,
-        sample_weight=sample_weight,
-        copies=copies,
-    )
+    seed = checked_seed(random_state, store)
+    experiment = Experiment.of(estimator, X, y, n_splits, random_state=seed, **options)
     kept = experiment.store(Path(store), make=False)
-    return None if kept is None else _so_far(experiment, kept.load(experiment.splits))
-
-
-def warn_of_copies(experiment: Experiment) -> None:
-    """Warn with CopiesWarning if splits may separate rows that are equal other than by chance."""
-    n_copies = experiment.n_unexpected_copies
-    if n_copies:
-        warnings.warn(
-            f"{n_copies} of {len(experiment.y)} rows are copies of other rows, equal in every "
-            "feature. Splits put some in both parts, and whatever remembers the training rows "
-            "knows the answers in the test part: scores are too good. Drop the copies, or keep "
-            'them on one side: copies="together" (--copies together of looms assess).',
-            CopiesWarning,
-            stacklevel=level_of_user(),
-        )
+    return None if kept is None else _assessment(experiment, kept.load(experiment.splits))
 
 
 def finished(
@@ -309,11 +327,11 @@ def finished(
             'method="shuffle" has no copies.',
             stacklevel=level_of_user(),
         )
+    by_index = {split.index: split for split in splits}
     results: dict[int, SplitResult] = {}
     try:
         stored = {} if kept is None else kept.load(splits)
         results |= {index: result for index, result in stored.items() if result.error is None}
-        by_index = {split.index: split for split in splits}
         if progress is not None:
             progress(len(results), len(splits), None)
         missing = [split for split in splits if split.index not in results]
@@ -326,35 +344,32 @@ def finished(
     except KeyboardInterrupt:
         message = f"{len(results)} of {len(splits)} splits are done"
         message += (
-            " and were not stored: with a store (--store of looms assess) they would have been "
-            "kept."
+            " and were not stored: with a store they would have been kept."
             if store is None
             else f" and stored in {store}: the same again runs the rest."
         )
-        so_far = _so_far(experiment, results)
+        so_far = _assessment(experiment, results)
         if so_far is not None and len(so_far.failures) == len(so_far.splits):
             so_far = None
         raise AssessmentInterrupted(message, so_far) from None
-    whole = results.get(WHOLE)
-    if whole is not None and whole.error is not None:
-        raise ValueError(f"The fit to all rows, which the bootstrap needs, raised {whole.error}")
     assessment = _assessment(experiment, results)
+    if assessment is None:
+        error = results[WHOLE].error
+        raise ValueError(f"The fit to all rows, which the bootstrap needs, raised {error}")
     if len(assessment.failures) == len(assessment.splits):
         raise AllSplitsRaisedError(assessment)
     return assessment
 
 
-def _so_far(experiment: Experiment, results: dict[int, SplitResult]) -> Assessment | None:
-    """Assessment of the splits that are done; None if they do not suffice."""
-    whole = results.get(WHOLE)
-    lacks_whole = experiment.splits[0].index == WHOLE and (whole is None or whole.error is not None)
+def _assessment(experiment: Experiment, results: dict[int, SplitResult]) -> Assessment | None:
+    """Figures of the splits that have results, in the order of the plan.
+
+    None if they do not suffice: there are none, or no fit to all rows for the bootstrap.
+    """
+    first, whole = experiment.splits[0], results.get(WHOLE)
+    lacks_whole = first.index == WHOLE and (whole is None or whole.error is not None)
     if lacks_whole or not results.keys() - {WHOLE}:
         return None
-    return _assessment(experiment, results)
-
-
-def _assessment(experiment: Experiment, results: dict[int, SplitResult]) -> Assessment:
-    """Figures of the splits that have results, without changing their order."""
     done = [split for split in experiment.splits if split.index in results]
     resamples = [
         (*experiment.rows(split), results[split.index])
@@ -363,10 +378,10 @@ def _assessment(experiment: Experiment, results: dict[int, SplitResult]) -> Asse
     ]
     return Assessment(
         tuple(results[split.index] for split in done if split.index != WHOLE),
-        results.get(WHOLE),
+        whole,
         tuple(experiment.scorers),
-        experiment.splits[0].method,
-        experiment.splits[0].random_state,
+        first.method,
+        first.random_state,
         estimator_text(experiment.estimator),
         kinds={name: kind_of(scorer) for name, scorer in experiment.scorers.items()},
         classification=bool(is_classifier(experiment.estimator)),

@@ -4,111 +4,115 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.metrics import get_scorer
 
 from looms._typing import AnyArray, Array
-from looms.assessment._scoring import OWN, takes_weights
+from looms.assessment._scoring import OWN, Scorer, takes_weights
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import Rows
+
+#: One score, or one of each resample.
+S = TypeVar("S", float, Array)
 
 #: Resamples that a standard error needs.
 LEAST = 20
 
-#: Scores that are means over rows, by name, and of what.
-LOSSES = {
-    "ber": "wrong",
-    "balanced_accuracy": "wrong",
-    "error": "wrong",
-    "accuracy": "wrong",
-    "rmse": "square",
-    "r2": "square",
-}
 
-#: Scores that are one minus an error, and the error.
-COMPLEMENTS = frozenset({"auc", "roc_auc", "accuracy", "balanced_accuracy", "r2"})
-
-
-def error_of(name: str, score: Any) -> Any:
-    """Error from a score, or score from an error, by name: the value, or one minus it."""
-    return 1.0 - score if name in COMPLEMENTS else score
-
-
-def _shares(values: Any, classes: Any, weight: Any) -> Any:
+def _shares(values: AnyArray, classes: AnyArray, weight: Array | None) -> Array:
     """Share of each class among values."""
     return np.array([np.average(values == label, weights=weight) for label in classes])
 
 
-def _error(y: Any, predicted: Any, weight: Any) -> float:
+def _error(y: AnyArray, predicted: AnyArray, weight: Array | None) -> float:
     # Σ_k p_k (1 − q_k), their eq. (27), for any number of classes
     classes = np.unique(y)
     p, q = (_shares(values, classes, weight) for values in (y, predicted))
     return float(np.sum(p * (1.0 - q)))
 
 
-def _balanced_error(y: Any, predicted: Any, weight: Any) -> float:
+def _balanced_error(y: AnyArray, predicted: AnyArray, weight: Array | None) -> float:
     q = _shares(predicted, np.unique(y if weight is None else y[weight > 0]), weight)
     return float(np.mean(1.0 - q))
 
 
-def _variance(values: Any, weight: Any) -> float:
+def _variance(values: AnyArray, weight: Array | None) -> float:
     mean = np.average(values, weights=weight)
     return float(np.average((values - mean) ** 2, weights=weight))
 
 
-def _squared(y: Any, predicted: Any, weight: Any) -> float:
+def _squared(y: AnyArray, predicted: AnyArray, weight: Array | None) -> float:
     # mean over all pairs (i, j) of (y_i − f_j)²
     between = np.average(y, weights=weight) - np.average(predicted, weights=weight)
     return _variance(y, weight) + _variance(predicted, weight) + float(between**2)
 
 
-#: Error expected when targets have nothing to do with predictions, by the score's name.
-NO_INFORMATION: dict[str, Callable[[Any, Any, Any], float]] = {
-    "ber": _balanced_error,
-    "balanced_accuracy": _balanced_error,
-    "error": _error,
-    "accuracy": _error,
-    "auc": lambda y, predicted, weight: 0.5,
-    "roc_auc": lambda y, predicted, weight: 0.5,
-    "rmse": lambda y, predicted, weight: float(np.sqrt(_squared(y, predicted, weight))),
-    "r2": lambda y, predicted, weight: _squared(y, predicted, weight) / _variance(y, weight),
+class KnownScore(NamedTuple):
+    """Score that .632+ is defined for.
+
+    none : error expected when targets have nothing to do with predictions.
+    loss : of a row, where the error is made of a mean over rows.
+    complement : True if the score is one minus the error.
+    """
+
+    none: Callable[[AnyArray, AnyArray, Array | None], float]
+    loss: Literal["wrong", "square"] | None
+    complement: bool
+
+
+#: By name.
+KNOWN = {
+    "ber": KnownScore(_balanced_error, "wrong", False),
+    "balanced_accuracy": KnownScore(_balanced_error, "wrong", True),
+    "error": KnownScore(_error, "wrong", False),
+    "accuracy": KnownScore(_error, "wrong", True),
+    "auc": KnownScore(lambda *parts: 0.5, None, True),
+    "roc_auc": KnownScore(lambda *parts: 0.5, None, True),
+    "rmse": KnownScore(lambda *parts: float(np.sqrt(_squared(*parts))), "square", False),
+    "r2": KnownScore(lambda y, f, w: _squared(y, f, w) / _variance(y, w), "square", True),
 }
 
 
-def check_defined(names: Mapping[str, Any], y: Any) -> None:
+def error_of(name: str, score: S) -> S:
+    """Error from a score, or score from an error, by name: the value, or one minus it."""
+    return 1.0 - score if KNOWN[name].complement else score
+
+
+def check_defined(names: Mapping[str, Scorer], y: npt.ArrayLike) -> None:
     """Raise ValueError unless .632+ is defined for all these scores of these targets."""
     if np.ndim(y) != 1:
         raise ValueError("The .632+ bootstrap takes one target; assess each by itself.")
-    unknown = [name for name, scorer in names.items() if not _is_known(name, scorer)]
+    unknown = []
+    for name, scorer in names.items():
+        known = (OWN.get(name) or get_scorer(name)) if name in KNOWN else None
+        parts = ("_score_func", "_sign", "_kwargs")
+        same = (getattr(scorer, part, None) == getattr(known, part, None) for part in parts)
+        if known is None or not all(same):
+            unknown.append(name)
     if unknown:
         raise ValueError(
             f"The .632+ bootstrap needs the score of predictions without information, which is "
-            f"known for {', '.join(NO_INFORMATION)} under these names, not for "
+            f"known for {', '.join(KNOWN)} under these names, not for "
             f'{", ".join(unknown)}; give those as scoring, or use method="shuffle".'
         )
 
 
-def _is_known(name: str, scorer: Any) -> bool:
-    """True if a scorer is the one known by its name, and .632+ is defined for it."""
-    if name not in NO_INFORMATION:
-        return False
-    known = OWN.get(name) or get_scorer(name)
-    parts = ("_score_func", "_sign", "_kwargs")
-    return all(getattr(scorer, part, None) == getattr(known, part) for part in parts)
-
-
 def no_information(
-    scorers: Mapping[str, Any], y: Any, predicted: Any, weight: Any = None
+    scorers: Mapping[str, Scorer],
+    y: npt.ArrayLike,
+    predicted: npt.ArrayLike,
+    weight: Array | None = None,
 ) -> dict[str, float]:
     """No-information score by name, in units of the score; weighted where the scorer is."""
     y, predicted = np.asarray(y), np.asarray(predicted)
-    weights = {
-        n: weight if weight is not None and takes_weights(s) else None for n, s in scorers.items()
-    }
-    rates = {name: NO_INFORMATION[name](y, predicted, weights[name]) for name in scorers}
-    return {name: error_of(name, rate) for name, rate in rates.items()}
+    scores = {}
+    for name, scorer in scorers.items():
+        w = weight if weight is not None and takes_weights(scorer) else None
+        scores[name] = error_of(name, KNOWN[name].none(y, predicted, w))
+    return scores
 
 
 @dataclass(frozen=True)
@@ -120,8 +124,8 @@ class OutOfBag:
 
 
 def out_of_bag(
-    scorers: Mapping[str, Any],
-    y: Any,
+    scorers: Mapping[str, Scorer],
+    y: npt.ArrayLike,
     weight: Array | None,
     resamples: Sequence[tuple[Rows, Rows, SplitResult]],
     groups: AnyArray | None = None,
@@ -180,11 +184,12 @@ def out_of_bag(
         values = [result.scores[name] for _, _, result in resamples]
         score = float(np.mean(values))
         error = float(np.std(values, ddof=1)) if n_resamples >= LEAST else float("nan")
-        if name in LOSSES:
+        if KNOWN[name].loss is not None:
             loss = np.zeros((n_resamples, n))
             for b, (_, test, result) in enumerate(resamples):
                 f = np.asarray(result.predictions)
-                loss[b, test] = y[test] != f if LOSSES[name] == "wrong" else (y[test] - f) ** 2
+                wrong = KNOWN[name].loss == "wrong"
+                loss[b, test] = y[test] != f if wrong else (y[test] - f) ** 2
             w = np.ones(n) if weight is None or not takes_weights(scorer) else weight
             E = loss[:, rows].sum(axis=0) / n_left_out[rows]
             e1, c, deviation = _summary(name, y[rows], E, w[rows])
@@ -222,7 +227,7 @@ def _summary(name: str, y: AnyArray, E: Array, weight: Array) -> tuple[float, Ar
     return mean, c, deviation
 
 
-def plus_632(name: str, apparent: float, out_of_bag: Any, none: float) -> Any:
+def plus_632(name: str, apparent: float, out_of_bag: S, none: float) -> Array:
     r""".632+ estimate.
 
     .. math::
@@ -256,7 +261,7 @@ def plus_632(name: str, apparent: float, out_of_bag: Any, none: float) -> Any:
     overfits = (e1 > e) & (gamma > e)
     R = np.where(overfits, (clipped - e) / np.where(gamma > e, gamma - e, 1.0), 0.0)
     estimate = 0.368 * e + 0.632 * e1 + (clipped - e) * 0.368 * 0.632 * R / (1.0 - 0.368 * R)
-    return error_of(name, estimate)
+    return error_of(name, np.asarray(estimate))
 
 
 def standard_error_632(name: str, apparent: float, out_of_bag: OutOfBag, none: float) -> float:

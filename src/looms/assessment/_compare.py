@@ -13,9 +13,9 @@ from scipy import stats
 
 from looms._checks import check_share
 from looms._optional import require
-from looms.assessment._assess import Progress, finished, warn_of_copies
+from looms.assessment._assess import Progress, finished
 from looms.assessment._experiment import Experiment, checked_seed
-from looms.assessment._result import Assessment, corrected_error, test_over_train
+from looms.assessment._result import Assessment, corrected_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,10 +156,10 @@ def compare(
         )
     seed = checked_seed(random_state, store)
     experiments = {  # all are checked before any of them runs
-        str(name): Experiment.of(estimator, X, y, store=store, random_state=seed, **options)
+        str(name): Experiment.of(estimator, X, y, random_state=seed, **options)
         for name, estimator in estimators.items()
     }
-    warn_of_copies(next(iter(experiments.values())))
+    next(iter(experiments.values())).warn_of_copies()
     results = {
         name: finished(experiment, store, n_jobs, progress)
         for name, experiment in experiments.items()
@@ -180,7 +180,7 @@ def paired(first: Assessment, second: Assessment, name: str, level: float) -> di
     if len(d) < 2:
         mean = error = float("nan")
     else:
-        mean, error = float(np.mean(d)), corrected_error(d, test_over_train([a for a, _ in both]))
+        mean, error = float(np.mean(d)), corrected_error(d, [a for a, _ in both])
     half = float(stats.t.ppf((1 + level) / 2, len(d) - 1)) * error if len(d) > 1 else float("nan")
     t = mean / error if error else (0.0 if mean == 0 else float(np.copysign(np.inf, mean)))
     return {

@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import hashlib
-import re
 import struct
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from importlib import metadata
-from numbers import Number
 from pathlib import Path, PurePath
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, EllipsisType, FunctionType, MethodType, ModuleType, NoneType
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-#: Types, some of packages that need not be there, whose values are their text.
-_TEXTS = {"NAType", "NaTType", "Timestamp", "Timedelta", "datetime", "date", "timedelta"}
-
 #: Packages whose versions every store notes, wherever they are installed.
 _ALWAYS_NOTED = {"looms", "sklearn", "numpy", "scipy"}
 
-Feed = Callable[[bytes], None]
+#: Types whose values are their text.
+_PLAIN = (NoneType, EllipsisType, str, bytes, int, float, complex, range, slice, np.dtype, PurePath)
+
+#: Types that wrap functions, which pickle gives no content of.
+_WRAPPERS: dict[type, tuple[str, ...]] = {
+    MethodType: ("__func__", "__self__"),
+    functools.partial: ("func", "args", "keywords"),
+    functools.partialmethod: ("func", "args", "keywords"),
+    functools.cached_property: ("func",),
+    property: ("fget", "fset", "fdel"),
+}
 
 
 def content_key(**parts: Any) -> str:
     """Hexadecimal digest of named things: estimators, data, functions, plain values.
 
     Estimators count by class and parameters, arrays by dtype, shape and bytes, data
-    frames by the names, types and values of their columns, functions and classes by name.
+    frames by the names, types and values of their columns, functions and classes by name, other
+    objects by what pickle would keep of them.
 
     The user's own functions and classes count by their code too, with base classes,
     decorators, and the globals they name: functions, classes, values, and attributes of
@@ -68,7 +74,7 @@ def package_versions(*things: Any) -> dict[str, str]:
 class _Feeder:
     """Recursive walk that feeds content to a digest, every item after its kind."""
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: Callable[[bytes], None]) -> None:
         self._feed = feed
         self._inside: list[int] = []
         #: Functions and classes that were fed, which may refer to each other.
@@ -100,11 +106,18 @@ class _Feeder:
             self._inside.pop()
 
     def _item(self, value: Any, where: str) -> None:
-        plain = _plain(value)
-        if plain is not None:
-            self._text(*plain)
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, Enum):
+            self._text("enum", _name(type(value)), value.name)
+        elif isinstance(value, _PLAIN):
+            self._text(type(value).__name__, repr(value))
         elif isinstance(value, np.ndarray):
-            self._array(value, where)
+            self._text("array", str(value.dtype), str(value.shape))
+            if value.dtype.hasobject:
+                self._items(value.ravel().tolist(), where)
+            else:
+                self._feed(np.ascontiguousarray(value).tobytes())
         elif sparse.issparse(value):
             matrix = value.tocsr(copy=True)
             matrix.sum_duplicates()
@@ -112,7 +125,7 @@ class _Feeder:
             self._items((matrix.data, matrix.indices, matrix.indptr), where)
         elif isinstance(value, Mapping):
             self._text("mapping", str(len(value)))
-            for key in sorted(value, key=lambda k: (type(k).__name__, str(k))):
+            for key in _in_order(value):
                 self.item(key, where)
                 self.item(value[key], f"{where}[{key!r}]")
         elif isinstance(value, list | tuple):
@@ -120,13 +133,26 @@ class _Feeder:
             self._items(value, where)
         elif isinstance(value, set | frozenset):
             self._text("set", str(len(value)))
-            self._items(sorted(value, key=lambda k: (type(k).__name__, str(k))), where)
+            self._items(_in_order(value), where)
         elif hasattr(value, "iloc"):
             self._frame(value, where)
+        elif hasattr(value, "to_pandas"):
+            self._frame(value.to_pandas(), where)
+        elif isinstance(value, tuple(_WRAPPERS)):
+            names = next(names for kind, names in _WRAPPERS.items() if isinstance(value, kind))
+            self._text(type(value).__name__)
+            self._items((getattr(value, name) for name in names), where)
+        elif hasattr(value, "__wrapped__"):  # static and class methods and those with a cache
+            self._text("wrapped", type(value).__name__)
+            self.item(value.__wrapped__, where)
+        elif hasattr(value, "get_params") and not self._in_code:
+            self._text("estimator")
+            self.item(type(value), where)
+            self.item(value.get_params(deep=False), where)
         else:
             self._object(value, where)
 
-    def _items(self, values: Any, where: str) -> None:
+    def _items(self, values: Iterable[Any], where: str) -> None:
         for k, value in enumerate(values):
             self.item(value, f"{where}[{k}]")
 
@@ -136,70 +162,37 @@ class _Feeder:
             self._feed(struct.pack("<q", len(data)))  # so that no two sequences run together
             self._feed(data)
 
-    def _array(self, value: np.ndarray[Any, Any], where: str) -> None:
-        self._text("array", str(value.dtype), str(value.shape))
-        if value.dtype.hasobject:
-            self._items(value.ravel().tolist(), where)
-        else:
-            self._feed(np.ascontiguousarray(value).tobytes())
-
     def _frame(self, value: Any, where: str) -> None:
-        if value.ndim == 1:
-            dtype = value.dtype
-            self._text("column", str(value.name), str(dtype))
-            if hasattr(dtype, "categories"):
-                self._items((dtype.ordered, list(dtype.categories)), where)
-            plain = isinstance(dtype, np.dtype)
-            self._array(value.to_numpy() if plain else value.to_numpy(dtype=object), where)
-            return
         self._text("frame", str(value.shape))
-        for k, name in enumerate(value.columns):
-            self._frame(value.iloc[:, k], f"{where}[{name!r}]")
+        for column in [value] if value.ndim == 1 else [column for _, column in value.items()]:
+            kind = column.dtype
+            values = column.to_numpy() if isinstance(kind, np.dtype) else column.to_numpy(object)
+            categories = (kind.ordered, list(kind.categories)) if hasattr(kind, "ordered") else ()
+            parts = (str(column.name), str(kind), categories, values)
+            self._items(parts, f"{where}[{column.name!r}]")
 
     def _object(self, value: Any, where: str) -> None:
-        if isinstance(value, np.random.RandomState):
-            self._text("RandomState")
-            self.item(value.get_state(legacy=False), where)
-        elif isinstance(value, np.random.Generator):
-            self._text("Generator")
-            self.item(value.bit_generator.state, where)
-        elif isinstance(value, BuiltinFunctionType | np.ufunc | ModuleType):
-            self._text("name", _name(value))
-            self._is_installed(getattr(value, "__module__", value.__name__) or "builtins")
-        elif isinstance(value, MethodType):
-            self._items((value.__func__, value.__self__), where)
-        elif isinstance(value, functools.partial | functools.partialmethod):
-            self._text("partial")
-            self._items((value.func, value.args, value.keywords), where)
-        elif isinstance(value, property):
-            self._text("property")
-            self._items((value.fget, value.fset, value.fdel), where)
-        elif hasattr(value, "__wrapped__"):  # static and class methods and those with a cache
-            self._text("wrapped", type(value).__name__)
-            self.item(value.__wrapped__, where)
-        elif hasattr(value, "get_params") and not self._in_code:
-            self._text("estimator")
-            self.item(type(value), where)
-            self.item(value.get_params(deep=False), where)
-        elif hasattr(value, "to_pandas"):
-            self._frame(value.to_pandas(), where)
-        elif hasattr(value, "__dict__"):
-            self._text("object")
-            self.item(type(value), where)
-            values = {k: v for k, v in vars(value).items() if not k.startswith("__")}
-            if "_metadata_request" in values:  # of a scorer, to which it refers back
-                values["_metadata_request"] = repr(values["_metadata_request"])
-            if self._in_code and type(value).__module__ in sys.stdlib_module_names:
-                # Loggers, locks and such: of these only the functions, as of a cached property.
-                values = {k: v for k, v in values.items() if isinstance(v, FunctionType)}
-            self.item(values, where)
-        elif self._in_code:
+        try:
+            reduced = "" if isinstance(value, ModuleType) else _reduced(value, self._in_code)
+        except Exception as error:  # of any class that cannot be pickled
+            if not self._in_code:
+                raise TypeError(
+                    f"{where} is a {type(value).__name__}, of which no key for a store can be "
+                    "made: give plain values, arrays, functions or estimators."
+                ) from error
             self._text("type", _name(type(value)))
-        else:
-            raise TypeError(
-                f"{where} is a {type(value).__name__}, of which no key for a store can be made: "
-                "give plain values, arrays, functions or estimators."
-            )
+            return
+        if isinstance(reduced, str):
+            self._text("name", _name(value))
+            module = getattr(value, "__module__", getattr(value, "__name__", None))
+            self._is_installed(module or "builtins")
+            return
+        make, arguments, state, *iterators = (*reduced, None)[:5]
+        if isinstance(state, dict) and "_metadata_request" in state:  # refers back to its scorer
+            state = {**state, "_metadata_request": repr(state["_metadata_request"])}
+        self._text("object")
+        for part in (make, arguments, state, *map(list, filter(None, iterators))):
+            self.item(part, where)
 
     def _is_installed(self, module: str) -> bool:
         """True for a module of Python or of an installed package, whose version is recorded."""
@@ -217,10 +210,10 @@ class _Feeder:
             return
         self._items(value.__mro__[1:], where)
         for name, attribute in sorted(vars(value).items()):
-            if isinstance(attribute, FunctionType) or not re.fullmatch("__.*__", name):
+            special = name.startswith("__") and name.endswith("__")
+            if isinstance(attribute, FunctionType) or not special:
                 self._text("attribute", name)
-                with self._code_names():
-                    self.item(attribute, f"{where}.{name}")
+                self._named(attribute, f"{where}.{name}")
 
     def _function(self, value: FunctionType, where: str) -> None:
         self._text("function", _name(value))
@@ -258,39 +251,30 @@ class _Feeder:
                         scopes.append(vars(value))
                 elif name in scope:
                     self._text("global", name)
-                    with self._code_names():
-                        self.item(value, f"{where}: {name}")
+                    self._named(value, f"{where}: {name}")
 
-    @contextmanager
-    def _code_names(self) -> Iterator[None]:
+    def _named(self, value: Any, where: str) -> None:
+        """Feed what code names."""
         before, self._in_code = self._in_code, True
         try:
-            yield
+            self.item(value, where)
         finally:
             self._in_code = before
 
 
-def _plain(value: Any) -> tuple[str, ...] | None:
-    """Kind and text of a plain value."""
-    if isinstance(value, Enum):
-        return ("enum", _name(type(value)), value.name)
-    if value is None or value is Ellipsis or isinstance(value, slice | range):
-        return ("constant", repr(value))
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, str | bytes):
-        return (type(value).__name__, value if isinstance(value, str) else value.hex())
-    if isinstance(value, np.dtype):
-        return ("dtype", str(value))
-    if isinstance(value, Number):
-        return ("number", repr(value))
-    if isinstance(value, re.Pattern):
-        return ("pattern", repr(value.pattern), str(value.flags))
-    if isinstance(value, PurePath):
-        return ("path", str(value))
-    if type(value).__name__ in _TEXTS:
-        return (type(value).__name__, str(value))
-    return None
+def _reduced(value: Any, in_code: bool) -> str | tuple[Any, ...]:
+    """How pickle would make the value again; an exception for what it cannot."""
+    kind = type(value)
+    # Of loggers, locks and such, which code names, the state has nothing to do with results.
+    works = in_code and kind.__module__ in sys.stdlib_module_names and hasattr(value, "__dict__")
+    if works or isinstance(value, Iterator):
+        raise TypeError
+    reduce = copyreg.dispatch_table.get(kind)
+    return value.__reduce_ex__(4) if reduce is None else reduce(value)
+
+
+def _in_order(keys: Iterable[Any]) -> list[Any]:
+    return sorted(keys, key=lambda key: (type(key).__name__, str(key)))
 
 
 def _name(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Mapping
@@ -19,11 +20,12 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples
 
+from looms._checks import check_known
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
 from looms.assessment._bootstrap632 import check_defined, no_information
 from looms.assessment._content_key import content_key, package_versions
-from looms.assessment._scoring import all_scores, scorers_of
+from looms.assessment._scoring import Scorer, all_scores, scorers_of
 from looms.assessment._split_run import (
     PROCESS,
     SplitResult,
@@ -41,7 +43,8 @@ from looms.assessment._weight_routing import (
     takes_weights_in_fit,
 )
 from looms.copies import copy_groups, n_unexpected_copies
-from looms.estimators import machine_of
+from looms.estimators import CopiesWarning, machine_of
+from looms.estimators._warnings import level_of_user
 
 #: What becomes of rows that are equal in every feature: any side of a split, or the same.
 COPIES = ("apart", "together")
@@ -66,7 +69,7 @@ class Experiment:
     X: Any
     y: Any
     weight: Array | None
-    scorers: Mapping[str, Any]
+    scorers: Mapping[str, Scorer]
     splits: tuple[Split, ...]
     groups: AnyArray | None = None
 
@@ -76,17 +79,16 @@ class Experiment:
         estimator: Any,
         X: Any,
         y: Any,
-        *,
         n_splits: int = 100,
         test_size: float = 0.1,
         scoring: Any = None,
-        store: Any = None,
-        random_state: Any = None,
+        *,
+        random_state: int,
         method: str = "shuffle",
         sample_weight: Any = None,
         copies: str = "apart",
     ) -> Self:
-        """Experiment from checked arguments of `assess`; ``store`` is True if there is one."""
+        """Experiment from the arguments of `assess`, which are checked."""
         if sparse.issparse(X):
             X = X.tocsr()
         elif not hasattr(X, "shape"):
@@ -96,10 +98,8 @@ class Experiment:
         check_consistent_length(X, y)
         if _num_samples(X) < 2:
             raise ValueError("An assessment needs more than one sample.")
-        if not (isinstance(copies, str) and copies in COPIES):
-            raise ValueError(f"copies must be one of {', '.join(COPIES)}, got {copies!r}.")
+        check_known(copies, "treatment of copies", COPIES)
         weight = checked_weights(sample_weight, estimator, len(y))
-        seed = checked_seed(random_state, store)
         scorers = scorers_of(scoring, estimator, y)
         if method == "bootstrap":
             check_defined(scorers, y)
@@ -109,20 +109,27 @@ class Experiment:
             method=method,
             n_splits=n_splits,
             test_size=test_size,
-            random_state=seed,
+            random_state=random_state,
             stratified=bool(is_classifier(estimator)),
             groups=groups,
         )
         return cls(estimator, X, y, weight, scorers, tuple(splits), groups)
 
-    @property
-    def n_unexpected_copies(self) -> int:
-        """Number of rows that splits may separate from equal rows, other than by chance."""
+    def warn_of_copies(self) -> None:
+        """Warn if splits may separate rows that are equal other than by chance."""
         if self.groups is not None:
-            return 0
+            return
         X = numbered(self.X)
         X = X if self.weight is None else X[self.weight > 0]
-        return n_unexpected_copies(X, copy_groups(X))
+        if n_copies := n_unexpected_copies(X, copy_groups(X)):
+            warnings.warn(
+                f"{n_copies} of {len(self.y)} rows are copies of other rows, equal in every "
+                "feature. Splits put some in both parts, and whatever remembers the training rows "
+                "knows the answers in the test part: scores are too good. Drop the copies, or "
+                'keep them on one side: copies="together".',
+                CopiesWarning,
+                stacklevel=level_of_user(),
+            )
 
     @property
     def repeats_rows(self) -> bool:
@@ -160,6 +167,8 @@ class Experiment:
             warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always")
+            if self.groups is None:  # the copies among all rows were counted before
+                warnings.simplefilter("ignore", CopiesWarning)
             try:
                 values = self._measured(split, train, w_train, test, w_test)
             except Exception as error:  # of any estimator; the other splits go on
@@ -275,7 +284,7 @@ def numbered(X: Any) -> Matrix:
     ).astype(np.float64)
 
 
-def checked_seed(random_state: Any, store: Any) -> int:
+def checked_seed(random_state: Any, store: str | os.PathLike[str] | None) -> int:
     """Integer seed; with a store it must be an integer already."""
     whole = isinstance(random_state, Integral) and not isinstance(random_state, bool)
     if whole and int(random_state) >= 0:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import stats
 
 from looms._checks import check_share
 from looms._optional import require
+from looms._typing import Array
 from looms._words import count
 from looms.assessment._bootstrap632 import LEAST, OutOfBag, plus_632, standard_error_632
 from looms.assessment._scoring import OWN, ScoreKind, kind_of
@@ -110,7 +111,17 @@ class Assessment:
         same splits give the same table, to the last digit.
         """
         pandas = require("pandas", "The table of an assessment")
-        rows = [_row(split) for split in self.splits]
+        rows = [
+            {
+                **split.chosen,
+                "n_train": split.n_train,
+                "n_test": split.n_test,
+                **split.scores,
+                **{f"loo_{name}": score for name, score in split.loo_scores.items()},
+                "failure": split.error,
+            }
+            for split in self.splits
+        ]
         chosen = dict.fromkeys(name for split in self.splits for name in split.chosen)
         columns = ["n_train", "n_test", *self.scores]
         if any(split.loo_scores for split in self.splits):
@@ -122,13 +133,14 @@ class Assessment:
     @property
     def seconds(self) -> pd.Series:
         """Seconds of each split, fit and scores; of stored ones, from their run."""
-        index = [split.index for split in self.splits]
-        return _series([split.seconds for split in self.splits], index, "seconds", "split")
+        pandas = require("pandas", "The figures of an assessment")
+        index = pandas.Index([split.index for split in self.splits], name="split")
+        return pandas.Series([split.seconds for split in self.splits], index, name="seconds")
 
     @property
     def mean(self) -> pd.Series:
         """Mean of every score over the splits, or for the bootstrap the .632+ estimate."""
-        return self._series([self._estimate(name) for name in self.scores], "mean")
+        return self._series([self.figures(name).value for name in self.scores], "mean")
 
     @property
     def standard_error(self) -> pd.Series:
@@ -151,7 +163,7 @@ class Assessment:
         .. [2] Efron & Tibshirani (1997), Improvements on cross-validation: the .632+
            bootstrap method, JASA 92, section 5.
         """
-        return self._series([self._standard_error(name) for name in self.scores], "error")
+        return self._series([self.figures(name).standard_error for name in self.scores], "error")
 
     @property
     def error_over_splits(self) -> pd.Series:
@@ -161,7 +173,7 @@ class Assessment:
         published tables print it. Splits share rows, so it understates how far the mean
         is from the performance on new data: for that see `standard_error`.
         """
-        errors = [corrected_error(self._values(name), 0.0) for name in self.scores]
+        errors = [corrected_error(self._values(name), []) for name in self.scores]
         return self._series(errors, "error over splits")
 
     @property
@@ -171,7 +183,7 @@ class Assessment:
         Leave-one-out is optimistic if it is positive where larger is better, or negative where
         smaller is, as for "ber", "error" and "rmse". `figures` has it with one sign for both.
         """
-        return self._series([self._optimism(name)[0] for name in self.scores], "optimism")
+        return self._series([self.figures(name).optimism for name in self.scores], "optimism")
 
     @property
     def failures(self) -> dict[int, str]:
@@ -198,7 +210,8 @@ class Assessment:
         """
         check_share(level, "level")
         pandas = require("pandas", "The interval of an assessment")
-        rows = [self._limits(name, level) for name in self.scores]
+        figures = [self.figures(name, level) for name in self.scores]
+        rows = [(each.low, each.high) for each in figures]
         return pandas.DataFrame(rows, index=list(self.scores), columns=["low", "high"])
 
     def figures(self, score: str, level: float = 0.95) -> ScoreFigures:
@@ -213,19 +226,37 @@ class Assessment:
         """
         if score not in self.scores:
             raise ValueError(f"score must be one of {', '.join(self.scores)}; got {score!r}.")
-        loo = self._loo(score)
-        low, high = self._limits(score, level)
-        optimism, error = self._optimism(score)
+        done, values = self._done(), self._values(score)
+        if self.whole is None or self.out_of_bag is None:
+            value = float(np.mean(values)) if done else float("nan")
+            error, degrees = corrected_error(values, done), len(done) - 1.0
+        else:
+            apparent, none = self.whole.scores[score], self.whole.no_information[score]
+            out_of_bag, degrees = self.out_of_bag[score], np.inf
+            value = float(plus_632(score, apparent, out_of_bag.score, none))
+            error = standard_error_632(score, apparent, out_of_bag, none)
+        half = stats.t.ppf((1 + level) / 2, degrees) * error
+        kind = kind_of(OWN.get(score)) if self.kinds is None else self.kinds[score]
+        loo = optimism = optimism_error = float("nan")
+        discernible = False
+        both = [split for split in done if score in split.loo_scores]
+        if both:
+            held_out, test = np.array([(s.loo_scores[score], s.scores[score]) for s in both]).T
+            same = np.isclose(held_out, test, rtol=1e-12, atol=0.0)
+            difference = np.where(same, 0.0, held_out - test)
+            loo, optimism = float(np.mean(held_out)), float(np.mean(difference))
+            optimism_error = corrected_error(difference, both)
+            discernible = abs(optimism) > stats.t.ppf(0.975, len(both) - 1) * optimism_error
         return ScoreFigures(
-            value=self._estimate(score),
-            standard_error=self._standard_error(score),
-            low=low,
-            high=high,
-            loo=float(np.mean(loo)) if len(loo) else float("nan"),
+            value=value,
+            standard_error=error,
+            low=float(np.maximum(value - half, kind.low)),
+            high=float(np.minimum(value + half, kind.high)),
+            loo=loo,
             optimism=optimism,
-            optimism_error=error,
-            discernible=bool(abs(optimism) > stats.t.ppf(0.975, len(loo) - 1) * error),
-            smaller_is_better=self._kind(score).smaller_is_better,
+            optimism_error=optimism_error,
+            discernible=bool(discernible),
+            smaller_is_better=kind.smaller_is_better,
         )
 
     def summary(self) -> str:
@@ -234,17 +265,15 @@ class Assessment:
             "delta method" if self.method == "bootstrap" else "corrected for the rows they share"
         )
         lines = [f"{self.estimator}", f"{self._count()}, seed {self.random_state}; s.e.: {error}"]
-        header = f"{'':<12}{'mean':>10}{'s.e.':>9}{'95 % interval':>20}{'LOO':>10}"
-        lines.append(header.rstrip())
+        lines.append(f"{'':<12}{'mean':>10}{'s.e.':>9}{'95 % interval':>20}{'LOO':>10}")
         for name in self.scores:
-            low, high = self._limits(name, 0.95)
-            line = f"{name:<12}{self._estimate(name):>10.4f}"
-            if np.isnan(low):
+            f = self.figures(name)
+            line = f"{name:<12}{f.value:>10.4f}"
+            if np.isnan(f.low):
                 line += f"{'–':>9}{'–':>20}"
             else:
-                line += f"{self._standard_error(name):>9.4f}{f'{low:.4f} to {high:.4f}':>20}"
-            loo = self._loo(name)
-            lines.append(line + (f"{np.mean(loo):>10.4f}" if len(loo) else ""))
+                line += f"{f.standard_error:>9.4f}{f'{f.low:.4f} to {f.high:.4f}':>20}"
+            lines.append(line + ("" if np.isnan(f.loo) else f"{f.loo:>10.4f}"))
         return "\n".join([*lines, *self._remarks()])
 
     def __repr__(self) -> str:
@@ -282,7 +311,7 @@ class Assessment:
 
     def _remarks(self) -> list[str]:
         remarks = [text for text in map(self.optimism_text, self.scores) if text]
-        n = 0 if self.whole is None else self.whole.n_train
+        n_splits, n = len(self.splits), 0 if self.whole is None else self.whole.n_train
         if any(split.n_train + split.n_test > n for split in self._done() if n):
             remarks.append(
                 "Resamples held copies of rows, which mislead whatever leaves rows out to choose."
@@ -290,100 +319,44 @@ class Assessment:
         if self.whole is not None and len(self._done()) < LEAST:
             remarks.append(f"An interval needs {LEAST} resamples.")
         if self.failures:
-            first = next(iter(self.failures.items()))
+            index, text = next(iter(self.failures.items()))
             remarks.append(
-                f"{len(self.failures)} of {len(self.splits)} splits raised; split {first[0]}: "
-                f"{first[1]}"
+                f"{len(self.failures)} of {n_splits} splits raised; split {index}: {text}"
             )
-        warned: dict[str, list[tuple[int, str]]] = {}
+        warned: dict[str, list[str]] = {}
         for split in self.splits:
             for text in split.warnings:
-                warned.setdefault(without_numbers(text), []).append((split.index, text))
-        n = len(self.splits)
+                warned.setdefault(without_numbers(text), []).append(f"split {split.index}: {text}")
         return remarks + [
-            f"{len(same)} of {n} splits warned; split {same[0][0]}: {same[0][1]}"
-            for same in warned.values()
+            f"{len(same)} of {n_splits} splits warned; {same[0]}" for same in warned.values()
         ]
-
-    def _kind(self, name: str) -> ScoreKind:
-        if self.kinds is not None:
-            return self.kinds[name]
-        return kind_of(OWN.get(name))
 
     def _done(self) -> list[SplitResult]:
         return [split for split in self.splits if split.error is None]
 
-    def _values(self, name: str) -> Any:
+    def _values(self, name: str) -> Array:
         """Test scores of the splits that did not raise; for the bootstrap each as .632+."""
         values = np.array([split.scores[name] for split in self._done()])
         if self.whole is None:
             return values
-        return plus_632(name, self.whole.scores[name], values, self.whole.no_information[name])
-
-    def _estimate(self, name: str) -> float:
-        if self.whole is None or self.out_of_bag is None:
-            return float(np.mean(self._values(name)))
         none = self.whole.no_information[name]
-        return float(plus_632(name, self.whole.scores[name], self.out_of_bag[name].score, none))
-
-    def _standard_error(self, name: str) -> float:
-        values = self._values(name)
-        if self.whole is not None and self.out_of_bag is not None:
-            apparent, none = self.whole.scores[name], self.whole.no_information[name]
-            return standard_error_632(name, apparent, self.out_of_bag[name], none)
-        if len(values) < 2:
-            return float("nan")
-        return corrected_error(values, test_over_train(self._done()))
-
-    def _loo(self, name: str) -> Any:
-        return np.array([s.loo_scores[name] for s in self._done() if name in s.loo_scores])
-
-    def _optimism(self, name: str) -> tuple[float, float]:
-        """Mean and corrected standard error of leave-one-out score less test score."""
-        both = [split for split in self._done() if name in split.loo_scores]
-        if not both:
-            return float("nan"), float("nan")
-        loo, test = np.array([(s.loo_scores[name], s.scores[name]) for s in both]).T
-        difference = np.where(np.isclose(loo, test, rtol=1e-12, atol=0.0), 0.0, loo - test)
-        return float(np.mean(difference)), corrected_error(difference, test_over_train(both))
-
-    def _limits(self, name: str, level: float) -> tuple[float, float]:
-        degrees = np.inf if self.whole is not None else len(self._done()) - 1
-        half = float(stats.t.ppf((1 + level) / 2, degrees)) * self._standard_error(name)
-        return self._within(name, self._estimate(name) - half, self._estimate(name) + half)
-
-    def _within(self, name: str, low: float, high: float) -> tuple[float, float]:
-        """Ends of an interval, clipped to the range of a score."""
-        kind = self._kind(name)
-        return float(np.maximum(low, kind.low)), float(np.minimum(high, kind.high))
+        return plus_632(name, self.whole.scores[name], values, none)
 
     def _series(self, values: list[float], name: str) -> pd.Series:
-        return _series(values, list(self.scores), name)
+        pandas = require("pandas", "The figures of an assessment")
+        return pandas.Series(values, list(self.scores), name=name)
 
 
-def corrected_error(values: Any, ratio: float) -> float:
+def corrected_error(values: Array, splits: Sequence[SplitResult]) -> float:
     """Corrected resampled standard error of a mean over splits; NaN for fewer than two.
 
     Parameters
     ----------
     values : (n_splits,) scores, or differences of scores.
-    ratio : rows that test over rows that train.
+    splits : whose mean ratio of test to training rows corrects for the rows that they share;
+        none for no correction.
     """
-    n = len(values)
-    return float(np.sqrt((1 / n + ratio) * np.var(values, ddof=1))) if n > 1 else float("nan")
-
-
-def test_over_train(splits: list[SplitResult]) -> float:
-    """Mean ratio of the sizes of the two parts."""
-    return float(np.mean([split.n_test / split.n_train for split in splits]))
-
-
-def _series(values: Any, index: Any, name: str, index_name: str | None = None) -> pd.Series:
-    pandas = require("pandas", "The figures of an assessment")
-    return pandas.Series(values, index=pandas.Index(index, name=index_name), name=name)
-
-
-def _row(split: SplitResult) -> dict[str, Any]:
-    loo = {f"loo_{name}": score for name, score in split.loo_scores.items()}
-    sizes = {"n_train": split.n_train, "n_test": split.n_test}
-    return {**split.chosen, **sizes, **split.scores, **loo, "failure": split.error}
+    if len(values) < 2:
+        return float("nan")
+    ratio = np.mean([split.n_test / split.n_train for split in splits]) if splits else 0.0
+    return float(np.sqrt((1 / len(values) + ratio) * np.var(values, ddof=1)))

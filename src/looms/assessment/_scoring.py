@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from sklearn import config_context
 from sklearn.base import is_classifier
 from sklearn.metrics import (
@@ -18,15 +19,18 @@ from sklearn.metrics import (
     zero_one_loss,
 )
 
+from looms._typing import Array
 from looms.criteria import mean_class_error
 
-S = TypeVar("S", bound=Callable[..., float])
+#: Function ``(estimator, X, y)``, of some also ``sample_weight``.
+Scorer: TypeAlias = Callable[..., float]
+S = TypeVar("S", bound=Scorer)
 
-
-#: Scores that are shares, so between 0 and 1, by the function that scikit-learn computes them with.
+#: Scores that are shares, so between 0 and 1, by the function that computes them.
 _SHARES = {
     "accuracy_score",
     "average_precision_score",
+    "balanced_error",
     "balanced_accuracy_score",
     "f1_score",
     "fbeta_score",
@@ -35,6 +39,7 @@ _SHARES = {
     "recall_score",
     "roc_auc_score",
     "top_k_accuracy_score",
+    "zero_one_loss",
 }
 _AT_MOST_ONE = {"d2_absolute_error_score", "explained_variance_score", "r2_score"}
 #: The ends of names by which scikit-learn marks functions of which smaller values are better.
@@ -78,14 +83,12 @@ def smaller_is_better(scorer: S) -> S:
     return scorer
 
 
-def kind_of(scorer: Any) -> ScoreKind:
+def kind_of(scorer: Scorer | None) -> ScoreKind:
     """Direction and range of a scorer ``(estimator, X, y)``, as far as known.
 
     Scorers of scikit-learn give a loss with its sign turned, so that larger is better. One that
     leaves the sign of a loss alone is recognized by the end of its function's name.
     """
-    if isinstance(kind := getattr(scorer, "kind", None), ScoreKind):
-        return kind
     declared = getattr(scorer, "smaller_is_better", None)
     if declared is not None:
         return ScoreKind(bool(declared))
@@ -101,7 +104,9 @@ def kind_of(scorer: Any) -> ScoreKind:
     return ScoreKind(is_loss, low, high) if sign > 0 else ScoreKind(False, -high, -low)
 
 
-def balanced_error_rate(y: Any, predicted: Any, sample_weight: Any = None) -> float:
+def balanced_error(
+    y: npt.ArrayLike, predicted: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+) -> float:
     """Mean over the classes in ``y`` of the weighted rate of errors in the class.
 
     Parameters
@@ -114,22 +119,16 @@ def balanced_error_rate(y: Any, predicted: Any, sample_weight: Any = None) -> fl
     return mean_class_error(labels, np.asarray(y) != np.asarray(predicted), sample_weight)
 
 
-def _own(function: Callable[..., float], high: float) -> Any:
-    scorer = make_scorer(function)
-    scorer.kind = ScoreKind(True, 0.0, high)
-    return scorer
-
-
-OWN: dict[str, Any] = {
-    "ber": _own(balanced_error_rate, 1.0),
-    "error": _own(zero_one_loss, 1.0),
-    "rmse": _own(root_mean_squared_error, np.inf),
+OWN: dict[str, Scorer] = {
+    "ber": make_scorer(balanced_error),
+    "error": make_scorer(zero_one_loss),
+    "rmse": make_scorer(root_mean_squared_error),
     "auc": get_scorer("roc_auc"),
     "r2": get_scorer("r2"),
 }
 
 
-def scorers_of(scoring: Any, estimator: Any, y: Any) -> dict[str, Any]:
+def scorers_of(scoring: Any, estimator: Any, y: npt.ArrayLike) -> dict[str, Scorer]:
     """Scorers by name.
 
     Parameters
@@ -141,11 +140,15 @@ def scorers_of(scoring: Any, estimator: Any, y: Any) -> dict[str, Any]:
     y : targets.
     """
     if scoring is None:
-        scoring = _default(estimator, y)
+        if not is_classifier(estimator):
+            scoring = ["rmse", "r2"]
+        else:
+            scoring = ["ber", "auc"] if len(np.unique(np.asarray(y))) == 2 else ["ber", "error"]
     if isinstance(scoring, str):
         scoring = [scoring]
     if callable(scoring):
-        return {_name_of(scoring): scoring}
+        function = getattr(scoring, "_score_func", scoring)
+        return {str(getattr(function, "__name__", "score")): scoring}
     if isinstance(scoring, Mapping):
         named = dict(scoring)
     elif isinstance(scoring, Iterable):
@@ -158,7 +161,7 @@ def scorers_of(scoring: Any, estimator: Any, y: Any) -> dict[str, Any]:
 
 
 def all_scores(
-    scorers: Mapping[str, Any], estimator: Any, X: Any, y: Any, weight: Any = None
+    scorers: Mapping[str, Scorer], estimator: Any, X: Any, y: Any, weight: Array | None = None
 ) -> dict[str, float]:
     """Every score of a fitted estimator; predictions are made once.
 
@@ -193,17 +196,11 @@ def _is_scikit_learns(scorer: Any) -> bool:
     return hasattr(scorer, "_score_func") and hasattr(scorer, "get_metadata_routing")
 
 
-def _default(estimator: Any, y: Any) -> list[str]:
-    if not is_classifier(estimator):
-        return ["rmse", "r2"]
-    return ["ber", "auc"] if len(np.unique(np.asarray(y))) == 2 else ["ber", "error"]
-
-
-def _scorer(scorer: Any) -> Callable[..., float]:
+def _scorer(scorer: Any) -> Scorer:
     if callable(scorer):
         return scorer  # type: ignore[no-any-return]
     if isinstance(scorer, str) and scorer in OWN:
-        return OWN[scorer]  # type: ignore[no-any-return]
+        return OWN[scorer]
     try:
         return get_scorer(scorer)  # type: ignore[no-any-return]
     except (ValueError, TypeError) as error:
@@ -211,8 +208,3 @@ def _scorer(scorer: Any) -> Callable[..., float]:
             f"Unknown score {scorer!r}; known are {', '.join(OWN)}, all that "
             "sklearn.metrics.get_scorer_names() lists, and callables (estimator, X, y)."
         ) from error
-
-
-def _name_of(scorer: Any) -> str:
-    function = getattr(scorer, "_score_func", scorer)
-    return str(getattr(function, "__name__", "score"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_clas
 from sklearn.pipeline import Pipeline
 
 from looms._classes import class_indices
-from looms._typing import Array
-from looms.assessment._scoring import all_scores
+from looms._typing import AnyArray, Array
+from looms.assessment._scoring import Scorer, all_scores
 from looms.held_out import HeldOut
 from looms.kernels._names import kernel_name
 
@@ -57,16 +57,6 @@ class SplitResult:
     seconds: float = 0.0
     error: str | None = None
 
-    def as_dict(self) -> dict[str, Any]:
-        """Result as plain values, for a file."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Result from the values of `as_dict`; TypeError or KeyError for others."""
-        sequences = {name: tuple(values[name]) for name in ("predictions", "warnings")}
-        return cls(**{**values, **sequences})
-
 
 def without_numbers(text: str) -> str:
     """Text with a sign in place of every number, to compare warnings of several splits."""
@@ -90,7 +80,7 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 
 def loo_scores(
-    machine: Any, scorers: Mapping[str, Any], weight: Array | None = None
+    machine: Any, scorers: Mapping[str, Scorer], weight: Array | None = None
 ) -> dict[str, float]:
     """Scores of the leave-one-out outputs, by the scorers of the test part.
 
@@ -101,7 +91,7 @@ def loo_scores(
     loo: HeldOut = machine.loo_
     rows = np.arange(loo.n_samples)[:, None]
     if is_classifier(machine):
-        y: Any = machine.classes_[class_indices(loo.y)]
+        y: AnyArray = machine.classes_[class_indices(loo.y)]
         stand_in: Any = _LooClassifier(loo, machine.threshold_)
         stand_in.classes_, stand_in.threshold_ = machine.classes_, machine.threshold_
     else:
@@ -128,22 +118,22 @@ class _Loo(BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def _outputs(self, X: Any) -> Any:
+    def _outputs(self, X: AnyArray) -> Array:
         return self.loo.outputs[X[:, 0]] - self.threshold
 
 
 class _LooClassifier(ClassifierMixin, _Loo):  # type: ignore[misc]
-    classes_: Any
+    classes_: AnyArray
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: AnyArray) -> Array:
         return self._outputs(X)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: AnyArray) -> AnyArray:
         return self.classes_[class_indices(self._outputs(X))]
 
 
 class _LooRegressor(RegressorMixin, _Loo):  # type: ignore[misc]
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: AnyArray) -> Array:
         return self._outputs(X)
 
 

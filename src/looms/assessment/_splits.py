@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import ceil
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from looms._checks import check_known
 from looms._typing import AnyArray
+from looms._words import count
 
 METHODS = ("shuffle", "kfold", "bootstrap")
 
@@ -57,7 +58,7 @@ class Split:
         entropy = (self.random_state, self.index + 1, purpose)
         return int(np.random.SeedSequence(entropy).generate_state(1)[0])
 
-    def rows(self, y: Any, groups: AnyArray | None = None) -> tuple[Rows, Rows]:
+    def rows(self, y: npt.ArrayLike, groups: AnyArray | None = None) -> tuple[Rows, Rows]:
         """Rows that train and rows that test, each sorted; repeated ones for the bootstrap.
 
         Parameters
@@ -66,6 +67,7 @@ class Split:
         groups : (n_samples,) number of the group that each row belongs to. All rows of a group
             are on the same side. None takes every row by itself.
         """
+        y = np.asarray(y)
         n = len(y)
         if self.index == WHOLE:
             return np.arange(n), np.arange(n)
@@ -74,7 +76,9 @@ class Split:
         if self.method == "kfold":
             return units.rows(self._fold(labels, units.n))
         everything = np.arange(units.n)
-        classes = [everything] if labels is None else _classes(labels)
+        classes = [everything]
+        if labels is not None:
+            classes = [np.flatnonzero(labels == label) for label in np.unique(labels)]
         rng = np.random.default_rng(self.seed())
         if self.method == "bootstrap":
             drawn = np.concatenate([_resampled(members, rng) for members in classes])
@@ -83,10 +87,10 @@ class Split:
         sizes = [units.sizes[members] for members in classes]
         counts = _test_counts([int(each.sum()) for each in sizes], self.test_size)
         parts = []
-        for members, count in zip(classes, counts, strict=True):
+        for members, n_test in zip(classes, counts, strict=True):
             order = rng.permutation(members)
             n_rows = np.cumsum(units.sizes[order])[:-1]  # one is left to train
-            parts.append(order[: 1 + np.argmin(np.abs(n_rows - count))])
+            parts.append(order[: 1 + np.argmin(np.abs(n_rows - n_test))])
         return units.rows(np.concatenate(parts))
 
     def _fold(self, labels: AnyArray | None, n: int) -> Rows:
@@ -117,7 +121,7 @@ class Units:
     labels: AnyArray
 
     @classmethod
-    def of(cls, y: Any, groups: AnyArray | None) -> Self:
+    def of(cls, y: npt.ArrayLike, groups: AnyArray | None) -> Self:
         y = np.asarray(y)
         if groups is None:
             return cls(np.arange(len(y)), np.ones(len(y), dtype=np.intp), y)
@@ -141,7 +145,7 @@ class Units:
 
 
 def plan(
-    y: Any,
+    y: npt.ArrayLike,
     *,
     method: str,
     n_splits: int,
@@ -162,21 +166,24 @@ def plan(
     check_known(method, "method", METHODS)
     if not (isinstance(n_splits, Integral) and n_splits >= 2):
         raise ValueError(f"n_splits must be an integer of at least 2, got {n_splits!r}.")
-    n_splits, n = int(n_splits), len(y)
-    if method == "bootstrap":
-        least = 2
-    elif method == "kfold":
+    n, least = len(np.asarray(y)), 2
+    if method == "kfold":
         least = n_folds_of(test_size)
         if n_splits % least:
             raise ValueError(
                 f"n_splits={n_splits} is not a multiple of the {least} folds that "
                 f"test_size={test_size} makes: k-fold is repeated whole or not at all."
             )
-    else:
-        least = 2
-        _check_share(test_size, n)
+    elif method == "shuffle":
+        whole = isinstance(test_size, Integral) and not isinstance(test_size, bool)
+        size = float(test_size) if isinstance(test_size, Real) else float("nan")
+        if not (1 <= size < n if whole else 0 < size < 1):
+            raise ValueError(
+                f"test_size must be a share between 0 and 1, or a number of rows below {n}, got "
+                f"{test_size!r}."
+            )
     _check_members(Units.of(y, groups).labels, least, stratified, method, test_size)
-    indices = range(WHOLE if method == "bootstrap" else 0, n_splits)
+    indices = range(WHOLE if method == "bootstrap" else 0, int(n_splits))
     return [Split(i, method, test_size, random_state, stratified) for i in indices]
 
 
@@ -191,42 +198,33 @@ def n_folds_of(test_size: float) -> int:
     return round(1 / float(test_size))
 
 
-def _check_share(test_size: Any, n: int) -> None:
-    whole = isinstance(test_size, Integral) and not isinstance(test_size, bool)
-    size = float(test_size) if isinstance(test_size, Real) else float("nan")
-    if not (1 <= size < n if whole else 0 < size < 1):
-        raise ValueError(
-            f"test_size must be a share between 0 and 1, or a number of rows below {n}, got "
-            f"{test_size!r}."
-        )
-
-
-def _check_members(y: Any, least: int, stratified: bool, method: str, test_size: float) -> None:
+def _check_members(
+    labels: AnyArray, least: int, stratified: bool, method: str, test_size: float
+) -> None:
+    if not stratified:
+        if len(labels) < max(least, 3):
+            raise ValueError(f"A split needs {max(least, 3)} rows or more, got {len(labels)}.")
+        return
     needs = {
         "shuffle": "one to train and one to test",
         "bootstrap": "one to train and one out of the bag",
         "kfold": f"one for each of the {least} folds of test_size={test_size}",
     }[method]
-    if not stratified:
-        if len(y) < max(least, 3):
-            raise ValueError(f"A split needs {max(least, 3)} rows or more, got {len(y)}.")
-        return
-    classes, counts = np.unique(np.asarray(y), return_counts=True)
-    for label, count in zip(classes.tolist(), counts.tolist(), strict=True):
-        if count < least:
+    classes, counts = np.unique(labels, return_counts=True)
+    for label, n in zip(classes.tolist(), counts.tolist(), strict=True):
+        if n < least:
             advice = "; a larger test_size makes fewer folds" if method == "kfold" else ""
             raise ValueError(
-                f"Class {label!r} has {count} member{'s' * (count != 1)}, and a split needs "
-                f"{least}: {needs}. Leave the class out or join it with another{advice}."
+                f"Class {label!r} has {count(n, 'member')}, and a split needs {least}: {needs}. "
+                f"Leave the class out or join it with another{advice}."
             )
-
-
-def _classes(labels: AnyArray) -> list[Rows]:
-    return [np.flatnonzero(labels == label) for label in np.unique(labels)]
 
 
 def _test_counts(sizes: list[int], test_size: float) -> list[int]:
     """Number of test rows of each class: its share, at least one, and one left to train."""
+    # Stratified splits of scikit-learn, such as those for validation in `looms.estimators`, may
+    # leave a small class out of a part, where its error rate has no value; and groups are drawn
+    # by their rows. Subsamples of `looms.selection` are the beginnings of one order, to be nested.
     n = sum(sizes)
     whole = isinstance(test_size, Integral)
     n_test = int(test_size) if whole else min(ceil(float(test_size) * n - 1e-9), n - 1)

@@ -7,6 +7,7 @@ import json
 import platform
 import warnings
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -101,17 +102,25 @@ class Store:
         for split in splits:
             path = self._path(split)
             try:
-                data = path.read_bytes()
+                content = json.loads(path.read_bytes())
+                values = content["result"]
+                sequences = {name: tuple(values[name]) for name in ("predictions", "warnings")}
+                result = SplitResult(**{**values, **sequences})
+                if content["sha256"] != _digest(values) or result.index != split.index:
+                    raise ValueError
             except FileNotFoundError:
                 continue
             except OSError as error:
-                _warn_of(path, str(error.strerror))
-                continue
-            result = _decoded(data)
-            if result is None or result.index != split.index:
-                _warn_of(path, "it is damaged")
+                problem = str(error.strerror)
+            except (ValueError, TypeError, KeyError, RecursionError):
+                problem = "it is damaged"
             else:
                 results[split.index] = result
+                continue
+            warnings.warn(
+                f"{path}: the stored split is left aside and run again, for {problem}.",
+                stacklevel=3,
+            )
         self._n_stored = len(results)
         return results
 
@@ -119,7 +128,8 @@ class Store:
         """Write a finished split; when this returns it is on the disk."""
         path = self._path(split)
         try:
-            write_whole(path, _encoded(result))
+            values = asdict(result)
+            write_whole(path, _bytes({"sha256": _digest(values), "result": values}))
         except OSError as error:
             raise StoreError(
                 path,
@@ -185,22 +195,6 @@ def _check_versions(folder: Path, recorded: dict[str, Any], packages: dict[str, 
         )
 
 
-def _encoded(result: SplitResult) -> bytes:
-    values = result.as_dict()
-    return _bytes({"sha256": _digest(values), "result": values})
-
-
-def _decoded(data: bytes) -> SplitResult | None:
-    try:
-        content = json.loads(data)
-        values = content["result"]
-        if content["sha256"] != _digest(values):
-            return None
-        return SplitResult.from_dict(values)
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return None
-
-
 def _digest(values: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
@@ -216,9 +210,3 @@ def _json(path: Path) -> dict[str, Any] | None:
     except ValueError:
         return None
     return content if isinstance(content, dict) else None
-
-
-def _warn_of(path: Path, problem: str) -> None:
-    warnings.warn(
-        f"{path}: the stored split is left aside and run again, for {problem}.", stacklevel=4
-    )

@@ -48,7 +48,11 @@ def fit_arguments(estimator: Any, weight: Array) -> dict[str, Array]:
         If the estimator takes no weights; with routing if it does not ask for them.
     """
     if get_config()["enable_metadata_routing"]:
-        if not _asks(estimator, weight):
+        router = MetadataRouter(owner="looms.assess").add(
+            estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
+        )
+        routed = router.route_params(caller="fit", params={"sample_weight": weight})
+        if "sample_weight" not in routed["estimator"]["fit"]:
             raise ValueError(
                 f"Metadata routing is enabled, and nothing in {type(estimator).__name__} asks for "
                 "sample_weight in fit: say so by set_fit_request(sample_weight=True) of what "
@@ -81,15 +85,6 @@ def route(estimator: Any) -> str | None:
     if not get_config()["enable_metadata_routing"]:
         return None
     return repr(get_routing_for_object(estimator))
-
-
-def _asks(estimator: Any, weight: Array) -> bool:
-    """True if weights are requested; UnsetMetadataPassedError if that is not set."""
-    router = MetadataRouter(owner="looms.assess").add(
-        estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
-    )
-    routed = router.route_params(caller="fit", params={"sample_weight": weight})
-    return "sample_weight" in routed["estimator"]["fit"]
 
 
 def _name(estimator: Any) -> str | None:

@@ -12,17 +12,17 @@ Sources are cited by the keys of docs/references.md.
 from looms.calibration._calibrators import class_probabilities, fit_calibrator, loo_probabilities
 from looms.calibration._coupling import couple
 from looms.calibration._reliability import reliability_curve
-from looms.calibration._scores import brier_score, deviance, log_loss
+from looms.calibration._scores import brier_score, log_loss, loo_deviance
 from looms.calibration._sigmoid import fit_sigmoid
 
 __all__ = [
     "brier_score",
     "class_probabilities",
     "couple",
-    "deviance",
     "fit_calibrator",
     "fit_sigmoid",
     "log_loss",
+    "loo_deviance",
     "loo_probabilities",
     "reliability_curve",
 ]

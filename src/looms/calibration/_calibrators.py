@@ -17,7 +17,7 @@ from looms._checks import check_known
 from looms._typing import Array
 from looms.calibration._beta import fit_beta
 from looms.calibration._isotonic import fit_isotonic
-from looms.calibration._sigmoid import fit_increasing_sigmoid, fit_sigmoids, increasing
+from looms.calibration._sigmoid import Sigmoid, fit_increasing_sigmoid, fit_increasing_sigmoids
 from looms.held_out import HeldOut
 
 _BLOCK = 1 << 20  # weights held at a time, a row for each sample left out
@@ -216,8 +216,11 @@ def loo_probabilities(loo: HeldOut, calibration: str = "sigmoid") -> Array:
     p = np.empty(outputs.shape)
     if not weighted.all():
         p[~weighted] = fit_calibrator(loo, calibration).probability(outputs[~weighted])
-    left_out = _sigmoid_without_each if calibration == "sigmoid" else _without_each(fit)
-    p[weighted] = left_out(outputs[weighted], targets[weighted], loo.sample_weight[weighted])
+    sample = outputs[weighted], targets[weighted], loo.sample_weight[weighted]
+    if calibration == "sigmoid":
+        p[weighted] = _sigmoid_without_each(*sample)
+    else:
+        p[weighted] = _without_each(fit, *sample)
     return normalized(p, outputs)
 
 
@@ -231,23 +234,19 @@ def _sigmoid_without_each(f: Array, y: Array, weight: Array) -> Array:
         others[np.arange(len(rows)), rows] = 0.0
         others = np.repeat(others, n_columns, axis=1)
         pooled = np.broadcast_to(f.ravel(), others.shape)
-        slopes, intercepts = fit_sigmoids(pooled, y.ravel(), others)
+        slopes, intercepts = fit_increasing_sigmoids(pooled, y.ravel(), others)
         for i, slope, intercept in zip(rows, slopes, intercepts, strict=True):
-            sigmoid = increasing(slope, intercept, y.ravel(), others[i - start])
-            p[i] = sigmoid.probability(f[i])
+            p[i] = Sigmoid(slope, intercept).probability(f[i])
     return p
 
 
-def _without_each(fit: Fitter) -> Callable[[Array, Array, Array], Array]:
-    def probabilities(f: Array, y: Array, weight: Array) -> Array:
-        weights = np.repeat(weight[:, None], f.shape[1], axis=1)
-        others = np.full(len(f), True)
-        p = np.empty(f.shape)
-        for i in range(len(f)):
-            others[i] = False
-            calibrator = fit(f[others].ravel(), y[others].ravel(), weights[others].ravel())
-            p[i] = calibrator.probability(f[i])
-            others[i] = True
-        return p
-
-    return probabilities
+def _without_each(fit: Fitter, f: Array, y: Array, weight: Array) -> Array:
+    weights = np.repeat(weight[:, None], f.shape[1], axis=1)
+    others = np.full(len(f), True)
+    p = np.empty(f.shape)
+    for i in range(len(f)):
+        others[i] = False
+        calibrator = fit(f[others].ravel(), y[others].ravel(), weights[others].ravel())
+        p[i] = calibrator.probability(f[i])
+        others[i] = True
+    return p

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +34,7 @@ class Isotonic:
             array.flags.writeable = False
             object.__setattr__(self, name, array)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, Array]) -> None:
         Isotonic.__init__(self, **state)  # a pickled array forgets that it was read-only
 
     def probability(self, outputs: npt.ArrayLike) -> Array:

@@ -36,26 +36,46 @@ def log_loss(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
     >>> round(log_loss(loo, [[0.5, 0.5], [0.5, 0.5]]), 4)
     0.6931
     """
-    p = _checked(loo, probabilities)
-    own = p[np.arange(len(p)), class_indices(loo.y)]
-    return float(np.average(-np.log(np.maximum(own, _LEAST)), weights=loo.sample_weight))
+    return float(-np.average(_log_likelihood(loo, probabilities), weights=loo.sample_weight))
 
 
-def deviance(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
+def loo_deviance(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
     """Deviance −2 Σ log p over the samples of positive weight, weights scaled to mean one [T11].
 
     Parameters as for `log_loss`. With `loo_probabilities` it is the cross-validation score of
-    [T11], but for the outputs of the other samples, which come from other models there.
+    [T11], but for the outputs of the other samples, which come from other models there;
+    `looms.diagnostics.deviance` is that of T11.
 
     Examples
     --------
     >>> from looms import HeldOut
     >>> loo = HeldOut([-1, 1], [-0.5, 0.5])
     >>> p = [[0.8, 0.2], [0.4, 0.6]]
-    >>> round(deviance(loo, p) / log_loss(loo, p), 12)  # twice the number of samples
+    >>> round(loo_deviance(loo, p) / log_loss(loo, p), 12)  # twice the number of samples
     4.0
     """
-    return 2.0 * int(np.count_nonzero(loo.sample_weight)) * log_loss(loo, probabilities)
+    weight = loo.sample_weight
+    return deviance_of(_log_likelihood(loo, probabilities), weight / weight[weight > 0].mean())
+
+
+def deviance_of(log_likelihood: Array, weight: Array | None = None) -> float:
+    r"""Deviance of log probabilities of the classes that the samples have.
+
+    .. math:: -2 \sum_i w_i \log \hat p_{y_i}(x_i)
+
+    Parameters
+    ----------
+    log_likelihood : (n,) finite for samples of positive weight.
+    weight : (n,) nonnegative, ones by default. Samples of weight zero take no part.
+
+    Examples
+    --------
+    >>> deviance_of(np.array([-0.5, -1.0, -np.inf]), np.array([1.0, 2.0, 0.0]))
+    5.0
+    """
+    weight = np.ones(len(log_likelihood)) if weight is None else weight
+    inside = weight > 0
+    return float(-2.0 * weight[inside] @ log_likelihood[inside])
 
 
 def brier_score(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
@@ -79,6 +99,11 @@ def brier_score(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
     p = p - np.eye(p.shape[1])[class_indices(loo.y)]
     squared = np.einsum("ij,ij->i", p, p) / (2.0 if p.shape[1] == 2 else 1.0)
     return float(np.average(squared, weights=loo.sample_weight))
+
+
+def _log_likelihood(loo: HeldOut, probabilities: npt.ArrayLike) -> Array:
+    p = _checked(loo, probabilities)
+    return np.log(np.maximum(p[np.arange(len(p)), class_indices(loo.y)], _LEAST))
 
 
 def _checked(loo: HeldOut, probabilities: npt.ArrayLike) -> Array:

@@ -165,18 +165,20 @@ def fit_increasing_sigmoid(
     (0.0, array(0.5))
     """
     f, positive, weight = checked_sample(outputs, labels, sample_weight)
-    y = np.where(positive, 1.0, -1.0)
-    sigmoid = fit_sigmoid(f, y, weight)
-    return increasing(sigmoid.slope, sigmoid.intercept, y, weight)
+    slopes, intercepts = fit_increasing_sigmoids(f[None], np.where(positive, 1, -1), weight[None])
+    return Sigmoid(float(slopes[0]), float(intercepts[0]))
 
 
-def increasing(slope: float, intercept: float, labels: Array, weight: Array) -> Sigmoid:
-    """Fitted sigmoid, or the constant one of largest likelihood if it decreases."""
-    if slope <= 0:
-        return Sigmoid(float(slope), float(intercept))
-    targets, weight = platt_targets(labels > 0, weight)
-    mean = float(np.average(targets, weights=weight))
-    return Sigmoid(0.0, float(np.log((1.0 - mean) / mean)))
+def fit_increasing_sigmoids(
+    outputs: Array, labels: npt.ArrayLike, sample_weight: Array
+) -> tuple[Array, Array]:
+    """Slopes and intercepts of `fit_increasing_sigmoid` for many rows, as of `fit_sigmoids`."""
+    slopes, intercepts = fit_sigmoids(outputs, labels, sample_weight)
+    falling = np.flatnonzero(slopes > 0)
+    targets, weight = platt_targets(np.asarray(labels) > 0, sample_weight[falling])
+    mean = np.average(targets, axis=-1, weights=weight)
+    slopes[falling], intercepts[falling] = 0.0, np.log((1.0 - mean) / mean)
+    return slopes, intercepts
 
 
 def checked_sample(

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
 
 import numpy as np
 
+from looms._typing import AnyArray
 from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
-from looms.challenge._plans import Experiment
+from looms.assessment._splits import Rows
+from looms.challenge._plans import PaperExperiment
 from looms.challenge._run import Nested, Results, with_figures
-from looms.challenge._scores import ber_standard_error, challenge_score
-
-Strategy = Literal["validation", "validation_set", "loo_ber"]
-#: The good, the bad and the ugly of [G06]. The first is named with the number of its splits in an
-#: entry, "validation100" in the paper.
-STRATEGIES: tuple[Strategy, ...] = ("validation", "validation_set", "loo_ber")
 
 
 @dataclass(frozen=True)
@@ -37,14 +32,14 @@ class Entry:
     held_out: int
     choice_by: str
     guess_by: str
-    experiment: Experiment
+    experiment: PaperExperiment
     guess: float
     ber_test: float
     guess_error: float
     test_score: float
 
 
-def loo_choices(results: Results) -> dict[int, tuple[Experiment, SplitResult]]:
+def loo_choices(results: Results) -> dict[int, tuple[PaperExperiment, SplitResult]]:
     """Experiment of the smallest leave-one-out balanced error rate in every split.
 
     Of equals the first. The selection among all candidates is repeated in every split: the
@@ -52,7 +47,7 @@ def loo_choices(results: Results) -> dict[int, tuple[Experiment, SplitResult]]:
 
     Parameters
     ----------
-    results : dict of Experiment to Assessment
+    results : dict of PaperExperiment to Assessment
         On the same splits. Splits that an experiment lacks are left out, and experiments of
         which every split raised.
 
@@ -72,12 +67,12 @@ def loo_choices(results: Results) -> dict[int, tuple[Experiment, SplitResult]]:
     return choices
 
 
-def loo_entries(results: Results, y: Any, parts: Any) -> list[Entry]:
+def loo_entries(results: Results, y: AnyArray, parts: Sequence[tuple[Rows, Rows]]) -> list[Entry]:
     """Choice and guess by leave-one-out, tested on the test part of each split [C06 Table V].
 
     Parameters
     ----------
-    results : dict of Experiment to Assessment
+    results : dict of PaperExperiment to Assessment
         On the same splits.
     y : (n,) labels ±1.
     parts : rows that train and test of each split.
@@ -127,27 +122,20 @@ def game_entries(nested: Nested) -> list[Entry]:
         inner = _complete(nested, k)
         if inner is None:
             continue
-        for strategy in STRATEGIES:
-            figures = _figures(strategy, nested, inner, k)
-            chosen = min(figures, key=lambda e: figures[e])
-            split = _by_index(nested.outer[chosen])[k]
-            guess, name = figures[chosen], str(strategy)
-            if strategy == "validation":
-                name += str(max(len(_by_index(result)) for result in inner.values()))
+        outer = {e: _by_index(result)[k] for e, result in with_figures(nested.outer).items()}
+        splits = {e: _by_index(result) for e, result in inner.items()}
+        strategies = {  # the good, the bad and the ugly of [G06]
+            f"validation{max(map(len, splits.values()))}": {
+                e: float(result.mean["ber"]) for e, result in inner.items()
+            },
+            "validation_set": {e: each[0].scores["ber"] for e, each in splits.items()},
+            "loo_ber": {e: split.loo_scores["ber"] for e, split in outer.items()},
+        }
+        for name, guesses in strategies.items():
+            chosen = min(guesses, key=guesses.__getitem__)
+            guess, split = guesses[chosen], outer[chosen]
             entries.append(_entry(k, name, name, chosen, guess, split, nested.tests[k]))
     return entries
-
-
-def _figures(
-    strategy: Strategy, nested: Nested, inner: Results, k: int
-) -> Mapping[Experiment, float]:
-    """Figure by which each experiment is chosen."""
-    if strategy == "loo_ber":
-        outer = with_figures(nested.outer)
-        return {e: _by_index(result)[k].loo_scores["ber"] for e, result in outer.items()}
-    if strategy == "validation":
-        return {e: float(result.mean["ber"]) for e, result in inner.items()}
-    return {e: _by_index(result)[0].scores["ber"] for e, result in inner.items()}
 
 
 def _complete(nested: Nested, k: int) -> Results | None:
@@ -169,10 +157,10 @@ def _entry(
     k: int,
     choice_by: str,
     guess_by: str,
-    experiment: Experiment,
+    experiment: PaperExperiment,
     guess: float,
     split: SplitResult,
-    y: Any,
+    y: AnyArray,
 ) -> Entry:
     ber = split.scores["ber"]
     n_positive = int(np.sum(np.asarray(y) > 0))
@@ -182,3 +170,36 @@ def _entry(
     # Without an error on the test part σ is 0, and any wrong guess is wrong by many of it.
     score = challenge_score(ber, guess, sigma) if sigma else ber + abs(guess - ber)
     return Entry(k, choice_by, guess_by, experiment, guess, ber, guess - ber, score)
+
+
+def challenge_score(ber: float, guess: float, sigma: float) -> float:
+    r"""Test score of an entry: its balanced error rate plus a penalty for a wrong guess.
+
+    .. math:: \mathrm{ber} + e\,(1 - \exp(-e/\sigma)), \quad e = |\mathrm{guess} - \mathrm{ber}|
+
+    Parameters
+    ----------
+    ber : balanced error rate on the test set.
+    guess : guess of ``ber`` by the entry.
+    sigma : standard error of ``ber``, positive; see `ber_standard_error`.
+
+    Examples
+    --------
+    >>> round(challenge_score(0.1845, 0.1683, 0.002), 4)   # ADA [C06 Table V]
+    0.2007
+    """
+    error = abs(guess - ber)
+    return float(ber + error * -np.expm1(-error / sigma)) if error else float(ber)
+
+
+def ber_standard_error(miss: float, false_alarm: float, n_positive: int, n_negative: int) -> float:
+    """Standard error of a balanced error rate, ½ √(p₊(1−p₊)/m₊ + p₋(1−p₋)/m₋).
+
+    Parameters
+    ----------
+    miss, false_alarm : error rates p₊, p₋ of the positive and of the negative class.
+    n_positive, n_negative : test rows m₊, m₋ of each.
+    """
+    positive = miss * (1 - miss) / n_positive
+    negative = false_alarm * (1 - false_alarm) / n_negative
+    return float(0.5 * np.sqrt(positive + negative))

@@ -10,15 +10,26 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.datasets import fetch_openml
 
+from looms._checks import check_known
 from looms._optional import require
-from looms.challenge._fetch import DATASETS, ChallengeDataError, local_file, openml
-from looms.challenge._preparation import DENSE, PREPARATIONS, Preparation, check_preparation
+from looms._typing import AnyArray, Matrix
+from looms.challenge._preparation import DENSE, PREPARATIONS, Preparation
 from looms.datasets import TableError, read_table
 from looms.tables import as_text
 
+DATASETS = ("ada", "gina", "hiva", "nova", "sylva")
+
+#: Data ids of the agnostic-track sets, ``NAME_agnostic``.
+OPENML = {"ada": 1043, "gina": 1038, "hiva": 1039, "sylva": 1040}
+
 #: Environment variable that names the local folder, where no folder is given.
 FOLDER_VARIABLE = "LOOMS_DATA"
+
+
+class ChallengeDataError(ValueError):
+    """Error for a data set that is not available or has not two classes, with advice."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +55,12 @@ class ChallengeData:
 
     name: str
     X: Any
-    y: np.ndarray[Any, Any]
+    y: AnyArray
     preparation: Preparation
     positive: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_preparation(self.preparation)
+        check_known(self.preparation, "preparation", PREPARATIONS)
         if np.shape(self.y) != self.X.shape[:1] or not np.isin(self.y, (-1, 1)).all():
             raise ChallengeDataError(
                 f"{self.name}: y must hold one label, -1 or 1, for each of the {self.X.shape[0]} "
@@ -125,16 +136,88 @@ def fetch(
     >>> data.X.shape, data.y.tolist()
     ((3, 2), [-1, 1, -1])
     """
-    name = _as_known(name)
-    kind = preparation or _preparation_of(name)
-    check_preparation(kind)
+    stem = name.lower().partition("_")[0]
+    name = name.lower() if stem in DATASETS else name
+    own: Preparation = next((kind for kind in PREPARATIONS if kind == stem), "table")
+    kind = preparation or own
+    check_known(kind, "preparation", PREPARATIONS)
     where = folder if folder is not None else os.environ.get(FOLDER_VARIABLE)
     path = None if where is None else local_file(name, Path(where))
     if path is None:
         X, y = openml(name, where)
-        return ChallengeData(name, X, _signs(y, None, name)[0], kind)
+        return ChallengeData(name, X, _signs(y, (), name)[0], kind)
     table = read_table(path, None if ".data" in path.suffixes else "target")
-    return ChallengeData(name, _matrix(table.X), _signs(table.y, None, str(path))[0], kind)
+    return ChallengeData(name, _matrix(table.X), _signs(table.y, (), str(path))[0], kind)
+
+
+def local_file(name: str, folder: Path) -> Path | None:
+    """File of a set in a folder, with labels in it or beside it, or None.
+
+    Raises
+    ------
+    ChallengeDataError
+        If there is no such folder, or it has only some of the challenge's files.
+    """
+    if not folder.is_dir():
+        raise ChallengeDataError(f"{folder}: there is no such folder; name the one of the data.")
+    for stem in (f"{name}_train", name):
+        data, labels = (_there(folder, f"{stem}.{kind}") for kind in ("data", "labels"))
+        if data is not None and labels is not None:
+            return data
+    table = _there(folder, f"{name}.csv")
+    if table is not None:
+        return table
+    present = sorted(
+        path.name
+        for path in (*folder.glob(f"{name}_*"), *folder.glob(f"{name}.*"))
+        if {".data", ".labels"} & {*path.suffixes}
+    )
+    if present:
+        stem = name if f"{name}." in "".join(present) else f"{name}_train"
+        absent = [f"{stem}.{k}" for k in ("data", "labels") if not _there(folder, f"{stem}.{k}")]
+        raise ChallengeDataError(
+            f"{folder} has {', '.join(present)} and not {' nor '.join(absent)}: put the missing "
+            "file there too, or name another folder."
+        )
+    return None
+
+
+def openml(name: str, folder: str | os.PathLike[str] | None) -> tuple[Any, Any]:
+    """Samples and labels of an agnostic-track set from OpenML.
+
+    Raises
+    ------
+    ChallengeDataError
+        If the set is not on OpenML, or the download fails or has another name.
+    """
+    looked = "" if folder is None else f" in {folder}"
+    by_hand = (
+        f"put {name}_train.data and {name}_train.labels, or {name}.csv with a column target, into "
+        f"a folder, and name it as `folder` or in {FOLDER_VARIABLE}"
+    )
+    if name not in OPENML:
+        raise ChallengeDataError(
+            f"There is no set {name!r}{looked}, and OpenML is known to have only "
+            f"{', '.join(OPENML)}: {by_hand}."
+        )
+    try:
+        bunch = fetch_openml(data_id=OPENML[name], as_frame=False)
+    except (OSError, ValueError) as error:  # OSError: all that networks and caches raise
+        raise ChallengeDataError(
+            f"{name} is not{looked or ' in a folder'}, and could not be downloaded from "
+            f"OpenML (data id {OPENML[name]}: {error}). Connect to the network, or {by_hand}."
+        ) from error
+    called = str(bunch.details.get("name", ""))
+    if not called.lower().startswith(name):
+        raise ChallengeDataError(
+            f"OpenML's set {OPENML[name]} is {called!r} and not {name}: {by_hand}."
+        )
+    return bunch.data, bunch.target
+
+
+def _there(folder: Path, name: str) -> Path | None:
+    files = (folder / name, folder / f"{name}.gz")
+    return next((path for path in files if path.exists()), None)
 
 
 def load_file(
@@ -181,7 +264,7 @@ def load_file(
     >>> data.y.tolist()
     [1, -1]
     """
-    check_preparation(preparation)
+    check_known(preparation, "preparation", PREPARATIONS)
     path = Path(path)
     if path.suffix == ".npz":
         X, y = _read_npz(path, target)
@@ -223,13 +306,11 @@ def _read_npz(path: Path, target: str | None) -> tuple[Any, Any]:
     return X, labels[column]
 
 
-def _signs(
-    y: Any, positive: Sequence[str] | None, where: str
-) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
+def _signs(y: Any, positive: Sequence[str], where: str) -> tuple[AnyArray, tuple[str, ...]]:
     """Labels -1 and 1, and the classes coded as 1."""
-    labels = as_text(_series(y))
+    labels = as_text(require("pandas", "Reading tables").Series(np.asarray(y)))
     classes = sorted(set(labels.tolist()), key=_order)
-    chosen = set(positive or ())
+    chosen = set(positive)
     unknown = sorted(chosen - set(classes))
     if unknown:
         raise ChallengeDataError(
@@ -238,7 +319,7 @@ def _signs(
     if not chosen and len(classes) != 2:
         raise ChallengeDataError(
             f"{where}: there are {len(classes)} classes, and an experiment is of two; say which "
-            f"are positive (--positive) among {', '.join(classes[:20])}."
+            f"together are `positive` among {', '.join(classes[:20])}."
         )
     chosen = chosen or {classes[-1]}
     if len(chosen) == len(classes):
@@ -249,10 +330,6 @@ def _signs(
     return np.where(np.isin(labels.astype(str), taken), 1, -1), taken
 
 
-def _series(y: Any) -> Any:
-    return require("pandas", "Reading tables").Series(np.asarray(y))
-
-
 def _order(label: str) -> tuple[float, str]:
     try:
         return float(label), label
@@ -260,7 +337,7 @@ def _order(label: str) -> tuple[float, str]:
         return float("inf"), label
 
 
-def _matrix(X: Any) -> Any:
+def _matrix(X: Any) -> Matrix:
     """Samples as floats, for the preparations of the papers."""
     if sparse.issparse(X):
         return X
@@ -270,13 +347,3 @@ def _matrix(X: Any) -> Any:
         raise ChallengeDataError(
             f"A preparation of the papers needs columns of numbers ({error}); use 'table'."
         ) from error
-
-
-def _as_known(name: str) -> str:
-    """Name of a set of the challenge, or a part of one, in the case of its files."""
-    return name.lower() if name.lower().partition("_")[0] in DATASETS else name
-
-
-def _preparation_of(name: str) -> Preparation:
-    stem = name.partition("_")[0]
-    return next((kind for kind in PREPARATIONS if kind == stem), "table")

@@ -1,4 +1,4 @@
-"""Printed results of the papers.
+"""Printed results of the papers, and the regression that made Table IV of Table III.
 
 ``c06_table3`` has blanks where the print cannot be read. In ``g06_game`` a guess is the 100-fold
 figure or the leave-one-out one, by which the choice was made; the validation set gives none.
@@ -6,15 +6,24 @@ figure or the leave-one-out one, by which the choice was made; the validation se
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from looms._optional import require
+from looms.challenge._plans import CRITERIA, KERNELS, PaperExperiment
 
 if TYPE_CHECKING:
     import pandas as pd
 
 PaperTable = Literal["c06_table3", "c06_table4", "c06_tables5_6", "g06_game"]
+
+
+#: Boolean features of an experiment, in the order of the paper.
+FACTORS = (*CRITERIA, "weighted_training", "weighted_selection", *KERNELS)
 
 
 def paper_table(name: PaperTable) -> pd.DataFrame:
@@ -42,3 +51,54 @@ def paper_table(name: PaperTable) -> pd.DataFrame:
     with resources.files("looms.challenge").joinpath(f"papers/{name}.csv").open() as file:
         table: pd.DataFrame = pandas.read_csv(file)
     return table
+
+
+def factor_weights(
+    experiments: Sequence[PaperExperiment], errors: npt.ArrayLike
+) -> dict[str, float]:
+    """Weights w of the factors in a linear model of standardized error rates.
+
+    w minimizes Σ_i (z_i − Σ_k D_ik w_k)², with z the rates less their mean over their standard
+    deviation (n − 1), and D_ik whether experiment i has factor k. Every experiment has one
+    criterion and one kernel, so w is not unique: this is the minimizer of least norm, as in
+    the printed table (the sums over criteria and over kernels are equal). There is no intercept.
+
+    Source: [C06 Table IV], reproduced from Table III by the tests.
+
+    Parameters
+    ----------
+    experiments : (n,) experiments with the criteria and kernels of Table III.
+    errors : (n,) an error rate of each; NaN for one to leave out.
+
+    Returns
+    -------
+    weights : of every factor of which there is an experiment; negative where it lowers the error.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two rates are finite, all are equal, or an experiment has other factors.
+    """
+    errors = np.asarray(errors, dtype=float)
+    finite = np.isfinite(errors)
+    design = np.array([_features(e) for e in experiments], dtype=float)[finite]
+    if finite.sum() < 2 or np.ptp(errors[finite]) == 0:
+        raise ValueError("A regression on factors needs experiments with different error rates.")
+    z = (errors[finite] - errors[finite].mean()) / errors[finite].std(ddof=1)
+    weights = np.linalg.pinv(design) @ z
+    occurs = design.any(axis=0)
+    return {f: float(w) for f, w, t in zip(FACTORS, weights, occurs, strict=True) if t}
+
+
+def _features(experiment: PaperExperiment) -> list[bool]:
+    if experiment.criterion not in CRITERIA or experiment.kernel not in KERNELS:
+        raise ValueError(
+            f"{experiment.name} is no experiment of Table III, whose factors the regression is on."
+        )
+    has = {
+        experiment.criterion: True,
+        experiment.kernel: True,
+        "weighted_training": experiment.weighting != "none",
+        "weighted_selection": experiment.weighting == "both",
+    }
+    return [has.get(factor, False) for factor in FACTORS]

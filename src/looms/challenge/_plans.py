@@ -17,6 +17,7 @@ CRITERIA = ("press", "hinge", "squared_hinge", "wmw", "smoothed_error")
 WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
 KERNELS = ("linear", "quadratic", "cubic", "boolean", "rbf")
 PLANS: tuple[PlanName, ...] = get_args(PlanName)
+FIELDS = ("criterion", "weighting", "kernel")
 
 #: Of the Model Selection Game, which does not list what it tried: what its slides name.
 GAME_CRITERIA = (*CRITERIA, "cross_entropy")
@@ -31,7 +32,7 @@ GAME_KERNELS = (
 
 
 @dataclass(frozen=True)
-class Experiment:
+class PaperExperiment:
     """Way to select a machine: a criterion, a weighting and a kernel.
 
     Attributes
@@ -53,7 +54,7 @@ class Experiment:
         return f"{self.criterion}-{self.kernel}{weighted}"
 
 
-def experiments_of(plan: PlanName) -> list[Experiment]:
+def experiments_of(plan: PlanName) -> list[PaperExperiment]:
     """Experiments of a plan, in the order of the paper.
 
     Parameters
@@ -76,20 +77,22 @@ def experiments_of(plan: PlanName) -> list[Experiment]:
     """
     check_known(plan, "plan", PLANS)
     if plan == "game":
-        return [Experiment(c, "none", k) for c, k in product(GAME_CRITERIA, GAME_KERNELS)]
+        return [PaperExperiment(c, "none", k) for c, k in product(GAME_CRITERIA, GAME_KERNELS)]
     return [
-        Experiment(criterion, weighting, kernel)
+        PaperExperiment(criterion, weighting, kernel)
         for criterion, weighting, kernel in product(CRITERIA, WEIGHTINGS, KERNELS)
         if (criterion, weighting) != ("wmw", "both")
     ]
 
 
-def only(experiments: Sequence[Experiment], conditions: Sequence[str]) -> list[Experiment]:
+def only(
+    experiments: Sequence[PaperExperiment], conditions: Sequence[str]
+) -> list[PaperExperiment]:
     """Experiments that meet every condition.
 
     Parameters
     ----------
-    experiments : sequence of Experiment
+    experiments : sequence of PaperExperiment
         The plan.
     conditions : sequence of str
         ``criterion=press,wmw``, ``weighting=none``, ``kernel=linear,rbf``, or names and numbers
@@ -110,42 +113,38 @@ def only(experiments: Sequence[Experiment], conditions: Sequence[str]) -> list[E
     """
     kept = list(experiments)
     for condition in conditions:
-        field, equals, words = condition.partition("=")
-        wanted = [word.strip() for word in (words if equals else field).split(",")]
-        answers = _answers(experiments, field.strip() if equals else None)
+        field, equals, words = map(str.strip, condition.partition("="))
+        if not equals:
+            words = field
+            answers = {e: {e.name, str(number)} for number, e in enumerate(experiments, start=1)}
+        elif field in FIELDS:
+            answers = {e: {getattr(e, field)} for e in experiments}
+        else:
+            raise ValueError(
+                f"Experiments have no {field!r}; choose by criterion=, weighting=, kernel=, or "
+                "give their names or numbers."
+            )
+        wanted = {word.strip() for word in words.split(",")}
         known = {answer for each in answers.values() for answer in each}
-        for word in wanted:
-            if word not in known:
-                raise ValueError(_unknown(word, known, experiments))
-        kept = [e for e in kept if answers[e] & set(wanted)]
+        if wanted - known:
+            raise ValueError(_unknown(min(wanted - known), known, experiments))
+        kept = [e for e in kept if answers[e] & wanted]
     if not kept:
         raise ValueError(f"No experiment of the plan meets {' and '.join(conditions)}.")
     return kept
 
 
-def _answers(experiments: Sequence[Experiment], field: str | None) -> dict[Experiment, set[str]]:
-    if field is None:
-        return {e: {e.name, str(number)} for number, e in enumerate(experiments, start=1)}
-    if field not in ("criterion", "weighting", "kernel"):
-        raise ValueError(
-            f"Experiments have no {field!r}; choose by criterion=, weighting=, kernel=, or give "
-            "their names or numbers."
-        )
-    return {e: {getattr(e, field)} for e in experiments}
-
-
-def _unknown(word: str, known: set[str], experiments: Sequence[Experiment]) -> str:
+def _unknown(word: str, known: set[str], experiments: Sequence[PaperExperiment]) -> str:
     message = f"No experiment of the plan is {word!r}; there are"
     if len(known) <= 12:
         return f"{message} {', '.join(sorted(known))}."
-    names = sorted(name for name in known if not name.isdigit())
-    close = difflib.get_close_matches(word, names, 3, 0.4)
-    some = close or [e.name for e in experiments[:3]]
+    names = [e.name for e in experiments]
+    close = difflib.get_close_matches(word, names, 3, 0.4) or names[:3]
     parts = [
         f"{field}={','.join(dict.fromkeys(getattr(e, field) for e in experiments))}"
-        for field in ("criterion", "weighting", "kernel")
+        for field in FIELDS
     ]
     return (
-        f"{message} {', '.join(some)} and others, by number 1 to {len(experiments)}; or choose by "
+        f"{message} {', '.join(close)} and others, by number 1 to {len(experiments)}; or choose by "
         f"{', '.join(parts)}."
     )

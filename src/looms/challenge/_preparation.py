@@ -14,10 +14,11 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._checks import check_known
+from looms._typing import Array
 from looms.tables import table_preprocessor
 
 Preparation = Literal["ada", "gina", "hiva", "nova", "sylva", "standardize", "table"]
@@ -45,7 +46,7 @@ def preparation(kind: Preparation, X: Any) -> Any:
     ValueError
         If the kind is none of these.
     """
-    check_preparation(kind)
+    check_known(kind, "preparation", PREPARATIONS)
     if kind == "ada":
         return Pipeline([("columns", ADAColumns()), ("standardize", ContinuousScaler())])
     if kind == "gina":
@@ -55,24 +56,13 @@ def preparation(kind: Preparation, X: Any) -> Any:
     return table_preprocessor(X) if kind == "table" else "passthrough"
 
 
-def check_preparation(kind: Any) -> None:
-    """Raise ValueError unless ``kind`` is the name of a preparation."""
-    check_known(kind, "preparation", PREPARATIONS)
-
-
 def over_255(X: Any) -> Any:
     """Grey levels divided by 255."""
     return X / 255.0
 
 
-class ContinuousScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Standardization of the columns of more than two values; others are unchanged.
-
-    Attributes
-    ----------
-    mean_, scale_ : ndarray of shape (n_features,)
-        Subtracted from the columns, then divided by; 0 and 1 for columns of two values.
-    """
+class ContinuousScaler(StandardScaler):  # type: ignore[misc]
+    """Standardization of the columns of more than two values; others are unchanged."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn mean and standard deviation.
@@ -84,23 +74,10 @@ class ContinuousScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  
         y : ignored
             For the interface.
         """
-        X = validate_data(self, X, dtype=np.float64)
-        continuous = np.array([len(np.unique(column)) > 2 for column in X.T])
-        self.mean_ = np.where(continuous, X.mean(axis=0), 0.0)
-        self.scale_ = np.where(continuous, X.std(axis=0), 1.0)
+        super().fit(X)
+        binary = np.array([len(np.unique(column)) <= 2 for column in np.asarray(X).T])
+        self.mean_[binary], self.scale_[binary] = 0.0, 1.0
         return self
-
-    def transform(self, X: Any) -> Any:
-        """Standardized columns.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return (X - self.mean_) / self.scale_
 
 
 class ADAColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -148,13 +125,10 @@ class ADAColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
             For the interface.
         """
         X = validate_data(self, X, dtype=np.float64)
-        arguments = {name: getattr(self, name) for name in ("age", "education", "gain", "loss")}
-        columns = (
-            arguments
-            if None not in arguments.values()
-            else found_columns(X)
-            | {name: column for name, column in arguments.items() if column is not None}
-        )
+        columns = {name: getattr(self, name) for name in ("age", "education", "gain", "loss")}
+        if None in columns.values():
+            given = {name: column for name, column in columns.items() if column is not None}
+            columns = columns_of_ada(X) | given
         self._check_positive(X, columns)
         self.columns_ = columns
         return self
@@ -177,7 +151,7 @@ class ADAColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         X[:, at["loss"]] = X[:, at["loss"]] > self.loss_threshold
         return X
 
-    def _check_positive(self, X: Any, columns: dict[str, int]) -> None:
+    def _check_positive(self, X: Array, columns: dict[str, int]) -> None:
         for name in ("age", "education"):
             if not (X[:, columns[name]] > 0).all():
                 raise ValueError(
@@ -186,7 +160,7 @@ class ADAColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
                 )
 
 
-def found_columns(X: Any) -> dict[str, int]:
+def columns_of_ada(X: Array) -> dict[str, int]:
     """Columns of age, education, gain and loss of ADA, in any order."""
     continuous = [j for j in range(X.shape[1]) if len(np.unique(X[:, j])) > 2]
     capital = [j for j in continuous if np.mean(X[:, j] == 0) > 0.5]

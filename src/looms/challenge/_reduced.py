@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from looms._classes import class_indices
-from looms._typing import AnyArray, Array
+from looms._typing import AnyArray, Array, Matrix
 from looms.held_out import HeldOut
 from looms.threshold import find_threshold
 
@@ -114,7 +114,7 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         return np.asarray(self.classes_[class_indices(self.decision_function(X))])
 
 
-def settled_rows(X: Any, positive: AnyArray, used: AnyArray) -> tuple[AnyArray, AnyArray]:
+def settled_rows(X: Matrix, positive: AnyArray, used: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Columns of zeros and ones that negative rows alone have, and the rows that have one.
 
     Parameters

@@ -10,20 +10,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 
-from looms.assessment import AllSplitsRaisedError, assess, stored
+from looms._typing import AnyArray
+from looms.assessment import AllSplitsRaisedError, assess, smaller_is_better, stored
+from looms.assessment._assess import Progress
 from looms.assessment._result import Assessment
+from looms.assessment._scoring import Scorer
+from looms.assessment._splits import Rows
 from looms.assessment._splits import plan as plan_splits
 from looms.challenge._data import ChallengeData
-from looms.challenge._plans import Experiment
+from looms.challenge._plans import PaperExperiment
 from looms.challenge._preparation import preparation
 from looms.challenge._reduced import ReducedClassifier
-from looms.challenge._scores import SCORING
+from looms.criteria import balanced_error_rate
 from looms.estimators import LSSVMClassifierCV
+from looms.held_out import HeldOut
+from looms.threshold import balanced_error_threshold
 
 #: Share of the rows that test, as in the papers.
 TEST_SIZE = 0.1
@@ -32,7 +39,46 @@ TEST_SIZE = 0.1
 Announce = Callable[[str, int, int], object]
 
 
-def estimator_of(data: ChallengeData, experiment: Experiment) -> Pipeline:
+@smaller_is_better
+def miss(model: Any, X: Any, y: AnyArray) -> float:
+    """Share of the positive rows that are taken for negative; a scorer."""
+    return float(np.mean(np.asarray(model.predict(X))[np.asarray(y) > 0] < 0))
+
+
+@smaller_is_better
+def false_alarm(model: Any, X: Any, y: AnyArray) -> float:
+    """Share of the negative rows that are taken for positive; a scorer."""
+    return float(np.mean(np.asarray(model.predict(X))[np.asarray(y) < 0] > 0))
+
+
+@smaller_is_better
+def ber_at_zero(model: Any, X: Any, y: AnyArray) -> float:
+    """Balanced error rate with the threshold at 0; a scorer."""
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    return balanced_error_rate(y, model.decision_function(X), threshold=-last.threshold_)
+
+
+@smaller_is_better
+def ber_best_on_test(model: Any, X: Any, y: AnyArray) -> float:
+    """Balanced error rate with the threshold that is best on these very rows; a scorer.
+
+    Optimistic; the printed rates of [C06 Table III] are near it.
+    """
+    return balanced_error_threshold(HeldOut(y, model.decision_function(X)))[1]
+
+
+#: Scores of every experiment.
+SCORING: dict[str, str | Scorer] = {
+    "ber": "ber",
+    "auc": "auc",
+    "miss": miss,
+    "false_alarm": false_alarm,
+    "ber_at_zero": ber_at_zero,
+    "ber_best_on_test": ber_best_on_test,
+}
+
+
+def estimator_of(data: ChallengeData, experiment: PaperExperiment) -> Pipeline:
     """Unfitted pipeline of the preprocessing of a data set and the machine of an experiment.
 
     The threshold is the one of the smallest leave-one-out balanced error rate [G06].
@@ -41,7 +87,7 @@ def estimator_of(data: ChallengeData, experiment: Experiment) -> Pipeline:
     ----------
     data : ChallengeData
         The data set.
-    experiment : Experiment
+    experiment : PaperExperiment
         The experiment.
     """
     machine: Any = LSSVMClassifierCV(
@@ -83,43 +129,40 @@ class Runs:
     n_jobs: int | None = None
     random_state: int = 0
 
-    def run(self, experiment: Experiment, n_splits: int, progress: Any = None) -> Assessment:
+    def run(
+        self, experiment: PaperExperiment, n_splits: int, progress: Progress | None = None
+    ) -> Assessment:
         """Assessment of an experiment on the first ``n_splits`` random 90/10 splits.
 
         If all of them raise, the result has their reasons and no figures.
         """
         try:
             return assess(
-                estimator_of(self.data, experiment),
-                self.data.X,
-                self.data.y,
-                n_splits,
-                TEST_SIZE,
-                SCORING,
-                self.store,
-                self.n_jobs,
-                self.random_state,
+                *(estimator_of(self.data, experiment), self.data.X, self.data.y, n_splits),
+                **self._options,
+                n_jobs=self.n_jobs,
                 progress=progress,
             )
         except AllSplitsRaisedError as error:  # the others of the plan go on
             return error.result
 
-    def stored(self, experiment: Experiment, n_splits: int) -> Assessment | None:
+    def stored(self, experiment: PaperExperiment, n_splits: int) -> Assessment | None:
         """Assessment from stored splits of an experiment, or None."""
         if self.store is None:
             raise ValueError("Without a store there are no stored results.")
-        return stored(
-            estimator_of(self.data, experiment),
-            self.data.X,
-            self.data.y,
-            n_splits,
-            TEST_SIZE,
-            SCORING,
-            store=self.store,
-            random_state=self.random_state,
-        )
+        estimator = estimator_of(self.data, experiment)
+        return stored(estimator, self.data.X, self.data.y, n_splits=n_splits, **self._options)
 
-    def parts(self, n_parts: int) -> list[Any]:
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {
+            "test_size": TEST_SIZE,
+            "scoring": SCORING,
+            "store": self.store,
+            "random_state": self.random_state,
+        }
+
+    def parts(self, n_parts: int) -> list[tuple[Rows, Rows]]:
         """Rows that train and rows that test of the first splits."""
         splits = plan_splits(
             self.data.y,
@@ -131,19 +174,14 @@ class Runs:
         )
         return [split.rows(self.data.y) for split in splits]
 
-    def within(self, rows: Any) -> Runs:
+    def within(self, rows: Rows) -> Runs:
         """Runs on some of the rows."""
         X = self.data.X
-        part = ChallengeData(
-            self.data.name,
-            X.iloc[rows] if hasattr(X, "iloc") else X[rows],
-            self.data.y[rows],
-            self.data.preparation,
-        )
-        return Runs(part, self.store, self.n_jobs, self.random_state)
+        X = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+        return replace(self, data=replace(self.data, X=X, y=self.data.y[rows]))
 
 
-Results = dict[Experiment, Assessment]
+Results = dict[PaperExperiment, Assessment]
 
 
 def with_figures(results: Results) -> Results:
@@ -164,16 +202,16 @@ class Nested:
 
     outer: Results
     inner: tuple[Results, ...]
-    tests: tuple[Any, ...]
+    tests: tuple[AnyArray, ...]
 
 
 def run_plan(
     runs: Runs,
-    experiments: Sequence[Experiment],
+    experiments: Sequence[PaperExperiment],
     n_splits: int = 100,
     *,
     announce: Announce | None = None,
-    progress: Any = None,
+    progress: Progress | None = None,
 ) -> Results:
     """Every experiment on the same splits.
 
@@ -181,7 +219,7 @@ def run_plan(
     ----------
     runs : Runs
         On what, and where results are kept.
-    experiments : sequence of Experiment
+    experiments : sequence of PaperExperiment
         The plan, or a part of it.
     n_splits : int, default=100
         Random 90/10 splits; the first ones are the same whatever their number.
@@ -192,7 +230,7 @@ def run_plan(
 
     Returns
     -------
-    results : dict of Experiment to Assessment
+    results : dict of PaperExperiment to Assessment
         In the order of ``experiments``. Splits that raised are in ``failures``, also where an
         experiment has no others.
 
@@ -219,12 +257,12 @@ def run_plan(
 
 def run_nested(
     runs: Runs,
-    experiments: Sequence[Experiment],
+    experiments: Sequence[PaperExperiment],
     n_splits: int = 100,
     n_held_out: int = 10,
     *,
     announce: Announce | None = None,
-    progress: Any = None,
+    progress: Progress | None = None,
 ) -> Nested:
     """Every experiment, and for every held-out tenth also on splits of the other nine.
 
@@ -266,17 +304,19 @@ def run_nested(
     return Nested(outer, tuple(inner), tuple(tests))
 
 
-def stored_plan(runs: Runs, experiments: Sequence[Experiment], n_splits: int = 100) -> Results:
+def stored_plan(runs: Runs, experiments: Sequence[PaperExperiment], n_splits: int = 100) -> Results:
     """Stored results of every experiment, without those that have none."""
     results = {experiment: runs.stored(experiment, n_splits) for experiment in experiments}
     return {experiment: result for experiment, result in results.items() if result is not None}
 
 
 def stored_nested(
-    runs: Runs, experiments: Sequence[Experiment], n_splits: int = 100, n_held_out: int = 10
+    runs: Runs, experiments: Sequence[PaperExperiment], n_splits: int = 100, n_held_out: int = 10
 ) -> Nested:
     """Stored results of `run_nested`."""
     parts = runs.parts(n_held_out)
-    outer = stored_plan(runs, experiments, n_held_out)
-    inner = tuple(stored_plan(runs.within(train), experiments, n_splits) for train, _ in parts)
-    return Nested(outer, inner, tuple(runs.data.y[test] for _, test in parts))
+    return Nested(
+        stored_plan(runs, experiments, n_held_out),
+        tuple(stored_plan(runs.within(train), experiments, n_splits) for train, _ in parts),
+        tuple(runs.data.y[test] for _, test in parts),
+    )

@@ -1,19 +1,21 @@
-"""Tables of results beside the papers', as data frames and as text."""
+"""Tables of results beside the papers'."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from looms._optional import require
 from looms.assessment._result import Assessment
 from looms.challenge._choices import Entry
-from looms.challenge._factors import factor_weights
-from looms.challenge._fetch import DATASETS
-from looms.challenge._papers import paper_table
+from looms.challenge._data import DATASETS
+from looms.challenge._papers import factor_weights, paper_table
+from looms.challenge._plans import FIELDS, PaperExperiment
 from looms.challenge._run import Results, with_figures
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ def experiments_table(results: Results, paper_name: str | None = None) -> pd.Dat
 
     Parameters
     ----------
-    results : dict of Experiment to Assessment
+    results : dict of PaperExperiment to Assessment
         What `run_plan` or `stored_plan` gave.
     paper_name : str, optional
         Which of the paper's sets this is.
@@ -60,19 +62,18 @@ def experiments_table(results: Results, paper_name: str | None = None) -> pd.Dat
     able = with_figures(results)
     rows = []
     for experiment, result in results.items():
-        figure = paper.get((experiment.criterion, experiment.weighting, experiment.kernel), np.nan)
+        figure = paper.get(experiment, np.nan)
         rows.append(
             {
-                "criterion": experiment.criterion,
-                "weighting": experiment.weighting,
-                "kernel": experiment.kernel,
+                **asdict(experiment),
                 "splits": len(result.splits) - len(result.failures),
                 **dict.fromkeys(_RATES, np.nan),
                 **(_rates(result, figure) if experiment in able else {"paper": figure}),
                 "seconds": result.seconds.mean(),
             }
         )
-    table = pandas.DataFrame(rows, index=_names(results))
+    names = pandas.Index([experiment.name for experiment in results], name="experiment")
+    table = pandas.DataFrame(rows, index=names)
     if len(able) < len(results):
         table["failure"] = [
             "" if experiment in able else next(iter(result.failures.values()))
@@ -86,7 +87,7 @@ def factors_table(results: Results, paper_name: str | None = None) -> pd.DataFra
 
     Parameters
     ----------
-    results : dict of Experiment to Assessment
+    results : dict of PaperExperiment to Assessment
         Two or more, of the criteria and kernels of Table III; those of which every split raised
         are left out.
     paper_name : str, optional
@@ -108,7 +109,7 @@ def factors_table(results: Results, paper_name: str | None = None) -> pd.DataFra
     if paper_name is not None:
         table["paper"] = paper_table("c06_table4").set_index("factor")[paper_name]
         rates = _paper_rates(paper_name)
-        theirs = [rates[e.criterion, e.weighting, e.kernel] for e in experiments]
+        theirs = [rates[e] for e in experiments]
         if np.isfinite(theirs).sum() > 1:
             table["paper_same_rows"] = pandas.Series(factor_weights(experiments, theirs))
     return table
@@ -133,34 +134,20 @@ def entries_table(entries: Sequence[Entry], paper_name: str | None = None) -> pd
     """
     _check_paper_name(paper_name)
     pandas = require("pandas", "A table of entries")
-    rows = [
-        {
-            "held_out": str(e.held_out),
-            "choice_by": e.choice_by,
-            "guess_by": e.guess_by,
-            "experiment": e.experiment.name,
-            **{name: getattr(e, name) for name in _FIGURES},
-        }
-        for e in entries
-    ]
-    for kind in dict.fromkeys((e.choice_by, e.guess_by) for e in entries):
-        values = np.array(
-            [
-                [getattr(e, f) for f in _FIGURES]
-                for e in entries
-                if (e.choice_by, e.guess_by) == kind
-            ]
-        )
-        rows.append(_row("mean", kind, "", values.mean(axis=0)))
-        if len(values) > 1:
-            error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-            rows.append(_row("s.e.", kind, "", error))
+    keys = ["held_out", "choice_by", "guess_by", "experiment"]
+    columns = [*keys, "guess", "ber_test", "guess_error", "test_score"]
+    ours = pandas.DataFrame(map(vars, entries), columns=columns)
+    ours["experiment"] = [e.experiment.name for e in entries]
+    tables = [ours.astype({"held_out": str})]
+    for (choice_by, guess_by), group in ours.groupby(keys[1:3], sort=False):
+        figures = group[columns[4:]]
+        parts = pandas.DataFrame({"mean": figures.mean(), "s.e.": figures.sem()}).T
+        parts = parts.rename_axis("held_out").reset_index()
+        parts = parts.assign(choice_by=choice_by, guess_by=guess_by, experiment="")
+        tables.append(parts[: len(group)])  # one entry has no standard error
     if paper_name is not None:
-        choices = {_papers_name(e.choice_by) for e in entries}
-        rows += _paper_entries(paper_name, choices, {_papers_name(e.guess_by) for e in entries})
-    return pandas.DataFrame(
-        rows, columns=["held_out", "choice_by", "guess_by", "experiment", *_FIGURES]
-    )
+        tables.append(_paper_entries(paper_name, entries))
+    return pandas.concat([t for t in tables if len(t)] or tables)[columns].reset_index(drop=True)
 
 
 #: Columns of an experiment that its results give.
@@ -191,43 +178,6 @@ def _rates(result: Assessment, figure: float) -> dict[str, float]:
     }
 
 
-_FIGURES = ("guess", "ber_test", "guess_error", "test_score")
-
-
-def markdown(table: pd.DataFrame) -> str:
-    """Data frame as a Markdown table, with four decimals.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Any; an index with a name becomes the first column.
-    """
-    named = table.reset_index() if table.index.name else table
-    rows = [[_cell(value) for value in row] for row in named.itertuples(index=False)]
-    numeric = [kind.kind in "fi" for kind in named.dtypes]
-    lines = [
-        _line([str(name) for name in named.columns]),
-        _line(["--:" if number else ":--" for number in numeric]),
-        *map(_line, rows),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.4f}" if np.isfinite(value) else ""
-    return " ".join(str(value).replace("|", "\\|").split())
-
-
-def _names(results: Results) -> pd.Index:
-    pandas = require("pandas", "A table of experiments")
-    return pandas.Index([e.name for e in results], name="experiment")
-
-
 def _check_paper_name(paper_name: str | None) -> None:
     if paper_name is not None and paper_name not in DATASETS:
         raise ValueError(
@@ -236,58 +186,34 @@ def _check_paper_name(paper_name: str | None) -> None:
         )
 
 
-def _paper_rates(paper_name: str | None) -> dict[tuple[str, str, str], float]:
+def _paper_rates(paper_name: str | None) -> dict[PaperExperiment, float]:
     if paper_name is None:
         return {}
     table = paper_table("c06_table3")
-    keys = zip(table["criterion"], table["weighting"], table["kernel"], strict=True)
-    return dict(zip(keys, table[paper_name], strict=True))
+    experiments = itertools.starmap(PaperExperiment, table[list(FIELDS)].to_numpy())
+    return dict(zip(experiments, table[paper_name], strict=True))
 
 
 def _over(difference: float, error: float) -> float:
     return float(difference / error) if error > 0 else float("nan")
 
 
-def _papers_name(rule: str) -> str:
-    """Name in the papers, with their hundred splits, of a rule of choice or guess."""
-    return "validation100" if re.fullmatch(r"validation\d+", rule) else rule
-
-
-def _row(
-    label: str, kind: tuple[str, str], experiment: str, figures: Sequence[float]
-) -> dict[str, Any]:
-    values = dict(zip(_FIGURES, map(float, figures), strict=True))
-    return {
-        "held_out": label,
-        "choice_by": kind[0],
-        "guess_by": kind[1],
-        "experiment": experiment,
-        **values,
-    }
-
-
-def _paper_entries(paper_name: str, choices: set[str], guesses: set[str]) -> list[dict[str, Any]]:
+def _paper_entries(paper_name: str, entries: Sequence[Entry]) -> pd.DataFrame:
+    """Entries that the papers print, of the rules of choice and guess of ours."""
+    # The papers' rules are of a hundred splits, whatever the number of ours.
+    choices, guesses = (
+        {re.sub(r"(?<=^validation)\d+$", "100", rule) for rule in rules}
+        for rules in ({e.choice_by for e in entries}, {e.guess_by for e in entries})
+    )
     if choices == {"loo_ber"}:
         table = paper_table("c06_tables5_6")
-        table = table[(table["dataset"] == paper_name) & table["guess_by"].isin(guesses)]
-        return [
-            _row(
-                "paper",
-                ("loo_ber", r.guess_by),
-                "",
-                (r.guess, r.ber_test, r.guess - r.ber_test, r.test_score),
-            )
-            for r in table.itertuples()
-        ]
-    table = paper_table("g06_game")
-    table = table[(table["dataset"] == paper_name) & table["choice_by"].isin(choices)]
-    nan = float("nan")
-    return [
-        _row(
-            "paper",
-            (r.choice_by, r.choice_by),
-            f"{r.criterion}-{r.kernel}",
-            (r.guess, nan, nan, nan),
-        )
-        for r in table.itertuples()
-    ]
+        table = table[table["guess_by"].isin(guesses)]
+        table = table.assign(choice_by="loo_ber", experiment="")
+    else:
+        table = paper_table("g06_game")
+        table = table[table["choice_by"].isin(choices)]
+        names = table["criterion"] + "-" + table["kernel"]
+        table = table.assign(guess_by=table["choice_by"], experiment=names, ber_test=np.nan)
+        table["test_score"] = np.nan
+    table = table[table["dataset"] == paper_name]
+    return table.assign(held_out="paper", guess_error=table["guess"] - table["ber_test"])

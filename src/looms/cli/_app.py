@@ -24,7 +24,7 @@ COMMANDS = {
     "challenge": "The papers' experiments, run here, beside what the papers print.",
 }
 #: Modules of commands, where they are not called as the command.
-_MODULES = {"score": "predict", "show": "predict"}
+_MODULES = {"demo": "fit", "score": "predict", "show": "predict"}
 
 
 class Command(TyperCommand):

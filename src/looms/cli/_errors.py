@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import unicodedata
 from collections.abc import Iterator
@@ -11,9 +12,16 @@ from contextlib import contextmanager
 
 import typer
 
+from looms._files import FileError
+
 BAD_INPUT = 2
 OTHER = 1
 INTERRUPTED = 130
+#: Arguments of Python in messages of other rooms, which are options here.
+_ARGUMENT = re.compile(
+    r"\b(?:(sep|decimal|encoding|sheet|format|copies|threshold|class_weight)"
+    r"=(?:\.\.\.|(['\"])([^'\"]+)\2)|(max_bytes)\b)"
+)
 #: Format characters that join letters and change nothing else.
 _JOINERS = "\u200c\u200d"
 
@@ -38,32 +46,28 @@ def reported() -> Iterator[None]:
         _drop_output()
         raise typer.Exit(OTHER) from None
     except KeyboardInterrupt as interrupt:
-        _say(f"Interrupted. {interrupt}".strip())
+        say(f"Interrupted. {interrupt}".strip())
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
-        from looms.assessment import StoreError
-        from looms.datasets import TableError
-        from looms.model_files import ModelFileError
-
         if error.__cause__ is not None and os.environ.get("LOOMS_TRACEBACK"):
             raise
-        if isinstance(error, InputError | TableError | ModelFileError | StoreError):
-            _say(f"Error: {error}")
+        if isinstance(error, InputError | FileError):
+            say(f"Error: {error}")
             raise typer.Exit(BAD_INPUT) from None
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             _drop_output()
-            _say(f"Error: the output cannot be written: {error.strerror}")
+            say(f"Error: the output cannot be written: {error.strerror}")
             raise typer.Exit(OTHER) from None
         if isinstance(error, ModuleNotFoundError):
-            _say(f'Error: {error.name} is not installed: pip install "looms[cli]"')
+            say(f'Error: {error.name} is not installed: pip install "looms[cli]"')
             raise typer.Exit(OTHER) from None
         if isinstance(error, ImportError):
-            _say(f"Error: {error}")
+            say(f"Error: {error}")
             raise typer.Exit(OTHER) from None
         if os.environ.get("LOOMS_TRACEBACK"):
             raise
         what = f"unexpected {type(error).__name__}: {error}"
-        _say(f"Error: {what} (set LOOMS_TRACEBACK=1 to see where)")
+        say(f"Error: {what} (set LOOMS_TRACEBACK=1 to see where)")
         raise typer.Exit(OTHER) from None
 
 
@@ -72,20 +76,22 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _say(message: str) -> None:
-    typer.echo(visible(" ".join(message.split())), err=True)
+def say(message: str) -> None:
+    """Write a line to stderr, arguments of Python in it as the options of the command line."""
+    line = _ARGUMENT.sub(_option, " ".join(message.split()))
+    typer.echo(visible(line), err=True)
+
+
+def _option(argument: re.Match[str]) -> str:
+    name = (argument[1] or argument[4]).removeprefix("class_").replace("_", "-")
+    return f"--{name} {argument[3] or ''}".rstrip()
 
 
 def visible(text: str, keep: str = "") -> str:
     """Text with what a terminal obeys instead of showing it as escapes, such as ``\\x1b``.
 
     Control characters, line separators, marks that turn the direction of writing and other
-    format characters, and halves of characters.
-
-    Parameters
-    ----------
-    text : what names, labels and messages hold.
-    keep : characters to leave as they are.
+    format characters, and halves of characters; those to ``keep`` stay.
     """
     return "".join(
         c.encode("unicode_escape").decode()

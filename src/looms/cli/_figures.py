@@ -8,8 +8,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_regressor
-from sklearn.metrics import confusion_matrix, mean_absolute_error, r2_score, roc_auc_score
+from sklearn.metrics import (
+    confusion_matrix,
+    f1_score,
+    mean_absolute_error,
+    precision_score,
+    r2_score,
+    recall_score,
+    roc_auc_score,
+)
 from sklearn.metrics import root_mean_squared_error as rmse
+from sklearn.pipeline import Pipeline
 
 from looms import SVCCV
 from looms._classes import class_indices
@@ -18,6 +27,7 @@ from looms._words import count
 from looms.calibration import brier_score, log_loss
 from looms.cli._output import NARROW, console, figure, table
 from looms.cli._request import Threshold
+from looms.criteria import mean_class_error
 from looms.held_out import HeldOut
 from looms.threshold import Cost, RequiredPrecision, RequiredRecall
 
@@ -46,22 +56,12 @@ def loo_figures(machine: Any) -> dict[str, float]:
 def classification_figures(
     y: AnyArray, predicted: AnyArray, decision: AnyArray, classes: AnyArray
 ) -> dict[str, float]:
-    """Error rate, balanced error rate and area under the ROC curve.
+    """Error rate, balanced error rate and area under the ROC curve, or `MEAN_AREA`.
 
-    Parameters
-    ----------
-    y, predicted : (n_samples,) labels.
-    decision : (n_samples,) for two classes, the second being positive, or (n_samples, n_classes).
-    classes : (n_classes,) labels in the order of the decision values.
-
-    Returns
-    -------
-    figures : "error", "BER" and "AUC". BER is the mean over the classes in ``y`` of the error
-        rate in the class. For several classes `MEAN_AREA` is in place of AUC, the mean of the
-        areas of each class against the rest. NaN for an AUC without both kinds of samples.
+    Of two classes ``decision`` is (n_samples,) and the second is positive; else it is
+    (n_samples, n_classes). An area is NaN without samples of both kinds.
     """
     wrong = y != predicted
-    rates = [wrong[y == label].mean() for label in np.unique(y)]
     of_classes = (
         [(classes[1], decision)] if decision.ndim == 1 else zip(classes, decision.T, strict=True)
     )
@@ -72,7 +72,7 @@ def classification_figures(
     ]
     return {
         "error": float(wrong.mean()),
-        "BER": float(np.mean(rates)),
+        "BER": mean_class_error(np.unique(y, return_inverse=True)[1], wrong),
         "AUC" if decision.ndim == 1 else MEAN_AREA: float(np.mean(areas or [np.nan])),
     }
 
@@ -80,56 +80,34 @@ def classification_figures(
 def probability_figures(
     y: AnyArray, probabilities: AnyArray, classes: AnyArray
 ) -> dict[str, float]:
-    """Log loss and Brier score.
+    """Log loss and Brier score, which of two classes is that of one.
 
-    Parameters
-    ----------
-    y : (n_samples,) labels.
-    probabilities : (n_samples, n_classes).
-    classes : (n_classes,) labels in the order of the probabilities.
-
-    Returns
-    -------
-    figures : "log loss" and "Brier", which of two classes is that of one. NaN if a label is none
-        of the classes: it has no probability.
+    NaN if a label is none of the classes: it has no probability.
     """
     if not np.isin(y, classes).all():
         return {"log loss": float("nan"), "Brier": float("nan")}
     codes = np.where(y[:, None] == classes, 1.0, -1.0)
     codes = codes[:, 1] if len(classes) == 2 else codes
     truth = HeldOut(codes, np.zeros(codes.shape))
-    return {
-        "log loss": log_loss(truth, probabilities),
-        "Brier": brier_score(truth, probabilities),
-    }
+    return {"log loss": log_loss(truth, probabilities), "Brier": brier_score(truth, probabilities)}
 
 
 def threshold_figures(loo: HeldOut, threshold: float, rule: Threshold) -> dict[str, float]:
-    """Figures that a threshold was set for, by leave-one-out; every sample counts as one.
+    """Figures that a rule set the threshold for, by leave-one-out; every sample counts as one.
 
-    Parameters
-    ----------
-    loo : of two classes.
-    threshold : above it a sample is taken for positive.
-    rule : that set it.
-
-    Returns
-    -------
-    figures : "recall" and "precision" of the positive class (NaN where none is taken for
-        positive), and "F1" or "cost" (of a row) before them where the rule is of it.
+    Recall and precision of the positive class (NaN where none is taken for positive), and F1 or
+    the cost of a row before them where the rule is of it.
     """
     positive, taken = loo.y > 0, loo.outputs > threshold
-    hits, missed = int((positive & taken).sum()), int((positive & ~taken).sum())
-    alarms = int((~positive & taken).sum())
     figures = {
-        "recall": hits / (hits + missed),
-        "precision": hits / (hits + alarms) if hits + alarms else float("nan"),
+        "recall": recall_score(positive, taken),
+        "precision": precision_score(positive, taken, zero_division=np.nan),
     }
     if rule == "f1":
-        return {"F1": 2 * hits / (2 * hits + alarms + missed)} | figures
+        return {"F1": f1_score(positive, taken)} | figures
     if isinstance(rule, Cost):
-        total = alarms * rule.false_positive + missed * rule.false_negative
-        return {"cost": total / len(positive)} | figures
+        alarms, missed = np.mean(taken & ~positive), np.mean(positive & ~taken)
+        return {"cost": alarms * rule.false_positive + missed * rule.false_negative} | figures
     return figures
 
 
@@ -153,7 +131,7 @@ def show_figures(figures: Mapping[str, Mapping[str, float]]) -> None:
 
 
 def show_confusion(
-    y: AnyArray, predicted: AnyArray, labels: Sequence[Any], title: str = "Confusion"
+    y: AnyArray, predicted: AnyArray, labels: Sequence[object], title: str = "Confusion"
 ) -> None:
     """Counts of each label (row) predicted as each (column), and the share of either."""
     counts = confusion_matrix(y, predicted, labels=labels)
@@ -221,7 +199,7 @@ def show_candidates(machine: Any) -> None:
     console().print(shown)
 
 
-def show_choice(model: Any, metadata: Mapping[str, Any]) -> None:
+def show_choice(model: Pipeline, metadata: Mapping[str, Any]) -> None:
     """Candidates, the hyper-parameters of the best one, and its leave-one-out figures."""
     machine = model[-1]
     out = console()

@@ -64,114 +64,26 @@ class Reading:
     """Options of reading a file; None leaves them to the file."""
 
     format: Annotated[
-        Format | None,
-        typer.Option("--format", help="Format of the file, where its suffix does not tell."),
+        Format | None, typer.Option(help="Format of the file, where its suffix does not tell.")
     ] = None
     sep: Annotated[
         str | None,
         typer.Option(
-            "--sep",
             help='Character between cells of CSV files, or "tab"; else detected.',
             metavar="CHARACTER",
         ),
     ] = None
     decimal: Annotated[
         Literal[".", ","] | None,
-        typer.Option(
-            "--decimal",
-            help="Decimal mark of CSV files and of text in spreadsheets, else detected.",
-        ),
+        typer.Option(help="Decimal mark of CSV files and of text in spreadsheets, else detected."),
     ] = None
     encoding: Annotated[
-        str | None,
-        typer.Option("--encoding", help="Encoding of CSV files, such as cp1252; else detected."),
+        str | None, typer.Option(help="Encoding of CSV files, such as cp1252; else detected.")
     ] = None
     sheet: Annotated[
-        str | None,
-        typer.Option("--sheet", help="Sheet of a spreadsheet: its name, or its number from 1."),
+        str | None, typer.Option(help="Sheet of a spreadsheet: its name, or its number from 1.")
     ] = None
     max_bytes: MaxBytesOption = 2**30  # as `looms.datasets.read_table` has it
-
-
-@dataclass(frozen=True)
-class MachineOptions:
-    """Machine to fit, as it is asked for; None leaves a choice to the machine."""
-
-    task: Annotated[Task, typer.Option("--task", help="What to learn.")] = "auto"
-    machine: Annotated[
-        Literal["lssvm", "svm"],
-        typer.Option(
-            "--machine",
-            "-m",
-            help="Least-squares support vector machine, or, for classes, support vector machine.",
-        ),
-    ] = "lssvm"
-    kernel: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--kernel",
-            "-k",
-            help=(
-                "linear, quadratic, cubic, boolean, rbf (default) or ard, or one of these after "
-                "normalized_; give it again to compare."
-            ),
-        ),
-    ] = None
-    criterion: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--criterion",
-            "-c",
-            help=(
-                "press (default); for classes also hinge, squared_hinge, smoothed_error, wmw or "
-                "cross_entropy; give it again to compare. Of an svm also log_likelihood (default), "
-                "error or ber, and one only."
-            ),
-        ),
-    ] = None
-    optimizer: Annotated[
-        Literal["lbfgs", "scg", "nelder-mead"] | None,
-        typer.Option("--optimizer", help="Optimizer of the hyper-parameters, default lbfgs."),
-    ] = None
-    threshold: Annotated[
-        str | None,
-        typer.Option(
-            "--threshold",
-            help=(
-                "Of two classes, default where the probability is a half: 0, ber (least balanced "
-                "error), f1, recall=0.9, precision=0.8, or cost=1:5, of a false positive to a "
-                "false negative; positive is the later class in order."
-            ),
-            metavar="RULE",
-        ),
-    ] = None
-    calibration: Annotated[
-        Literal["sigmoid", "isotonic", "beta", "none"] | None,
-        typer.Option(
-            "--calibration", help="How probabilities are learned, default sigmoid; none for none."
-        ),
-    ] = None
-    weight: Annotated[
-        Literal["none", "balanced"] | None,
-        typer.Option("--weight", help="Weight of the classes; balanced counts them alike."),
-    ] = None
-    max_iter: Annotated[
-        int | None, typer.Option("--max-iter", min=1, help="Iterations allowed for each search.")
-    ] = None
-    random_state: Annotated[
-        int, typer.Option("--random-state", min=0, help="Seed of subsamples and splits.")
-    ] = 0
-    prior: Annotated[
-        bool,
-        typer.Option(
-            "--prior",
-            help="Hold many hyper-parameters near their start; for ard, above all on few rows.",
-        ),
-    ] = False
-    copies: Annotated[
-        Literal["apart", "together"],
-        typer.Option("--copies", help="How rows equal in every feature are left out."),
-    ] = "apart"
 
 
 FileArgument = Annotated[Path, typer.Argument(help="The table to learn from.", metavar="FILE")]

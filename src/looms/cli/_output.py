@@ -11,39 +11,47 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from looms._files import advice_on, write_whole
-from looms.cli._errors import InputError, visible
+from looms.cli._errors import InputError, say, visible
 from looms.model_files._files import is_model_file
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from looms.report._cautions import Caution
+
 #: So many names are listed in a note.
 MOST_NAMES = 5
 #: Width of a terminal below which a table says less.
 NARROW = 80
+#: What the command line says for words of Python in a caution.
+_BY_OPTION = {
+    "another kernel": "another kernel (--kernel)",
+    "leave it out.": "leave it out (--drop).",
+}
 #: What a spreadsheet takes for a formula; a sign alone is a label.
 _FORMULA = re.compile(r"'*(?:[=@\t\r\n]|[+-](?=.)).*", re.DOTALL)
 
 
 def note(message: str) -> None:
     """Write a remark to stderr, so that stdout can be piped."""
-    typer.echo(f"Note: {visible(' '.join(message.split()))}", err=True)
+    say(f"Note: {message}")
 
 
-def show_cautions(cautions: Sequence[Mapping[str, str]]) -> None:
+def show_cautions(cautions: Sequence[Caution]) -> None:
     """Write cautions of `looms.report`, the serious ones as warnings."""
     for each in cautions:
         # Isolates around a name, for the order of words in a page; in a line quotes show it.
         text = each["text"].replace("\u2068", "'").replace("\u2069", "'")
+        for words, option in _BY_OPTION.items():
+            text = text.replace(words, option)
         if each["level"] == "serious":
-            typer.echo(f"Warning: {' '.join(text.split())}", err=True)
+            say(f"Warning: {text}")
         else:
             note(text)
 
@@ -54,13 +62,9 @@ def as_messages(
     prefix: str = "",
     faults: tuple[type[Exception], ...] = (ValueError,),
 ) -> Iterator[None]:
-    """Warnings as notes, each once at the end, and errors of values as errors of the input.
+    """Warnings as notes, each once at the end, and ``faults`` as errors of the input.
 
-    Parameters
-    ----------
-    words : what the command line says for words of Python in a warning.
-    prefix : of the errors.
-    faults : errors that are of the input.
+    ``words`` are what the command line says for words of Python in a warning.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -104,7 +108,9 @@ def console() -> Console:
 
 def table(title: str | None, left: Sequence[str], right: Sequence[str]) -> Table:
     """A table without rows: headings of columns of words, then of columns of numbers."""
-    made = Table(
+    return Table(
+        *left,
+        *(Column(name, justify="right") for name in right),
         box=SIMPLE_HEAD,
         title=title,
         title_justify="left",
@@ -112,11 +118,6 @@ def table(title: str | None, left: Sequence[str], right: Sequence[str]) -> Table
         pad_edge=False,
         collapse_padding=console().width < NARROW,
     )
-    for name in left:
-        made.add_column(name)
-    for name in right:
-        made.add_column(name, justify="right")
-    return made
 
 
 def figure(value: float) -> str:
@@ -126,7 +127,7 @@ def figure(value: float) -> str:
     return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.4g}"
 
 
-def without_formula(value: Any) -> Any:
+def without_formula(value: object) -> object:
     """A cell, with an apostrophe in front if a spreadsheet would run it; numbers stay as they are.
 
     Text that begins with apostrophes before such a sign gets another one, so that taking away one
@@ -142,16 +143,10 @@ def without_formula(value: Any) -> Any:
 
 
 def csv_text(frame: pd.DataFrame, **options: Any) -> str:
-    """A table as CSV without formulas, and a note if cells or names of it begin like one.
-
-    Parameters
-    ----------
-    frame : what to write.
-    options : of ``DataFrame.to_csv``.
-    """
+    """A table as CSV without formulas, and a note if cells or names of it begin like one."""
     safe, n_changed = frame.copy(), 0
 
-    def guarded(values: Any) -> list[Any]:
+    def guarded(values: list[object]) -> list[object]:
         nonlocal n_changed
         after = [without_formula(value) for value in values]
         n_changed += sum(a is not b for a, b in zip(after, values, strict=True))
@@ -177,15 +172,8 @@ def check_can_write(
 ) -> None:
     """Refuse, before any work, to overwrite unless told to, or to write where no folder is.
 
-    Whatever was told, no input is overwritten, and nothing that this command does not write.
-
-    Parameters
-    ----------
-    path : where to; None for nowhere.
-    force : whether it may be overwritten.
-    inputs : what the command reads.
-    option : what the path is given by.
-    holds : regular expression of the beginning of what the command writes, or "model".
+    Whatever was told, no input is overwritten, and nothing that this command does not write:
+    what ``holds`` is a regular expression of the beginning of, or "model".
     """
     if path is None:
         return

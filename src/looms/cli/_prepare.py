@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy import sparse
+from sklearn.pipeline import Pipeline
 
 from looms._optional import require
-from looms._typing import AnyArray
+from looms._typing import AnyArray, Matrix
 from looms._words import listed
 from looms.cli._errors import InputError
 from looms.cli._options import Reading, Task
 from looms.cli._output import MOST_NAMES, as_messages, note
 from looms.datasets import read_table
 from looms.datasets._table import Table
-from looms.tables import Kind, as_text, column_kinds
+from looms.tables import Kind, as_text, column_kinds, table_preprocessor
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: A table as it is read, and a column of one.
+Features: TypeAlias = "pd.DataFrame | sparse.csr_array"
+Column: TypeAlias = "pd.Series | AnyArray"
 
 #: Whole numbers with no more different values than this are taken for classes.
 MOST_CLASSES = 20
@@ -31,6 +39,8 @@ FEWEST_ROWS = 20
 _NUMBER = re.compile(
     r"[+-]?(\d+|\d{1,3}([.,'\s]\d{3})+|(?=[.,]\d))([.,]\d*)?(e[+-]?\d+)?", re.IGNORECASE
 )
+#: Name of a column of whole numbers that may be identifiers.
+_IDENTIFIER = re.compile(r"(?i:(?:^|[^a-z])(?:id|no|nr|number))$|[a-z]I[Dd]$")
 #: Order of the numbers in kinds of date.
 _ORDERS = {
     "date": "",
@@ -42,19 +52,8 @@ _ORDERS = {
 def read(path: Path, target: str | None, reading: Reading, keep: Sequence[str] = ()) -> Table:
     """The table of a file, read as options say, with what was detected as notes."""
     sep = "\t" if reading.sep in ("tab", r"\t") else reading.sep
-    if sep is not None and (len(sep) != 1 or not sep.isascii() or sep in '"\r\n'):
-        raise InputError(f'--sep {sep!r} is not one character of ASCII; give one, or "tab"')
-    table = read_table(
-        path,
-        target,
-        format=reading.format,
-        sep=sep,
-        decimal=reading.decimal,
-        encoding=reading.encoding,
-        sheet=reading.sheet,
-        keep=keep,
-        max_bytes=reading.max_bytes,
-    )
+    with as_messages():
+        table = read_table(path, target, keep=keep, **asdict(replace(reading, sep=sep)))
     for remark in table.notes:
         note(f"{path.name}: {remark}")
     return table
@@ -95,14 +94,9 @@ def read_training(
 
 @dataclass(frozen=True)
 class Target:
-    """Target as the estimators take it.
+    """Target as the estimators take it, the task with its reason, and notes on labels.
 
-    Attributes
-    ----------
-    y : classes, as integers if all are whole numbers, else as text; floats of a regression.
-    task : classification or regression.
-    reason : of this task.
-    notes : on labels that differ by case or blanks only.
+    Classes are integers if all are whole numbers, else text; a regression has floats.
     """
 
     y: AnyArray
@@ -113,46 +107,47 @@ class Target:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Table as the machines take it.
+    """Table as it was read (``X``), as floats and text (``columns``), and as the machines take it.
 
-    Attributes
-    ----------
-    X : features as they were read, a data frame or a sparse matrix.
-    target : of the rows.
-    kinds : of the columns, as `looms.tables.column_kinds`; None for a sparse matrix.
-    notes : what is surprising about columns and target.
+    The preprocessor, of `looms.tables`, is fitted to it. A sparse table is so in all three.
     """
 
-    X: Any
+    X: Features
     target: Target
-    kinds: dict[str, tuple[Kind, ...]] | None
+    preprocessor: Pipeline
+    columns: Features
+    matrix: Matrix
     notes: tuple[str, ...]
 
 
-def prepare(X: Any, target: Target) -> Prepared:
-    """Kinds of the columns of a table as it was read, and notes; its target is known."""
-    if sparse.issparse(X):
-        return Prepared(X, target, None, target.notes)
+def prepare_file(
+    path: Path, target: str | None, drop: Sequence[str] | None, reading: Reading, task: Task
+) -> Prepared:
+    """The table of a file, prepared; what it is taken for goes to stderr."""
+    table = read_training(path, target, drop, reading)
+    known = target_of(table.y, task)
+    note(f"{known.task}: {known.reason}")
+    return prepare(table.X, known)
+
+
+def prepare(X: Features, target: Target) -> Prepared:
+    """A table as it was read, its target known, as a matrix; surprises go to stderr."""
     with as_messages():
-        kinds = column_kinds(X)
-    return Prepared(X, target, kinds, (*column_notes(X, kinds), *target.notes))
+        kinds = None if sparse.issparse(X) else column_kinds(X)
+        preprocessor = table_preprocessor(X, kinds)
+        columns = preprocessor[:-1].fit_transform(X)
+        matrix = preprocessor[-1].fit_transform(columns)
+    notes = (*column_notes(X, kinds or {}, columns), *target.notes)
+    for remark in notes:
+        note(remark)
+    return Prepared(X, target, preprocessor, columns, matrix, notes)
 
 
-def target_of(column: Any, task: Task) -> Target:
-    """The target, its labels or numbers made once.
+def target_of(column: Column, task: Task) -> Target:
+    """The target of a column as it was read; the task "auto" is decided by it.
 
-    Parameters
-    ----------
-    column : Series or ndarray
-        As it was read.
-    task : Task
-        As it was asked for; AUTO decides by the target.
-
-    Raises
-    ------
-    InputError
-        If there is one value only; if a regression has no numbers; without an explicit task, if
-        the target is text and most of it looks like numbers, or most labels are in a single row.
+    InputError if there is one value only; if a regression has no numbers; of an undecided task, if
+    the target is text and most of it looks like numbers, or most labels are in a single row.
     """
     numeric = is_number(column)
     floats = numbers(column) if numeric or task == "regression" else np.empty(0)
@@ -194,7 +189,7 @@ def target_of(column: Any, task: Task) -> Target:
     return Target(y, task, reason, (remark,) if groups else ())
 
 
-def _check_labels(column: Any, labels: AnyArray, n_values: int, n_alone: int) -> None:
+def _check_labels(column: Column, labels: AnyArray, n_values: int, n_alone: int) -> None:
     """Refuse to take text for classes that is more likely to be something else."""
     if isinstance(column.dtype, require("pandas", "Reading tables").CategoricalDtype):
         return
@@ -225,13 +220,13 @@ def _check_labels(column: Any, labels: AnyArray, n_values: int, n_alone: int) ->
         )
 
 
-def is_number(column: Any) -> bool:
+def is_number(column: Column) -> bool:
     """True if the values are numbers, and not booleans."""
     types = require("pandas", "Reading tables").api.types
     return bool(types.is_numeric_dtype(column) and not types.is_bool_dtype(column))
 
 
-def numbers(column: Any) -> AnyArray:
+def numbers(column: Column) -> AnyArray:
     """Target of a regression; refuses what is no number."""
     if not is_number(column):
         values = text(column)
@@ -244,42 +239,41 @@ def numbers(column: Any) -> AnyArray:
     return np.asarray(column, dtype=float)
 
 
-def number_like(values: Any) -> AnyArray:
+def number_like(values: Iterable[object]) -> AnyArray:
     """True if texts look like numbers, with a decimal point or comma; gaps do not."""
     return np.array(
         [isinstance(value, str) and _NUMBER.fullmatch(value) is not None for value in values]
     )
 
 
-def text(values: Any) -> AnyArray:
+def text(values: Column) -> AnyArray:
     """Labels as text, in which labels of files and of models can be compared."""
     return as_text(require("pandas", "Reading tables").Series(values))
 
 
-def column_notes(X: Any, kinds: Mapping[str, tuple[Kind, ...]]) -> Iterator[str]:
+def column_notes(
+    X: pd.DataFrame, kinds: Mapping[str, tuple[Kind, ...]], columns: pd.DataFrame
+) -> Iterator[str]:
     """Notes on columns that are dates, identifiers, constants, or numbers with a word among them.
 
-    Parameters
-    ----------
-    X : data frame of the features.
-    kinds : of its columns, as `looms.tables.column_kinds`.
+    ``kinds`` are `looms.tables.column_kinds` of ``X``, ``columns`` its floats and text.
     """
     categorical = require("pandas", "A table of mixed columns").CategoricalDtype
     broken = []
     for name, of in kinds.items():
         if of == ("category",) and not isinstance(X[name].dtype, categorical):
-            cells = as_text(X[name])
-            like = number_like(cells)
-            wrong = X[name].notna().to_numpy() & ~like
+            like = number_like(columns[name])
+            wrong = columns[name].notna().to_numpy() & ~like
             if like.sum() > wrong.sum() > 0:
-                broken.append((name, int(wrong.sum()), int(wrong.argmax()), cells))
+                broken.append((name, int(wrong.sum()), int(wrong.argmax())))
     if broken:
-        name, n_wrong, first, cells = broken[0]
+        name, n_wrong, first = broken[0]
         others = f", and so are {listed([each[0] for each in broken[1:]])}" if broken[1:] else ""
         yield (
             f"column {name!r} is taken for text, a feature for each value, for {n_wrong} of its "
-            f"cells {'is' if n_wrong == 1 else 'are'} no number, first {str(cells[first])!r} in "
-            f"data row {first + 1}{others}; correct such cells or leave them empty"
+            f"cells {'is' if n_wrong == 1 else 'are'} no number, first "
+            f"{str(columns[name].iloc[first])!r} in data row {first + 1}{others}; correct such "
+            "cells or leave them empty"
         )
     constant = [name for name, of in kinds.items() if not of]
     if constant:
@@ -293,15 +287,32 @@ def column_notes(X: Any, kinds: Mapping[str, tuple[Kind, ...]]) -> Iterator[str]
     certain = {name: of[0] for name, of in kinds.items() if len(of) == 1}
     yield from date_notes(certain, "; leave it out by --drop unless new rows are of the same days")
     known = {each[0] for each in broken}
-    alike = [
+    countable = [
         name
         for name, kind in certain.items()
-        if name not in known and _is_identifier(X[name], kind)
+        if name not in known
+        and len(X) >= FEWEST_ROWS
+        and (kind == "category" or (kind == "number" and (columns[name] % 1 == 0).all()))
     ]
+    counts = {name: X[name].value_counts(dropna=False) for name in countable}
+    alike = [name for name in countable if len(counts[name]) == len(X)]
     if alike:
         yield (
             f"a different value in every row: {listed(alike)}; if this is an identifier, which "
             "says nothing of new rows, leave it out by --drop"
+        )
+    repeated = [
+        name
+        for name in countable
+        if (certain[name] == "category" or _IDENTIFIER.search(name))
+        and len(counts[name]) > MOST_CLASSES
+        and counts[name].min() > 1
+    ]
+    if repeated:
+        yield (
+            f"many values, each in several rows: {listed(repeated)}; if rows of one value belong "
+            "together, such as those of a patient, leaving out one row leaves the others in, and "
+            "the figures flatter: give one row of each"
         )
 
 
@@ -312,12 +323,3 @@ def date_notes(kinds: Mapping[str, str], advice: str = "") -> Iterator[str]:
         if names:
             as_dates = f"read as {'a date' if len(names) == 1 else 'dates'}{order}"
             yield f"{listed(names)}: {as_dates} and used as a number of days{advice}"
-
-
-def _is_identifier(column: Any, kind: Kind) -> bool:
-    """True if text or whole numbers are different in every row."""
-    if kind not in ("number", "category") or len(column) < FEWEST_ROWS:
-        return False
-    if column.nunique(dropna=False) < len(column):
-        return False
-    return kind == "category" or bool(np.all(np.mod(np.asarray(column, dtype=float), 1) == 0))

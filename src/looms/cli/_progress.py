@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from looms.assessment._split_run import SplitResult
 from looms.cli._errors import visible
 
 #: Rows from which the time of an evaluation grows with their third power.
@@ -23,18 +24,12 @@ USUAL_EVALUATIONS = 3
 class Meter:
     """Counter of candidates, splits or refits, for use as a context manager.
 
-    It is a callback of scikit-learn for candidates, and has callbacks `split` of an assessment
-    and `refit` of diagnostics.
-
-    Parameters
-    ----------
-    title : of the bar.
-    names : of the candidates.
-    n_rows : number of rows of the table that these are tuned on.
+    It is a callback of scikit-learn for candidates, tuned on a table of ``n_rows``, and has
+    callbacks `split` of an assessment and `refit` of diagnostics.
     """
 
-    def __init__(self, title: str, names: list[str] | None = None, n_rows: int = 0) -> None:
-        self._title, self._names, self._n_rows = title, names or [], n_rows
+    def __init__(self, title: str, n_rows: int = 0) -> None:
+        self._title, self._n_rows = title, n_rows
         self._at_start, self._began = 0, time.monotonic()
         self._seconds: list[float] = []
         self._bar: Progress | None = None
@@ -50,7 +45,7 @@ class Meter:
                 console=Console(stderr=True),
                 transient=True,
             )
-            self._task = self._bar.add_task("", total=len(self._names) or None)
+            self._task = self._bar.add_task("", total=None)
             self._bar.start()
         return self
 
@@ -70,7 +65,7 @@ class Meter:
         elif line is not None:
             typer.echo(line, err=True)
 
-    def split(self, done: int, total: int, result: Any) -> None:
+    def split(self, done: int, total: int, result: SplitResult | None) -> None:
         """Figures of a split, and the time left; without a result an assessment begins."""
         if result is None:
             self._at_start, self._began = done, time.monotonic()
@@ -96,22 +91,23 @@ class Meter:
         left = f"about {_duration(pace * (total - done))} left" if done < total else ""
         self.show(done, total, left, f"{self._title}: {done} of {total}" if quarter else None)
 
-    def setup(self, estimator: Any, context: Any) -> None:
+    def setup(self, estimator: object, context: Any) -> None:
         """Nothing to prepare."""
 
-    def teardown(self, estimator: Any, context: Any) -> None:
+    def teardown(self, estimator: object, context: Any) -> None:
         """Nothing to tidy up."""
 
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+    def on_fit_task_begin(self, estimator: object, context: Any) -> None:
         """Name of a candidate that begins."""
         if _depth(context) == 1:
-            k, total = context.task_id, len(self._names)
-            self._name = self._names[k]
+            k, self._n_candidates = context.task_id, context.parent.max_subtasks
+            self._name = context.task_name
             self._began = self._last = time.monotonic()
             self._n, self._total, self._values = 0, 0, [np.inf]
-            self.show(k, total, self._name, f"Candidate {k + 1} of {total}: {self._name}")
+            line = f"Candidate {k + 1} of {self._n_candidates}: {self._name}"
+            self.show(k, self._n_candidates, self._name, line)
 
-    def on_evaluation(self, estimator: Any, n: int, value: float) -> None:
+    def on_evaluation(self, estimator: object, n: int, value: float) -> None:
         """Rows, evaluations and best value of the search at work, and the time left."""
         now = time.monotonic()
         if n != self._n:
@@ -122,16 +118,15 @@ class Meter:
         if n == self._n_rows or len(self._values) > 1:
             self._pace = min(self._pace, now - self._last)
         self._last = now
-        kernel, criterion = self._name.split(", ")
-        best = f"evaluation {self._total}, {criterion} {min(self._values):.4g}"
-        text = f"{kernel}: {n} of {self._n_rows} rows, {best}{self._left(now)}"
-        self.show(len(self._seconds), len(self._names), text, None)
+        best = f"evaluation {self._total}, best {min(self._values):.4g}"
+        text = f"{self._name}: {n} of {self._n_rows} rows, {best}{self._left(now)}"
+        self.show(len(self._seconds), self._n_candidates, text, None)
 
-    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+    def on_fit_task_end(self, estimator: object, context: Any) -> None:
         """Number of candidates that are done."""
         if _depth(context) == 1:
             self._seconds.append(time.monotonic() - self._began)
-            self.show(len(self._seconds), len(self._names), "", None)
+            self.show(len(self._seconds), self._n_candidates, "", None)
 
     def _left(self, now: float) -> str:
         """Time left of all candidates, as text; nothing where it is not known.
@@ -140,7 +135,7 @@ class Meter:
         evaluations on all rows, each n³ in the number of rows, once a stage has rows enough for
         this to hold.
         """
-        after, elapsed = len(self._names) - len(self._seconds) - 1, now - self._began
+        after, elapsed = self._n_candidates - len(self._seconds) - 1, now - self._began
         if self._seconds:
             seconds = (after + 1) * sum(self._seconds) / len(self._seconds) - elapsed
         elif self._n >= CUBIC_FROM and self._pace < np.inf:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import typer
@@ -14,9 +13,9 @@ from sklearn.base import BaseEstimator
 from sklearn.svm import SVC
 
 from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV
-from looms._typing import AnyArray
+from looms._typing import AnyArray, Matrix
 from looms.cli._errors import InputError
-from looms.cli._options import IntervalMethod, MachineOptions, Task
+from looms.cli._options import IntervalMethod, Task
 from looms.cli._prepare import Target
 from looms.criteria import DIFFERENTIABLE
 from looms.kernels._names import KERNEL_NAMES
@@ -56,125 +55,160 @@ def threshold_of(text: str | None) -> Threshold:
 
 
 @dataclass(frozen=True)
-class Request:
-    """Checked options of `looms fit`.
+class MachineRequest:
+    """Machine to fit, as it is asked for; None leaves a choice to the machine."""
 
-    Attributes
-    ----------
-    options : as they were given.
-    kernels, criteria : of the candidates, by name.
-    optimizer : of the hyper-parameters; None for a machine without.
-    threshold : rule of `looms.threshold`, or None for a probability of a half.
-    """
+    task: Annotated[Task, typer.Option(help="What to learn.")] = "auto"
+    machine: Annotated[
+        Literal["lssvm", "svm"],
+        typer.Option(
+            "--machine",
+            "-m",
+            help="Least-squares support vector machine, or, for classes, support vector machine.",
+        ),
+    ] = "lssvm"
+    kernel: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kernel",
+            "-k",
+            help=(
+                "linear, quadratic, cubic, boolean, rbf (default) or ard, or one of these after "
+                "normalized_; give it again to compare."
+            ),
+        ),
+    ] = None
+    criterion: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--criterion",
+            "-c",
+            help=(
+                "press (default); for classes also hinge, squared_hinge, smoothed_error, wmw or "
+                "cross_entropy; give it again to compare. Of an svm also log_likelihood (default), "
+                "error or ber, and one only."
+            ),
+        ),
+    ] = None
+    optimizer: Annotated[
+        Literal["lbfgs", "scg", "nelder-mead"] | None,
+        typer.Option(help="Optimizer of the hyper-parameters, default lbfgs."),
+    ] = None
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            help=(
+                "Of two classes, default where the probability is a half: 0, ber (least balanced "
+                "error), f1, recall=0.9, precision=0.8, or cost=1:5, of a false positive to a "
+                "false negative; positive is the later class in order."
+            ),
+            metavar="RULE",
+        ),
+    ] = None
+    calibration: Annotated[
+        Literal["sigmoid", "isotonic", "beta", "none"] | None,
+        typer.Option(help="How probabilities are learned, default sigmoid; none for none."),
+    ] = None
+    weight: Annotated[
+        Literal["none", "balanced"] | None,
+        typer.Option(help="Weight of the classes; balanced counts them alike."),
+    ] = None
+    max_iter: Annotated[
+        int | None, typer.Option(min=1, help="Iterations allowed for each search.")
+    ] = None
+    random_state: Annotated[int, typer.Option(min=0, help="Seed of subsamples and splits.")] = 0
+    prior: Annotated[
+        bool,
+        typer.Option(
+            "--prior",
+            help="Hold many hyper-parameters near their start; for ard, above all on few rows.",
+        ),
+    ] = False
+    copies: Annotated[
+        Literal["apart", "together"],
+        typer.Option(help="How rows equal in every feature are left out."),
+    ] = "apart"
 
-    options: MachineOptions
-    kernels: tuple[str, ...]
-    criteria: tuple[str, ...]
-    optimizer: str | None
-    threshold: Threshold
-
-    @classmethod
-    def of(cls, options: MachineOptions) -> Self:
-        """The request; refuses unknown names, and options that the machine does not have."""
-        svm = options.machine == "svm"
-        kernels = tuple(options.kernel or ["rbf"])
-        criteria = tuple(options.criterion or ["log_likelihood" if svm else "press"])
-        threshold = threshold_of(options.threshold)
-        _check_names("kernel", kernels, _KERNELS)
-        if not svm:
-            for name in sorted({*criteria} & {*_SVM_CRITERIA} - {*DIFFERENTIABLE}):
-                raise InputError(f"--criterion {name} needs --machine svm")
-            _check_names("criterion", criteria, list(DIFFERENTIABLE))
-            return cls(options, kernels, criteria, options.optimizer or "lbfgs", threshold)
-        _check_names("criterion", criteria, _SVM_CRITERIA)
-        if len(criteria) > 1:
+    def __post_init__(self) -> None:
+        """Refuse unknown names, and options that the machine or the task does not have."""
+        threshold_of(self.threshold)
+        _check_names("kernel", self.kernel, _KERNELS)
+        if self.task == "regression":
+            self._check_regression()
+        if self.machine == "lssvm":
+            for name in self.criterion or ():
+                if name in _SVM_CRITERIA and name not in DIFFERENTIABLE:
+                    raise InputError(f"--criterion {name} needs --machine svm")
+            _check_names("criterion", self.criterion, list(DIFFERENTIABLE))
+            return
+        _check_names("criterion", self.criterion, _SVM_CRITERIA)
+        if len(self.criterion or ()) > 1:
             raise InputError("--criterion of --machine svm is one: its scores compare no others")
-        for name in kernels:
+        for name in self.kernel or ():
             if name.endswith("ard"):
                 raise InputError(f"--kernel {name} needs a gradient, which --machine svm has not")
-        if options.copies == "together":
+        if self.copies == "together":
             raise InputError(
                 "--copies together is for --machine lssvm: the path of svm leaves one out"
             )
         for name in ("optimizer", "max_iter", "prior"):
-            if getattr(options, name):
+            if getattr(self, name):
                 option = f"--{name.replace('_', '-')}"
                 raise InputError(f"{option} is for --machine lssvm: svm searches without gradient")
-        if options.calibration in ("isotonic", "beta"):
+        if self.calibration in ("isotonic", "beta"):
             raise InputError(
-                f"--calibration {options.calibration} is for --machine lssvm; svm has sigmoid or "
-                "none"
+                f"--calibration {self.calibration} is for --machine lssvm; svm has sigmoid or none"
             )
-        return cls(options, kernels, criteria, None, threshold)
 
-    def check_task(self, task: Task) -> None:
-        """Refuse options of classes for a regression."""
-        if task != "regression":
-            return
-        if self.options.machine == "svm":
+    def _check_regression(self) -> None:
+        if self.machine == "svm":
             raise InputError("--machine svm is for classification, and this is a regression")
         for name in ("threshold", "weight", "calibration"):
-            if getattr(self.options, name) is not None:
+            if getattr(self, name) is not None:
                 raise InputError(f"--{name} is for classification, and this is a regression")
 
-    def check_target(self, target: Target) -> None:
-        """Refuse options that are not for such a target."""
-        self.check_task(target.task)
-        n_classes = len(np.unique(target.y))
-        if n_classes > 2 and self.threshold not in (None, 0.0):
+    def estimator(self, target: Target) -> BaseEstimator:
+        """The estimator for a target, not fitted yet; refuses options of other targets."""
+        kernel = _one_or_list(self.kernel, "rbf")
+        usual = "log_likelihood" if self.machine == "svm" else "press"
+        criterion = _one_or_list(self.criterion, usual)
+        search: dict[str, Any] = {
+            "optimizer": self.optimizer or "lbfgs",
+            "random_state": self.random_state,
+            "prior": self.prior,
+            "copies": self.copies,
+        }
+        if self.max_iter is not None:
+            search["max_iter"] = self.max_iter
+        if target.task == "regression":
+            self._check_regression()
+            return LSSVMRegressorCV(kernel, criterion, **search)
+        threshold, n_classes = threshold_of(self.threshold), len(np.unique(target.y))
+        if n_classes > 2 and threshold not in (None, 0.0):
             raise InputError(
-                f"--threshold {self.options.threshold} is for two classes, and the target has "
+                f"--threshold {self.threshold} is for two classes, and the target has "
                 f"{n_classes}; against classes of unequal size use --weight balanced"
             )
-
-    def candidates(self) -> list[str]:
-        """Names of the candidates in the order in which they are tried."""
-        return [
-            f"{kernel}, {criterion}" for kernel, criterion in product(self.kernels, self.criteria)
-        ]
-
-    def estimator(self, task: Task) -> BaseEstimator:
-        """The estimator, not fitted yet."""
-        options = self.options
-        kernel, criterion = _one_or_list(self.kernels), _one_or_list(self.criteria)
-        balanced = "balanced" if options.weight == "balanced" else None
-        of_classes: dict[str, Any] = {
-            "class_weight": balanced,
-            "selection_weight": balanced,
-            "threshold": self.threshold,
-        }
-        if options.machine == "svm":
-            probability = None if options.calibration == "none" else "loo"
-            return SVCCV(kernel, criterion, probability=probability, **of_classes)
-        search: dict[str, Any] = {
-            "optimizer": self.optimizer,
-            "random_state": options.random_state,
-            "prior": options.prior,
-            "copies": options.copies,
-        }
-        if options.max_iter is not None:
-            search["max_iter"] = options.max_iter
-        if task == "classification":
-            calibration = options.calibration or "sigmoid"
-            of_classes["calibration"] = None if calibration == "none" else calibration
-            return LSSVMClassifierCV(kernel, criterion, **of_classes, **search)
-        return LSSVMRegressorCV(kernel, criterion, **search)
-
-    def metadata(self) -> dict[str, Any]:
-        """The request as a model file keeps it."""
-        made = {"kernels": self.kernels, "criteria": self.criteria, "optimizer": self.optimizer}
-        names = ("threshold", "weight", "max_iter", "random_state", "prior", "machine")
-        return made | {n: getattr(self.options, n) for n in (*names, "calibration", "copies")}
+        weight = "balanced" if self.weight == "balanced" else None
+        options: dict[str, Any] = {"class_weight": weight, "selection_weight": weight}
+        options["threshold"] = threshold
+        calibration = None if self.calibration == "none" else self.calibration or "sigmoid"
+        if self.machine == "svm":
+            probability = calibration and "loo"
+            return SVCCV(kernel, criterion, probability=probability, **options)
+        return LSSVMClassifierCV(kernel, criterion, calibration=calibration, **options, **search)
 
 
-def _one_or_list(names: tuple[str, ...]) -> str | list[str]:
-    return names[0] if len(names) == 1 else list(names)
+def _one_or_list(names: list[str] | None, default: str) -> str | list[str]:
+    """The name that was given, or the names, or else the default."""
+    names = names or [default]
+    return names[0] if len(names) == 1 else names
 
 
-def _check_names(what: str, names: tuple[str, ...], known: list[str]) -> None:
-    for name in names:
+def _check_names(option: str, names: list[str] | None, known: list[str]) -> None:
+    for name in names or ():
         if name not in known:
-            raise InputError(f"there is no {what} {name!r}; known are {', '.join(known)}")
+            raise InputError(f"there is no {option} {name!r}; known are {', '.join(known)}")
 
 
 SVMKernel: TypeAlias = Literal["linear", "quadratic", "cubic", "rbf"]
@@ -197,12 +231,11 @@ class SVMRequest:
         float | None, typer.Option("--C", help="Cost of errors of the SVM, else chosen.")
     ] = None
     gamma: Annotated[
-        float | None,
-        typer.Option("--gamma", help="Inverse squared width of its kernel, else chosen."),
+        float | None, typer.Option(help="Inverse squared width of its kernel, else chosen.")
     ] = None
 
-    def check(self) -> None:
-        """Refuse values that no machine takes, before any work."""
+    def __post_init__(self) -> None:
+        """Refuse values that no machine takes."""
         for name, value in (("--C", self.C), ("--gamma", self.gamma)):
             if value is not None and not 0 < value < float("inf"):
                 raise InputError(f"{name} must be a positive number, not {value:g}")
@@ -224,7 +257,7 @@ class SVMRequest:
         names = ["C"] if self.kernel == "linear" else ["C", "gamma"]
         return [name for name in names if getattr(self, name) is None]
 
-    def tuned(self, X: Any, y: AnyArray, n_jobs: int) -> SVMRequest:
+    def tuned(self, X: Matrix, y: AnyArray, n_jobs: int) -> SVMRequest:
         """The request with the open hyper-parameters chosen by `SVCCV`, the others held."""
         kernel = self.kernel or "rbf"
         degree = _DEGREES.get(kernel)
@@ -261,32 +294,24 @@ class SVMRequest:
 
 @dataclass(frozen=True)
 class CoverageRequest:
-    """Intervals or sets to predict.
-
-    Attributes
-    ----------
-    coverage : nominal share of rows whose target is in their interval or set; None for neither.
-    method : of intervals, or None for that of the estimator.
-    class_conditional : whether sets have the share in every class.
-    """
+    """Intervals or sets to predict, or neither without a coverage."""
 
     coverage: Annotated[
         float | None,
         typer.Option(
-            "--coverage",
-            help="Share of rows to cover, such as 0.9: adds lower and upper, or a set of labels.",
+            help="Share of rows to cover, such as 0.9: adds lower and upper, or a set of labels."
         ),
     ] = None
     method: Annotated[
         IntervalMethod | None,
-        typer.Option("--method", help="Intervals: jackknife+ (default), minmax, or scaled."),
+        typer.Option(help="Intervals: jackknife+ (default), minmax, or scaled."),
     ] = None
     class_conditional: Annotated[
         bool, typer.Option("--class-conditional", help="Sets that cover the share in every class.")
     ] = False
 
-    def check(self) -> None:
-        """Refuse what cannot be, before any work."""
+    def __post_init__(self) -> None:
+        """Refuse what cannot be."""
         if self.coverage is None:
             for name in self._given():
                 raise InputError(f"{name} goes with --coverage, such as --coverage 0.9")

@@ -14,7 +14,6 @@ from looms.cli._options import (
     DropOption,
     FileArgument,
     ForceOption,
-    MachineOptions,
     Reading,
     StoreOption,
     TargetOption,
@@ -28,11 +27,10 @@ from looms.cli._output import (
     to_stdout,
     write_or_print,
 )
-from looms.cli._prepare import prepare, read_training, target_of
+from looms.cli._prepare import prepare_file
 from looms.cli._progress import Meter
-from looms.cli._request import Request
+from looms.cli._request import MachineRequest
 from looms.cli.fit import check_report, train, write_report
-from looms.tables import table_preprocessor
 
 
 @command
@@ -44,56 +42,47 @@ def assess(
         int, typer.Option("--splits", "-n", min=2, help="Number of outer splits.")
     ] = 100,
     test_size: Annotated[
-        float, typer.Option("--test-size", help="Share of the rows that test; for k-fold 1/k.")
+        float, typer.Option(help="Share of the rows that test; for k-fold 1/k.")
     ] = 0.1,
     method: Annotated[
         Literal["shuffle", "kfold", "bootstrap"],
-        typer.Option("--method", help="Random splits, repeated k-fold, .632+ bootstrap."),
+        typer.Option(help="Random splits, repeated k-fold, .632+ bootstrap."),
     ] = "shuffle",
     store: StoreOption = None,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Splits at once; -1 for one a core.")
     ] = 1,
-    options: MachineOptions,
+    request: MachineRequest,
     drop: DropOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "--out", "-o", help="CSV file for a row a split.")
     ] = None,
     report: Annotated[
-        Path | None,
-        typer.Option("--report", help="HTML page on the machine of all rows and how good it is."),
+        Path | None, typer.Option(help="HTML page on the machine of all rows and how good it is.")
     ] = None,
     reading: Reading,
     force: ForceOption = False,
 ) -> None:
     """Assess the whole selection on outer splits, whose test rows it never sees."""
-    request = Request.of(options)
-    request.check_task(options.task)
     check_can_write(output, force, file, holds="split,n_train,n_test,")
     check_report(report, request, force, file, output, "the row a split")
-    table = read_training(file, target, drop, reading)
-    known = target_of(table.y, options.task)
-    note(f"{known.task}: {known.reason}")
-    prepared = prepare(table.X, known)
-    for remark in prepared.notes:
-        note(remark)
-    request.check_target(known)
-    if request.threshold not in (None, 0.0):
-        note(f"--threshold {options.threshold}: positive is {max(known.y)}")
+    prepared = prepare_file(file, target, drop, reading, request.task)
+    machine, y = request.estimator(prepared.target), prepared.target.y
+    if getattr(machine, "threshold", None) not in (None, 0.0):
+        note(f"--threshold {request.threshold}: positive is {max(y)}")
     try:
         with as_messages(), Meter("Splits") as meter:
-            before = table_preprocessor(prepared.X, prepared.kinds)
             result = assess_splits(
-                Pipeline([("table", before), ("machine", request.estimator(known.task))]),
+                Pipeline([("table", prepared.preprocessor), ("machine", machine)]),
                 prepared.X,
-                known.y,
+                y,
                 n_splits=splits,
                 test_size=test_size,
                 method=method,
                 store=store,
                 n_jobs=jobs,
-                random_state=options.random_state,
-                copies=options.copies,
+                random_state=request.random_state,
+                copies=request.copies,
                 progress=meter.split,
             )
     except AssessmentInterrupted as interrupt:
@@ -105,4 +94,4 @@ def assess(
         write_or_print(output, csv_text(result.table), "a row for each split is in")
     if report is not None:
         model = train(prepared, request).model
-        write_report(report, model, table.y, target, file, result)
+        write_report(report, model, prepared, target, file, result)

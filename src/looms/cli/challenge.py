@@ -14,10 +14,10 @@ import typer
 from looms.challenge import Runs, experiments_of, experiments_table, fetch, load_file, run_plan
 from looms.challenge._choices import game_entries, loo_entries, nested_entries
 from looms.challenge._data import ChallengeData
-from looms.challenge._plans import Experiment, only
-from looms.challenge._plot import plot_table
+from looms.challenge._plans import PaperExperiment, only
 from looms.challenge._run import Nested, run_nested, stored_nested, stored_plan
-from looms.challenge._tables import entries_table, factors_table, markdown
+from looms.challenge._shown import markdown, plot_table
+from looms.challenge._tables import entries_table, factors_table
 from looms.cli._app import COMMANDS, Command
 from looms.cli._errors import InputError
 from looms.cli._options import ForceOption, StoreOption, command
@@ -75,19 +75,17 @@ class PlanOptions:
     only: Annotated[
         list[str] | None,
         typer.Option(
-            "--only",
             help=(
                 "A part of the plan: criterion=press,wmw or weighting=none,training,both or "
                 "kernel=linear,rbf or names or numbers; given again, all must hold."
-            ),
+            )
         ),
     ] = None
     splits: Annotated[
         int, typer.Option("--splits", "-n", min=2, help="Random 90/10 splits; table6, game: inner.")
     ] = 100
     held_out: Annotated[
-        int,
-        typer.Option("--held-out", min=2, help="For table6 and game: tenths to test guesses on."),
+        int, typer.Option(min=2, help="For table6 and game: tenths to test guesses on.")
     ] = 10
 
     @property
@@ -95,7 +93,7 @@ class PlanOptions:
         """True if guesses are tested on rows held out."""
         return self.plan in ("table6", "game")
 
-    def experiments(self) -> list[Experiment]:
+    def experiments(self) -> list[PaperExperiment]:
         """The experiments of the plan."""
         return only(experiments_of(self.plan), self.only or [])
 
@@ -106,26 +104,19 @@ class DataOptions:
 
     folder: Annotated[
         Path | None,
-        typer.Option(
-            "--folder", help="Folder of the sets; by default LOOMS_DATA, where it is set."
-        ),
+        typer.Option(help="Folder of the sets; by default LOOMS_DATA, where it is set."),
     ] = None
     target: Annotated[
         str | None, typer.Option("--target", "-t", help="Of a file: the column to predict.")
     ] = None
     positive: Annotated[
-        str | None,
-        typer.Option(
-            "--positive", help="Of a file: the classes that are positive, between commas."
-        ),
+        str | None, typer.Option(help="Of a file: the classes that are positive, between commas.")
     ] = None
     preparation: Annotated[
         Preparation | None,
-        typer.Option("--preparation", help="Preprocessing; by default the set's, of files table."),
+        typer.Option(help="Preprocessing; by default the set's, of files table."),
     ] = None
-    random_state: Annotated[
-        int, typer.Option("--random-state", min=0, help="Seed of the splits.")
-    ] = 0
+    random_state: Annotated[int, typer.Option(min=0, help="Seed of the splits.")] = 0
 
     def load(self, data: str) -> ChallengeData:
         """A set by name, or a file."""
@@ -167,7 +158,7 @@ def run(
             f"{len(experiments)} experiments"
         )
         with _progress() as callbacks:
-            results: Nested | dict[Experiment, Assessment]
+            results: Nested | dict[PaperExperiment, Assessment]
             if plan.nested:
                 results = run_nested(runs, experiments, plan.splits, plan.held_out, **callbacks)
             else:
@@ -180,17 +171,15 @@ def run(
 def table(
     data: DataOption,
     *,
-    store: Annotated[Path, typer.Option("--store", help="Folder of finished splits.")],
+    store: Annotated[Path, typer.Option(help="Folder of finished splits.")],
     plan: PlanOptions,
     form: Annotated[
-        Literal["markdown", "csv"], typer.Option("--form", help="Form of the table.")
+        Literal["markdown", "csv"], typer.Option(help="Form of the table.")
     ] = "markdown",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File for the table.")
     ] = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="File for a plot: .png, .svg or .pdf.")
-    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="File for a plot: .png, .svg or .pdf.")] = None,
     source: DataOptions,
     force: ForceOption = False,
 ) -> None:
@@ -202,7 +191,7 @@ def table(
     with as_messages():
         experiments, loaded = plan.experiments(), source.load(data)
         runs = Runs(loaded, store, random_state=source.random_state)
-        results: Nested | dict[Experiment, Assessment]
+        results: Nested | dict[PaperExperiment, Assessment]
         if plan.nested:
             results = stored_nested(runs, experiments, plan.splits, plan.held_out)
         else:
@@ -226,7 +215,7 @@ def table(
 
 
 def _table(
-    plan: PlanOptions, experiments: list[Experiment], runs: Runs, results: Any
+    plan: PlanOptions, experiments: list[PaperExperiment], runs: Runs, results: Any
 ) -> pd.DataFrame:
     """The table of a plan; notes what is missing, and splits that raised."""
     assessments = results.outer if plan.nested else results
@@ -272,7 +261,7 @@ def _progress() -> Iterator[dict[str, Any]]:
     with Meter("Splits") as meter:
 
         def announce(name: str, number: int, total: int) -> None:
-            typer.echo(f"Experiment {number} of {total}: {name}", err=True)
+            typer.echo(f"PaperExperiment {number} of {total}: {name}", err=True)
 
         def progress(done: int, total: int, result: Any) -> None:
             if result is not None:

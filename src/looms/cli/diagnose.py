@@ -51,10 +51,18 @@ from looms.diagnostics import (
     influence,
     left_out_fits,
 )
-from looms.tables import table_preprocessor
+from looms.diagnostics._goodness_of_fit import least_replicates
+from looms.diagnostics._problem import classes_and_labels
 
 #: Influential rows on the screen; the CSV file holds all.
 MOST_ROWS = 10
+#: Files of the figures, and the statistics they are of.
+FIGURES = {
+    "excess_error.png": "errors",
+    "deviance.png": "deviance",
+    "influence.png": "influence",
+    "goodness_of_fit.png": "fit",
+}
 #: What the search advises, as options; C is the first of its two.
 _BY_OPTION = {
     "give smaller values in param_grid": "give a smaller one by --C",
@@ -86,11 +94,11 @@ class Plan:
         """Refuse what cannot be done, before any work."""
         if not 0 < self.alpha < 1:
             raise InputError(f"--alpha must be between 0 and 1, both excluded, not {self.alpha:g}")
-        if self.bootstrap and (self.bootstrap + 1) * self.alpha < 1 - 1e-9:
+        least = least_replicates(self.alpha)
+        if 0 < self.bootstrap < least:
             raise InputError(
                 f"--bootstrap {self.bootstrap} cannot reach level {self.alpha:g}, which takes "
-                f"{np.ceil(1 / self.alpha - 1e-9) - 1:.0f} samples at least; take 400 to 1000, or "
-                "0 for none"
+                f"{least} samples at least; take 400 to 1000, or 0 for none"
             )
 
 
@@ -121,15 +129,15 @@ def diagnose(
     --gamma is not given is chosen by leave-one-out. A model of looms fit is refitted to the rows
     of FILE, its hyper-parameters held.
     """
-    request.check()
     if model is not None and request.given():
         raise InputError(
             f"{request.given()[0]} is for a support vector machine, and {model} brings its "
             "own machine; leave out one of them"
         )
     check_can_write(output, force, file, *([] if model is None else [model]), holds="row,")
-    names = ["excess_error.png", "deviance.png", "influence.png", "goodness_of_fit.png"]
-    _check_folder(plot, names if plan.bootstrap else names[:3], force)
+    if plot is not None:
+        names = [name for name, of in FIGURES.items() if plan.bootstrap or of != "fit"]
+        check_figures(plot, names, force)
     if model is None:
         subject = _of_table(file, target, drop, reading, request, plan)
     elif drop:
@@ -146,7 +154,7 @@ def diagnose(
     diagnosis = diagnosed(subject, plan)
     show(diagnosis)
     # Everything is made before anything is written.
-    figures = {} if plot is None else _drawn(diagnosis)
+    figures = {} if plot is None else drawn(diagnosis)
     if output is not None:
         write_or_print(output, csv_text(rows_of(diagnosis)), "a row for each sample is in")
     if plot is not None:
@@ -188,21 +196,17 @@ def _of_table(
     classes = classes_of(table.y, file)
     plan.check()
     prepared = prepare(table.X, classes)
-    for remark in prepared.notes:
-        note(remark)
     chosen = request.open()
-    with as_messages(_BY_OPTION):
-        before = table_preprocessor(prepared.X, prepared.kinds)
-        if chosen:
-            request = request.tuned(before.fit_transform(prepared.X), prepared.target.y, plan.jobs)
     if chosen:
+        with as_messages(_BY_OPTION):
+            request = request.tuned(prepared.matrix, classes.y, plan.jobs)
         note(
             f"{' and '.join(chosen)} {'was' if len(chosen) == 1 else 'were'} chosen on these rows "
             "by leave-one-out, so the errors flatter the machine; looms assess gives honest ones"
         )
     note("this machine decides at output 0; that of looms fit decides at probability 1/2")
-    model = Pipeline([("table", before), ("machine", request.machine())])
-    return Subject(model, prepared.X, prepared.target.y, request.description(), file.name)
+    model = Pipeline([("table", prepared.preprocessor), ("machine", request.machine())])
+    return Subject(model, prepared.X, classes.y, request.description(), file.name)
 
 
 def _of_model(file: Path, target: str | None, path: Path, reading: Reading, plan: Plan) -> Subject:
@@ -233,13 +237,8 @@ def classes_of(column: Any, file: Path) -> Target:
         raise InputError(
             f"{file}: diagnostics are of classes, and {problem.partition(';')[0]}"
         ) from None
-    classes, counts = np.unique(target.y, return_counts=True)
-    if counts.min() < 2:
-        alone = classes.tolist()[int(counts.argmin())]
-        raise InputError(
-            f"{file}: Class {alone!r} has one member, and without it there is no such class to "
-            "learn; leave it out, or merge it with another"
-        )
+    with as_messages(prefix=f"{file}: "):
+        classes_and_labels(target.y)
     return target
 
 
@@ -331,37 +330,27 @@ def rows_of(diagnosis: Diagnosis) -> Any:
     return rows
 
 
-def _check_folder(folder: Path | None, names: list[str], force: bool) -> None:
+def check_figures(folder: Path, names: list[str], force: bool) -> None:
     """Refuse, before any work, a folder in which the figures could not be written."""
-    if folder is None:
-        return
     require("matplotlib.figure", "--plot", extra="plot")
-    if folder.exists() and not folder.is_dir():
+    if folder.is_dir():
+        for name in names:
+            check_can_write(folder / name, force, option="--plot", holds="\ufffdPNG")
+    elif folder.exists():
         raise InputError(f"{folder} is no folder; name one for the figures")
-    if not folder.exists() and not folder.parent.is_dir():
-        raise InputError(f"{folder}: there is no folder {folder.parent}; make it")
-    for name in names:
-        if (folder / name).exists() and not force:
-            raise InputError(
-                f"{folder / name} exists; use --force to overwrite it, or --plot for another folder"
-            )
+    else:
+        check_can_write(folder, force, option="--plot")
 
 
-def _drawn(diagnosis: Diagnosis) -> dict[str, bytes]:
+def drawn(diagnosis: Diagnosis) -> dict[str, bytes]:
     """The figures as PNG files, by name."""
-    results: dict[str, Any] = {
-        "excess_error.png": diagnosis.errors,
-        "deviance.png": diagnosis.deviance,
-        "influence.png": diagnosis.influence,
-        "goodness_of_fit.png": diagnosis.fit,
-    }
     figures = {}
-    for name, result in results.items():
-        if result is None:
-            continue
-        drawing = require("matplotlib.figure", "--plot", extra="plot").Figure(layout="constrained")
-        result.plot(drawing.subplots())
-        content = BytesIO()
-        drawing.savefig(content, format="png", dpi=150)
-        figures[name] = content.getvalue()
+    for name, statistic in FIGURES.items():
+        result = getattr(diagnosis, statistic)
+        if result is not None:
+            drawing = require("matplotlib.figure", "--plot").Figure(layout="constrained")
+            result.plot(drawing.subplots())
+            content = BytesIO()
+            drawing.savefig(content, format="png", dpi=150)
+            figures[name] = content.getvalue()
     return figures

@@ -1,42 +1,37 @@
-"""looms fit: tune a kernel machine on a table and store it."""
+"""looms fit and demo: tune a kernel machine on a table."""
 
 from __future__ import annotations
 
 import time
 import warnings
 from contextlib import ExitStack
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+from scipy.sparse import issparse
 from sklearn import __version__ as sklearn_version
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from looms import BoundWarning, CopiesWarning, OneClassWarning, __version__
 from looms._optional import require
+from looms._words import count
 from looms.assessment._result import Assessment
 from looms.cli._errors import InputError
-from looms.cli._figures import show_choice
-from looms.cli._options import (
-    DropOption,
-    FileArgument,
-    ForceOption,
-    MachineOptions,
-    Reading,
-    TargetOption,
-    command,
-)
-from looms.cli._output import as_messages, check_can_write, note, show_cautions, writing
-from looms.cli._prepare import Prepared, prepare, read_training, target_of
+from looms.cli._figures import loo_figures, show_candidates, show_choice, show_figures
+from looms.cli._options import DropOption, FileArgument, ForceOption, Reading, TargetOption, command
+from looms.cli._output import as_messages, check_can_write, console, note, show_cautions, writing
+from looms.cli._prepare import Prepared, prepare, prepare_file, target_of
 from looms.cli._progress import Meter
-from looms.cli._request import Request
+from looms.cli._request import MachineRequest
+from looms.cli.predict import Predictions
 from looms.datasets._table import table_name
 from looms.model_files import save_model
 from looms.model_files._files import SavedModel
 from looms.report import cautions, write_html
-from looms.tables import table_preprocessor
 
 #: Beginning of a page of `looms.report`.
 _PAGE = r'<!doctype html>[\s\S]*<meta name="generator" content="looms '
@@ -49,7 +44,7 @@ def fit(
     file: FileArgument,
     *,
     target: TargetOption = None,
-    options: MachineOptions,
+    request: MachineRequest,
     drop: DropOption = None,
     output: Annotated[
         Path | None,
@@ -58,15 +53,12 @@ def fit(
         ),
     ] = None,
     report: Annotated[
-        Path | None,
-        typer.Option("--report", help="HTML page on the choice, how good it is, what to distrust."),
+        Path | None, typer.Option(help="HTML page on the choice, how good it is, what to distrust.")
     ] = None,
     reading: Reading,
     force: ForceOption = False,
 ) -> None:
     """Fit a kernel machine to a table, chosen by exact leave-one-out, and store it."""
-    request = Request.of(options)
-    request.check_task(options.task)
     output = output or Path(f"{table_name(file)}.looms.skops")
     check_can_write(output, force, file, holds="model")
     if output.suffix not in (".skops", ""):
@@ -74,59 +66,92 @@ def fit(
             f"{output}: the name of a model file ends in .skops, not in {output.suffix}"
         )
     check_report(report, request, force, file, output, "the model")
-    table = read_training(file, target, drop, reading)
-    known = target_of(table.y, options.task)
-    note(f"{known.task}: {known.reason}")
-    prepared = prepare(table.X, known)
-    for remark in prepared.notes:
-        note(remark)
+    prepared = prepare_file(file, target, drop, reading, request.task)
     fitted = train(prepared, request)
     metadata = {**fitted.metadata, "target": target, "file": file.name}
     save_model(output, fitted.model, metadata)
     show_choice(fitted.model, metadata)
-    show_cautions(cautions(fitted.model, table.X))
+    show_cautions(cautions(fitted.model, prepared.X))
     note(
         "leave-one-out chose this machine, so its figures flatter it; looms assess gives honest "
         "ones"
     )
     note(f"the model is in {output}")
     if report is not None:
-        write_report(report, fitted.model, table.y, target, file)
+        write_report(report, fitted.model, prepared, target, file)
 
 
-def train(prepared: Prepared, request: Request) -> SavedModel:
+@command
+def demo(
+    random_state: Annotated[
+        int, typer.Option(min=0, help="Seed of the split and the subsamples.")
+    ] = 0,
+) -> None:
+    """Fit half of a real data set, and compare leave-one-out with the other half."""
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.model_selection import train_test_split
+
+    out = console()
+    out.print(
+        "Breast cancer Wisconsin (diagnostic), 569 tumours, 30 features, from scikit-learn.",
+        "Half of them train; the other half is not seen until the end.",
+        sep="\n",
+    )
+    X, y = load_breast_cancer(as_frame=True, return_X_y=True)
+    y = y.map({0: "malignant", 1: "benign"})
+    X_train, X_test, y_train, y_test = train_test_split(
+        X, y, test_size=0.5, stratify=y, random_state=random_state
+    )
+    request = MachineRequest("classification", kernel=["linear", "rbf"], random_state=random_state)
+    fitted = train(prepare(X_train, target_of(y_train, request.task)), request)
+    machine = fitted.model[-1]
+    show_candidates(machine)
+    predictions = Predictions.of(fitted, X_test)
+    show_figures(
+        {
+            f"leave-one-out, {len(y_train)} rows": loo_figures(machine),
+            f"the other half, {len(y_test)} rows": predictions.figures(y_test),
+        }
+    )
+    out.print(
+        "Leave-one-out chose the machine, so its figures flatter; only rows that the choice",
+        "never saw give honest ones. Your own table: looms fit FILE --target COL, and for",
+        "honest figures looms assess FILE --target COL",
+        sep="\n",
+    )
+
+
+def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
     """The model that was asked for, fitted to a table; progress goes to stderr."""
-    X, target = prepared.X, prepared.target
-    request.check_target(target)
-    machine = request.estimator(target.task)
-    names = request.candidates()
+    columns, preprocessor = prepared.columns, prepared.preprocessor
+    machine = request.estimator(prepared.target)
     start = time.perf_counter()
     with ExitStack() as stack:
         stack.enter_context(as_messages(_IN_PYTHON))
-        preprocessor = table_preprocessor(X, prepared.kinds)
-        columns = preprocessor[:-1].fit_transform(X)
-        matrix = preprocessor[-1].fit_transform(columns)
         for category in (CopiesWarning, OneClassWarning):  # the cautions of the fit say these
             warnings.simplefilter("ignore", category)
-        if request.options.machine != "svm":
+        if request.machine != "svm":
             warnings.simplefilter("ignore", BoundWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)
         if hasattr(machine, "set_callbacks"):  # of scikit-learn since 1.9
-            machine.set_callbacks(stack.enter_context(Meter("", names, len(target.y))))
+            machine.set_callbacks(stack.enter_context(Meter("", prepared.matrix.shape[0])))
             stack.callback(machine.set_callbacks)
-        machine.fit(matrix, target.y)
-    kinds = {} if prepared.kinds is None else preprocessor[0].kinds
-    numbers = [name for name, kind in kinds.items() if kind != "category"]  # and dates, as days
-    framed = prepared.kinds is not None
+        elif request.machine == "svm":
+            rows = count(prepared.matrix.shape[0], "row")
+            typer.echo(f"Searching the settings of a support vector machine, {rows}", err=True)
+        machine.fit(prepared.matrix, prepared.target.y)
+    types = ranges = None
+    if not issparse(prepared.X):
+        types = {str(n): str(t) for n, t in prepared.X.dtypes.items()}
+        numbers = columns.select_dtypes("number")  # and dates, as days
+        ranges = {n: [float(c.min()), float(c.max())] for n, c in numbers.items()}
     metadata = {
-        "task": str(target.task),
-        "columns": {str(n): str(t) for n, t in X.dtypes.items()} if framed else None,
-        "ranges": {n: [float(columns[n].min()), float(columns[n].max())] for n in numbers}
-        if framed
-        else None,
-        "n_rows": X.shape[0],
-        "n_features": X.shape[1],
-        "options": request.metadata(),
+        "task": str(prepared.target.task),
+        "columns": types,
+        "ranges": ranges,
+        "n_rows": prepared.X.shape[0],
+        "n_features": prepared.X.shape[1],
+        "options": asdict(request),
         "seconds": time.perf_counter() - start,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "looms_version": __version__,
@@ -136,7 +161,12 @@ def train(prepared: Prepared, request: Request) -> SavedModel:
 
 
 def check_report(
-    report: Path | None, request: Request, force: bool, file: Path, other: Path | None, holds: str
+    report: Path | None,
+    request: MachineRequest,
+    force: bool,
+    file: Path,
+    other: Path | None,
+    holds: str,
 ) -> None:
     """Refuse, before any work, a report that could not be written after it.
 
@@ -144,7 +174,7 @@ def check_report(
     """
     if report is None:
         return
-    if request.options.machine == "svm":
+    if request.machine == "svm":
         raise InputError("--report is for --machine lssvm")
     check_can_write(report, force, file, option="--report", holds=_PAGE)
     if other is not None and report.absolute() == other.absolute():
@@ -156,18 +186,18 @@ def check_report(
 def write_report(
     path: Path,
     model: Pipeline,
-    y: Any,
+    prepared: Prepared,
     target: str | None,
     file: Path,
     assessment: Assessment | None = None,
 ) -> None:
-    """Write the page of a fitted model, with the target as the file has it."""
+    """Write the page of a fitted model."""
     pandas = require("pandas", "--report")
     title = f"{target}, {file.name}" if target else file.name
-    y = pandas.Series(y, name=target)
+    y = pandas.Series(prepared.target.y, name=target)
     # People count the rows of a file from 1; only the names of the samples matter here.
     rows = pandas.RangeIndex(1, len(y) + 1, name="row in the file, counted from 1 after any header")
     X = pandas.DataFrame(index=rows)
     with writing(path, "--report"):
-        write_html(model, path, X=X, y=y, assessment=assessment, title=title)
+        write_html(model, path, X=X, y=y, assessment=assessment, title=title, notes=prepared.notes)
     note(f"the report is in {path}")

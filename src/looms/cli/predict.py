@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 import typer
 from scipy import sparse
 
 from looms._optional import require
-from looms._typing import AnyArray
+from looms._typing import AnyArray, Matrix
 from looms._words import count, listed
 from looms.cli._errors import InputError
 from looms.cli._figures import (
@@ -24,21 +24,9 @@ from looms.cli._figures import (
     show_figures,
     show_request,
 )
-from looms.cli._options import (
-    ForceOption,
-    MaxBytesOption,
-    ModelArgument,
-    Reading,
-    command,
-)
-from looms.cli._output import (
-    as_messages,
-    check_can_write,
-    csv_text,
-    note,
-    write_or_print,
-)
-from looms.cli._prepare import date_notes, numbers, read, text
+from looms.cli._options import ForceOption, MaxBytesOption, ModelArgument, Reading, command
+from looms.cli._output import as_messages, check_can_write, csv_text, note, write_or_print
+from looms.cli._prepare import Column, Features, date_notes, numbers, read, text
 from looms.cli._request import CoverageRequest
 from looms.copies import copy_groups
 from looms.datasets._table import Table
@@ -75,16 +63,13 @@ def predict(
     id: Annotated[
         str | None,
         typer.Option(
-            "--id", help="Column of FILE that names the rows; without it they are numbered from 1."
+            help="Column of FILE that names the rows; without it they are numbered from 1."
         ),
     ] = None,
     keep: Annotated[
-        list[str] | None,
-        typer.Option("--keep", help="Column of FILE to write, too; may be given again."),
+        list[str] | None, typer.Option(help="Column of FILE to write, too; may be given again.")
     ] = None,
-    digits: Annotated[
-        int, typer.Option("--digits", min=1, max=17, help="Significant digits; 17 for all.")
-    ] = 6,
+    digits: Annotated[int, typer.Option(min=1, max=17, help="Significant digits; 17 for all.")] = 6,
     reading: Reading,
     force: ForceOption = False,
 ) -> None:
@@ -99,7 +84,6 @@ def predict(
     for a row that is typical of no class. Rows that chose the hyper-parameters too make them a
     little too small.
     """
-    request.check()
     check_can_write(output, force, file, model, holds=_HEADER)
     saved = load(model, reading.max_bytes)
     request.check_model(saved, model)
@@ -129,20 +113,23 @@ def score(
     saved = load(model, reading.max_bytes)
     table = rows_for(saved, file, reading, with_target=True)
     predictions = Predictions.of(saved, table.X)
-    scored = predictions.score(table.y)
+    figures = predictions.figures(table.y)
+    labels: list[str] = []
+    if saved.metadata["task"] == "classification":
+        classes, truth = text(saved.model[-1].classes_), text(table.y)
+        unknown = sorted(set(truth) - set(classes))
+        if unknown:
+            note(f"labels that the model does not know count as errors: {', '.join(unknown)}")
+        labels = [*classes, *unknown]
     for remark in (*predictions.unlike(), *predictions.trained_on()):
         note(remark)
-    show_figures({f"{count(table.X.shape[0], 'row')} of {file.name}": scored.figures})
-    if scored.labels:
-        show_confusion(scored.y, scored.predicted, scored.labels)
+    show_figures({f"{count(table.X.shape[0], 'row')} of {file.name}": figures})
+    if labels:
+        show_confusion(truth, text(predictions.predicted), labels)
 
 
 @command
-def show(
-    model: ModelArgument,
-    *,
-    max_bytes: MaxBytesOption = Reading.max_bytes,
-) -> None:
+def show(model: ModelArgument, *, max_bytes: MaxBytesOption = Reading.max_bytes) -> None:
     """Show what was asked, what was chosen, the candidates and the leave-one-out figures."""
     saved = load(model, max_bytes)
     show_request(saved.metadata)
@@ -161,12 +148,7 @@ def load(path: Path, max_bytes: int) -> SavedModel:
 
 
 def rows_for(
-    saved: SavedModel,
-    path: Path,
-    reading: Reading,
-    *,
-    with_target: bool,
-    kept: Sequence[str] = (),
+    saved: SavedModel, path: Path, reading: Reading, *, with_target: bool, kept: Sequence[str] = ()
 ) -> Table:
     """The rows of a file in the form that the model takes, with the target if it is asked for.
 
@@ -197,38 +179,23 @@ def rows_for(
     return table
 
 
-@dataclass(frozen=True)
-class Scored:
-    """Figures of predictions by name; of classes the labels, true and predicted, too."""
-
-    figures: dict[str, float]
-    y: AnyArray
-    predicted: AnyArray
-    labels: list[Any]
-
-
 @dataclass(frozen=True, eq=False)
 class Predictions:
     """Outputs of a saved model for some rows, from one pass of its preprocessor.
 
-    Attributes
-    ----------
-    saved : a model of looms fit.
-    columns : the rows as typed columns: floats and text, or a sparse matrix.
-    matrix : the rows as the machine takes them.
-    predicted, decision : predictions and decision values; the same twice for a regression.
-    probabilities : of the classes; None for a model that has none.
+    The ``columns`` are the rows as floats and text, or a sparse matrix, the ``matrix`` is what the
+    machine takes. Of a regression the decision values are the predictions.
     """
 
     saved: SavedModel
-    columns: Any
-    matrix: Any
+    columns: Features
+    matrix: Matrix
     predicted: AnyArray
     decision: AnyArray
     probabilities: AnyArray | None
 
     @classmethod
-    def of(cls, saved: SavedModel, X: Any) -> Self:
+    def of(cls, saved: SavedModel, X: Features) -> Self:
         """Outputs for rows as they were read; refuses rows that the model cannot take."""
         before, machine = saved.model
         with as_messages(
@@ -277,19 +244,15 @@ class Predictions:
             )
         return {"set": joined(sets, [str(label) for label in machine.classes_])}
 
-    def score(self, y: Any) -> Scored:
+    def figures(self, y: Column) -> dict[str, float]:
         """Figures against the target of the rows, as it was read."""
         if self.saved.metadata["task"] == "regression":
-            truth = numbers(y)
-            return Scored(regression_figures(truth, self.predicted), truth, self.predicted, [])
+            return regression_figures(numbers(y), self.predicted)
         classes, truth, predicted = map(text, (self.saved.model[-1].classes_, y, self.predicted))
-        unknown = sorted(set(truth) - set(classes))
-        if unknown:
-            note(f"labels that the model does not know count as errors: {', '.join(unknown)}")
         figures = classification_figures(truth, predicted, self.decision, classes)
         if self.probabilities is not None:
             figures |= probability_figures(truth, self.probabilities, classes)
-        return Scored(figures, truth, predicted, [*classes, *unknown])
+        return figures
 
     def unlike(self) -> Iterator[str]:
         """Notes on dates, values far outside their range, and categories not met in training."""

@@ -66,34 +66,14 @@ def dkw_bound(
     place of theirs: with probability 1 - delta the distribution functions of the scores of all
     models exceed the empirical ones by no more than the second term, anywhere.
 
-    Parameters
-    ----------
-    epsilon_crit : array-like
-        Share of the validation samples that conform to the chosen model no better than the
-        rejected label does, from 0 to 1.
-    n_validation : int
-        Number of validation samples, which no model was trained on.
-    n_models : int
-        Number of models that were chosen from.
-    delta : float, default=0.05
-        Probability, over the draw of the validation samples, with which the bound may fail.
-
-    Returns
-    -------
-    bound : ndarray of the shape of `epsilon_crit`
-        Not cut at 1.
-
-    Raises
-    ------
-    ValueError
-        If `epsilon_crit` or `delta` is no probability, or a number is not positive.
+    Parameters, returns and errors as for `vc_bound`; not cut at 1 either.
 
     Notes
     -----
     The bound is on the probability that the true label of a new sample conforms to the chosen
     model no better than the rejected label does here, over all new samples, not those at the
-    same point. The constant 1 in the inequality needs
-    n_models / delta of at least 2; below, ln 2 stands in place of the logarithm.
+    same point. The constant 1 in the inequality needs n_models / delta of at least 2; below, ln 2
+    stands in place of the logarithm.
 
     Examples
     --------

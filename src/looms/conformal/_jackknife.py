@@ -73,7 +73,18 @@ def jackknife_plus(
     lower = len(r) + 1 - upper
     half = np.abs(r)
     if loo_scales is not None or scales is not None:
-        half = _scaled(half, F.shape, loo_scales, scales)
+        if loo_scales is None or scales is None:
+            raise ValueError("loo_scales and scales belong together: give both, or neither.")
+        s, S = np.asarray(loo_scales, dtype=np.float64), np.asarray(scales, dtype=np.float64)
+        if s.shape != r.shape or S.shape != F.shape:
+            raise ValueError(
+                "loo_scales must be shaped like loo_residuals and scales like loo_predictions, but "
+                f"they have shapes {s.shape} and {S.shape}, not {r.shape} and {F.shape}."
+            )
+        if not (s.min(initial=np.inf) > 0 and S.min(initial=np.inf) > 0):
+            raise ValueError("loo_scales and scales must be positive.")
+        with np.errstate(over="ignore"):
+            half = S * (half / s)
     return np.stack(
         [_order_statistic(F - half, lower, 1), _order_statistic(F + half, upper, 1)], axis=-1
     )
@@ -145,24 +156,3 @@ def _checked_arrays(
             f"have shapes {r.shape} and {F.shape}."
         )
     return r, F
-
-
-def _scaled(
-    half: Array,
-    shape: tuple[int, ...],
-    loo_scales: npt.ArrayLike | None,
-    scales: npt.ArrayLike | None,
-) -> Array:
-    """Scaled residuals s_ti |r_i| / s_i."""
-    if loo_scales is None or scales is None:
-        raise ValueError("loo_scales and scales belong together: give both, or neither.")
-    s, S = np.asarray(loo_scales, dtype=np.float64), np.asarray(scales, dtype=np.float64)
-    if s.shape != half.shape or S.shape != shape:
-        raise ValueError(
-            "loo_scales must be shaped like loo_residuals and scales like loo_predictions, but "
-            f"they have shapes {s.shape} and {S.shape}, not {half.shape} and {shape}."
-        )
-    if not (s.min(initial=np.inf) > 0 and S.min(initial=np.inf) > 0):
-        raise ValueError("loo_scales and scales must be positive.")
-    with np.errstate(over="ignore"):
-        return np.asarray(S * (half / s))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy import sparse
 
-from looms._typing import Array
+from looms._typing import AnyArray, Array
 
 _AVERAGE = 0.1  # of a neighbor
 _TINY = float(np.finfo(np.float64).tiny)
@@ -104,6 +102,6 @@ class LocalScale:
         )
 
 
-def _smallest(values: Array, k: int) -> Any:
+def _smallest(values: Array, k: int) -> AnyArray:
     """Columns of the k smallest values of each row, smallest first; of equal ones the first."""
     return np.argsort(values, axis=1, kind="stable")[:, :k]

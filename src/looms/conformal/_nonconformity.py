@@ -6,7 +6,7 @@ samples, then labels; m validation samples are scored with their true labels.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import combinations
 
@@ -105,6 +105,43 @@ def neighbor_scores(
         contrast = (mean[:, other] - mean[:, label]) / np.where(total > 0, total, 1.0)
         np.minimum(scores[:, label], contrast, out=scores[:, label])
     return scores
+
+
+@dataclass(frozen=True)
+class Neighbors:
+    """Neighbors of known label in the output space of each model, for `neighbor_scores`.
+
+    Attributes
+    ----------
+    reference : their outputs, of each model.
+    labels : (n_reference,) their labels, 0 to n_classes - 1, all of which occur.
+    n_neighbors : number averaged over.
+    """
+
+    reference: tuple[Array, ...]
+    labels: AnyArray
+    n_neighbors: int
+
+    def only(self, k: int) -> Neighbors:
+        """Those of model ``k`` alone."""
+        return replace(self, reference=self.reference[k : k + 1])
+
+    def scores(self, outputs: list[Array], own: AnyArray | None = None) -> Array:
+        """(n_models, n_samples, n_classes) from the outputs of each model."""
+        n_classes = int(self.labels.max()) + 1
+        return np.stack(
+            [
+                neighbor_scores(
+                    values,
+                    reference,
+                    self.labels,
+                    n_classes,
+                    n_neighbors=self.n_neighbors,
+                    own=own,
+                )
+                for values, reference in zip(outputs, self.reference, strict=True)
+            ]
+        )
 
 
 def conformity_counts(calibration: Array, scores: Array) -> Counts:
@@ -226,7 +263,7 @@ def choose(counts: Counts, seed: int) -> NonconformityChoice:
     )
 
 
-def joint_p_values(calibration: Array, scores: Array) -> Array:
+def joint_p_values(calibration: Array, scores: Array, labels: AnyArray | None = None) -> Array:
     r"""P-values of labels that are valid when the model is chosen for every sample.
 
     The score of a label is its minimum over the models, also for every validation sample:
@@ -242,6 +279,8 @@ def joint_p_values(calibration: Array, scores: Array) -> Array:
     ----------
     calibration : (n_models, m) scores of the validation samples with their labels.
     scores : (n_models, n_samples, n_classes) scores of every label of new samples.
+    labels : (m,) labels of the validation samples, to compare a label with those of its own only;
+        None compares with all.
 
     Returns
     -------
@@ -256,6 +295,11 @@ def joint_p_values(calibration: Array, scores: Array) -> Array:
     """
     n_models, m = calibration.shape
     _, n_samples, n_classes = scores.shape
+    if labels is not None:
+        each = (
+            joint_p_values(calibration[:, labels == k], scores[..., [k]]) for k in range(n_classes)
+        )
+        return np.hstack(list(each))
     own = conformity_counts(calibration, calibration[..., None])[..., 0]
     flat = scores.reshape(n_models, -1)
     new = conformity_counts(calibration, scores).reshape(n_models, -1) + 1

@@ -5,8 +5,6 @@ Sources are cited by the keys of docs/references.md.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -30,7 +28,9 @@ def class_margins(outputs: npt.ArrayLike) -> Array:
     return np.where(f == first, f - second, f - first)
 
 
-def class_p_values(loo_scores: npt.ArrayLike, scores: npt.ArrayLike, labels: Any = None) -> Array:
+def class_p_values(
+    loo_scores: npt.ArrayLike, scores: npt.ArrayLike, labels: npt.ArrayLike | None = None
+) -> Array:
     r"""Conformal p-value of every class at new points.
 
     p_ty = (#{i : s_i ≤ S_tiy} + 1) / (n + 1), s = `loo_scores`, S = `scores`; with
@@ -67,7 +67,7 @@ def class_p_values(loo_scores: npt.ArrayLike, scores: npt.ArrayLike, labels: Any
     return _p_values(*_checked_arrays(loo_scores, scores, labels))
 
 
-def _p_values(s: Array, S: Array, labels: Any) -> Array:
+def _p_values(s: Array, S: Array, labels: AnyArray | None) -> Array:
     above = s[:, None] <= S
     if labels is None:
         return np.asarray((above.sum(axis=1) + 1.0) / (len(s) + 1.0))
@@ -76,7 +76,10 @@ def _p_values(s: Array, S: Array, labels: Any) -> Array:
 
 
 def prediction_sets(
-    loo_scores: npt.ArrayLike, scores: npt.ArrayLike, coverage: float, labels: Any = None
+    loo_scores: npt.ArrayLike,
+    scores: npt.ArrayLike,
+    coverage: float,
+    labels: npt.ArrayLike | None = None,
 ) -> AnyArray:
     """Conformal prediction sets: the classes whose p-value is above 1 − coverage.
 
@@ -109,40 +112,37 @@ def prediction_sets(
     array([[ True, False]])
     """
     s, S, labels = _checked_arrays(loo_scores, scores, labels)
-    k = S.shape[2]
-    n = np.full(k, len(s)) if labels is None else np.bincount(labels, minlength=k)
-    ranks = _ranks(coverage, n, labels)
+    if labels is None:
+        n, ranks = np.array(len(s)), np.array(required_rank(coverage, len(s)))
+    else:
+        n = np.bincount(labels, minlength=S.shape[2])
+        ranks = np.empty_like(n)
+        for y, n_y in enumerate(n.tolist()):
+            try:
+                ranks[y] = required_rank(coverage, n_y)
+            except ValueError as error:
+                raise ValueError(f"Class with index {y}: {error}") from None
     # p > α, in whole numbers: more than n + 1 − ⌈(1 − α)(n + 1)⌉ of n + 1.
     return np.asarray(np.round(_p_values(s, S, labels) * (n + 1)) > n + 1 - ranks)
 
 
-def _ranks(coverage: float, n: AnyArray, labels: Any) -> AnyArray:
-    ranks = []
-    for y, n_y in enumerate(n.tolist()):
-        try:
-            ranks.append(required_rank(coverage, n_y))
-        except ValueError as error:
-            if labels is None:
-                raise
-            raise ValueError(f"Class with index {y}: {error}") from None
-    return np.array(ranks)
-
-
-def _checked_arrays(loo_scores: Any, scores: Any, labels: Any) -> tuple[Array, Array, Any]:
+def _checked_arrays(
+    loo_scores: npt.ArrayLike, scores: npt.ArrayLike, labels: npt.ArrayLike | None
+) -> tuple[Array, Array, AnyArray | None]:
     s, S = np.asarray(loo_scores, dtype=np.float64), np.asarray(scores, dtype=np.float64)
     if s.ndim != 1 or S.ndim != 3 or S.shape[1] != len(s):
         raise ValueError(
             "loo_scores must have shape (n_samples,) and scores (n_new, n_samples, n_classes), "
             f"but they have shapes {s.shape} and {S.shape}."
         )
-    if labels is not None:
-        labels = np.asarray(labels)
-        if labels.shape != s.shape:
-            raise ValueError(
-                f"labels must have one class index a sample, but has shape {labels.shape}, and "
-                f"loo_scores {s.shape}."
-            )
-        if not np.isin(labels, np.arange(S.shape[2])).all():
-            raise ValueError(f"labels must be class indices from 0 to {S.shape[2] - 1}.")
-        labels = labels.astype(int)
-    return s, S, labels
+    if labels is None:
+        return s, S, None
+    labels = np.asarray(labels)
+    if labels.shape != s.shape:
+        raise ValueError(
+            f"labels must have one class index a sample, but has shape {labels.shape}, and "
+            f"loo_scores {s.shape}."
+        )
+    if not np.isin(labels, np.arange(S.shape[2])).all():
+        raise ValueError(f"labels must be class indices from 0 to {S.shape[2] - 1}.")
+    return s, S, labels.astype(int)

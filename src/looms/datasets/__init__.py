@@ -3,7 +3,4 @@
 from looms.datasets._read import read_table
 from looms.datasets._table import TableError
 
-__all__ = [
-    "TableError",
-    "read_table",
-]
+__all__ = ["TableError", "read_table"]

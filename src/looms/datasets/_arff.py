@@ -15,14 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from looms._optional import require
-from looms.datasets._bytes import MAX_BYTES, read_text
-from looms.datasets._numbers import (
-    RoundedError,
-    bad_token,
-    left_as_text,
-    number,
-    whole_numbers,
-)
+from looms.datasets._bytes import read_text
+from looms.datasets._numbers import RoundedError, bad_token, left_as_text, number, whole_numbers
 from looms.datasets._table import Columns, TableError, check_columns
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
@@ -41,7 +35,7 @@ class _Attribute:
     values: frozenset[str | None] = frozenset()
 
 
-def read_arff(path: Path, max_bytes: int = MAX_BYTES) -> Columns:
+def read_arff(path: Path, max_bytes: int) -> Columns:
     """Read an ARFF file; ``?`` is missing, nominal values and text become strings.
 
     A column of whole numbers without gaps becomes integers of 64 bits, and other numbers floats,

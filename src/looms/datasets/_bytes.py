@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import zipfile
 import zlib
 from io import BytesIO
@@ -20,21 +19,23 @@ MAX_BYTES = 2**30
 _SIGNATURES = {
     b"PK\3\4": (
         "a zip archive, such as a spreadsheet (.xlsx, .ods)",
-        "Name a spreadsheet so, or read it by --format spreadsheet; unpack other archives.",
+        'Name a spreadsheet so, or read it by format="spreadsheet"; unpack other archives.',
     ),
     b"\xd0\xcf\x11\xe0": (
         "a file of old Office programs, such as .xls",
-        "Name a spreadsheet so, or read it by --format spreadsheet.",
+        'Name a spreadsheet so, or read it by format="spreadsheet".',
     ),
     b"\x1f\x8b": ("compressed by gzip", "Add .gz to its name, or unpack it."),
-    b"PAR1": ("a Parquet file", "Name it .parquet, or read it by --format parquet."),
+    b"PAR1": ("a Parquet file", 'Name it .parquet, or read it by format="parquet".'),
     b"%PDF-": ("a PDF document", "Save its table as .csv or .xlsx."),
 }
 _CHUNK = 2**20
 
 
-def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
+def read_bytes(path: Path, max_bytes: int, *, text: bool = False) -> bytes:
     """Content of a file; a name in ``.gz`` is unpacked.
+
+    Of ``text`` the first bytes must not be those of another format.
 
     The content is counted while it is unpacked, so a small file that unpacks to a large one is
     refused after ``max_bytes`` of it. Of a zip archive, which spreadsheets and NumPy's files are
@@ -63,28 +64,25 @@ def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     unpacked = content.getvalue()
     if not unpacked or unpacked.isspace():
         raise TableError(path, "the file is empty", "Give a file with data.")
-    if unpacked.startswith(b"PK\3\4") and _zip_size(content, path) > max_bytes:
-        raise too_large(path, max_bytes)
+    for signature, (what, advice) in _SIGNATURES.items() if text else ():
+        if unpacked.startswith(signature):
+            raise TableError(path, f"by its first bytes this is {what}", advice)
+    if unpacked.startswith(b"PK\3\4"):
+        try:
+            with zipfile.ZipFile(content) as archive:
+                size = sum(member.file_size for member in archive.infolist())
+        except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+            raise TableError(
+                path, f"it is damaged or cut short ({error})", "Get the whole file again."
+            ) from None
+        if size > max_bytes:
+            raise too_large(path, max_bytes)
     return unpacked
 
 
-def refuse_binary(path: Path) -> None:
-    """Raise TableError for a file with the first bytes of a format that is not text."""
-    if path.suffix == ".gz" or not os.path.isfile(path):
-        return
-    try:
-        with path.open("rb") as file:
-            begin = file.read(8)
-    except OSError:
-        return  # for the reader to refuse
-    for signature, (what, advice) in _SIGNATURES.items():
-        if begin.startswith(signature):
-            raise TableError(path, f"by its first bytes this is {what}", advice)
-
-
-def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
+def read_text(path: Path, max_bytes: int) -> str:
     """Content of a file as text, which is UTF-8 with or without a byte order mark."""
-    content = read_bytes(path, max_bytes)
+    content = read_bytes(path, max_bytes, text=True)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -95,22 +93,10 @@ def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
         ) from None
 
 
-def _zip_size(content: BytesIO, path: Path) -> int:
-    """Unpacked size of a zip archive, in bytes."""
-    try:
-        with zipfile.ZipFile(content) as archive:
-            return sum(member.file_size for member in archive.infolist())
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise TableError(
-            path, f"it is damaged or cut short ({error})", "Get the whole file again."
-        ) from None
-
-
 def too_large(path: Path, max_bytes: int) -> TableError:
     """Error for a file that exceeds the limit of size."""
     return TableError(
         path,
         f"it has more than {max_bytes:,} bytes, unpacked",
-        "If that is right and there is memory for it, allow more by --max-bytes "
-        "(max_bytes in Python).",
+        "If that is right and there is memory for it, allow more by max_bytes.",
     )

@@ -11,14 +11,14 @@ import re
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
 from looms._optional import require
 from looms._typing import AnyArray, Array
-from looms.datasets._bytes import MAX_BYTES, read_text
+from looms.datasets._bytes import read_text
 from looms.datasets._numbers import bad_token, must_be_checked, number, pair
 from looms.datasets._table import Table, TableError, labels_beside, table_name
 
@@ -31,7 +31,7 @@ _FOREIGN = re.compile(r"[^0-9+\-.:einfatyEINFATY \t]")
 _TOKEN = re.compile(r"[^ \t]+")
 
 
-def read_challenge(path: Path, max_bytes: int = MAX_BYTES) -> Table:
+def read_challenge(path: Path, max_bytes: int) -> Table:
     """Read the data of a challenge, with the labels of the file beside it, if any.
 
     Rows of as many numbers are read as dense. Rows of different lengths must be indices that
@@ -40,11 +40,16 @@ def read_challenge(path: Path, max_bytes: int = MAX_BYTES) -> Table:
     lines = _lines(path, max_bytes)
     rows = [line.split() for line in lines]
     lengths = {len(row) for row in rows}
+    tokens = list(chain.from_iterable(rows))
     X: pd.DataFrame | sparse.csr_array
     if any(":" in line for line in lines):
-        X = _sparse(rows, lines, path)
+        pairs = [token.partition(":") for token in tokens]
+        values = _floats([value for _, _, value in pairs], pair, lines, path)
+        X = _csr(values, [index for index, _, _ in pairs], pair, rows, lines, path)
     elif len(lengths) == 1:
-        X = _dense(rows, lines, path)
+        values = _floats(tokens, number, lines, path).reshape(len(rows), -1)
+        names = [f"x{j + 1}" for j in range(values.shape[1])]
+        X = require("pandas", "Reading tables").DataFrame(values, columns=names)
     elif len(lengths - {0}) == 1:
         raise TableError(
             path,
@@ -53,7 +58,7 @@ def read_challenge(path: Path, max_bytes: int = MAX_BYTES) -> Table:
             "them as index:1.",
         )
     else:
-        X = _sparse_binary(rows, lines, path)
+        X = _csr(np.ones(len(tokens)), tokens, number, rows, lines, path)
     labels = labels_beside(path)
     y = None if labels is None else _labels(labels, len(rows), max_bytes)
     return Table(X, y, table_name(path))
@@ -75,24 +80,6 @@ def _check_tokens(lines: list[str], check: Callable[[str], object], path: Path) 
                 check(token[0])
             except ValueError as error:
                 raise bad_token(path, where, token.start() + 1, token[0], str(error)) from None
-
-
-def _dense(rows: list[list[str]], lines: list[str], path: Path) -> Any:
-    pandas = require("pandas", "Reading tables")
-    tokens = list(chain.from_iterable(rows))
-    values = _floats(tokens, number, lines, path).reshape(len(rows), -1)
-    return pandas.DataFrame(values, columns=[f"x{j + 1}" for j in range(values.shape[1])])
-
-
-def _sparse(rows: list[list[str]], lines: list[str], path: Path) -> sparse.csr_array:
-    pairs = [token.partition(":") for token in chain.from_iterable(rows)]
-    values = _floats([value for _, _, value in pairs], pair, lines, path)
-    return _csr(values, [index for index, _, _ in pairs], pair, rows, lines, path)
-
-
-def _sparse_binary(rows: list[list[str]], lines: list[str], path: Path) -> sparse.csr_array:
-    tokens = list(chain.from_iterable(rows))
-    return _csr(np.ones(len(tokens)), tokens, number, rows, lines, path)
 
 
 def _csr(

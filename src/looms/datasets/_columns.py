@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from looms._optional import require
 from looms._words import listed
 from looms.datasets._numbers import EXACT, UNSIGNED, left_as_text, number
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: Cells that stand for a missing value: those of pyarrow, and the question mark of UCI's files.
 MISSING = ("", "?", "#N/A", "N/A", "NA", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null")
@@ -35,13 +38,13 @@ _LIKE_A_NUMBER = (
 class Numbers:
     """Columns of numbers by name, the decimal mark, and notes on other columns."""
 
-    numbers: dict[str, Any]
+    numbers: dict[str, pa.Array]
     decimal: str
     notes: tuple[str, ...]
 
 
 def numbers_of(
-    cells: dict[str, Any], decimal: str | None = None, *, other_decimal: bool = False
+    cells: dict[str, pa.Array], decimal: str | None = None, *, other_decimal: bool = False
 ) -> Numbers:
     """Columns of which all cells are numbers, as arrays of pyarrow.
 
@@ -75,7 +78,16 @@ def numbers_of(
             first = _row(column, "|".join(_NUMBER.values()), matches=False) or 0
             notes.append(left_as_text(name, first, column[first].as_py(), "is not a number"))
     if left:
-        notes.insert(0, _mark_not_known(left, cells[left[0]]))
+        first = _row(cells[left[0]], "[.,]") or 0
+        columns = f"column {left[0]!r} is" if len(left) == 1 else f"columns {listed(left)} are"
+        why = (
+            f"is not the decimal mark {decimal!r} that was given"
+            if is_set
+            else "may be a decimal mark or part thousands, and the file does not tell; choose by "
+            "decimal=..., a comma or a point"
+        )
+        shown = f"{cells[left[0]][first].as_py()!r} (data row {first + 1})"
+        notes.insert(0, f"{columns} read as text: the mark in {shown} {why}")
     doubtful = not is_set and (decimal == "," or (other_decimal and not only_point))
     for name in numbers if doubtful else ():
         row = _row(cells[name], "[.]") if name in written[","] else None
@@ -84,30 +96,30 @@ def numbers_of(
                 f"column {name!r} has {cells[name][row].as_py()!r} (data row {row + 1}), which is "
                 f"read as {numbers[name][row].as_py()}; if the point "
                 + ("parts thousands" if decimal == "." else "is a decimal mark")
-                + ", say so by --decimal (decimal in Python)"
+                + ", say so by decimal=..."
             )
     return Numbers(numbers, decimal, tuple(notes))
 
 
-def _matches(column: Any, pattern: str) -> Any:
+def _matches(column: pa.Array, pattern: str) -> pa.Array:
     pc = require("pyarrow.compute", "Reading tables of text")
     return pc.match_substring_regex(column, pattern)
 
 
-def _all(column: Any, pattern: str) -> bool:
+def _all(column: pa.Array, pattern: str) -> bool:
     """True if there are cells and all match."""
     pc = require("pyarrow.compute", "Reading tables of text")
     return column.null_count < len(column) and bool(pc.all(_matches(column, pattern)).as_py())
 
 
-def _row(column: Any, pattern: str, *, matches: bool = True) -> int | None:
+def _row(column: pa.Array, pattern: str, *, matches: bool = True) -> int | None:
     """First row whose cell matches, or does not."""
     pc = require("pyarrow.compute", "Reading tables of text")
     row: int = pc.index(_matches(column, pattern), matches).as_py()
     return None if row < 0 else row
 
 
-def _values(name: str, column: Any, decimal: str) -> Any:
+def _values(name: str, column: pa.Array, decimal: str) -> pa.Array | str:
     """Integers or floats, or a note if floats would round the cells."""
     pa = require("pyarrow", "Reading tables of text")
     pc = require("pyarrow.compute", "Reading tables of text")
@@ -124,14 +136,3 @@ def _values(name: str, column: Any, decimal: str) -> Any:
         with suppress(pa.ArrowInvalid):  # beyond 64 bits, and floats hold them
             return pc.cast(plain, pa.int64())
     return floats
-
-
-def _mark_not_known(names: list[str], column: Any) -> str:
-    """Note on columns of numbers whose decimal mark is ambiguous."""
-    row = _row(column, "[.,]") or 0
-    which = f"column {names[0]!r} is" if len(names) == 1 else f"columns {listed(names)} are"
-    return (
-        f"{which} read as text: the mark in {column[row].as_py()!r} (data row {row + 1}) may be a "
-        "decimal mark or part thousands, and the file does not tell; choose by --decimal (decimal "
-        "in Python), a comma or a point"
-    )

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from looms._optional import require
-from looms.datasets._bytes import MAX_BYTES, read_bytes
+from looms.datasets._bytes import read_bytes
 from looms.datasets._columns import MISSING, numbers_of
-from looms.datasets._table import Columns, TableError, check_columns
+from looms.datasets._table import Columns, TableError, check_columns, first_line
 
 #: What may stand between cells, with the words for it.
 SEPARATORS = {",": '","', ";": '";"', "\t": "tab", "|": '"|"'}
@@ -39,7 +39,7 @@ def read_delimited(
     sep: str | None,
     decimal: str | None,
     encoding: str | None,
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int,
 ) -> Columns:
     """Read a table of text, strictly: every row has as many cells as the first line.
 
@@ -47,7 +47,7 @@ def read_delimited(
     Separator, decimal mark and encoding are detected unless given, the separator also by a first
     line such as ``sep=;``; ``usual`` is the separator that the format stands for.
     """
-    text, encoding = _decoded(read_bytes(path, max_bytes), encoding, path)
+    text, encoding = _decoded(read_bytes(path, max_bytes, text=True), encoding, path)
     declared = _SEP_LINE.match(text)
     if declared:
         text = text[declared.end() :]
@@ -114,8 +114,8 @@ def _parsed(text: str, sep: str, path: Path, **conversion: Any) -> Any:
     except pa.ArrowInvalid as error:
         raise TableError(
             path,
-            _tidy(error),
-            "Correct that row, or name what separates the cells by --sep (sep in Python); a file "
+            first_line(error).removeprefix("CSV parse error: "),
+            "Correct that row, or name what separates the cells by sep=...; a file "
             "with decimal commas is mostly separated by ';'.",
         ) from None
 
@@ -135,7 +135,7 @@ def _decoded(content: bytes, encoding: str | None, path: Path) -> tuple[str, str
         raise TableError(
             path,
             f"{place} is not text in {encoding}",
-            "Name the encoding by --encoding (encoding in Python), or check that the file has "
+            "Name the encoding by encoding=..., or check that the file has "
             "the format that its name says.",
         ) from None
     half = _HALF.search(text)
@@ -144,14 +144,14 @@ def _decoded(content: bytes, encoding: str | None, path: Path) -> tuple[str, str
             path,
             f"line {text.count(chr(10), 0, half.start()) + 1} holds half of a character, "
             f"{half[0]!r}",
-            "Name another encoding by --encoding (encoding in Python), or correct the line.",
+            "Name another encoding by encoding=..., or correct the line.",
         )
     if "\0" in text:
         raise TableError(
             path,
             f"line {text.count(chr(10), 0, text.index(chr(0))) + 1} holds the character NUL",
-            "If the text is UTF-16, name the encoding, utf-16-le or utf-16-be, by --encoding "
-            "(encoding in Python); else check that the file has the format that its name says.",
+            "If the text is UTF-16, name the encoding by encoding=..., utf-16-le or utf-16-be; "
+            "else check that the file has the format that its name says.",
         )
     return text, encoding
 
@@ -167,7 +167,7 @@ def _encoding(content: bytes, path: Path) -> str:
             raise TableError(
                 path,
                 f"byte {error.start + 1} is not UTF-8 text, and other letters are",
-                "Get the file again, or name its encoding by --encoding (encoding in Python).",
+                "Get the file again, or name its encoding by encoding=...",
             ) from None
         return "cp1252"
     return "utf-8"
@@ -192,7 +192,7 @@ def _separator(text: str, usual: str, path: Path) -> str:
         path,
         f"what separates the cells is not clear: of {', '.join(SEPARATORS.values())} the first "
         f"line may be divided by {marks}",
-        "Name the separator by --sep (sep in Python).",
+        "Name the separator by sep=...",
     )
 
 
@@ -228,9 +228,3 @@ def _check_quotes(text: str, sep: str, path: Path) -> None:
             "Close it at the end of its cell, write it twice inside one, or get the whole file "
             "again.",
         )
-
-
-def _tidy(error: Exception) -> str:
-    """First line of an error of Arrow without its prefix, shortened."""
-    line = str(error).splitlines()[0].removeprefix("CSV parse error: ").rstrip(".")
-    return line if len(line) <= 160 else f"{line[:157]}..."

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from looms._optional import require
-from looms.datasets._bytes import MAX_BYTES, read_bytes, too_large
+from looms.datasets._bytes import read_bytes, too_large
 from looms.datasets._numbers import EXACT, RoundedError, left_as_text, number
-from looms.datasets._table import Columns, TableError, check_columns
+from looms.datasets._table import Columns, TableError, check_columns, first_line
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
-def read_parquet(path: Path, max_bytes: int = MAX_BYTES) -> Columns:
+def read_parquet(path: Path, max_bytes: int) -> Columns:
     """Read a Parquet file; columns keep the types that the file gives them.
 
     Only whole numbers that floats would round become text.
@@ -30,7 +33,7 @@ def read_parquet(path: Path, max_bytes: int = MAX_BYTES) -> Columns:
     except (pa.ArrowException, OSError) as error:
         raise TableError(
             path,
-            f"it is not a whole Parquet file ({_first_line(error)})",
+            f"it is not a whole Parquet file ({first_line(error)})",
             "Get or write the file again.",
         ) from None
     nested = [field for field in table.schema if pa.types.is_nested(field.type)]
@@ -45,7 +48,7 @@ def read_parquet(path: Path, max_bytes: int = MAX_BYTES) -> Columns:
     except (pa.ArrowException, ValueError, LookupError, TypeError, AttributeError) as error:
         raise TableError(
             path,
-            f"its columns, or what pandas noted about them, are damaged ({_first_line(error)})",
+            f"its columns, or what pandas noted about them, are damaged ({first_line(error)})",
             "Get or write the file again.",
         ) from None
 
@@ -61,7 +64,7 @@ def read_parquet(path: Path, max_bytes: int = MAX_BYTES) -> Columns:
     return Columns(frame, text, tuple(filter(None, rounded.values())))
 
 
-def _rounded(name: str, column: Any) -> str:
+def _rounded(name: str, column: pa.Array) -> str:
     """Note if floats would round a whole number of a column, else empty."""
     pa = require("pyarrow", "Reading Parquet files")
     pc = require("pyarrow.compute", "Reading Parquet files")
@@ -73,7 +76,3 @@ def _rounded(name: str, column: Any) -> str:
         except RoundedError as error:
             return left_as_text(name, row, cell, error)
     return ""
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")[:160]

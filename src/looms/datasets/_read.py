@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
 from looms.datasets._arff import read_arff
-from looms.datasets._bytes import MAX_BYTES, refuse_binary
+from looms.datasets._bytes import MAX_BYTES
 from looms.datasets._challenge import read_challenge
 from looms.datasets._delimited import read_delimited
 from looms.datasets._parquet import read_parquet
-from looms.datasets._sparse import read_npz
+from looms.datasets._sparse import read_npz, read_svmlight
 from looms.datasets._spreadsheet import read_spreadsheet
-from looms.datasets._svmlight import read_svmlight
-from looms.datasets._table import Table, TableError, refuse_names, split_target
+from looms.datasets._table import Table, TableError, split_target
 
 Format = Literal["csv", "tsv", "parquet", "arff", "svmlight", "challenge", "spreadsheet", "npz"]
 
@@ -44,6 +43,13 @@ _OPTIONS: dict[str, tuple[Format, ...]] = {
     "decimal": ("csv", "tsv", "spreadsheet"),
     "encoding": ("csv", "tsv"),
     "sheet": ("spreadsheet",),
+}
+
+#: Readers of the formats whose columns have no names, and where their targets are.
+_WITHOUT_NAMES: dict[Format, tuple[Callable[[Path, int], Table], str]] = {
+    "svmlight": (read_svmlight, "an svmlight file begins every row with it"),
+    "challenge": (read_challenge, "it is in the file of the labels"),
+    "npz": (read_npz, "it is in the file of the labels"),
 }
 
 
@@ -143,29 +149,25 @@ def read_table(
     if os.path.isdir(path):  # unlike Path.is_dir() not an error for names that cannot be
         raise TableError(path, "this is a folder", "Name one file in it.")
     format = format or _guess(path)
-    if format in ("csv", "tsv", "arff", "svmlight", "challenge"):
-        refuse_binary(path)
     options = {"sep": sep, "decimal": decimal, "encoding": encoding, "sheet": sheet}
     for name, value in options.items():
         if value is not None and format not in _OPTIONS[name]:
-            raise TableError(
-                path,
-                f"{name} is for {' and '.join(_OPTIONS[name])} files, and this is {format}",
-                "Leave it out.",
-            )
+            files = " and ".join(_OPTIONS[name])
+            problem = f"{name}={value!r} is for {files} files, and this is {format}"
+            raise TableError(path, problem, "Leave it out.")
     if sep is not None and (len(sep) != 1 or not sep.isascii() or sep in '"\r\n'):
-        raise ValueError(f"sep must be one character of ASCII, and no quotation mark: {sep!r}")
+        raise ValueError(f"sep={sep!r} is not one character of ASCII, or a quotation mark")
     if decimal not in (None, ".", ","):
         raise ValueError(f'decimal must be "." or ",", not {decimal!r}')
-    if format == "svmlight":
-        refuse_names(target, keep, path, "an svmlight file begins every row with it")
-        return read_svmlight(path, max_bytes)
-    if format == "challenge":
-        refuse_names(target, keep, path, "it is in the file of the labels")
-        return read_challenge(path, max_bytes)
-    if format == "npz":
-        refuse_names(target, keep, path, "it is in the file of the labels")
-        return read_npz(path, max_bytes)
+    if format in _WITHOUT_NAMES:
+        reader, place = _WITHOUT_NAMES[format]
+        if keep:
+            raise TableError(path, f"there is no column {keep[0]!r}", "Its columns have no names.")
+        if target is not None:
+            raise TableError(
+                path, f"the target cannot be chosen: {place}", f"Leave out the target {target!r}."
+            )
+        return reader(path, max_bytes)
     if format == "parquet":
         columns = read_parquet(path, max_bytes)
     elif format == "arff":
@@ -189,6 +191,6 @@ def _guess(path: Path) -> Format:
         raise TableError(
             path,
             f"the suffix {suffix!r} is of no known format" if suffix else "its name has no suffix",
-            f"Known are {', '.join(SUFFIXES)}; or give the format: {', '.join(get_args(Format))}.",
+            f"Known are {', '.join(SUFFIXES)}; or give format=...: {', '.join(get_args(Format))}.",
         )
     return SUFFIXES[suffix]

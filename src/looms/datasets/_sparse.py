@@ -1,30 +1,85 @@
-"""Sparse matrices of SciPy, with labels beside them."""
+"""Sparse files: svmlight, and matrices of SciPy with labels beside them.
+
+A row of an svmlight (libsvm) file is a target, then ``index:value`` for values other than zero.
+"""
 
 from __future__ import annotations
 
+import re
 import zipfile
 import zlib
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
+from sklearn.datasets import load_svmlight_file
 
 from looms._optional import require
-from looms.datasets._bytes import MAX_BYTES, read_bytes, read_text, too_large
+from looms._typing import Matrix
+from looms.datasets._bytes import read_bytes, read_text, too_large
 from looms.datasets._columns import numbers_of
-from looms.datasets._numbers import EXACT
-from looms.datasets._table import (
-    Table,
-    TableError,
-    check_target,
-    labels_beside,
-    table_name,
-)
+from looms.datasets._numbers import EXACT, bad_token, must_be_checked, number, pair
+from looms.datasets._table import Table, TableError, check_target, labels_beside, table_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TOKEN = re.compile(r"[^ \t]+")
+#: An underscore before any comment: scikit-learn reads 1_000 as Python does.
+_UNDERSCORE = re.compile(rb"^[^#\n]*_", re.MULTILINE)
 
 
-def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> Table:
+def read_svmlight(path: Path, max_bytes: int) -> Table:
+    """Read an svmlight file; column ``j`` of ``X`` is index ``j`` of the file.
+
+    The indices are taken as written, so files that belong together have the same columns whether
+    they count from zero or from one (column 0 is then empty). Targets that are all whole numbers
+    become integers.
+    """
+    content = read_bytes(path, max_bytes, text=True)
+    try:
+        X, y = load_svmlight_file(BytesIO(content), zero_based=True)
+    except (ValueError, IndexError, OverflowError) as error:
+        _check_rows(content, path)
+        raise TableError(
+            path,
+            f"it is not an svmlight file ({error})",
+            "Every row must be a target followed by index:value pairs in increasing order.",
+        ) from None
+    wide = X.shape[1] > 2**31 - 1
+    if wide or must_be_checked(X.data) or must_be_checked(y) or _UNDERSCORE.search(content):
+        _check_rows(content, path)
+    if not X.shape[0]:
+        raise TableError(path, "there are no rows of data", "Give a file with rows of data.")
+    if not X.nnz:
+        raise TableError(
+            path, "no row has a feature", "Every row must be a target and index:value pairs."
+        )
+    check_target(y, path)
+    whole = np.all(y == np.round(y)) and np.all(np.abs(y) < EXACT)
+    return Table(_narrow(X), y.astype(np.int64) if whole else y, table_name(path))
+
+
+def _check_rows(content: bytes, path: Path) -> None:
+    """Raise TableError for the first token that is not valid at its place in a row."""
+    for where, line in enumerate(content.decode("utf-8", "replace").split("\n"), start=1):
+        before = -1
+        for k, token in enumerate(_TOKEN.finditer(line.rstrip("\r").partition("#")[0])):
+            try:
+                if k == 0:
+                    number(token[0])
+                elif not token[0].startswith("qid:"):
+                    index, _ = pair(token[0])
+                    if index <= before:
+                        raise ValueError("does not have a greater index than the one before")
+                    before = index
+            except ValueError as error:
+                raise bad_token(path, where, token.start() + 1, token[0], str(error)) from None
+
+
+def read_npz(path: Path, max_bytes: int) -> Table:
     """Read what ``scipy.sparse.save_npz`` writes, with the labels of ``NAME.labels``, if any.
 
     The labels are numbers or words, one a line. Nothing in the file is unpickled.
@@ -60,8 +115,7 @@ def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> Table:
         raise TableError(path, "there are no rows of data", "Give a file with rows of data.")
     if not np.isfinite(X.data).all():
         raise TableError(path, "a number is missing or infinite", "Leave out its row or column.")
-    indices, pointers = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    X = sparse.csr_array((X.data, indices, pointers), shape=X.shape)
+    X = _narrow(X)
     labels = labels_beside(path)
     if labels is None:
         return Table(X, None, table_name(path))
@@ -69,7 +123,13 @@ def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> Table:
     return Table(X, y, table_name(path), notes)
 
 
-def _check_size(X: Any, path: Path, max_bytes: int) -> None:
+def _narrow(X: sparse.csr_array) -> sparse.csr_array:
+    """The matrix with indices of 32 bits, which scikit-learn takes."""
+    parts = X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return sparse.csr_array(parts, shape=X.shape)
+
+
+def _check_size(X: Matrix, path: Path, max_bytes: int) -> None:
     """Raise TableError for a matrix that does not fit in CSR format of floats."""
     kind = X.data.dtype.kind
     if kind not in "biuf":
@@ -94,7 +154,7 @@ def _check_size(X: Any, path: Path, max_bytes: int) -> None:
         )
 
 
-def _labels(path: Path, n_rows: int, max_bytes: int) -> tuple[Any, tuple[str, ...]]:
+def _labels(path: Path, n_rows: int, max_bytes: int) -> tuple[pd.Series, tuple[str, ...]]:
     """Labels as numbers or as text, with notes."""
     labels = [line.strip() for line in read_text(path, max_bytes).splitlines()]
     if len(labels) != n_rows or not all(labels):

@@ -11,20 +11,23 @@ from decimal import Decimal
 from io import StringIO
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from looms._optional import require
 from looms._words import listed
 from looms.datasets import _sheet_process
-from looms.datasets._bytes import MAX_BYTES, read_bytes
+from looms.datasets._bytes import read_bytes
 from looms.datasets._columns import MISSING
 from looms.datasets._delimited import typed
 from looms.datasets._numbers import EXACT
 from looms.datasets._table import Columns, TableError
 
+Cell: TypeAlias = str | float | bool
+Rows: TypeAlias = list[list[Cell]]
+
 
 def read_spreadsheet(
-    path: Path, sheet: str | int | None, decimal: str | None, max_bytes: int = MAX_BYTES
+    path: Path, sheet: str | int | None, decimal: str | None, max_bytes: int
 ) -> Columns:
     """Read a sheet like the CSV file of its cells.
 
@@ -67,7 +70,7 @@ def read_spreadsheet(
     return Columns(made.frame, cells_of, (*detected, *made.notes))
 
 
-def _sheets(content: bytes, path: Path, max_bytes: int) -> dict[str, list[list[Any]]]:
+def _sheets(content: bytes, path: Path, max_bytes: int) -> dict[str, Rows]:
     """Rows of each sheet that are not blank, read in a process of its own."""
     require("python_calamine", "Reading spreadsheets")
     child = subprocess.run(
@@ -82,9 +85,9 @@ def _sheets(content: bytes, path: Path, max_bytes: int) -> dict[str, list[list[A
             path,
             f"its cells take more than {4 * max_bytes:,} bytes of memory, or than there are",
             "Look for a cell far away from the others; if the table is that large, allow more by "
-            "--max-bytes (max_bytes in Python), or save it as .csv.",
+            "max_bytes, or save it as .csv.",
         )
-    sheets: dict[str, list[list[Any]]] = {}
+    sheets: dict[str, Rows] = {}
     error = ""
     if child.returncode:
         error = (child.stderr.decode(errors="replace").splitlines() or ["its reader ended"])[-1]
@@ -107,26 +110,26 @@ def _sheets(content: bytes, path: Path, max_bytes: int) -> dict[str, list[list[A
     return sheets
 
 
-def _chosen(sheets: dict[str, Any], sheet: str | int | None, path: Path) -> list[list[Any]]:
+def _chosen(sheets: dict[str, Rows], sheet: str | int | None, path: Path) -> Rows:
     """Rows of a sheet by name or number, or of the only one with data."""
     filled = [name for name, rows in sheets.items() if rows]
     if sheet is None:
         if len(filled) == 1:
-            return sheets[filled[0]]  # type: ignore[no-any-return]
+            return sheets[filled[0]]
         if not filled:
             raise TableError(path, "no sheet has data", "Give a file with data.")
         problem = f"{len(filled)} sheets have data: {listed(filled, 20)}"
     elif sheet in sheets:
-        return sheets[str(sheet)]  # type: ignore[no-any-return]
+        return sheets[str(sheet)]
     else:
         number = int(sheet) if isinstance(sheet, int) or sheet.isdecimal() else 0
         if 1 <= number <= len(sheets):
-            return list(sheets.values())[number - 1]  # type: ignore[no-any-return]
+            return list(sheets.values())[number - 1]
         problem = f"there is no sheet {sheet!r}; its sheets are {listed(sheets, 20)}"
-    raise TableError(path, problem, "Choose one by --sheet (sheet in Python), name or number.")
+    raise TableError(path, problem, "Choose one by sheet=..., name or number.")
 
 
-def _texts(column: tuple[Any, ...]) -> list[str]:
+def _texts(column: tuple[Cell, ...]) -> list[str]:
     """Column as cells of a CSV file, the name first.
 
     Numbers that are not whole are written as whole ones times a power of ten (184e-2), so that
@@ -137,7 +140,7 @@ def _texts(column: tuple[Any, ...]) -> list[str]:
     return [_text(name, True), *(_text(cell, words) for cell in cells)]
 
 
-def _text(cell: Any, plain: bool) -> str:
+def _text(cell: Cell, plain: bool) -> str:
     if isinstance(cell, float):
         if cell.is_integer():
             return str(int(cell))

@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from looms._files import FileError
 from looms._optional import require
+from looms._typing import AnyArray
 from looms._words import listed
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
     from scipy import sparse
 
@@ -55,7 +55,7 @@ class Table:
     """
 
     X: pd.DataFrame | sparse.csr_array
-    y: pd.Series | np.ndarray[Any, Any] | None
+    y: pd.Series | AnyArray | None
     name: str
     notes: tuple[str, ...] = ()
     kept: dict[str, list[str | None]] = field(default_factory=dict)
@@ -126,7 +126,9 @@ def split_target(
     return Table(X, y, table_name(path), notes, kept)
 
 
-def check_target(y: Any, path: Path, name: str = "the target", rows: str = "row") -> None:
+def check_target(
+    y: pd.Series | AnyArray, path: Path, name: str = "the target", rows: str = "row"
+) -> None:
     """Raise TableError for a target with gaps or infinite values."""
     values = require("pandas", "Reading tables").Series(y)
     infinite = values.isin([float("inf"), -float("inf")])
@@ -143,20 +145,15 @@ def check_target(y: Any, path: Path, name: str = "the target", rows: str = "row"
             )
 
 
-def refuse_names(target: str | None, keep: Sequence[str], path: Path, why: str) -> None:
-    """Raise TableError for a target name or columns to keep, for formats without column names."""
-    if keep:
-        raise TableError(path, f"there is no column {keep[0]!r}", "Its columns have no names.")
-    if target is not None:
-        raise TableError(
-            path, f"the target cannot be chosen: {why}", f"Leave out the target {target!r}."
-        )
-
-
 def table_name(path: Path) -> str:
     """Name of a file without folder and suffixes (``.gz`` included)."""
     stem = Path(path.stem) if path.suffix == ".gz" else path
     return stem.stem or stem.name
+
+
+def first_line(error: Exception) -> str:
+    """First line of what a library says, shortened."""
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")[:160]
 
 
 def labels_beside(path: Path) -> Path | None:

@@ -9,16 +9,11 @@ Where hyper-parameters were chosen on the same samples, leave-one-out figures ar
 """
 
 from looms.diagnostics._case_deletion import CaseDeletion, case_deletion, loo_margins
+from looms.diagnostics._deviance import Deviance, deviance
+from looms.diagnostics._excess_error import ExcessError, excess_error
 from looms.diagnostics._goodness_of_fit import GoodnessOfFit, goodness_of_fit
+from looms.diagnostics._influence import Influence, influence
 from looms.diagnostics._left_out import LeftOutFits, left_out_fits
-from looms.diagnostics._resampling import (
-    Deviance,
-    ExcessError,
-    Influence,
-    deviance,
-    excess_error,
-    influence,
-)
 
 __all__ = [
     "CaseDeletion",

@@ -18,6 +18,7 @@ from looms._typing import AnyArray, Array
 from looms.conformal._sets import class_margins
 from looms.criteria import WMW, Criterion, as_criterion
 from looms.estimators import SVCCV, machine_of
+from looms.estimators._search import chosen_criterion
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 
 if TYPE_CHECKING:
@@ -133,7 +134,9 @@ class CaseDeletion:
         return f"CaseDeletion({', '.join(parts)})"
 
 
-def case_deletion(model: Any, *, names: Any = None, criterion: Any = None) -> CaseDeletion:
+def case_deletion(
+    model: Any, *, names: Any = None, criterion: str | Criterion | None = None
+) -> CaseDeletion:
     """Effect of every training sample on a fitted least-squares machine, without refitting.
 
     With α, r, P, p and λ as in docs/references.md,
@@ -204,9 +207,7 @@ def case_deletion(model: Any, *, names: Any = None, criterion: Any = None) -> Ca
             f"names must hold one name for each of the {n} training samples, but has shape "
             f"{names.shape}."
         )
-    if criterion is None:
-        tuned = hasattr(machine, "candidates_")
-        criterion = machine.candidates_[machine.best_index_].criterion if tuned else "press"
+    criterion = chosen_criterion(machine) if criterion is None else criterion
     chosen = as_criterion(criterion)
     if chosen.needs_labels and not classifier:
         raise ValueError(f"Criterion {criterion!r} judges classes; for regression use 'press'.")

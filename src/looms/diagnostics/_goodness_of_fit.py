@@ -9,17 +9,19 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import beta
+from scipy.stats import binomtest
 from sklearn.utils import check_random_state
 
+from looms._checks import check_share
 from looms._optional import require
 from looms._typing import Array
+from looms.calibration._scores import deviance_of
+from looms.diagnostics._axes import axes_or_new
 from looms.diagnostics._left_out import exact_solution
-from looms.diagnostics._problem import Problem, check_level, pose
+from looms.diagnostics._problem import Problem, pose
 from looms.diagnostics._refits import (
     Progress,
     check_likelihood,
-    deviance_of,
     in_parallel,
     log_probabilities,
     own_class,
@@ -27,10 +29,10 @@ from looms.diagnostics._refits import (
     sigmoid_log_probabilities,
     with_kernel_matrix,
 )
-from looms.diagnostics._resampling import axes_or_new
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 RESAMPLING = ("labels", "pairs")
 _CONFIDENCE = 0.95  # that more replicates would not change the verdict
@@ -46,7 +48,7 @@ def goodness_of_fit(
     *,
     alpha: float = 0.05,
     resampling: str = "labels",
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
     preprocessing: str = "auto",
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -62,7 +64,8 @@ def goodness_of_fit(
 
     Parameters
     ----------
-    estimator, X, y, preprocessing : as for `left_out_fits`
+    estimator, X, y, preprocessing, n_jobs, progress : as for `left_out_fits`
+        With replicates in place of samples left out.
     n_bootstrap : int, default=400
         Number of replicates, B; 400 to 1000.
     alpha : float, default=0.05
@@ -74,10 +77,6 @@ def goodness_of_fit(
     random_state : int, RandomState instance or None, default=None
         Replicates are the same for the same int, whatever `n_jobs`, and the first of a larger
         number of them.
-    n_jobs : int, default=None
-        Number of replicates at once, as joblib takes it.
-    progress : callable, default=None
-        Called with the number of replicates done and their total.
 
     Returns
     -------
@@ -109,12 +108,12 @@ def goodness_of_fit(
     >>> len(result.bootstrapped), 0 < result.p_value <= 1
     (99, True)
     """
-    level = check_level(alpha)
+    check_share(alpha, "alpha")
     if not isinstance(n_bootstrap, Integral) or int(n_bootstrap) < 1:
         raise ValueError(f"n_bootstrap must be a positive whole number, got {n_bootstrap!r}.")
-    total = int(n_bootstrap)
-    if (total + 1) * level < 1 - _ROUNDING:  # the largest D* is not beyond the level
-        least = max(1, math.ceil(1 / level - _ROUNDING) - 1)
+    level, total = float(alpha), int(n_bootstrap)
+    least = least_replicates(level)
+    if total < least:
         raise ValueError(
             f"{total} replicates cannot reach level {level:g}: take n_bootstrap={least} or "
             "more, 400 to 1000 if you can."
@@ -123,19 +122,24 @@ def goodness_of_fit(
         raise ValueError(f"resampling must be 'labels' or 'pairs', got {resampling!r}.")
     problem = pose(estimator, X, y, preprocessing)
     check_likelihood(problem)
-    n, labels, n_classes = problem.n_samples, problem.labels, len(problem.classes)
+    n, labels = problem.n_samples, problem.labels
     solution = exact_solution(problem)
     if solution is not None:
-        log_p = sigmoid_log_probabilities(solution.outputs, labels == 1, np.ones(n))
+        log_p = sigmoid_log_probabilities(solution.outputs[:, None], labels, np.ones(n))
     else:
-        log_p = log_probabilities(*refit(problem, np.ones(n)), labels, np.ones(n), n_classes)
-    observed = deviance_of(own_class(log_p, labels), np.ones(n))
+        log_p = log_probabilities(*refit(problem, np.ones(n)), labels, np.ones(n))
+    observed = deviance_of(own_class(log_p, labels, np.ones(n)))
     problem = with_kernel_matrix(problem)
     cumulated = np.cumsum(np.exp(log_p), axis=1) if resampling == "labels" else None
     task = partial(_replicate_deviance, problem, cumulated)
     seeds = check_random_state(random_state).randint(2**31 - 1, size=total).tolist()
-    replicates = in_parallel(task, seeds, total, n_jobs, progress)
+    replicates = in_parallel(task, seeds, n_jobs, progress)
     return GoodnessOfFit(observed, np.array(replicates), level, resampling, problem.preprocessing)
+
+
+def least_replicates(level: float) -> int:
+    """Replicates of which the largest D* is at the level: 1 / (B + 1) ≤ level."""
+    return math.ceil(1 / level - _ROUNDING) - 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -184,10 +188,9 @@ class GoodnessOfFit:
     @property
     def p_interval(self) -> tuple[float, float]:
         """Clopper–Pearson 95 % interval of the share of D* that reach D in endless replicates."""
-        n, reached, tail = len(self.bootstrapped), self._n_reached, (1.0 - _CONFIDENCE) / 2
-        low = beta.ppf(tail, reached, n - reached + 1) if reached else 0.0
-        high = beta.ppf(1.0 - tail, reached + 1, n - reached) if reached < n else 1.0
-        return float(low), float(high)
+        share = binomtest(self._n_reached, len(self.bootstrapped))
+        interval = share.proportion_ci(_CONFIDENCE)  # Clopper and Pearson's by default
+        return float(interval.low), float(interval.high)
 
     @property
     def decided(self) -> bool:
@@ -234,7 +237,7 @@ class GoodnessOfFit:
         index = pandas.RangeIndex(len(self.bootstrapped), name="replicate")
         return pandas.DataFrame({"deviance": self.bootstrapped}, index=index)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Histogram of D* with D and the critical value; returns the axes."""
         ax = axes_or_new(ax, self)
         ax.hist(self.bootstrapped, bins="auto", color="0.8", edgecolor="0.6")
@@ -280,5 +283,5 @@ def _replicate_deviance(problem: Problem, cumulated: Array | None, seed: int) ->
         if len(np.unique(labels[weight > 0])) == n_classes:
             break
     machine, X = refit(problem, weight, problem.classes[labels])
-    log_p = log_probabilities(machine, X, labels, weight, n_classes)
-    return deviance_of(own_class(log_p, labels), weight)
+    log_p = log_probabilities(machine, X, labels, weight)
+    return deviance_of(own_class(log_p, labels, weight), weight)

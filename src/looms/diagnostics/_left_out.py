@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
+from scipy.special import log_expit
 from sklearn.base import clone
 from sklearn.svm import SVC
 from sklearn.utils import _safe_indexing
@@ -21,7 +22,6 @@ from looms.diagnostics._refits import (
     LARGEST,
     Progress,
     check_likelihood,
-    deviance_of,
     in_parallel,
     log_probabilities,
     own_class,
@@ -57,13 +57,12 @@ class Likelihood:
     ----------
     fitted : (n_samples,) log p̂ of the class of each sample by the machine of all.
     left_out : (n_samples,) the same by the machine without it.
-    rest_deviance : (n_samples,) D₍₋ᵢ₎, deviance of the machine without sample i over the
-        n − 1 others.
+    rest : (n_samples,) the sum over the n − 1 others by the machine without sample i.
     """
 
     fitted: Array
     left_out: Array
-    rest_deviance: Array
+    rest: Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -195,14 +194,14 @@ def left_out_fits(
     problem = pose(estimator, X, y, preprocessing)
     if likelihood:
         check_likelihood(problem)
-    classes, positive = problem.classes, problem.labels == 1
+    classes = problem.classes
     terms = None
     if type(problem.machine) is LSSVMClassifier:
         machine = clone(problem.machine).fit(problem.X, problem.y)
         predicted = machine.predict(problem.X)
         predicted_without = classes[class_indices(machine.loo_.outputs, machine.threshold_)]
         if likelihood and len(classes) == 2:
-            terms = likelihood_of_outputs(*least_squares_outputs(machine), positive)
+            terms = likelihood_of_outputs(*least_squares_outputs(machine), problem.labels)
         elif likelihood:
             terms = by_refits(problem, True, n_jobs, progress)[2]
     elif (outputs := path_outputs(problem)) is not None:
@@ -210,7 +209,7 @@ def left_out_fits(
             classes[class_indices(values, problem.threshold)]
             for values in (outputs[0], outputs[1].diagonal())
         )
-        terms = likelihood_of_outputs(*outputs, positive) if likelihood else None
+        terms = likelihood_of_outputs(*outputs, problem.labels) if likelihood else None
     else:
         predicted, predicted_without, terms = by_refits(
             with_kernel_matrix(problem), likelihood, n_jobs, progress
@@ -218,6 +217,17 @@ def left_out_fits(
     return LeftOutFits(
         predicted, predicted_without, problem.y, problem.names, problem.preprocessing, terms
     )
+
+
+def fits_of(estimator: Any, X: Any, y: Any, likelihood: bool, options: FitOptions) -> LeftOutFits:
+    """The left-out fits given in place of an estimator, or those of the estimator."""
+    if not isinstance(estimator, LeftOutFits):
+        if X is None or y is None:
+            raise TypeError("X or y is missing: only left-out fits have their own.")
+        return left_out_fits(estimator, X, y, likelihood=likelihood, **options)
+    if X is not None or y is not None or options:
+        raise TypeError("Left-out fits have their own samples and options: give nothing else.")
+    return estimator
 
 
 def least_squares_outputs(machine: LSSVMClassifier) -> tuple[Array, Array]:
@@ -260,23 +270,21 @@ def path_outputs(problem: Problem) -> tuple[Array, Array] | None:
         return None
 
 
-def likelihood_of_outputs(outputs: Array, rows: Array, positive: AnyArray) -> Likelihood:
+def likelihood_of_outputs(outputs: Array, rows: Array, labels: AnyArray) -> Likelihood:
     """From outputs of the machine of all samples, (n,), and of those without each, (n, n).
 
-    Row i is of the machine without sample i.
+    Row i is of the machine without sample i, whose sigmoid is fitted to the others.
     """
-    n = len(positive)
-    signs = np.where(positive, 1, -1)
-    slopes, intercepts = fit_sigmoids(rows, signs, 1.0 - np.eye(n))
-    log_likelihood = np.multiply(rows, slopes[:, None])
-    log_likelihood += intercepts[:, None]
-    log_likelihood *= signs
-    np.logaddexp(0.0, log_likelihood, out=log_likelihood)
-    np.negative(log_likelihood, out=log_likelihood)
-    left_out = log_likelihood.diagonal().copy()
-    log_p = sigmoid_log_probabilities(outputs, positive, np.ones(n))
-    fitted = own_class(log_p, positive.astype(int))
-    return Likelihood(fitted, left_out, -2.0 * (log_likelihood.sum(axis=1) - left_out))
+    n = len(labels)
+    y = np.where(labels == 1, 1.0, -1.0)
+    slopes, intercepts = fit_sigmoids(rows, y, 1.0 - np.eye(n))
+    log_p = np.multiply(rows, slopes[:, None])  # in place from here: n² numbers
+    log_p += intercepts[:, None]
+    log_p *= -y
+    log_expit(log_p, out=log_p)
+    left_out = log_p.diagonal().copy()
+    whole = sigmoid_log_probabilities(outputs[:, None], labels, np.ones(n))
+    return Likelihood(own_class(whole, labels, np.ones(n)), left_out, log_p.sum(axis=1) - left_out)
 
 
 def by_refits(
@@ -288,28 +296,27 @@ def by_refits(
     machine, X = refit(problem, everything)
     predicted = _predict(problem, machine, X)
     if likelihood:
-        log_p = log_probabilities(machine, X, problem.labels, everything, len(problem.classes))
-        fitted = own_class(log_p, problem.labels)
-        deviance_of(fitted, everything)  # finite, or refused before the other refits
+        log_p = log_probabilities(machine, X, problem.labels, everything)
+        fitted = own_class(log_p, problem.labels, everything)  # refused before the other refits
     task = partial(_refit_without, problem, likelihood)
-    refits = in_parallel(task, range(n), n, n_jobs, progress)
-    predicted_without, left_out, rest_deviance = map(np.array, zip(*refits, strict=True))
+    refits = in_parallel(task, range(n), n_jobs, progress)
+    predicted_without, left_out, rest = map(np.array, zip(*refits, strict=True))
     if not likelihood:
         return predicted, predicted_without, None
-    return predicted, predicted_without, Likelihood(fitted, left_out, rest_deviance)
+    return predicted, predicted_without, Likelihood(fitted, left_out, rest)
 
 
 def _refit_without(problem: Problem, likelihood: bool, i: int) -> tuple[Any, float, float]:
-    """Class and log likelihood of sample i by the machine without it, and its D₍₋ᵢ₎."""
+    """Class and log likelihood of sample i by the machine without it, and that of the others."""
     weight = np.ones(problem.n_samples)
     weight[i] = 0.0
     machine, X = refit(problem, weight)
     predicted = _predict(problem, machine, _safe_indexing(X, [i]))[0]
     if not likelihood:
         return predicted, np.nan, np.nan
-    log_p = log_probabilities(machine, X, problem.labels, weight, len(problem.classes))
-    log_likelihood = own_class(log_p, problem.labels)
-    return predicted, float(log_likelihood[i]), deviance_of(log_likelihood, weight)
+    log_p = log_probabilities(machine, X, problem.labels, weight)
+    own = own_class(log_p, problem.labels, weight)
+    return predicted, float(own[i]), float(own[weight > 0].sum())
 
 
 def _predict(problem: Problem, machine: Any, X: Any) -> AnyArray:

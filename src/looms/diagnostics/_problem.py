@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import singledispatch
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -85,16 +84,7 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
     check_classification_targets(y)
-    classes, labels, members = np.unique(y, return_inverse=True, return_counts=True)
-    if len(classes) < 2:
-        raise ValueError(
-            f"y has one class only, {classes.tolist()[0]!r}: there is nothing to diagnose."
-        )
-    if members.min() < 2:
-        raise ValueError(
-            f"Class {classes.tolist()[int(members.argmin())]!r} has one member, and without it "
-            "there is no such class to learn: leave it out, or merge it with another."
-        )
+    classes, labels = classes_and_labels(y)
     names = np.asarray(X.index) if hasattr(X, "iloc") else np.arange(len(y))
     if not (sparse.issparse(X) or hasattr(X, "iloc")):
         X = np.asarray(X)
@@ -117,11 +107,19 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     return Problem(pipeline, X, y, labels, classes, names, "refitted", threshold)
 
 
-def check_level(alpha: Any) -> float:
-    """A level of significance, inside (0, 1)."""
-    if not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
-        raise ValueError(f"alpha must be a number between 0 and 1, got {alpha!r}.")
-    return float(alpha)
+def classes_and_labels(y: AnyArray) -> tuple[AnyArray, AnyArray]:
+    """The classes, and their index for each sample; ValueError for too few of them or of one."""
+    classes, labels, members = np.unique(y, return_inverse=True, return_counts=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has one class only, {classes.tolist()[0]!r}: there is nothing to diagnose."
+        )
+    if members.min() < 2:
+        raise ValueError(
+            f"Class {classes.tolist()[int(members.argmin())]!r} has one member, and without it "
+            "there is no such class to learn: leave it out, or merge it with another."
+        )
+    return classes, labels
 
 
 def last_step(machine: Any) -> Any:

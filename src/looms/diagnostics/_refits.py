@@ -9,11 +9,11 @@ from __future__ import annotations
 import copy
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -25,13 +25,15 @@ from sklearn.utils import _safe_indexing, get_tags
 
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array
-from looms.calibration import couple, fit_sigmoid
+from looms.calibration import fit_sigmoid
 from looms.diagnostics._problem import Problem, last_step
 from looms.estimators import LSSVMClassifier
+from looms.svm._one_against_one import class_log_probabilities
 from looms.svm._svc import kernel_matrix
 
 #: Called with the number of refits done and their total.
 Progress: TypeAlias = Callable[[int, int], None]
+Result = TypeVar("Result")
 
 #: Samples up to which n×n matrices are kept, 800 MB each: the kernel matrix as it is and scaled,
 #: the tableau of the paths and the outputs of all machines, these twice.
@@ -58,7 +60,8 @@ def refit(problem: Problem, weight: Array, y: AnyArray | None = None) -> tuple[A
     """
     machine, y = clone(problem.machine), problem.y if y is None else y
     options = {}
-    if weights_equal_repetition(machine):
+    # Balanced weights count rows, and the steps of a pipeline see rows.
+    if type(machine) in _WEIGHT_IS_REPETITION and machine.class_weight != "balanced":
         rows = np.flatnonzero(weight)
         if weight.max() > 1:
             options["sample_weight"] = weight[rows]
@@ -66,13 +69,6 @@ def refit(problem: Problem, weight: Array, y: AnyArray | None = None) -> tuple[A
         rows = np.repeat(np.arange(problem.n_samples), weight.astype(int))
     X = problem.X[:, rows] if get_tags(machine).input_tags.pairwise else problem.X
     return machine.fit(_safe_indexing(X, rows), y[rows], **options), X
-
-
-def weights_equal_repetition(machine: Any) -> bool:
-    """True if sample weights may stand for repeated rows; the steps of a pipeline see rows."""
-    if type(machine) not in _WEIGHT_IS_REPETITION:
-        return False
-    return bool(machine.class_weight != "balanced")  # which counts rows
 
 
 def with_kernel_matrix(problem: Problem) -> Problem:
@@ -91,18 +87,18 @@ def with_kernel_matrix(problem: Problem) -> Problem:
 
 
 def in_parallel(
-    task: Callable[..., Any],
-    cases: Iterable[Any],
-    total: int,
+    task: Callable[[int], Result],
+    cases: Sequence[int],
     n_jobs: int | None,
     progress: Progress | None,
-) -> list[Any]:
-    """``task(case)`` of each of `total` cases, in order, by the joblib backend that is configured.
+) -> list[Result]:
+    """``task(case)`` of each case, in order, by the joblib backend that is configured.
 
     Every warning is given once, with the number of cases that gave it.
     """
-    several = effective_n_jobs(n_jobs) > 1
-    results, times = [], Counter[tuple[type[Warning], str]]()
+    several, total = effective_n_jobs(n_jobs) > 1, len(cases)
+    results: list[Result] = []
+    times = Counter[tuple[type[Warning], str]]()
     parallel = Parallel(n_jobs=n_jobs, return_as="generator")
     with one_blas_thread():
         for result, caught in parallel(delayed(_recorded)(task, case, several) for case in cases):
@@ -117,8 +113,8 @@ def in_parallel(
 
 
 def _recorded(
-    task: Callable[..., Any], case: Any, capped: bool
-) -> tuple[Any, set[tuple[type[Warning], str]]]:
+    task: Callable[[int], Result], case: int, capped: bool
+) -> tuple[Result, set[tuple[type[Warning], str]]]:
     """The result of a task and its warnings; `capped` to one BLAS thread, for many workers."""
     limit = one_blas_thread() if capped else nullcontext()
     with warnings.catch_warnings(record=True) as caught, limit:
@@ -144,9 +140,7 @@ def check_likelihood(problem: Problem) -> None:
         )
 
 
-def log_probabilities(
-    machine: Any, X: Any, labels: AnyArray, weight: Array, n_classes: int
-) -> Array:
+def log_probabilities(machine: Any, X: Any, labels: AnyArray, weight: Array) -> Array:
     """Log probability of every class for every sample, (n_samples, n_classes).
 
     A support vector classifier has Platt's sigmoid, fitted to its decision values, whatever its
@@ -158,62 +152,53 @@ def log_probabilities(
     machine : fitted to the samples of positive `weight`.
     X : (n_samples, n_features) all samples.
     labels : (n_samples,) index of the class of each.
-    weight : (n_samples,) weight of each in the fit of the sigmoid.
-    n_classes : number of classes.
+    weight : (n_samples,) how often each counts for the sigmoid.
     """
     if hasattr(machine, "predict_proba") and not _is_libsvm(machine):
-        with np.errstate(divide="ignore"):  # log 0, refused by `deviance_of`
+        with np.errstate(divide="ignore"):  # log 0, refused by `check_possible`
             return np.log(np.asarray(machine.predict_proba(X), dtype=np.float64))
-    if n_classes == 2:
-        outputs = np.asarray(machine.decision_function(X), dtype=np.float64)
-        return sigmoid_log_probabilities(outputs, labels == 1, weight)
+    if labels.max() == 1:
+        return sigmoid_log_probabilities(machine.decision_function(X)[:, None], labels, weight)
     one_against_one = copy.copy(last_step(machine)).set_params(decision_function_shape="ovo")
     if isinstance(machine, Pipeline):
         one_against_one = Pipeline([*machine.steps[:-1], ("machine", one_against_one)])
-    outputs = one_against_one.decision_function(X)
-    pairwise = np.zeros((len(labels), n_classes, n_classes))
-    for column, (a, b) in enumerate(combinations(range(n_classes), 2)):
-        of_pair = weight * ((labels == a) | (labels == b))
-        log_p = sigmoid_log_probabilities(outputs[:, column], labels == a, of_pair)
-        pairwise[:, a, b], pairwise[:, b, a] = np.exp(log_p[:, 1]), np.exp(log_p[:, 0])
-    with np.errstate(divide="ignore"):
-        return np.log(couple(pairwise))
+    # LIBSVM's output of a pair is positive for its first class.
+    return sigmoid_log_probabilities(-one_against_one.decision_function(X), labels, weight)
 
 
-def sigmoid_log_probabilities(outputs: Array, positive: AnyArray, weight: Array) -> Array:
-    """Log probabilities of the negative and the positive class by the sigmoid of the outputs.
+def sigmoid_log_probabilities(outputs: Array, labels: AnyArray, weight: Array) -> Array:
+    """Log probability of every class, (n, k), by the sigmoids of the outputs of every pair.
 
-    Repeated samples are repeated for the fit, as the sigmoid's own weights are only ratios. As
-    logarithms, no probability is zero.
+    Parameters
+    ----------
+    outputs : (n, n_pairs), as in `looms.svm._one_against_one` positive for the second class.
+    labels : (n,) index of the class of each sample.
+    weight : (n,) how often each counts for the sigmoids, whose own weights are only ratios.
     """
-    rows = np.repeat(np.arange(len(outputs)), weight.astype(int))
-    sigmoid = fit_sigmoid(outputs[rows], np.where(positive, 1, -1)[rows])
-    exponent = sigmoid.slope * outputs + sigmoid.intercept
-    return np.stack([-np.logaddexp(0.0, -exponent), -np.logaddexp(0.0, exponent)], axis=-1)
+    log_odds, times = np.empty(outputs.shape), weight.astype(int)
+    for q, (a, b) in enumerate(combinations(range(int(labels.max()) + 1), 2)):
+        rows = np.repeat(np.arange(len(labels)), times * ((labels == a) | (labels == b)))
+        sigmoid = fit_sigmoid(outputs[rows, q], np.where(labels[rows] == b, 1, -1))
+        log_odds[:, q] = -(sigmoid.slope * outputs[:, q] + sigmoid.intercept)
+    return class_log_probabilities(log_odds)
 
 
-def own_class(log_p: Array, labels: AnyArray) -> Array:
-    """Log probability of the class of each sample, (n_samples,)."""
-    return np.asarray(log_p[np.arange(len(labels)), labels])
+def own_class(log_p: Array, labels: AnyArray, weight: Array) -> Array:
+    """Log probability of the class of each sample, (n,); ValueError as `check_possible`."""
+    own = log_p[np.arange(len(labels)), labels]
+    check_possible(own[weight > 0])
+    return np.asarray(own)
 
 
-def deviance_of(log_likelihood: Array, weight: Array) -> float:
-    """−2 Σ weight log p̂ over the samples of positive weight.
-
-    Raises
-    ------
-    ValueError
-        If the class of a sample has probability zero.
-    """
-    inside = weight > 0
-    terms = log_likelihood[inside]
-    if not np.isfinite(terms).all():
+def check_possible(log_likelihood: Array) -> None:
+    """ValueError if the class of a sample has probability zero."""
+    n_impossible = np.count_nonzero(~np.isfinite(log_likelihood))
+    if n_impossible:
         raise ValueError(
-            f"{int((~np.isfinite(terms)).sum())} samples have probability 0 of the class that "
-            "they have, so the deviance is infinite; use an estimator with smoother "
-            "probabilities, or wrap it in sklearn.calibration.CalibratedClassifierCV."
+            f"{n_impossible} samples have probability 0 of the class that they have, so the "
+            "deviance is infinite; use an estimator with smoother probabilities, or wrap it in "
+            "sklearn.calibration.CalibratedClassifierCV."
         )
-    return float(-2.0 * weight[inside] @ terms)
 
 
 def _is_libsvm(machine: Any) -> bool:

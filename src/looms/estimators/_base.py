@@ -21,7 +21,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.conformal import LocalScale
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
-from looms.kernels._gram import GramBlocks, expansion, gram_into, is_finite_lower
+from looms.kernels._gram import GramBlocks, check_finite_lower, expansion, gram_into
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import (
     Pairs,
@@ -333,15 +333,6 @@ def check_flag(name: str, value: Any) -> None:
 def one_or_many(parameter: Any) -> list[Any]:
     """The members of a list or tuple, or the one thing that is not a list."""
     return list(parameter) if isinstance(parameter, (list, tuple)) else [parameter]
-
-
-def check_finite_lower(K: Array, kernel: Kernel) -> None:
-    """ValueError unless the lower triangle of a kernel matrix is finite."""
-    if not is_finite_lower(K):
-        raise ValueError(
-            f"The kernel matrix of {kernel!r} contains NaN or infinity: scale the features, or "
-            "use smaller values of its parameters."
-        )
 
 
 def checked_sample_weight(sample_weight: Any, n: int) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -26,7 +27,7 @@ from looms._typing import AnyArray, Array
 from looms.conformal._nonconformity import pairwise_margins
 from looms.conformal._sets import class_margins
 from looms.estimators._encoding import encoded
-from looms.estimators._svm_grid import SVMGridPlan
+from looms.estimators._svm_grid import SVMGridPlan, positive_values
 from looms.svm import leave_one_out
 
 _ROWS = 1024  # of new samples at a time: every member has outputs for each of them
@@ -101,18 +102,7 @@ def _checked_grid(grid: Mapping[str, Any]) -> dict[str, Array]:
             f"A grid of SVMs has the values of 'C' and of 'gamma', got {sorted(map(str, grid))}; "
             "for other machines give a list of classifiers."
         )
-    values = {}
-    for name in ("C", "gamma"):
-        try:
-            array = np.unique(np.asarray(grid[name], dtype=np.float64))
-        except (TypeError, ValueError):
-            raise ValueError(f"The values of {name} must be numbers, got {grid[name]!r}.") from None
-        if not (len(array) and (array > 0).all() and np.isfinite(array).all()):
-            raise ValueError(
-                f"The values of {name} must be positive, and one or more, got {grid[name]!r}."
-            )
-        values[name] = array
-    return values
+    return {name: positive_values(f"The values of {name}", grid[name]) for name in ("C", "gamma")}
 
 
 def _checked_members(members: list[Any]) -> list[Any]:
@@ -253,6 +243,44 @@ class PooledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             for name in ("sparse", "pairwise", "allow_nan", "string", "categorical"):
                 setattr(tags.input_tags, name, all(getattr(member, name) for member in members))
         return tags
+
+    @abstractmethod
+    def _chosen(self, X: Any) -> tuple[AnyArray, AnyArray]:
+        """(n_samples,) index of the member chosen for each sample, and of the class it predicts."""
+
+    def predict(self, X: Any) -> AnyArray:
+        """Class of each sample, by the member chosen for it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Members of ``classes_``.
+        """
+        _, labels = self._chosen(X)
+        return np.asarray(self.classes_[labels])
+
+    def chosen_model(self, X: Any) -> AnyArray:
+        """Member that decides on each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        model : ndarray of shape (n_samples,)
+            Index into ``pool_``. Ties of `NonconformityClassifier`, which are many, are decided
+            at random by the seed of the fit and the counts of the sample: the same at every call
+            and in any order.
+        """
+        models, _ = self._chosen(X)
+        return models
 
     def _checked_training_data(self, X: Any, y: Any) -> tuple[Any, AnyArray, AnyArray]:
         """Samples, the classes, and the index of each sample's class.

@@ -104,41 +104,14 @@ class LargestMarginClassifier(PooledClassifier):
             For two classes the output of the member, positive for ``classes_[1]``; for more
             the margin of each label against the strongest other one, of which the largest wins.
         """
-        _, margins = self._chosen(X)
+        _, margins = self._decided(X)
         return margins[:, 1] if len(self.classes_) == 2 else margins
 
-    def chosen_model(self, X: Any) -> AnyArray:
-        """Member that decides on each sample.
+    def _chosen(self, X: Any) -> tuple[AnyArray, AnyArray]:
+        models, margins = self._decided(X)
+        return models, class_indices(margins)
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New samples.
-
-        Returns
-        -------
-        model : ndarray of shape (n_samples,)
-            Index into ``pool_``.
-        """
-        return self._chosen(X)[0]
-
-    def predict(self, X: Any) -> AnyArray:
-        """Class of each sample.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New samples.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Members of ``classes_``.
-        """
-        decision = self.decision_function(X)
-        return np.asarray(self.classes_[class_indices(decision)])
-
-    def _chosen(self, X: Any) -> tuple[AnyArray, Array]:
+    def _decided(self, X: Any) -> tuple[AnyArray, Array]:
         """Member for every sample, and its margins (n_samples, n_classes)."""
         models, margins = [], []
         for outputs in self._blocks(X):

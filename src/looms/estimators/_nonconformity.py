@@ -1,4 +1,4 @@
-"""The classifier that chooses model and label of each sample by nonconformity."""
+"""The classifier that chooses model and label of each sample by"""
 
 from __future__ import annotations
 
@@ -7,25 +7,22 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from looms._typing import AnyArray, Array
-from looms.conformal import choose, dkw_bound, vc_bound
-from looms.conformal import p_values as single_p_values
-from looms.conformal._nonconformity import conformity_counts, joint_p_values
+from looms.conformal import dkw_bound, vc_bound
+from looms.conformal._nonconformity import (
+    Neighbors,
+    NonconformityChoice,
+    choose,
+    conformity_counts,
+    joint_p_values,
+    p_values,
+)
 from looms.estimators._base import check_flag
 from looms.estimators._ensemble import PooledClassifier, pool_plan
-from looms.estimators._scored_pool import (
-    MEASURES,
-    check_classes_have_two,
-    score_by_loo,
-    score_by_split,
-    split_rows,
-)
-
-HELD_OUT_BY = ("split", "loo")
-BOUNDS = {"dkw": dkw_bound, "vc": vc_bound}
+from looms.estimators._validation_split import check_classes_have_two, split_rows
 
 
 class NonconformityClassifier(PooledClassifier):
@@ -59,8 +56,7 @@ class NonconformityClassifier(PooledClassifier):
     n_neighbors : int, default=1
         Number of neighbors for ``measure="neighbors"``.
     tol : float, default=1e-2
-        Tolerance of the solver for a grid, as for `LargestMarginClassifier`. Of no effect on
-        leave-one-out validation, whose machines are solved to machine precision.
+        As for `LargestMarginClassifier`; by leave-one-out machines are solved to machine precision.
     n_jobs : int, default=None
         Members trained at a time, as joblib understands it.
     random_state : int, RandomState instance or None, default=None
@@ -68,16 +64,12 @@ class NonconformityClassifier(PooledClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes, sorted.
-    pool_ : list
-        "C" and "gamma" of each member, or the fitted classifiers.
     validation_ : ndarray of shape (n_validation,)
         Indices of the samples whose margins the others are compared with; all of them for
         ``validation="loo"``.
     validation_scores_ : ndarray of shape (n_models, n_validation)
         Conformity of each of them, with its own label, to every model.
-    n_features_in_, feature_names_in_
+    classes_, pool_, n_features_in_, feature_names_in_
         As for `LargestMarginClassifier`.
 
     Notes
@@ -96,23 +88,19 @@ class NonconformityClassifier(PooledClassifier):
     - The label of `predict` has no coverage of its own; `error_bound` holds for the event it
       describes, with the models paid for by ln(n_models).
 
-    With ``validation="loo"`` no sample is lost to validation and none of this is certain:
-    leave-one-out margins and those of new samples come from models with n − 1 and n samples.
-    Coverage is then close to nominal where leaving one sample out hardly changes a model, and
-    no bound is offered.
+    With ``validation="loo"`` none of this is certain: leave-one-out margins and those of new
+    samples come from models with n − 1 and n samples. Coverage is close to nominal where leaving
+    one sample out hardly changes a model, and no bound is offered.
 
-    The paper includes a label whose epsilon_{k,y} exceeds ε; here p-values count the sample
-    itself, (m ε_{k,y} + 1) / (m + 1), without which coverage is up to 1 / (m + 1) short. The
-    choice of model and label is the same.
+    P-values count the sample itself, (m ε_{k,y} + 1) / (m + 1). The paper takes ε_{k,y}, and its
+    coverage is up to 1 / (m + 1) short; the choice of model and label is the same.
 
-    There is no decision function and there are no probabilities: labels are chosen by counts
-    among the validation samples, with ties, and by another model for each sample, which puts
-    samples in no order. Scorers that rank, such as "roc_auc", do not apply;
-    ``p_values(X)[:, 1] - p_values(X)[:, 0]`` is an order of two classes.
+    There is no decision function and there are no probabilities, as labels are chosen by another
+    model for each sample, which puts samples in no order. Scorers that rank, such as "roc_auc", do
+    not apply; ``p_values(X)[:, 1] - p_values(X)[:, 0]`` is an order of two classes.
 
-    Cost: training each member once, and for a grid one matrix of squared distances, one
-    kernel matrix a gamma, and no machine with a larger C once none of its coefficients is at
-    its bound.
+    Cost: training each member once; of a grid no machine with a larger C once none of its
+    coefficients is at its bound.
 
     References
     ----------
@@ -132,6 +120,11 @@ class NonconformityClassifier(PooledClassifier):
     >>> round(float(sets[range(len(sets)), y[1::2]].mean()), 2)
     0.89
     """
+
+    validation_: AnyArray
+    validation_scores_: Array
+    _neighbors: Neighbors | None
+    _seed: int
 
     def __init__(
         self,
@@ -174,57 +167,41 @@ class NonconformityClassifier(PooledClassifier):
         Raises
         ------
         ValueError
-            If a class has one member; if the training part lacks a class or the validation
-            part has one class only; if a member has no decision function.
+            If a class is too small to be held out, or a member has no decision function.
         """
-        n_neighbors = self._checked_neighbors()
+        choices = {"validation": ("split", "loo"), "measure": ("margin", "neighbors")}
+        for name, known in choices.items():
+            value = getattr(self, name)
+            if not (isinstance(value, str) and value in known):
+                raise ValueError(f"Unknown {name} {value!r}; known are {', '.join(known)}.")
+        check_flag("stratify", self.stratify)
+        if not (isinstance(self.n_neighbors, Integral) and self.n_neighbors >= 1):
+            raise ValueError(f"n_neighbors must be a positive integer, got {self.n_neighbors!r}.")
         X, classes, labels = self._checked_training_data(X, y)
         check_classes_have_two(classes, labels)
         plan = pool_plan(self.pool, classes, self.tol)
         split_seed, tie_seed = check_random_state(self.random_state).randint(2**31 - 1, size=2)
-        if self.validation == "loo":
-            scored = score_by_loo(plan, X, labels, n_neighbors, self.n_jobs)
+        held_out = self.validation == "split"
+        if held_out:
+            size, stratify = self.validation_size, self.stratify
+            train, rows = split_rows(classes, labels, size, stratify, int(split_seed))
+            pool = plan.fit(X, labels, train, self.n_jobs)
+            outputs = pool.outputs(_safe_indexing(X, rows))
         else:
-            rows = split_rows(classes, labels, self.validation_size, self.stratify, int(split_seed))
-            scored = score_by_split(plan, X, labels, rows, n_neighbors, self.n_jobs)
-        self.classes_, self._scored, self._seed = classes, scored, int(tie_seed)
-        self.validation_, self.validation_scores_ = scored.rows, scored.scores
-        self._pool = scored.conformity.pool
-        self.pool_ = self._pool.members
+            train = rows = np.arange(len(labels))
+            pool, outputs = plan.fit_loo(X, labels, self.n_jobs)
+        neighbors = None
+        if self.measure == "neighbors":
+            reference = pool.outputs(_safe_indexing(X, train)) if held_out else outputs
+            neighbors = Neighbors(tuple(reference), labels[train], int(self.n_neighbors))
+            scores = neighbors.scores(outputs, None if held_out else rows)
+        else:
+            scores = pool.margins(outputs)
+        self.classes_, self.pool_, self._seed = classes, pool.members, int(tie_seed)
+        self._pool, self._neighbors, self._held_out = pool, neighbors, held_out
+        self.validation_, self._validation_labels = rows, labels[rows]
+        self.validation_scores_ = scores[:, np.arange(len(rows)), labels[rows]]
         return self
-
-    def predict(self, X: Any) -> AnyArray:
-        """Class of each sample, by the model chosen for it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New samples.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Members of ``classes_``.
-        """
-        _, labels, _ = self._choices(X)
-        return np.asarray(self.classes_[labels])
-
-    def chosen_model(self, X: Any) -> AnyArray:
-        """Model chosen for each sample.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New samples.
-
-        Returns
-        -------
-        model : ndarray of shape (n_samples,)
-            Index into ``pool_``. Ties, which are many, are decided at random by the seed of the
-            fit and the counts of the sample: the same at every call and in any order.
-        """
-        models, _, _ = self._choices(X)
-        return models
 
     def epsilon_crit(self, X: Any) -> Array:
         """Smallest epsilon at which some model has one label left for a sample [H10 eq. 4].
@@ -239,8 +216,7 @@ class NonconformityClassifier(PooledClassifier):
         epsilon : ndarray of shape (n_samples,)
             Multiples of 1 / n_validation; small where the rejected label would be strange.
         """
-        _, _, counts = self._choices(X)
-        return np.asarray(counts / len(self.validation_))
+        return np.asarray(self._choice(X).count / len(self.validation_))
 
     def error_bound(self, X: Any, *, delta: float = 0.05, method: str = "dkw") -> Array:
         """Upper bound for each prediction, epsilon_crit and a term for chance.
@@ -273,15 +249,12 @@ class NonconformityClassifier(PooledClassifier):
         check_is_fitted(self, "pool_")
         if not (isinstance(delta, Real) and 0 < float(delta) < 1):
             raise ValueError(f"delta must be a number between 0 and 1, got {delta!r}.")
-        if not self._scored.held_out:
-            raise ValueError(
-                "The bounds need validation samples that no model has seen: fit with "
-                'validation="split".'
-            )
-        if method not in BOUNDS:
-            raise ValueError(f"Unknown bound {method!r}; known are {', '.join(BOUNDS)}.")
-        epsilon = self.epsilon_crit(X)
-        return BOUNDS[method](epsilon, len(self.validation_), len(self.pool_), delta)
+        if not self._held_out:
+            raise ValueError('Bounds need samples no model has seen: fit with validation="split".')
+        bounds = {"dkw": dkw_bound, "vc": vc_bound}
+        if method not in bounds:
+            raise ValueError(f"Unknown bound {method!r}; known are {', '.join(bounds)}.")
+        return bounds[method](self.epsilon_crit(X), len(self.validation_), len(self.pool_), delta)
 
     def p_values(self, X: Any) -> Array:
         """P-values of the labels, valid although the model is chosen for every sample.
@@ -294,12 +267,9 @@ class NonconformityClassifier(PooledClassifier):
         Returns
         -------
         p : ndarray of shape (n_samples, n_classes)
-            The probability that that of the true label is at most ε is at most ε (see Notes of
-            the class).
+            The probability that that of the true label is at most ε is at most ε (see Notes).
         """
-        return np.concatenate(
-            [joint_p_values(self.validation_scores_, scores) for scores in self._scores(X)]
-        )
+        return self._p_values(X, None)
 
     def model_p_values(self, X: Any, model: int | None = None) -> Array:
         """P-values of the labels under each model.
@@ -317,19 +287,14 @@ class NonconformityClassifier(PooledClassifier):
             Valid for a model named in advance, not for one chosen by looking at them.
         """
         check_is_fitted(self, "pool_")
-        conformity, validation = self._scored.conformity, self.validation_scores_
+        validation = self.validation_scores_
         if model is not None:
-            n_models = len(self.pool_)
-            if not (isinstance(model, Integral) and 0 <= int(model) < n_models):
-                raise ValueError(
-                    f"model must be an index into pool_, 0 to {n_models - 1}, got {model!r}."
-                )
-            conformity, validation = conformity.only(int(model)), validation[[int(model)]]
-        counts = [
-            conformity_counts(validation, conformity.scores(outputs))
-            for outputs in self._blocks(X, conformity.pool)
-        ]
-        p = single_p_values(np.concatenate(counts, axis=1), len(self.validation_))
+            last = len(self.pool_) - 1
+            if not (isinstance(model, Integral) and 0 <= int(model) <= last):
+                raise ValueError(f"model must be an index into pool_, 0 to {last}, got {model!r}.")
+            model, validation = int(model), validation[[int(model)]]
+        counts = [conformity_counts(validation, scores) for scores in self._scores(X, model)]
+        p = p_values(np.concatenate(counts, axis=1), len(self.validation_))
         return p if model is None else np.asarray(p[0])
 
     def predict_set(
@@ -358,44 +323,27 @@ class NonconformityClassifier(PooledClassifier):
             )
         check_flag("class_conditional", class_conditional)
         check_is_fitted(self, "pool_")
-        if not class_conditional:
-            p = self.p_values(X)
-        else:
-            of_class = [self._scored.labels == label for label in range(len(self.classes_))]
-            blocks = [
-                [
-                    joint_p_values(self.validation_scores_[:, own], scores[..., [label]])
-                    for label, own in enumerate(of_class)
-                ]
-                for scores in self._scores(X)
-            ]
-            p = np.block(blocks)
+        p = self._p_values(X, self._validation_labels if class_conditional else None)
         return np.asarray(p > 1.0 - float(coverage) + 1e-12)  # 1 - 0.9 is a little under 0.1
 
-    def _checked_neighbors(self) -> int:
-        """Number of neighbors, 0 for margins; ValueError for a parameter that is no choice."""
-        for name, known in (("validation", HELD_OUT_BY), ("measure", MEASURES)):
-            value = getattr(self, name)
-            if not (isinstance(value, str) and value in known):
-                raise ValueError(f"Unknown {name} {value!r}; known are {', '.join(known)}.")
-        check_flag("stratify", self.stratify)
-        if not (isinstance(self.n_neighbors, Integral) and self.n_neighbors >= 1):
-            raise ValueError(f"n_neighbors must be a positive integer, got {self.n_neighbors!r}.")
-        return int(self.n_neighbors) if self.measure == "neighbors" else 0
-
-    def _scores(self, X: Any) -> Iterator[Array]:
+    def _scores(self, X: Any, model: int | None = None) -> Iterator[Array]:
         """Conformity (n_models, n_rows, n_classes) of every label, block by block of rows."""
-        for outputs in self._blocks(X):
-            yield self._scored.conformity.scores(outputs)
+        check_is_fitted(self, "pool_")
+        pool, neighbors = self._pool, self._neighbors
+        if model is not None:
+            pool, neighbors = pool.only(model), neighbors and neighbors.only(model)
+        for outputs in self._blocks(X, pool):
+            yield pool.margins(outputs) if neighbors is None else neighbors.scores(outputs)
 
-    def _choices(self, X: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
-        """Model, label and count chosen for every sample."""
-        choices = [
-            choose(conformity_counts(self.validation_scores_, scores), self._seed)
-            for scores in self._scores(X)
-        ]
-        return (
-            np.concatenate([choice.model for choice in choices]),
-            np.concatenate([choice.label for choice in choices]),
-            np.concatenate([choice.count for choice in choices]),
+    def _p_values(self, X: Any, labels: AnyArray | None) -> Array:
+        return np.concatenate(
+            [joint_p_values(self.validation_scores_, each, labels) for each in self._scores(X)]
         )
+
+    def _choice(self, X: Any) -> NonconformityChoice:
+        counts = [conformity_counts(self.validation_scores_, each) for each in self._scores(X)]
+        return choose(np.concatenate(counts, axis=1), self._seed)
+
+    def _chosen(self, X: Any) -> tuple[AnyArray, AnyArray]:
+        choice = self._choice(X)
+        return choice.model, choice.label

@@ -40,6 +40,12 @@ except ImportError:  # before scikit-learn 1.9
 COPIES = ("apart", "together")
 
 
+def chosen_criterion(machine: Any) -> Any:
+    """Criterion of the candidate taken; "press" for a machine that was given its values."""
+    candidates: list[Candidate] | None = getattr(machine, "candidates_", None)
+    return "press" if candidates is None else candidates[machine.best_index_].criterion
+
+
 class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: ignore[misc]
     """Base of the machines that choose their hyper-parameters by leave-one-out."""
 
@@ -109,11 +115,22 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             watcher=watcher,
             random_state=check_random_state(self.random_state).randint(2**31 - 1),
         )
-        best = choice.best
+        best, candidates = choice.best, choice.candidates
+        scores = np.array([candidate.score for candidate in candidates])
+        table = results_table(
+            [
+                {h.name: h.value for h in c.kernel.hyperparameters} | {"mu": c.mu}
+                for c in candidates
+            ],
+            scores,
+            rankdata(scores, method="min").astype(int),
+            kernel=[candidate.kernel_name for candidate in candidates],
+            criterion=[str(candidate.criterion) for candidate in candidates],
+        )
         return choice, {
-            "candidates_": choice.candidates,
-            "best_index_": choice.candidates.index(best),
-            "cv_results_": results_table(choice.candidates),
+            "candidates_": candidates,
+            "best_index_": candidates.index(best),
+            "cv_results_": table | {"seconds": np.array([c.seconds for c in candidates])},
             "selection_": choice.tuning,
             "n_iter_": max(1, choice.tuning.n_iterations),
             "groups_": groups,
@@ -143,6 +160,16 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         if not (isinstance(self.tol_se, Real) and 0 <= float(self.tol_se) < np.inf):
             raise ValueError(f"tol_se must be a nonnegative number, got {self.tol_se!r}.")
         return criteria
+
+
+def results_table(
+    params: list[dict[str, Any]], scores: Array, ranks: AnyArray, **columns: list[str]
+) -> dict[str, Any]:
+    """``cv_results_``: a row for each point, a column for each hyper-parameter that is a number."""
+    names = dict.fromkeys(name for row in params for name in row if "[" not in name)
+    values = {f"param_{k}": np.array([row.get(k, np.nan) for row in params]) for k in names}
+    scored = {"params": params, "loo_score": scores, "rank_loo_score": ranks}
+    return columns | values | scored
 
 
 class CallbackWatcher:
@@ -194,25 +221,3 @@ class CallbackWatcher:
         """To be called when all fitted attributes are set: callbacks may predict and score."""
         if self._root is not None:
             self._root.call_on_fit_task_end(**self._data, reconstruction_attributes={})
-
-
-def results_table(candidates: list[Candidate]) -> dict[str, Any]:
-    """``cv_results_``: a row for each candidate, with the one of least score ranked first."""
-    params = [
-        {h.name: h.value for h in candidate.kernel.hyperparameters} | {"mu": candidate.mu}
-        for candidate in candidates
-    ]
-    scores = np.array([candidate.score for candidate in candidates])
-    table: dict[str, Any] = {
-        "kernel": [candidate.kernel_name for candidate in candidates],
-        "criterion": [str(candidate.criterion) for candidate in candidates],
-    }
-    one_number = dict.fromkeys(name for row in params for name in row if "[" not in name)
-    for name in one_number:
-        table[f"param_{name}"] = np.array([row.get(name, np.nan) for row in params])
-    return table | {
-        "params": params,
-        "loo_score": scores,
-        "rank_loo_score": rankdata(scores, method="min").astype(int),
-        "seconds": np.array([candidate.seconds for candidate in candidates]),
-    }

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from copy import copy
+from functools import partial
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
+from joblib import Parallel
 from sklearn.utils.metaestimators import available_if
 
 from looms._threads import one_blas_thread
-from looms._typing import Array, Matrix
+from looms._typing import AnyArray, Array, Matrix
 from looms.calibration import class_probabilities
 from looms.calibration._sigmoid import Sigmoid
 from looms.copies import copy_groups
+from looms.criteria import balanced_error_rate, error_rate
 from looms.estimators._base import one_or_many, outputs
 from looms.estimators._encoding import (
     ThresholdedClassifier,
@@ -24,15 +28,8 @@ from looms.estimators._encoding import (
     number_or_rule,
     threshold_and_loss,
 )
-from looms.estimators._svc_search import (
-    fitted_machines,
-    kernel_matrix,
-    results_table,
-    score_of,
-    search_space,
-    sigmoids_of,
-    spaces_of,
-)
+from looms.estimators._search import results_table
+from looms.estimators._svm_grid import positive_values
 from looms.estimators._warnings import (
     warn_of_bounds,
     warn_of_copies,
@@ -44,12 +41,20 @@ from looms.estimators._warnings import (
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import training_rows
-from looms.svm._one_against_one import class_leave_one_out, class_log_probabilities
-from looms.svm._scores import Sample, Score
+from looms.selection import _svm_search as svm_search
+from looms.svm._one_against_one import FittedTo, class_log_probabilities, solved_pairs
 
 
 def _has_probabilities(model: SVCCV) -> bool:
     return model.probability is not None
+
+
+def _rate(
+    rate: Callable[..., float], threshold: Any, loo: HeldOut, sigmoids: tuple[Sigmoid, ...]
+) -> float:
+    """Error rate at the threshold, which a rule or a sigmoid sets anew each time."""
+    cut, _ = threshold_and_loss(number_or_rule(threshold, sigmoids[0], loo), loo)
+    return rate(*loo, threshold=cut)
 
 
 class SVCCV(ThresholdedClassifier):
@@ -68,33 +73,28 @@ class SVCCV(ThresholdedClassifier):
     criterion : str or looms.criteria.Criterion, default="log_likelihood"
         What is minimized. "log_likelihood" is the leave-one-out deviance
         :math:`-2 \sum_i w_i \log \hat p_{(i)}`, for which machine and sigmoid are both
-        fitted without sample i [1]_: it judges the probabilities and so sees how sure a
-        machine is, where the error rate counts only on which side a sample lies and is the
-        same over wide regions of C and kernel. Its sigmoids are those of [1]_, fitted to the
-        outputs of the machine for the samples it was trained on and free to decrease,
-        whatever ``probability``. "error" and "ber" are the rates of ``loo_`` at the
-        threshold; "press", "hinge", "squared_hinge", "smoothed_error", "wmw" and
-        "cross_entropy", or an object, judge the outputs, for several classes by the mean
-        over the pairs, weighted by their samples.
+        fitted without sample i [1]_: it sees how sure a machine is, where the error rate is the
+        same over wide regions of C and kernel. Its sigmoids are those of "single" below, but
+        free to decrease, whatever ``probability``. "error" and "ber" are the rates of ``loo_`` at
+        the threshold; "press", "hinge", "squared_hinge", "smoothed_error", "wmw" and
+        "cross_entropy", or an object, judge the outputs, for several classes by the mean over the
+        pairs, weighted by their samples.
     param_grid : dict or None, default=None
         From names to the values to search: "C", and the hyper-parameters of the kernel by their
         names, "gamma" for RBF and Boolean kernels, "c" for polynomial ones. A single value is
         held. Others take powers of two: 2⁻⁵, 2⁻³ .. 2¹⁵ for C, in units of one over the spread
         of the kernel, and 2⁻⁶, 2⁻⁴ .. 2⁶ times where the kernel starts.
     search : {"pattern", "grid"}, default="pattern"
-        "grid" takes all combinations of the values. "pattern" takes every second value of
-        each, then goes from the best of these to better neighbors, at steps that are
-        halved down to ``resolution``: it stays in the range of the values, and needs some
-        fifty points.
+        "grid" takes all combinations of the values. "pattern" takes every second value of each,
+        then goes from the best of these to better neighbors within their range, at steps that are
+        halved down to ``resolution``: some fifty points.
     resolution : float, default=0.5
         Steps of log₂ of the hyper-parameters at which the pattern search stops.
     probability : {"loo", "single", None}, default="loo"
-        What the sigmoids of `predict_proba` are fitted to: the leave-one-out outputs, or
-        the outputs of the machine for the samples it was trained on, as in [1]_. A machine
-        pushes the outputs of its training samples to the margin and beyond, so that a
-        sigmoid fitted to them is too steep: leave-one-out outputs are like those of new
-        samples. None: no `predict_proba`. Several classes, which the coupled probabilities
-        decide between, have sigmoids all the same.
+        What the sigmoids of `predict_proba` are fitted to: the leave-one-out outputs, which are
+        like those of new samples, or the outputs for the training samples, as in [1]_. These lie
+        at the margin and beyond, and their sigmoid is too steep. None: no `predict_proba`.
+        Several classes, which the coupled probabilities decide between, have sigmoids all the same.
     threshold : None, float, str or looms.threshold rule, default=None
         As for `LSSVMClassifier`. None: where the sigmoid is ½; 0 with ``probability=None``.
     class_weight : dict, "balanced" or None, default=None
@@ -117,12 +117,12 @@ class SVCCV(ThresholdedClassifier):
     loo_ : HeldOut
         Leave-one-out values of `decision_function` before the threshold; targets ±1, one
         column a class for more than two. Exact, but for ``probability="loo"`` with several
-        classes, whose sigmoids are fitted to the leave-one-out outputs of the other samples:
-        the machines of these did see the sample. A sample of weight zero has its ordinary value.
+        classes, whose sigmoids are fitted to outputs of machines trained with the sample. A
+        sample of weight zero has its ordinary value.
     cv_results_ : dict of lists and arrays
         A row for each point searched: "kernel", "params", "param_C" and so on, "loo_score",
-        "rank_loo_score", "n_support", "seconds", and "failure", what the solver said where
-        there is no score, else None. ``pandas.DataFrame`` makes a table of it.
+        "rank_loo_score", "n_support", "seconds", and "failure", the solver's message where there
+        is no score, else None. ``pandas.DataFrame`` makes a table of it.
     best_index_ : int
         The row chosen. Of equal scores it is that of the smallest C.
     calibrators_ : tuple of looms.calibration.Sigmoid or None
@@ -156,10 +156,9 @@ class SVCCV(ThresholdedClassifier):
 
     Notes
     -----
-    One point costs a solution and its leave-one-out paths, O(n²) for each sample on the
-    margin and each change of a path, about as much as a few fits of an SVC; "log_likelihood"
-    adds n sigmoids, O(n²). Memory: some n×n arrays of the largest pair, and one of all
-    samples, for each job.
+    One point costs a solution and its leave-one-out paths, about as much as a few fits of an SVC;
+    "log_likelihood" adds n sigmoids, O(n²). Memory: some n×n arrays of the largest pair, and one
+    of all samples, for each job.
 
     References
     ----------
@@ -182,9 +181,9 @@ class SVCCV(ThresholdedClassifier):
     C_: float
     kernel_: Kernel
     calibrators_: tuple[Sigmoid, ...] | None
-    support_: Any
+    support_: AnyArray
     support_vectors_: Matrix
-    intercept_: Any
+    intercept_: float | Array
     loo_: HeldOut
     fit_weight_: Array
     selection_weight_: Array
@@ -235,7 +234,7 @@ class SVCCV(ThresholdedClassifier):
         self : SVCCV
             The fitted machine.
         """
-        score = self._checked_search()
+        score, grid = self._checked_search()
         X, y, weight = self._validated(X, y, sample_weight)
         classes, labels, targets = encoded(y, weight)
         check_threshold(self.threshold, targets)
@@ -243,42 +242,67 @@ class SVCCV(ThresholdedClassifier):
         selection_weight = weight * class_weights(
             self.selection_weight, labels, classes, weight, "selection_weight"
         )
-        seen = np.flatnonzero(weight > 0)
-        warn_of_copies(X[seen], copy_groups(X[seen]), "Drop them.")
-        alone = classes_of_one(classes, labels[seen])
-        # The sigmoids decide: without the weights of classes they would undo them.
-        sample = Sample(labels[seen], cost[seen], cost[seen], selection_weight[seen])
+        train, others = np.flatnonzero(weight), np.flatnonzero(weight == 0)
         kernels = self._kernels()
-        X_seen = training_rows(X, seen, kernels[0].pairwise) if len(seen) < len(weight) else X
+        X_train = training_rows(X, train, kernels[0].pairwise)
+        warn_of_copies(X_train, copy_groups(X_train), "Drop them.")
+        alone = classes_of_one(classes, labels[train])
+        # The sigmoids decide: without the weights of classes they would undo them.
+        sample = svm_search.Sample(X_train, labels[train], cost[train], selection_weight[train])
+        how, run = (self.search, self.resolution), Parallel(n_jobs=self.n_jobs)
         searched = [
-            search_space(space, X_seen, sample, score, self.search, self.resolution, self.n_jobs)
-            for space in spaces_of(kernels, self.param_grid, X_seen)
+            svm_search.search_space(space, sample, score, *how, run)
+            for space in svm_search.spaces_of(kernels, grid, X_train)
         ]
-        table = results_table(one_or_many(self.kernel), searched)
-        best = int(np.argmin(table["rank_loo_score"]))
+        scored = [point for one in searched for point in one.scored]
+        names = [k if isinstance(k, str) else repr(k) for k in one_or_many(self.kernel)]
+        table = results_table(
+            [one.space.params(point) for one in searched for point in one.points],
+            np.array([one.score for one in scored]),
+            svm_search.ranks(searched),
+            kernel=[name for name, one in zip(names, searched, strict=True) for _ in one.points],
+        ) | {
+            "n_support": np.array([one.n_support for one in scored]),
+            "seconds": np.array([one.seconds for one in scored]),
+            "failure": [one.failure for one in scored],
+        }
         chosen = min(searched, key=lambda one: one.score)
         kernel, C = chosen.space.kernel_at(chosen.point), chosen.space.params(chosen.point)["C"]
         with one_blas_thread():
-            machines = sample.machines(kernel_matrix(kernel, X_seen), C)
-            expansions = fitted_machines(machines, seen, X, kernel, self.probability)
-            held_out = class_leave_one_out(machines, sample.labels, sigmoids_of(self.probability))
+            K = svm_search.kernel_matrix(kernel, X_train)
+            machines = solved_pairs(K, sample.labels, C, sample.weight)
+            held_out = machines.leave_one_out(self._fitted_to)
+            # The coupling of several classes needs sigmoids even without probabilities.
+            needed = self.probability is not None or len(classes) > 2
+            calibrators = machines.sigmoids(self._fitted_to) if needed else None
+        coefficients, intercepts = machines.coefficients, machines.intercepts
+        support = np.flatnonzero(coefficients.any(axis=1))
+        one_pair = len(intercepts) == 1
+        expansions = {
+            "kernel_": kernel,
+            "support_": train[support],
+            "support_vectors_": X[train[support]],
+            "dual_coef_": coefficients[support, 0] if one_pair else coefficients[support],
+            "intercept_": float(intercepts[0]) if one_pair else intercepts,
+            "calibrators_": calibrators,
+        }
         machine = copy(self)  # this one changes when all is done
         machine._set_fitted(**expansions)
         values = np.empty(targets.shape)
-        values[seen] = held_out.outputs
-        if len(seen) < len(weight):  # the others never were in the machine
-            values[weight == 0] = machine._decision(X[np.flatnonzero(weight == 0)])
+        values[train] = held_out.outputs
+        if len(others):  # these never were in the machine
+            values[others] = machine._decision(X[others])
         loo = HeldOut(targets, values, weight)
-        calibrator = None if machine.calibrators_ is None else machine.calibrators_[0]
+        calibrator = None if calibrators is None else calibrators[0]
         threshold, loss = threshold_and_loss(number_or_rule(self.threshold, calibrator, loo), loo)
         self._set_fitted(
             classes_=classes,
             C_=C,
             threshold_=threshold,
             loo_=loo,
-            loo_score_=float(table["loo_score"][best]),
+            loo_score_=chosen.score,
             cv_results_=table,
-            best_index_=best,
+            best_index_=int(np.argmin(table["rank_loo_score"])),
             fit_weight_=cost,
             selection_weight_=selection_weight,
             **expansions,
@@ -328,29 +352,27 @@ class SVCCV(ThresholdedClassifier):
 
     def _pair_outputs(self, X: Matrix) -> Array:
         """(n, n_pairs) outputs for validated samples."""
-        values = outputs(
-            self.kernel_,
-            X[:, self.support_] if self.kernel_.pairwise else X,
-            self.support_vectors_,
-            self.dual_coef_,
-            self.intercept_,
-        )
+        X = X[:, self.support_] if self.kernel_.pairwise else X
+        values = outputs(self.kernel_, X, self.support_vectors_, self.dual_coef_, self.intercept_)
         return values.reshape(len(values), -1)
 
     def _log_probabilities(self, X: Matrix) -> Array:
         """(n, n_classes) logarithms of class probabilities for validated samples."""
-        sigmoids = self.calibrators_ or ()
-        slopes = np.array([sigmoid.slope for sigmoid in sigmoids])
-        intercepts = np.array([sigmoid.intercept for sigmoid in sigmoids])
-        return class_log_probabilities(-(slopes * self._pair_outputs(X) + intercepts))
+        sigmoids = np.array([(one.slope, one.intercept) for one in self.calibrators_ or ()])
+        return class_log_probabilities(-(sigmoids[:, 0] * self._pair_outputs(X) + sigmoids[:, 1]))
 
     def _decision(self, X: Matrix) -> Array:
         if self.dual_coef_.ndim == 1:
             return self._pair_outputs(X)[:, 0]
         return self._log_probabilities(X)
 
-    def _checked_search(self) -> Score:
-        """Score of the settings; ValueError for a parameter that is no choice."""
+    @property
+    def _fitted_to(self) -> FittedTo:
+        """Outputs that the sigmoids of several classes are fitted to."""
+        return "single" if self.probability == "single" else "loo"
+
+    def _checked_search(self) -> tuple[svm_search.Score, dict[str, Array]]:
+        """Score, and values to search by name; ValueError for a parameter that is no choice."""
         if not one_or_many(self.kernel):
             raise ValueError("kernel must name at least one candidate.")
         if self.search not in ("pattern", "grid"):
@@ -361,4 +383,18 @@ class SVCCV(ThresholdedClassifier):
             raise ValueError(
                 f"probability must be 'loo', 'single' or None, got {self.probability!r}."
             )
-        return score_of(self.criterion, self.threshold, self.probability)
+        if not isinstance(self.param_grid, Mapping | None):
+            raise ValueError(
+                f"param_grid must be None or a dict from names to values, got {self.param_grid!r}."
+            )
+        grid = {
+            str(name): positive_values(f"param_grid[{name!r}]", values)
+            for name, values in (self.param_grid or {}).items()
+        }
+        unset = self.threshold is None and self.probability is None
+        threshold = 0.0 if unset else self.threshold
+        rates = {
+            "error": partial(_rate, error_rate, threshold),
+            "ber": partial(_rate, balanced_error_rate, threshold),
+        }
+        return svm_search.score_of(self.criterion, rates, self._fitted_to), grid

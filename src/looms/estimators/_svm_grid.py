@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.spatial.distance import cdist
 from sklearn.svm import SVC
 
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array
 from looms.conformal._nonconformity import pairwise_margins
 from looms.conformal._sets import class_margins
-from looms.svm._one_against_one import pairs_of, solved_pairs
+from looms.kernels import RBF
+from looms.kernels._samples import Pairs, samples_of
+from looms.svm._one_against_one import SVC_SIGN, Labels, pairs_of_svc, solved_pairs
+
+
+def positive_values(name: str, values: Any) -> Array:
+    """The values of a parameter to try, increasing; ValueError unless they are positive."""
+    try:
+        array = np.unique(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if not (len(array) and (array > 0).all() and np.isfinite(array).all()):
+        raise ValueError(f"{name} must be positive numbers, one or more, got {values!r}.")
+    return array
 
 
 @dataclass(frozen=True)
@@ -28,14 +39,12 @@ class SVMGridPlan:
     tol: float
     n_classes: int
 
-    def fit(self, X: Array, labels: AnyArray, rows: AnyArray, n_jobs: int | None) -> SVMGrid:
+    def fit(self, X: Array, labels: Labels, rows: AnyArray, n_jobs: int | None) -> SVMGrid:
         X, labels = X[rows], labels[rows]
         # SVC trains outside the interpreter's lock, and all of them read one matrix.
         return self._grid(X, self._columns(self._column, X, labels, n_jobs, "threads"))
 
-    def fit_loo(
-        self, X: Array, labels: AnyArray, n_jobs: int | None
-    ) -> tuple[SVMGrid, list[Array]]:
+    def fit_loo(self, X: Array, labels: Labels, n_jobs: int | None) -> tuple[SVMGrid, list[Array]]:
         columns = self._columns(self._loo_column, X, labels, n_jobs, None)
         outputs = [values for *_, column in columns for values in column]
         return self._grid(X, [machines for *machines, _ in columns]), outputs
@@ -44,50 +53,52 @@ class SVMGridPlan:
         self,
         column: Callable[..., Any],
         X: Array,
-        labels: AnyArray,
+        labels: Labels,
         n_jobs: int | None,
         prefer: str | None,
     ) -> list[Any]:
-        distances = cdist(X, X, "sqeuclidean")
+        samples, _ = samples_of(X, None)
+        distances = Pairs(samples, samples).squared_distances
+        pairs = Pairs(samples, samples, squared_distances=distances)  # the same for all gammas
         parallel = Parallel(n_jobs=n_jobs, prefer=prefer)
-        return list(parallel(delayed(column)(distances, labels, gamma) for gamma in self.gammas))
+        return list(parallel(delayed(column)(pairs, labels, gamma) for gamma in self.gammas))
 
     def _grid(self, X: Array, columns: list[Any]) -> SVMGrid:
         coef, intercept = (np.stack(parts) for parts in zip(*columns, strict=True))
         return SVMGrid(X, self.gammas, self.Cs, coef, intercept, self.n_classes)
 
-    def _column(self, distances: Array, labels: AnyArray, gamma: float) -> tuple[Array, Array]:
+    def _column(self, pairs: Pairs, labels: Labels, gamma: float) -> tuple[Array, Array]:
         """Coefficients and intercepts for all C at one gamma, C ascending.
 
         Where no coefficient is at its bound C, a larger C changes nothing: the rest is copied.
         """
-        K = np.exp(-gamma * distances)
+        K = RBF(gamma).values(pairs)
         n_pairs = self.n_classes * (self.n_classes - 1) // 2
         coef = np.zeros((len(self.Cs), len(labels), n_pairs))
         intercept = np.zeros((len(self.Cs), n_pairs))
         for index, C in enumerate(self.Cs):
             svc = SVC(C=C, kernel="precomputed", tol=self.tol).fit(K, labels)
-            coef[index:] = _dense_coefficients(svc, labels)
-            intercept[index:] = svc.intercept_ if self.n_classes == 2 else -svc.intercept_
+            coef[index:], intercept[index:] = pairs_of_svc(
+                svc.dual_coef_, svc.intercept_, svc.support_, labels
+            )
             if np.abs(svc.dual_coef_).max() < C:
                 break
         return coef, intercept
 
     def _loo_column(
-        self, distances: Array, labels: AnyArray, gamma: float
+        self, pairs: Pairs, labels: Labels, gamma: float
     ) -> tuple[Array, Array, list[Array]]:
         """The same to machine precision, with the leave-one-out outputs of each machine."""
+        columns, machines = [], None
         with one_blas_thread():
-            K = np.exp(-gamma * distances)
-            pairs, weight, machines = pairs_of(labels), np.ones(len(labels)), None
-            coef = np.zeros((len(self.Cs), len(labels), len(pairs)))
-            intercept = np.zeros((len(self.Cs), len(pairs)))
-            outputs = np.empty(coef.shape)
-            for index, C in enumerate(self.Cs):
-                machines = solved_pairs(K, pairs, C * weight, weight, machines)
-                coef[index], intercept[index] = machines.coefficients, machines.intercepts
-                outputs[index] = machines.loo_outputs
-        return coef, intercept, [v[:, 0] if self.n_classes == 2 else v for v in outputs]
+            K = RBF(gamma).values(pairs)
+            for C in self.Cs:
+                machines = solved_pairs(K, labels, C, np.ones(len(labels)), machines)
+                outputs = machines.loo_outputs
+                values = outputs[:, 0] if self.n_classes == 2 else outputs
+                columns.append((machines.coefficients, machines.intercepts, values))
+        coef, intercept, loo = zip(*columns, strict=True)
+        return np.stack(coef), np.stack(intercept), list(loo)
 
 
 @dataclass(frozen=True)
@@ -126,12 +137,12 @@ class SVMGrid:
         )
 
     def outputs(self, X: Array) -> list[Array]:
-        distances = cdist(X, self.X, "sqeuclidean")
+        pairs = Pairs(*samples_of(X, self.X))
         _, n_Cs, n_fit, n_pairs = self.coef.shape
         outputs = []
         with one_blas_thread():
             for gamma, coef, intercept in zip(self.gammas, self.coef, self.intercept, strict=True):
-                flat = np.exp(-gamma * distances) @ coef.transpose(1, 0, 2).reshape(n_fit, -1)
+                flat = RBF(gamma).values(pairs) @ coef.transpose(1, 0, 2).reshape(n_fit, -1)
                 for C, values in enumerate(np.split(flat, n_Cs, axis=1)):
                     shifted = values + intercept[C]
                     outputs.append(shifted[:, 0] if n_pairs == 1 else shifted)
@@ -141,23 +152,4 @@ class SVMGrid:
         stacked = np.stack(outputs)
         if self.n_classes == 2:
             return class_margins(stacked[..., None])
-        return pairwise_margins(-stacked, self.n_classes)  # of a pair the second is positive
-
-
-def _dense_coefficients(svc: Any, labels: AnyArray) -> Array:
-    """(n_samples, n_pairs) coefficients of the one-against-one machines inside an SVC.
-
-    Positive for the second class of a pair, as those of two classes are in an SVC; with more
-    classes it has the first as the positive one.
-    """
-    sign = 1.0 if len(svc.classes_) == 2 else -1.0
-    n_classes = len(svc.classes_)
-    pairs = list(combinations(range(n_classes), 2))
-    coef = np.zeros((len(labels), len(pairs)))
-    of_support = labels[svc.support_]
-    for pair, (first, second) in enumerate(pairs):
-        # Row r of dual_coef_ holds the r-th duel of the class of each support vector.
-        for label, row in ((first, second - 1), (second, first)):
-            ours = of_support == label
-            coef[svc.support_[ours], pair] = sign * svc.dual_coef_[row, ours]
-    return coef
+        return pairwise_margins(SVC_SIGN * stacked, self.n_classes)

@@ -68,6 +68,15 @@ def is_finite_lower(K: Array) -> bool:
     return all(np.isfinite(K[j:, j]).all() for j in range(len(K)))
 
 
+def check_finite_lower(K: Array, kernel: Kernel) -> None:
+    """ValueError unless the lower triangle of a kernel matrix is finite."""
+    if not is_finite_lower(K):
+        raise ValueError(
+            f"The kernel matrix of {kernel!r} contains NaN or infinity: scale the features, or "
+            "use smaller values of its parameters."
+        )
+
+
 def contract_lower(G: Array, kernel: Kernel, blocks: GramBlocks) -> Array:
     """Σ_ij G_ij ∂K_ij/∂θ for symmetric ``G`` given by its lower triangle, (p,), natural units.
 

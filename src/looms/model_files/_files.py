@@ -20,9 +20,8 @@ from looms._files import FileError, advice_on, reading, write_whole
 from looms._optional import require
 from looms._version import __version__
 from looms._words import listed
-from looms.model_files._archive import Allowance, TooLarge, repacked
-from looms.model_files._checks import check_fitted
-from looms.model_files._nodes import ADMITTED, refused
+from looms.model_files._skops import ADMITTED, Allowance, TooLarge, refused, repacked
+from looms.model_files._types import check_fitted
 from looms.model_files._values import type_name
 
 _FORMAT = 1
@@ -123,7 +122,12 @@ def save_model(
             "you add to a model in the metadata; name other types in trusted, to save_model and "
             "to load_model.",
         )
-    _write(path, data)
+    try:
+        write_whole(path, data)
+    except OSError as error:
+        advice = advice_on(error, "name a file in a folder of yours")
+        problem = f"it cannot be written ({error.strerror})"
+        raise ModelFileError(path, problem, f"{advice[0].upper()}{advice[1:]}.") from error
 
 
 def load_model(
@@ -194,8 +198,8 @@ def load_model(
         raise ModelFileError(path, problem, upgrade if newer else _AGAIN) from error
     if problems:
         advice = (
-            "Types other than those that looms fit writes are admitted by "
-            "load_model(..., trusted=[...]) in Python, for files of people you trust."
+            "Other types are admitted by load_model(..., trusted=[...]) in Python, for files of "
+            "people you trust."
         )
         raise ModelFileError(
             path,
@@ -246,7 +250,7 @@ def _opened(path: Path, max_bytes: int) -> tuple[bytes, Any]:
         raise ModelFileError(
             path,
             f"unpacked it is larger than {max_bytes} bytes",
-            "If you know where it is from, allow more by --max-bytes (max_bytes in Python).",
+            "If you know where it is from, allow more by max_bytes.",
         ) from None
     except Exception as error:  # such as a compressed stream that is none
         problem = f"it is not a model file, or not a whole one ({_brief(error)})"
@@ -319,15 +323,6 @@ def _built(skops_io: Any, data: bytes, trusted: Collection[str], path: Path) -> 
             stacklevel=3,
         )
     return model
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        write_whole(path, data)
-    except OSError as error:
-        advice = advice_on(error, "name a file in a folder of yours")
-        problem = f"it cannot be written ({error.strerror})"
-        raise ModelFileError(path, problem, f"{advice[0].upper()}{advice[1:]}.") from error
 
 
 def _brief(error: Exception) -> str:

@@ -149,11 +149,9 @@ def pooled(machine: Any) -> None:
 def scored(machine: Any) -> None:
     pooled(machine)
     if "_pool" in vars(machine):
-        scored = machine._scored
-        n_models = len(machine.pool_)
-        numbers(scored, "scores", n_models, len(numbers(scored, "rows", None)))
-        numbers(scored, "labels", len(scored.rows))
-        numbers(machine, "validation_scores_", n_models, len(scored.rows))
+        n_rows = len(numbers(machine, "validation_", None))
+        numbers(machine, "_validation_labels", n_rows)
+        numbers(machine, "validation_scores_", len(machine.pool_), n_rows)
 
 
 def grid(grid: Any) -> None:

@@ -1,16 +1,21 @@
-"""Types that a model file may hold, the attributes of each, and the check of its state."""
+"""Types that a model file may hold, the attributes of each, and the check of a model of them."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
 from looms.model_files import _machines as machines
 from looms.model_files import _transformers as transformers
+from looms.model_files._values import require, type_name
 
 _FEATURES = "n_features_in_ feature_names_in_"
 #: Attributes of every estimator of scikit-learn; the version is taken out again when it is read.
@@ -23,7 +28,7 @@ _SVM = (
     "intercept_ kernel_ loo_ loo_score_ selection_weight_ support_ support_vectors_ threshold_"
 )
 _POOLED = f"{_FEATURES} _pool classes_ pool_"
-_SCORED = f"{_POOLED} _scored _seed validation_ validation_scores_"
+_SCORED = f"{_POOLED} _held_out _neighbors _seed _validation_labels validation_ validation_scores_"
 _ONE_HOT = (
     "_default_to_infrequent_mappings _drop_idx_after_grouping _infrequent_enabled "
     "_infrequent_indices _n_features_outs categories_ drop_idx_"
@@ -53,6 +58,7 @@ TYPES = {
     "looms.calibration._beta.Beta": Held(machines.beta),
     "looms.calibration._isotonic.Isotonic": Held(machines.isotonic),
     "looms.calibration._sigmoid.Sigmoid": Held(machines.sigmoid),
+    "looms.conformal._nonconformity.Neighbors": Held(),
     "looms.criteria.CrossEntropy": Held(),
     "looms.criteria.Hinge": Held(),
     "looms.criteria.PRESS": Held(),
@@ -70,8 +76,6 @@ TYPES = {
     "looms.estimators._regressor.LSSVMRegressorCV": Held(
         machines.least_squares, f"{_REGRESSOR} {_SELECTED}"
     ),
-    "looms.estimators._scored_pool.Conformity": Held(),
-    "looms.estimators._scored_pool.ScoredPool": Held(),
     "looms.estimators._svc_cv.SVCCV": Held(machines.support_vector_machine, _SVM),
     "looms.estimators._svm_grid.SVMGrid": Held(machines.grid),
     "looms.kernels._base.Constant": Held(),
@@ -131,3 +135,82 @@ def attributes(name: str) -> frozenset[str]:
         else set(inspect.signature(kind).parameters)
     )
     return frozenset(own.union(TYPES[name].fitted.split()))
+
+
+_CONTAINERS = (list, tuple, set)
+_PLAIN = (str, int, float, bool, type(None), slice, np.generic, np.dtype)
+_SPARSE = (sparse.csr_array, sparse.csr_matrix)
+#: Attributes that hold a type or a function, which the check of their owner knows.
+_KNOWN_TO_OWNER = {"dtype", "func"}
+
+
+def check_fitted(model: Any, trusted: Collection[str] = ()) -> None:
+    """Check all parts of a model, at any depth.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted or not.
+    trusted : names of further types that the caller admits, whose state has no check.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not agree, numbers are out of range or not finite, indices are out of range,
+        an attribute hides a method, or there is an object of a type that no fit stores.
+    """
+    waiting, done = [model], set()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in done:
+            continue
+        done.add(id(part))
+        try:
+            waiting += _checked(part, trusted)
+        except Exception as error:  # a file may hold anything where a fit leaves an array
+            problem = str(error) if isinstance(error, ValueError) else repr(error)
+            raise ValueError(f"{type(part).__name__}: {problem}") from error
+
+
+def _checked(part: Any, trusted: Collection[str]) -> list[Any]:
+    """Parts of a part that passed its own check."""
+    kind = type(part)
+    name = type_name(part if kind is type else kind)
+    if kind is dict:
+        return [*part.keys(), *part.values()]
+    if kind in _CONTAINERS:
+        return list(part)
+    if kind in _SPARSE:
+        part.check_format(full_check=True)
+        return [part.data]
+    if kind is np.ndarray and part.dtype == object:
+        return part.ravel().tolist()  # type: ignore[no-any-return]
+    if kind is np.ndarray:
+        proper = part.dtype.kind in "biufUMm" and part.dtype.itemsize > 0
+        require(proper or name in trusted, f"an array of {part.dtype}")
+        return []
+    if isinstance(part, _PLAIN) or name == "looms.optimize._search.Outcome":
+        return []
+    require(name in TYPES or name in trusted, f"{name} is of another kind than a fit leaves")
+    state = getattr(part, "__dict__", {})
+    for attribute in state:
+        require(not callable(getattr(kind, attribute, None)), f"{attribute} hides a method")
+    if isinstance(part, BaseEstimator):
+        _check_features(state)
+        if hasattr(kind, "_parameter_constraints"):
+            part._validate_params()
+    held = TYPES.get(name)
+    if held and held.check:
+        held.check(part)
+    return [value for attribute, value in state.items() if attribute not in _KNOWN_TO_OWNER]
+
+
+def _check_features(state: dict[str, Any]) -> None:
+    """Check that there are as many names of features as features."""
+    n = state.get("n_features_in_", 1)
+    require(type(n) is int and n > 0, "n_features_in_ is no number of features")
+    if "feature_names_in_" in state:
+        names = state["feature_names_in_"]
+        proper = isinstance(names, np.ndarray) and names.shape == (n,) and names.dtype == object
+        proper = proper and all(isinstance(one, str) for one in names)
+        require(proper, f"feature_names_in_ does not name {n} features")

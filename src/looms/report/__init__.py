@@ -1,15 +1,18 @@
 """Reports of fitted machines: displays, cautions, a dict and an HTML page."""
 
-from looms.report._fit_cautions import cautions
-from looms.report.displays.bound import ErrorAgainstBoundDisplay
-from looms.report.displays.curves import PrecisionRecallDisplay, RocDisplay
+from looms.report._cautions import cautions
+from looms.report._summary import summary
+from looms.report.displays.classes import (
+    PrecisionRecallDisplay,
+    ReliabilityDisplay,
+    RocDisplay,
+)
+from looms.report.displays.errors import ErrorAgainstBoundDisplay, OptimismDisplay
 from looms.report.displays.features import (
     ImportanceDisplay,
     RelevanceDisplay,
     feature_importance,
 )
-from looms.report.displays.optimism import OptimismDisplay
-from looms.report.displays.reliability import ReliabilityDisplay
 from looms.report.displays.samples import CaseDeletionDisplay, ResidualsDisplay
 from looms.report.displays.search import (
     CandidatesDisplay,
@@ -17,7 +20,6 @@ from looms.report.displays.search import (
     SearchPathDisplay,
 )
 from looms.report.page import write_html
-from looms.report.summary import summary
 
 __all__ = [
     "CandidatesDisplay",

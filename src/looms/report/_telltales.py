@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.stats import rankdata
 
 from looms._classes import class_indices
-from looms._typing import AnyArray, Array
+from looms._typing import AnyArray, Array, Matrix
 from looms.copies import copy_groups
 from looms.report.model import Model
 
@@ -25,7 +24,7 @@ _PER_CATEGORY = 5
 _MOST_ENTRIES = 50_000_000
 
 
-def telltales(model: Model, X: Any) -> list[tuple[str, str]]:
+def telltales(model: Model, X: Matrix) -> list[tuple[str, str]]:
     """Columns that alone give the target, and the figure that shows it.
 
     Of classes a feature that has them one after the other: the area under the ROC curve of any
@@ -41,41 +40,39 @@ def telltales(model: Model, X: Any) -> list[tuple[str, str]]:
     X : (n_samples, n_features) samples that it was fitted to; of sparse ones every column is
         made dense in turn. O(n log n) for each.
     """
-    seen = model.seen
-    y = model.loo.y[seen]
-    labels = class_indices(y) if model.classification else None
-    if len(set(model.sources)) < 2 or X.shape[0] * X.shape[1] > _MOST_ENTRIES:
+    mask = model.has_weight
+    target = class_indices(model.loo.y[mask]) if model.classification else model.loo.y[mask]
+    one_column = len(model.columns) < 2
+    if one_column or X.shape[0] * X.shape[1] > _MOST_ENTRIES or target.ndim > 1:
         return []
-    if labels is None and y.ndim > 1:
-        return []
+    sign_of = _sign_of_classes if model.classification else _sign_of_numbers
     X = X.tocsc() if sparse.issparse(X) else X
-    found: dict[str, str] = {}
-    groups: dict[str, list[int]] = {}
-    for k, source in enumerate(model.sources):
-        groups.setdefault(source, []).append(k)
-    for source, members in groups.items():
-        columns = {model.features[k]: _column(X, k)[seen] for k in members}
-        sign = _sign(list(columns.values()), y, labels)
+    telling = []
+    for source, members in model.columns.items():
+        columns = {model.features[k]: _column(X, k)[mask] for k in members}
+        sign = sign_of(list(columns.values()), target)
         gaps = columns.get(f"{source} is missing")
         if not sign and gaps is not None and source in columns:
             known = gaps == 0
-            of_known = None if labels is None else labels[known]
-            sign = _sign([columns[source][known]], y[known], of_known)
+            sign = sign_of([columns[source][known]], target[known])
             sign = f"{sign} where it is known" if sign else ""
         if sign:
-            found[source] = sign
-    return list(found.items())
+            telling.append((source, sign))
+    return telling
 
 
-def _sign(columns: list[Array], y: Array, labels: AnyArray | None) -> str:
-    """The figure by which the features made of one column give the target; empty if none does."""
+def _sign_of_numbers(columns: list[Array], y: AnyArray) -> str:
+    """The figure by which the features made of one column give a number; empty if none does."""
     if len(y) < _FEWEST:
         return ""
-    if labels is None:
-        value = max(_rank_correlation(column, y) for column in columns)
-        return f"rank correlation {value:.4f}" if value > _CORRELATION else ""
+    value = max(_rank_correlation(column, y) for column in columns)
+    return f"rank correlation {value:.4f}" if value > _CORRELATION else ""
+
+
+def _sign_of_classes(columns: list[Array], labels: AnyArray) -> str:
+    """The figure by which the features made of one column give the class; empty if none does."""
     n_in_class = np.bincount(labels)
-    if len(n_in_class) < 2 or n_in_class.min() < _FEWEST_IN_CLASS:
+    if len(labels) < _FEWEST or len(n_in_class) < 2 or n_in_class.min() < _FEWEST_IN_CLASS:
         return ""
     value = max(_least_area(column, labels) for column in columns)
     if value > _AREA:
@@ -83,7 +80,7 @@ def _sign(columns: list[Array], y: Array, labels: AnyArray | None) -> str:
     return "each of its values is of one class" if _parts(columns, labels) else ""
 
 
-def _column(X: Any, k: int) -> Array:
+def _column(X: Matrix, k: int) -> Array:
     column = X[:, [k]]
     return np.asarray(column.toarray() if sparse.issparse(column) else column).ravel()
 

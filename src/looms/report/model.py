@@ -9,19 +9,19 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
-from looms._typing import AnyArray, Array
+from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics import loo_margins
 from looms.estimators import machine_of
 from looms.estimators._base import LeastSquaresMachine
+from looms.estimators._search import SelectingMachine, chosen_criterion
 from looms.held_out import HeldOut
-from looms.kernels._samples import training_rows
+from looms.kernels._samples import training_rows, variances
 from looms.selection import Objective
 from looms.tables import SparseColumns, TableColumns
 from looms.threshold import BalancedError
@@ -58,20 +58,14 @@ class Model:
         return self.machine.loo_
 
     @property
-    def share(self) -> Array:
-        """Weight of every sample over the total, (n_samples,)."""
-        weight = self.loo.sample_weight
-        return np.asarray(weight / weight.sum())
-
-    @property
-    def seen(self) -> AnyArray:
+    def has_weight(self) -> AnyArray:
         """True for samples with a weight: others took no part, and take none in figures."""
         return np.asarray(self.loo.sample_weight > 0)
 
     @property
-    def weighted(self) -> bool:
-        """True where the samples that took part differ in weight."""
-        return bool(np.ptp(self.loo.sample_weight[self.seen]) > 0)
+    def n_with_weight(self) -> int:
+        """Number of samples with a weight."""
+        return int(np.count_nonzero(self.has_weight))
 
     @property
     def groups(self) -> AnyArray | None:
@@ -93,6 +87,11 @@ class Model:
         return columns
 
     @property
+    def selecting(self) -> SelectingMachine | None:
+        """The machine if it chose its hyper-parameters itself."""
+        return self.machine if isinstance(self.machine, SelectingMachine) else None
+
+    @property
     def classes(self) -> list[str]:
         return [str(label) for label in getattr(self.machine, "classes_", [])]
 
@@ -102,19 +101,10 @@ class Model:
 
 
 def model_of(estimator: Any) -> Model:
-    """The machine of looms in a fitted estimator.
+    """The least-squares machine in a fitted estimator; TypeError or NotFittedError for none.
 
-    Parameters
-    ----------
-    estimator : a fitted machine of looms, a pipeline that ends in one, or a search with such a
-        ``best_estimator_``.
-
-    Raises
-    ------
-    TypeError
-        If there is no least-squares machine of looms in it.
-    NotFittedError
-        If it is not fitted.
+    The estimator is the machine, a pipeline that ends in it, or a search with such a
+    ``best_estimator_``.
     """
     machine = machine_of(estimator)
     if not isinstance(machine, LeastSquaresMachine):
@@ -180,9 +170,10 @@ def _table_features(transformers: ColumnTransformer) -> Iterator[tuple[str, str]
                     yield f"{column} is rare", column
 
 
-def candidate_names(machine: Any) -> list[tuple[str, str]]:
-    """Kernel and criterion of every candidate, as they were asked for."""
-    return [(each.kernel_name, str(each.criterion)) for each in machine.candidates_]
+def candidate_scores(machine: SelectingMachine) -> Array:
+    """What every candidate competed by, in the units of `score_name`."""
+    scores = np.array([candidate.score for candidate in machine.candidates_])
+    return scores if is_classifier(machine) else np.sqrt(scores)
 
 
 def score_name(machine: Any) -> tuple[str, str]:
@@ -192,21 +183,20 @@ def score_name(machine: Any) -> tuple[str, str]:
     threshold = machine.threshold
     if threshold in (None, "ber") or isinstance(threshold, Real | BalancedError):
         return "balanced error rate", "ber"
-    return f"loss of {_name(threshold)}", ""
+    name = threshold if isinstance(threshold, str) else getattr(threshold, "__name__", None)
+    return f"loss of {name or repr(threshold)}", ""
 
 
-def _name(part: Any) -> str:
-    return part if isinstance(part, str) else getattr(part, "__name__", None) or repr(part)
-
-
-def check_selected(machine: Any, purpose: str) -> None:
-    """TypeError unless the machine chose its hyper-parameters itself."""
-    if not hasattr(machine, "selection_"):
-        name = type(machine).__name__
+def selecting_model(estimator: Any, purpose: str) -> tuple[Model, SelectingMachine]:
+    """`model_of` and its machine; TypeError unless that chose its hyper-parameters itself."""
+    model = model_of(estimator)
+    if model.selecting is None:
+        name = type(model.machine).__name__
         raise TypeError(
             f"{purpose} shows how hyper-parameters were chosen, and {name} was given them; fit "
             f"{name}CV."
         )
+    return model, model.selecting
 
 
 def feature_of(name: str) -> int | None:
@@ -222,10 +212,7 @@ def parameter_name(model: Model, name: str) -> str:
 
 
 def relevances(model: Model) -> Array | None:
-    r"""Share of each feature in the mean squared distance of the kernel; None without ARD.
-
-    .. math:: \mathrm{relevance}_k = \frac{\gamma_k \mathrm{var}_k}{\sum_l \gamma_l \mathrm{var}_l}
-    """
+    """Relevances of `looms.report.RelevanceDisplay` of each feature; None without ARD."""
     gammas, is_ard = np.zeros(model.machine.n_features_in_), False
     for h in model.machine.kernel_.hyperparameters:
         feature = feature_of(h.name)
@@ -238,15 +225,6 @@ def relevances(model: Model) -> Array | None:
     return np.asarray(part / part.sum()) if part.sum() > 0 else part
 
 
-def variances(X: Any) -> Array:
-    """Variance of every column, dense or sparse."""
-    if not sparse.issparse(X):
-        return np.asarray(np.var(X, axis=0))
-    mean = np.asarray(X.mean(axis=0)).ravel()
-    square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
-    return np.asarray(np.maximum(square - mean**2, 0.0))
-
-
 def residual_sizes(model: Model) -> Array:
     """Size of the leave-one-out residual, (n_samples,); of several targets the norm.
 
@@ -257,7 +235,7 @@ def residual_sizes(model: Model) -> Array:
     loo = model.loo
     sizes = np.maximum(loo.y * loo.residuals, 0) if model.classification else np.abs(loo.residuals)
     sizes = sizes if sizes.ndim == 1 else np.linalg.norm(sizes, axis=1)
-    return np.where(model.seen, sizes, np.nan)
+    return np.where(model.has_weight, sizes, np.nan)
 
 
 def predicted_labels(model: Model) -> AnyArray:
@@ -265,36 +243,31 @@ def predicted_labels(model: Model) -> AnyArray:
     return np.asarray(loo_margins(model.machine).argmax(axis=1))
 
 
-def sampled_rows(model: Model, size: int, random_state: Any) -> AnyArray:
+def sampled_rows(model: Model, size: int, random_state: int) -> AnyArray:
     """Rows of positive weight, at most about ``size`` of them, classes in proportion."""
-    seen = np.flatnonzero(model.loo.sample_weight > 0)
-    if len(seen) <= size:
-        return seen
+    weighted = np.flatnonzero(model.has_weight)
+    if len(weighted) <= size:
+        return weighted
     rng = np.random.RandomState(random_state)
     if not model.classification:
-        return np.sort(rng.choice(seen, size, replace=False))
-    labels = class_indices(model.loo.y)[seen]
+        return np.sort(rng.choice(weighted, size, replace=False))
+    labels = class_indices(model.loo.y)[weighted]
     chosen = []
     for label in np.unique(labels):
-        members = seen[labels == label]
-        quota = max(round(size * len(members) / len(seen)), min(_FEW, len(members)))
+        members = weighted[labels == label]
+        quota = max(round(size * len(members) / len(weighted)), min(_FEW, len(members)))
         chosen.append(rng.choice(members, quota, replace=False))
     return np.sort(np.concatenate(chosen))
 
 
-def training_objective(model: Model, rows: AnyArray, X: Any = None) -> Objective:
-    """The criterion that the machine was chosen by, on some of its samples.
+def training_objective(model: Model, rows: AnyArray, X: Matrix | None = None) -> Objective:
+    """The criterion that the machine was chosen by, on some rows of its samples.
 
-    Parameters
-    ----------
-    model : of a fitted machine.
-    rows : indices of training samples.
-    X : the samples of these rows; those that the machine was fitted to unless given.
+    ``X`` are these rows, where they are not those that the machine was fitted to.
     """
     machine: Any = model.machine
-    loo = machine.loo_
+    loo, groups = machine.loo_, model.groups
     selection_weight = getattr(machine, "selection_weight_", loo.sample_weight)
-    groups = model.groups
     return Objective(
         training_rows(machine.X_fit_, rows, model.pairwise) if X is None else X,
         loo.y[rows],
@@ -306,10 +279,3 @@ def training_objective(model: Model, rows: AnyArray, X: Any = None) -> Objective
         # As it was fitted: the parameter may have been set anew since.
         fit_intercept=machine.fit_intercept_,
     )
-
-
-def chosen_criterion(machine: Any) -> Any:
-    """The criterion of the candidate taken; PRESS for a machine that was given its values."""
-    if not hasattr(machine, "candidates_"):
-        return "press"
-    return machine.candidates_[machine.best_index_].criterion

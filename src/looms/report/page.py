@@ -1,22 +1,61 @@
-"""A report as one HTML page that needs nothing but itself."""
+"""A report as one HTML page that needs nothing but itself, with its pictures."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import os
-from functools import cache
+import re
+import warnings
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from looms._files import write_whole
 from looms._optional import require
 from looms.assessment._result import Assessment
-from looms.report.facts import facts_of
-from looms.report.pictures import pictures
-from looms.report.summary import summarized
-from looms.report.text import FILTERS
+from looms.report._summary import Facts, facts_of, summarized
+from looms.report.displays.base import Display
+from looms.report.displays.classes import (
+    PrecisionRecallDisplay,
+    ReliabilityDisplay,
+    RocDisplay,
+)
+from looms.report.displays.errors import OptimismDisplay
+from looms.report.displays.samples import KINDS, CaseDeletionDisplay, ResidualsDisplay
+from looms.report.displays.search import (
+    CandidatesDisplay,
+    CriterionHistoryDisplay,
+    SearchPathDisplay,
+)
+from looms.report.figures import figure, plus_minus
+from looms.report.text import clean, count, day, number, percent, sentence
+
+#: Stands for the color of the page's text, #0000c0 to #0000c9 for c0 to c9 of its style sheet.
+_INK = "#0000ff"
+_STYLE = {
+    "svg.fonttype": "none",
+    "font.size": 9.0,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # then the reader's own sans-serif
+    "axes.linewidth": 0.6,
+    "axes.facecolor": "none",
+    "axes.prop_cycle": f"cycler(color={[f'#0000c{k}' for k in range(10)]})",
+    "figure.facecolor": "none",
+    "savefig.facecolor": "none",
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    **dict.fromkeys(
+        ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), _INK
+    ),
+}
+_WIDTH, _HEIGHT, _BAR = 4.6, 3.3, 0.24  # inches
+#: Samples drawn in one picture.
+_MOST_POINTS = 1200
 
 
 def write_html(
@@ -27,6 +66,7 @@ def write_html(
     y: Any = None,
     assessment: Assessment | None = None,
     title: str | None = None,
+    notes: Sequence[str] = (),
 ) -> None:
     """Write a report of a fitted machine: one page of HTML that loads nothing.
 
@@ -39,15 +79,13 @@ def write_html(
         Fitted.
     path : path
         The file to write; one that is there is replaced, whole or not at all.
-    X, y, assessment, title : see `summary`
+    X, y, assessment, title, notes : see `summary`
         With an assessment the outer estimate becomes the headline.
 
     Raises
     ------
-    TypeError
-        If there is no machine of looms in the estimator.
-    ValueError
-        If ``X`` or ``y`` are not those that it was fitted to, by their number.
+    TypeError, ValueError
+        As `summary`.
     ImportError
         If jinja2 or matplotlib is not installed.
     OSError
@@ -77,7 +115,7 @@ def write_html(
         raise FileNotFoundError(
             f"{path}: there is no folder {place.parent}; make it, or name another"
         )
-    page = render(estimator, X=X, y=y, assessment=assessment, title=title)
+    page = render(estimator, X=X, y=y, assessment=assessment, title=title, notes=notes)
     write_whole(place, page.encode("utf-8", errors="replace"))
 
 
@@ -88,27 +126,9 @@ def render(
     y: Any = None,
     assessment: Assessment | None = None,
     title: str | None = None,
+    notes: Sequence[str] = (),
 ) -> str:
     """The page of `write_html` as text."""
-    template = _environment().get_template("report.html")
-    facts = facts_of(estimator, X, y, assessment)
-    report = summarized(facts, title)
-    script = _text("report.js")
-    # By its hash the page's content security policy knows its own script.
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    markup = require("markupsafe", "A report", "report").Markup
-    page: str = template.render(
-        report=report,
-        pictures=pictures(facts, report),
-        style=markup(_text("report.css")),
-        script=markup(script),
-        script_hash=f"sha256-{digest}",
-    )
-    return page
-
-
-@cache
-def _environment() -> Any:
     jinja2 = require("jinja2", "A report", "report")
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_text),
@@ -117,9 +137,200 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= FILTERS
-    return environment
+    for function in (number, figure, plus_minus, percent, sentence, count, day, clean):
+        environment.filters[function.__name__] = function
+    facts = facts_of(estimator, X, y, assessment)
+    report = summarized(facts, title, notes)
+    script = _text("report.js")
+    # By its hash the page's content security policy knows its own script.
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    page: str = environment.get_template("report.html").render(
+        report=report,
+        pictures={
+            **_of_search(facts, report),
+            **_of_outputs(facts, report),
+            **_of_samples(facts, report),
+        },
+        style=_text("report.css"),
+        script=script,
+        script_hash=f"sha256-{digest}",
+    )
+    return page
 
 
 def _text(name: str) -> str:
     return files("looms.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+class Picture(NamedTuple):
+    """An SVG element in the colors of the page, how to read it, and its content in words."""
+
+    svg: str
+    caption: str
+    alt: str
+
+
+def picture(
+    display: Display, caption: str, alt: str, *, height: float = _HEIGHT, **options: Any
+) -> Picture:
+    """A display drawn for the page; ``options`` for ``plot``."""
+    matplotlib = require("matplotlib", "A report", "report")
+    figures = require("matplotlib.figure", "A report", "report")
+    file = io.StringIO()
+    # Salted, for the elements of all pictures share a page, and their names must differ.
+    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": caption}), warnings.catch_warnings():
+        # The browser has glyphs that matplotlib's font lacks.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+        figure = figures.Figure(figsize=(_WIDTH, height), layout="constrained")
+        display.plot(figure.subplots(), **options)
+        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(file, format="svg", metadata=nothing)
+    svg = file.getvalue()
+    svg = re.sub(r"<defs>\s*<style.*</style>\s*</defs>\s*", "", svg[svg.index("<svg") :])
+    return Picture(re.sub("<[^<>]+>", _tag_of_page, svg), caption, alt)
+
+
+def _tag_of_page(match: re.Match[str]) -> str:
+    """A tag with colors of the page, and without a name that nothing refers to."""
+    tag = re.sub(r"#0000(c\d)", r"var(--\1)", match[0]).replace(_INK, "var(--ink)")
+    return re.sub(r' id="[\w.]+_\d+"', "", tag)
+
+
+def _of_search(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
+    if report["chosen"]["outcome"] is None:
+        return {}
+    estimator, model, drawn = facts.estimator, facts.model, {}
+    if report["n_candidates"] > 1:
+        candidates = CandidatesDisplay.compute(estimator)
+        score, names = candidates.score, candidates.names
+        drawn["candidates"] = picture(
+            candidates,
+            f"Candidates by {candidates.score_name}; the one taken is marked.",
+            f"Dot plot of {len(names)} candidates; scores from {np.nanmin(score):.4g} "
+            f"({names[int(score.argmin())]}) to {np.max(score[np.isfinite(score)]):.4g}.",
+            height=0.9 + _BAR * min(20, len(names)),
+        )
+    path = SearchPathDisplay.compute(estimator)
+    n, p = model.n_with_weight, model.machine.kernel_.theta.size + 1
+    slice_of = f", a slice of the {p} hyper-parameters through the optimum" if p > 2 else ""
+    key = "" if len(path.names) == 1 else f" (the fainter the lower{slice_of})"
+    if path.n_surface >= n:
+        caption = f"The criterion around the search{key}, the points evaluated, and the one taken."
+    else:
+        caption = (
+            f"The points evaluated and the one taken, over the criterion of {path.n_surface} of "
+            f"the {n} samples{key}. The search itself ended on all samples, where the optimum may "
+            "lie elsewhere."
+        )
+    ends = ", ".join(
+        f"log₂ {name} from {start:.3g} to {end:.3g}"
+        for name, start, end in zip(path.names, path.path[0], path.best, strict=True)
+    )
+    alt = f"Path of {len(path.path)} evaluations over contours of {path.criterion}: {ends}."
+    drawn["path"] = picture(path, caption, alt)
+    history = CriterionHistoryDisplay.compute(estimator)
+    n, value = len(history.value), history.value
+    drawn["history"] = picture(
+        history,
+        f"The criterion at each of {n} evaluations, and the best so far in each stage.",
+        f"Line plot of {history.criterion} falling from {value[0]:.4g} at the first of {n} "
+        f"evaluations to {value[np.isfinite(value)][-1]:.4g} at the last.",
+    )
+    return drawn
+
+
+def _of_outputs(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
+    """Figures of merit of leave-one-out outputs, and of outer splits."""
+    estimator, model, drawn = facts.estimator, facts.model, {}
+    several = model.loo.y.ndim == 2
+    if facts.assessment is not None and report["assessment"]["scores"][0]["loo"] is not None:
+        key = report["headline"]["key"]
+        optimism = OptimismDisplay.compute(facts.assessment, score=key)
+        drawn["optimism"] = picture(
+            optimism,
+            "A dot for each outer split: the leave-one-out figure against that of the test part. "
+            "On the line both agree.",
+            f"Scatter plot of {len(optimism.loo)} splits; mean {key} {optimism.loo.mean():.4g} by "
+            f"leave-one-out, {optimism.outer.mean():.4g} on test parts. "
+            f"{facts.assessment.optimism_text(key)}",
+        )
+    if not model.classification:
+        residuals = ResidualsDisplay.compute(estimator)
+        figures = {f["key"]: f["value"] for f in report["loo"]["figures"]}
+        half = np.ptp(residuals.interval[0]) / 2
+        r2 = float("nan") if figures["r2"] is None else figures["r2"]
+        drawn["residuals"] = picture(
+            residuals,
+            "Targets against leave-one-out outputs, and the band that holds 90 % of the "
+            f"residuals (± {half:.3g}); new samples need a wider one."
+            + (" The first of the targets." if several else "")
+            + _part(len(residuals.target)),
+            f"Scatter plot along the diagonal, root mean square error {figures['rmse']:.4g}, "
+            f"R² {r2:.3g}.",
+            max_points=_MOST_POINTS,
+        )
+        return drawn
+    against = " of each class against the rest" if several else ""
+    roc, curve = RocDisplay.compute(estimator), PrecisionRecallDisplay.compute(estimator)
+    drawn["roc"] = picture(
+        roc,
+        f"Receiver operating characteristic of the leave-one-out outputs{against}.",
+        f"ROC curves; areas under them: {_by_class(roc.areas)}."
+        + _at_threshold(roc.chosen, "false positive rate", "true positive rate"),
+    )
+    drawn["precision"] = picture(
+        curve,
+        f"Precision against recall of the leave-one-out outputs{against}.",
+        f"Precision–recall curves; average precision: {_by_class(curve.areas)}."
+        + _at_threshold(curve.chosen, "recall", "precision"),
+    )
+    if facts.probabilities is not None:
+        reliability = ReliabilityDisplay.compute(estimator, probabilities=facts.probabilities)
+        errors = {label: curve.calibration_error for label, curve in reliability.curves.items()}
+        drawn["reliability"] = picture(
+            reliability,
+            f"Reliability of probabilities by {reliability.calibration} calibration of the "
+            f"leave-one-out outputs{against}: on the line they are right.",
+            f"Reliability curves; mean distance from the diagonal: {_by_class(errors)}.",
+        )
+    return drawn
+
+
+def _by_class(values: dict[str, float]) -> str:
+    return ", ".join(f"{label} {value:.3f}" for label, value in values.items())
+
+
+def _at_threshold(chosen: tuple[float, float] | None, *names: str) -> str:
+    if chosen is None:
+        return ""
+    rates = ", ".join(f"{name} {rate:.3f}" for name, rate in zip(names, chosen, strict=True))
+    return f" At the threshold chosen: {rates}."
+
+
+def _part(n: int) -> str:
+    return f" {_MOST_POINTS} of the {n} samples are drawn." if n > _MOST_POINTS else ""
+
+
+def _of_samples(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
+    residuals = CaseDeletionDisplay.compute(facts.estimator, kind="residual", names=facts.names)
+    first = ", ".join(row["name"] for row in report["samples"]["rows"][:6])
+    n = len(residuals.value)
+    drawn = {
+        "samples": picture(
+            residuals,
+            f"Distance of each sample from the output of the machine without it.{_part(n)}",
+            f"Index plot of {n} samples; the largest residuals are those of {first}.",
+            max_points=_MOST_POINTS,
+        )
+    }
+    if facts.deletion is not None:
+        value = facts.deletion.rms_change
+        largest = ", ".join(facts.names[k] for k in np.argsort(-value, kind="stable")[:6])
+        drawn["influence"] = picture(
+            CaseDeletionDisplay(value=value, names=facts.names, value_name=KINDS["rms_change"]),
+            "Change of the outputs at the other samples when each one is left out, exactly, "
+            f"hyper-parameters held.{_part(n)}",
+            f"Index plot of {n} samples; the largest changes are those of {largest}.",
+            max_points=_MOST_POINTS,
+        )
+    return drawn

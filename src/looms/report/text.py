@@ -1,4 +1,4 @@
-"""Numbers and names as text of a report."""
+"""Numbers and names as text of a report, and as JSON has them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ from typing import Any
 
 import numpy as np
 
-#: Figures that are shown in per cent.
-_RATES = {"ber", "error"}
 _NOTHING = "–"
 #: Characters of a name that are shown in a picture.
 _LONGEST_NAME = 28
 _DIRECTIONS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
-def number(value: Any, digits: int = 4) -> str:
+def number(value: float | None, digits: int = 4) -> str:
     """Significant digits, powers of ten where these say more; a dash for nothing."""
     if value is None:
         return _NOTHING
     if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e6):
-        return _signed(str(int(value)))
+        return signed(str(int(value)))
     size = abs(value)
     text = f"{value:.{digits}g}"
     if 1e-4 <= size < 1e6:
@@ -34,29 +32,9 @@ def number(value: Any, digits: int = 4) -> str:
     return mantissa.replace("-", "−")
 
 
-def figure(value: Any, key: str, digits: int = 4) -> str:
-    """A figure of merit: a rate in per cent, an area with three decimals, else `number`."""
-    if value is None:
-        return _NOTHING
-    if key in _RATES:
-        return percent(value)
-    if key in ("auc", "r2"):
-        return _signed(f"{value:.3f}")
-    return number(value, digits)
-
-
-def error(value: Any, key: str) -> str:
-    """The standard error of a figure, in its units, two digits."""
-    if value is None:
-        return ""
-    if key in _RATES:
-        return f"± {100 * value:.1f}"
-    return f"± {number(value, 2)}"
-
-
-def percent(value: Any, places: int = 1) -> str:
+def percent(value: float | None, places: int = 1) -> str:
     """A share in per cent."""
-    return _NOTHING if value is None else f"{_signed(f'{100 * value:.{places}f}')} %"
+    return _NOTHING if value is None else f"{signed(f'{100 * value:.{places}f}')} %"
 
 
 def count(n: int, what: str) -> str:
@@ -70,6 +48,11 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def words(name: str) -> str:
+    """A name of Python, such as NO_PROGRESS, as words."""
+    return name.lower().replace("_", " ")
+
+
 def thousands(n: int) -> str:
     """An integer in groups of three digits from 10 000 on."""
     return f"{n:,}".replace(",", "\u202f") if n >= 10_000 else str(n)
@@ -81,7 +64,7 @@ def day(iso: str) -> str:
     return f"{moment.day} {moment:%B %Y, %H:%M} UTC"
 
 
-def _signed(text: str) -> str:
+def signed(text: str) -> str:
     """With a true minus sign, and none for what was rounded to zero."""
     return text.replace("-", "−" if float(text) else "")
 
@@ -111,5 +94,12 @@ def short(text: Any, longest: int = _LONGEST_NAME) -> str:
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
-_FOR_TEMPLATES = (number, figure, error, percent, sentence, count, thousands, day, clean)
-FILTERS = {function.__name__: function for function in _FOR_TEMPLATES}
+def plain(value: Any) -> Any:
+    """The same in types that JSON has; what is not finite as None."""
+    if isinstance(value, dict):
+        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -1,19 +1,89 @@
-"""Active-set method for the dual problem, to machine precision.
+"""Solution of the dual problem to machine precision: an active-set method and its start.
 
 A primal active-set method. From a feasible β it moves towards the solution of the margin
-equations, up to the first bound; there the set loses that sample. Once the equations hold, the
-samples that violate their KKT conditions join it. The objective falls with every move.
+equations, F_S = y_S and Σβ = 0, up to the first bound; there the set S loses that sample. Once the
+equations hold, the samples that violate their KKT conditions join it. The objective falls with
+every move. An interior-point method starts it where nothing else does.
+
+The equations are solved in the differences from one member p [docs/references.md, Leave-one-out
+path], in which [[K_SS, 1], [1ᵀ, 0]] becomes the positive semi-definite
+R_ij = K_ij − K_ip − K_pj + K_pp. A pivoted Cholesky factorization separates the dependent members.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
+from scipy.linalg import lapack
 
 from looms._typing import Array
-from looms.svm._margin import Indices, Margin, factorize
-from looms.svm._problem import Problem, intercepts, violations
+from looms.svm._problem import EPS, NotConvergedError, Problem, intercepts, violations
+
+Indices: TypeAlias = npt.NDArray[np.intp]
+
+#: Of the interior-point method: most steps, relative duality gap at its end, and what is added to
+#: the diagonal where a factorization fails.
+_STEPS = 100
+_CLOSE = 1e-9
+_JITTERS = (0.0, *10.0 ** np.arange(-12, 7))
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """Factorized equations of the independent members of a margin set.
+
+    Attributes
+    ----------
+    pivot : the member p that the others are measured from.
+    others : (m,) independent members beside it.
+    dependent : (d,) members whose outputs follow from those of the independent ones.
+    L : (m, m) lower Cholesky factor of R.
+    """
+
+    pivot: int
+    others: Indices
+    dependent: Indices
+    L: Array
+
+    @property
+    def basic(self) -> Indices:
+        """Independent members, the pivot last."""
+        return np.append(self.others, self.pivot)
+
+    def changes(self, errors: Array) -> Array:
+        """Changes of β on `basic`, (m + 1,), that cancel ``errors`` of the outputs."""
+        if len(self.others) == 0:
+            return np.zeros(1)
+        z, _ = lapack.dpotrs(self.L, errors[:-1] - errors[-1], lower=1)
+        return np.append(z, -z.sum())
+
+    def reduced(self, K: Array, columns: Indices) -> Array:
+        """R between the other members and ``columns``, (m, len(columns))."""
+        return reduced(K, self.pivot, self.others, columns)
+
+
+def reduced(K: Array, pivot: int, rows: Indices, columns: Indices) -> Array:
+    """Reduced kernel R, the inner products of differences from the pivot."""
+    right = K[pivot, columns] - K[pivot, pivot]
+    return np.asarray((K[np.ix_(rows, columns)] - K[rows, pivot][:, None]) - right)
+
+
+def factorize(K: Array, members: Indices, pivot: int) -> Margin:
+    """Margin of the independent part of ``members``, which contain ``pivot``."""
+    rest = members[members != pivot]
+    if len(rest) == 0:
+        return Margin(pivot, rest, rest, np.zeros((0, 0)))
+    R = reduced(K, pivot, rest, rest)
+    tolerance = 4 * EPS * len(rest)  # |K| ≤ 1: below it a pivot is rounding
+    factor, order, rank, _ = lapack.dpstrf(R, tol=tolerance, lower=1)
+    order = order - 1
+    if rank == 1 and R[order[0], order[0]] <= tolerance:
+        rank = 0
+    L = np.asfortranarray(np.tril(factor[:rank, :rank]))
+    return Margin(pivot, rest[order[:rank]], rest[order[rank:]], L)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +119,8 @@ def feasible(problem: Problem, beta: Array) -> Array:
     return beta
 
 
-def polish(problem: Problem, beta: Array) -> Polished:
-    """Solution from a feasible ``beta``, its KKT conditions met up to rounding."""
-    return _ActiveSet(problem, beta).run()
-
-
 class _ActiveSet:
-    """β, Kβ and the samples that may move."""
+    """A feasible β, Kβ, and the samples that may move."""
 
     def __init__(self, problem: Problem, beta: Array) -> None:
         self.problem = problem
@@ -67,6 +132,7 @@ class _ActiveSet:
         self.batch = max(1, len(beta) // 50)
 
     def run(self) -> Polished:
+        """The solution, its KKT conditions met up to rounding."""
         best = None
         for _ in range(50 + 20 * len(self.beta)):
             margin = self._settled()
@@ -155,7 +221,8 @@ class _ActiveSet:
         return self._move(np.append(margin.basic, worst), direction, np.inf)
 
     def _tolerance(self) -> float:
-        return max(1e-13, self.problem.rounding * float(np.abs(self.beta).sum()))
+        """Error of the outputs that counts as rounding, of K β with its n products."""
+        return max(1e-13, EPS * float(np.sqrt(len(self.beta)) * np.abs(self.beta).sum()))
 
     def _described(self, margin: Margin | None) -> Polished:
         errors = self.problem.y - self.Kbeta
@@ -169,16 +236,16 @@ class _ActiveSet:
         outputs = self.Kbeta + b
         return Polished(self.beta.copy(), b, outputs, margin, residual, self.n_changes)
 
-    def _widened(self, found: Polished) -> bool:
+    def _widened(self, state: Polished) -> bool:
         """Free the samples that violate their conditions most; True if there are any."""
-        errors = self.problem.y - found.outputs
+        errors = self.problem.y - state.outputs
         violation = np.where(self.problem.can_rise(self.beta), errors, 0.0)
         violation = np.maximum(violation, np.where(self.problem.can_fall(self.beta), -errors, 0.0))
         violation[self.free] = 0.0
         candidates = np.flatnonzero(violation > self._tolerance())
         if len(candidates) == 0:
             return False
-        if found.margin is None:  # none to make up for the other: the most violating pair
+        if state.margin is None:  # none to make up for the other: the most violating pair
             errors = self.problem.y - self.Kbeta
             up = np.where(self.problem.can_rise(self.beta), errors, -np.inf)
             down = np.where(self.problem.can_fall(self.beta), errors, np.inf)
@@ -189,3 +256,89 @@ class _ActiveSet:
         self.free[joining] = True
         self.n_changes += 1
         return True
+
+
+def solution_near(problem: Problem, beta: Array) -> Polished:
+    """Solution polished from ``beta``, or from the interior point if that fails."""
+    first = _ActiveSet(problem, feasible(problem, beta)).run()
+    if first.residual <= problem.residual_limit(first.beta):
+        return first
+    second = _ActiveSet(problem, feasible(problem, interior_point(problem))).run()
+    return second if second.residual < first.residual else first
+
+
+def interior_point(problem: Problem) -> Array:
+    """β close to the solution, by Mehrotra's predictor and corrector [FS01].
+
+    Works on x = |β| in [0, C] with multipliers z of x ≥ 0 and w of x ≤ C; each step costs one
+    Cholesky factorization of K plus a diagonal. The result is close, not exact.
+    """
+    part = np.flatnonzero(problem.lower < problem.upper)
+    y = problem.y[part]
+    if abs(y.sum()) == len(y):
+        return np.zeros(len(problem.y))
+    Q = problem.K[np.ix_(part, part)] * np.outer(y, y)
+    C = (problem.upper - problem.lower)[part]
+    x = _solved(Q, y, C)
+    x[x < 1e-6 * C] = 0.0
+    near = x > (1 - 1e-6) * C
+    x[near] = C[near]
+    beta = np.zeros(len(problem.y))
+    beta[part] = y * x
+    return beta
+
+
+def _solved(Q: Array, y: Array, C: Array) -> Array:
+    x, z, w, b = 0.5 * C, np.ones(len(y)), np.ones(len(y)), 0.0
+    z *= max(1.0, float(np.abs(Q @ x).max()))
+    w = z.copy()
+    for _ in range(_STEPS):
+        s = C - x
+        gradient = Q @ x - 1.0
+        dual = gradient + b * y - z + w
+        primal = float(y @ x)
+        mu = float(x @ z + s @ w) / (2 * len(y))
+        if mu * 2 * len(y) <= _CLOSE * (1 + abs(float(x.sum()))) and np.abs(dual).max() <= 1e-9:
+            break
+        system = _System(Q, y, z / x + w / s)
+        dx, db = system.solve(-dual - z + w, -primal)
+        dz, dw = -z - z / x * dx, -w + w / s * dx
+        step = min(_longest(x, dx), _longest(s, -dx), _longest(z, dz), _longest(w, dw), 1.0)
+        after = float((x + step * dx) @ (z + step * dz) + (s - step * dx) @ (w + step * dw))
+        target = (after / (2 * len(y) * mu)) ** 3 * mu
+        low, high = target - dx * dz, target + dx * dw
+        dx, db = system.solve(-dual - z + w + low / x - high / s, -primal)
+        dz, dw = low / x - z - z / x * dx, high / s - w + w / s * dx
+        step = min(_longest(x, dx), _longest(s, -dx), _longest(z, dz), _longest(w, dw)) * 0.995
+        step = min(step, 1.0)
+        x, b, z, w = x + step * dx, b + step * db, z + step * dz, w + step * dw
+        x = np.clip(x, 1e-14 * C, C * (1 - 1e-14))
+    return x
+
+
+class _System:
+    """Factorized [[Q + diag(d), y], [yᵀ, 0]]; NotConvergedError if it is singular."""
+
+    def __init__(self, Q: Array, y: Array, d: Array) -> None:
+        self.y = y
+        if not np.isfinite(d).all():
+            raise NotConvergedError(np.inf, np.inf)
+        for jitter in _JITTERS:
+            A = Q.copy(order="F")
+            A[np.diag_indices(len(y))] += d + jitter
+            self.factor, info = lapack.dpotrf(A, lower=1, overwrite_a=1)
+            if info == 0:
+                break
+        else:
+            raise NotConvergedError(np.inf, np.inf)
+        self.Ay, _ = lapack.dpotrs(self.factor, y, lower=1)
+
+    def solve(self, r: Array, s: float) -> tuple[Array, float]:
+        Ar, _ = lapack.dpotrs(self.factor, r, lower=1)
+        db = float(self.y @ Ar - s) / float(self.y @ self.Ay)
+        return Ar - db * self.Ay, db
+
+
+def _longest(x: Array, dx: Array) -> float:
+    falling = dx < 0
+    return float(np.min(-x[falling] / dx[falling], initial=np.inf))

@@ -20,72 +20,71 @@ import numpy.typing as npt
 from scipy.special import log_expit
 
 from looms._classes import class_targets
-from looms._typing import Array
-from looms.calibration import couple, fit_sigmoid
-from looms.calibration._sigmoid import Sigmoid, fit_increasing_sigmoid, fit_sigmoids
+from looms._typing import AnyArray, Array
+from looms.calibration import couple
+from looms.calibration._sigmoid import (
+    Sigmoid,
+    fit_increasing_sigmoid,
+    fit_increasing_sigmoids,
+    fit_sigmoids,
+)
 from looms.held_out import HeldOut
 from looms.svm.dual import DualSolution, solve
 
 _FIRST = 1.0 + 8 * np.finfo(float).eps
-Labels = npt.NDArray[np.intp]
+#: Of more than two classes an SVC has the first of a pair as the positive one: its outputs for
+#: the pairs, and their coefficients, are those here times this.
+SVC_SIGN = -1.0
 #: What sigmoids are fitted to: leave-one-out outputs, or those for the training samples.
 FittedTo: TypeAlias = Literal["loo", "single"]
+Labels: TypeAlias = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
-    """Samples of two classes.
+class Machine:
+    """Solved machine of two classes.
 
     Attributes
     ----------
-    classes : indices (a, b) of the two.
-    samples : (m,) indices of their samples.
-    y : (m,) -1 for a, 1 for b.
+    samples : (m,) indices of the samples of the two.
+    y : (m,) -1 for the first class, 1 for the second.
+    solution : of their dual problem.
     """
 
-    classes: tuple[int, int]
     samples: Labels
     y: Array
-
-
-def pairs_of(labels: Labels) -> tuple[Pair, ...]:
-    """Pairs of the classes 0 to k - 1 of ``labels``, in lexicographic order."""
-    pairs = []
-    for a, b in combinations(range(int(labels.max()) + 1), 2):
-        samples = np.flatnonzero((labels == a) | (labels == b))
-        pairs.append(Pair((a, b), samples, np.where(labels[samples] == b, 1.0, -1.0)))
-    return tuple(pairs)
+    solution: DualSolution
 
 
 @dataclass(frozen=True, eq=False)
 class Machines:
-    """Solved machines of all pairs.
+    """Solved machines of all pairs, in lexicographic order.
 
     Attributes
     ----------
-    pairs : the pairs.
-    solutions : the solution of each.
+    machines : of each pair.
     K : (n, n) kernel matrix of all samples.
+    labels : (n,) classes 0 to k - 1.
     sample_weight : (n,) weights of the samples in sigmoids.
     """
 
-    pairs: tuple[Pair, ...]
-    solutions: tuple[DualSolution, ...]
+    machines: tuple[Machine, ...]
     K: Array
+    labels: Labels
     sample_weight: Array
 
     @property
     def coefficients(self) -> Array:
         """(n, n_pairs) y α of each machine, zero for the samples of other classes."""
-        coefficients = np.zeros((len(self.K), len(self.pairs)))
-        for q, (pair, solution) in enumerate(zip(self.pairs, self.solutions, strict=True)):
-            coefficients[pair.samples, q] = solution.alpha * pair.y
+        coefficients = np.zeros((len(self.K), len(self.machines)))
+        for q, machine in enumerate(self.machines):
+            coefficients[machine.samples, q] = machine.solution.alpha * machine.y
         return coefficients
 
     @property
     def intercepts(self) -> Array:
         """(n_pairs,) intercepts."""
-        return np.array([solution.intercept for solution in self.solutions])
+        return np.array([machine.solution.intercept for machine in self.machines])
 
     def outputs(self) -> Array:
         """(n, n_pairs) outputs of all machines for all samples."""
@@ -95,8 +94,8 @@ class Machines:
     def loo_outputs(self) -> Array:
         """Leave-one-out outputs of all pairs, (n, n_pairs); read only."""
         outputs = self.outputs()
-        for q, (pair, solution) in enumerate(zip(self.pairs, self.solutions, strict=True)):
-            outputs[pair.samples, q] = solution.leave_one_out().outputs
+        for q, machine in enumerate(self.machines):
+            outputs[machine.samples, q] = machine.solution.leave_one_out().outputs
         outputs.flags.writeable = False
         return outputs
 
@@ -109,35 +108,22 @@ class Machines:
             samples that it was trained on.
         """
         outputs = self.loo_outputs if fitted_to == "loo" else self.outputs()
+        samples = [machine.samples for machine in self.machines]
         return tuple(
-            fit_increasing_sigmoid(
-                outputs[pair.samples, q], pair.y, self.sample_weight[pair.samples]
-            )
-            for q, pair in enumerate(self.pairs)
+            fit_increasing_sigmoid(outputs[own, q], self.machines[q].y, self.sample_weight[own])
+            for q, own in enumerate(samples)
         )
 
-    def left_out_log_odds(self, fitted_to: FittedTo) -> Array:
+    def left_out_log_odds(self, fitted_to: FittedTo, *, increasing: bool = True) -> Array:
         """(n, n_pairs) log-odds of the second class, by machines and sigmoids without the sample.
 
-        The sigmoids are those of `sigmoids`, without the sample. For "single" that is what a refit
-        without it gives. For "loo" they are fitted to the leave-one-out outputs of the others,
-        whose machines saw it: without it too, it would take a path for every two samples.
-        """
-        outputs, own = self.outputs(), self.loo_outputs
-        log_odds = np.empty(outputs.shape)
-        sigmoids = self.sigmoids(fitted_to)
-        for q, (pair, solution) in enumerate(zip(self.pairs, self.solutions, strict=True)):
-            log_odds[:, q] = -(sigmoids[q].slope * outputs[:, q] + sigmoids[q].intercept)
-            values = own[pair.samples, q]
-            rows = np.broadcast_to(values, (len(values), len(values)))
-            if fitted_to == "single":
-                rows = solution.leave_one_out(all_outputs=True)[1]
-            slopes, intercepts = _increasing(rows, pair.y, self.sample_weight[pair.samples])
-            log_odds[pair.samples, q] = -(slopes * values + intercepts)
-        return log_odds
-
-    def left_out(self) -> LeftOut:
-        """Outputs and log-odds for each sample of machines and sigmoids that did not see it.
+        Parameters
+        ----------
+        fitted_to : as for `sigmoids`. For "single" the log-odds are those of a refit without the
+            sample, as by [T11 section 2.2.1]. For "loo" the sigmoid is fitted to the
+            leave-one-out outputs of the others, whose machines were trained with it: without it
+            too, it would take a path for every two samples.
+        increasing : False for sigmoids that may decrease, as those of T11.
 
         Raises
         ------
@@ -146,82 +132,94 @@ class Machines:
 
         Notes
         -----
-        The sigmoid of a machine is fitted to its outputs for the very samples that it was
-        trained on, as by [T11 section 2.2.1]: one Newton iteration over an (m, m) array gives
-        all of those without a sample. Memory: a few such arrays for the largest pair.
+        One Newton iteration over an (m, m) array gives all sigmoids of a machine of m samples.
+        Memory: a few such arrays for the largest pair.
         """
+        fit = fit_increasing_sigmoids if increasing else fit_sigmoids
         outputs = self.outputs()
         log_odds = np.empty(outputs.shape)
-        for q, (pair, solution) in enumerate(zip(self.pairs, self.solutions, strict=True)):
-            weight = self.sample_weight[pair.samples]
-            sigmoid = fit_sigmoid(solution.outputs, pair.y, weight)
-            log_odds[:, q] = -(sigmoid.slope * outputs[:, q] + sigmoid.intercept)
-            loo, everywhere = solution.leave_one_out(all_outputs=True)
-            slopes, intercepts = fit_sigmoids(everywhere, pair.y, _others(weight))
-            outputs[pair.samples, q] = loo.outputs
-            log_odds[pair.samples, q] = -(slopes * loo.outputs + intercepts)
-        return LeftOut(outputs, log_odds)
+        for q, machine in enumerate(self.machines):
+            own, weight = machine.samples, self.sample_weight[machine.samples]
+            if fitted_to == "single":
+                loo, rows = machine.solution.leave_one_out(all_outputs=True)
+                fitted, values = outputs[own, q], loo.outputs
+            else:
+                fitted = values = self.loo_outputs[own, q]
+                rows = np.broadcast_to(values, (len(values), len(values)))
+            slope, intercept = fit(fitted[None], machine.y, weight[None])
+            log_odds[:, q] = -(slope * outputs[:, q] + intercept)
+            others = np.tile(weight, (len(weight), 1))
+            np.fill_diagonal(others, 0.0)
+            slopes, intercepts = fit(rows, machine.y, others)
+            log_odds[own, q] = -(slopes * values + intercepts)
+        return log_odds
 
+    def leave_one_out(self, fitted_to: FittedTo) -> HeldOut:
+        """Leave-one-out decision values of the classes, of unit weight.
 
-def _others(weight: Array) -> Array:
-    """Weights (m, m), row i with weight zero for sample i."""
-    others = np.tile(weight, (len(weight), 1))
-    np.fill_diagonal(others, 0.0)
-    return others
+        For two classes the outputs of the machine; for more the logarithms of the coupled
+        probabilities, by machines and sigmoids without the sample, of which the largest wins.
 
-
-def _increasing(outputs: Array, y: Array, weight: Array) -> tuple[Array, Array]:
-    """Slopes and intercepts of sigmoids that do not decrease, of each row without its sample."""
-    others = _others(weight)
-    slopes, intercepts = fit_sigmoids(outputs, y, others)
-    for i in np.flatnonzero(slopes > 0):
-        constant = fit_increasing_sigmoid(outputs[i], y, others[i])
-        slopes[i], intercepts[i] = constant.slope, constant.intercept
-    return slopes, intercepts
-
-
-@dataclass(frozen=True, eq=False)
-class LeftOut:
-    """Leave-one-out outputs and log-odds of all pairs.
-
-    Attributes
-    ----------
-    outputs : (n, n_pairs) outputs.
-    log_odds : (n, n_pairs) log-odds of the second class of each pair.
-    """
-
-    outputs: Array
-    log_odds: Array
+        Parameters
+        ----------
+        fitted_to : the sigmoids that decide, as for `sigmoids`.
+        """
+        n_classes = int(self.labels.max()) + 1
+        if n_classes == 2:
+            values = self.loo_outputs[:, 0]
+        else:
+            values = class_log_probabilities(self.left_out_log_odds(fitted_to))
+        return HeldOut(class_targets(self.labels, n_classes), values)
 
 
 def solved_pairs(
-    K: Array,
-    pairs: tuple[Pair, ...],
-    bounds: Array,
-    sample_weight: Array,
-    start: Machines | None = None,
+    K: Array, labels: Labels, C: float, sample_weight: Array, start: Machines | None = None
 ) -> Machines:
     """Machines of all pairs.
 
     Parameters
     ----------
     K : (n, n) kernel matrix.
-    pairs : of `pairs_of`.
-    bounds : (n,) upper bounds of the dual coefficients, C_i > 0.
-    sample_weight : (n,) weights in sigmoids.
-    start : machines of the same pairs at other bounds, from which to start.
+    labels : (n,) classes 0 to k - 1, each with a sample.
+    C : bound of the dual coefficients of samples of weight one.
+    sample_weight : (n,) positive factors of C, and weights in sigmoids.
+    start : machines of the same samples at another C, from which to start.
 
     Raises
     ------
     looms.svm.NotConvergedError
         If the KKT conditions of a machine cannot be met.
     """
-    solutions = []
-    for q, pair in enumerate(pairs):
-        own = K if len(pair.samples) == len(K) else K[np.ix_(pair.samples, pair.samples)]
-        near = None if start is None else start.solutions[q]
-        solutions.append(solve(own, pair.y, bounds[pair.samples], near))
-    return Machines(pairs, tuple(solutions), K, sample_weight)
+    machines = []
+    for q, (a, b) in enumerate(combinations(range(int(labels.max()) + 1), 2)):
+        own = np.flatnonzero((labels == a) | (labels == b))
+        y = np.where(labels[own] == b, 1.0, -1.0)
+        near = None if start is None else start.machines[q].solution
+        part = K if len(own) == len(K) else K[np.ix_(own, own)]
+        machines.append(Machine(own, y, solve(part, y, C * sample_weight[own], near)))
+    return Machines(tuple(machines), K, labels, sample_weight)
+
+
+def pairs_of_svc(
+    dual_coef: Array, intercept: Array, support: Labels, labels: AnyArray
+) -> tuple[Array, Array]:
+    """Coefficients (n, n_pairs) and intercepts (n_pairs,) of the machines inside an SVC.
+
+    Parameters
+    ----------
+    dual_coef, intercept, support : ``dual_coef_``, ``intercept_`` and ``support_``.
+    labels : (n,) classes that it was fitted to, 0 to k - 1.
+    """
+    n_classes = len(dual_coef) + 1
+    pairs = list(combinations(range(n_classes), 2))
+    sign = 1.0 if n_classes == 2 else SVC_SIGN
+    coefficients = np.zeros((len(labels), len(pairs)))
+    for q, (a, b) in enumerate(pairs):
+        # Row r of dual_coef_ holds the r-th duel of the class of each support vector.
+        for label, row in ((a, b - 1), (b, a)):
+            own = labels[support] == label
+            coefficients[support[own], q] = sign * dual_coef[row, own]
+    return coefficients, sign * intercept
 
 
 def class_log_probabilities(log_odds: Array) -> Array:
@@ -240,23 +238,3 @@ def class_log_probabilities(log_odds: Array) -> Array:
     p = np.maximum(couple(pairwise), np.finfo(float).tiny)
     p[np.arange(len(p)), p.argmax(axis=1)] *= _FIRST  # so that no rounding makes others equal
     return np.log(p)
-
-
-def class_leave_one_out(machines: Machines, labels: Labels, fitted_to: FittedTo) -> HeldOut:
-    """Leave-one-out decision values of the classes, of unit weight.
-
-    For two classes the outputs of the machine; for more the logarithms of the coupled
-    probabilities, by machines and sigmoids without the sample, of which the largest wins.
-
-    Parameters
-    ----------
-    machines : of all pairs.
-    labels : (n,) classes 0 to k - 1.
-    fitted_to : the sigmoids that decide, as for `Machines.sigmoids`.
-    """
-    n_classes = int(labels.max()) + 1
-    if n_classes == 2:
-        values = machines.loo_outputs[:, 0]
-    else:
-        values = class_log_probabilities(machines.left_out_log_odds(fitted_to))
-    return HeldOut(class_targets(labels, n_classes), values)

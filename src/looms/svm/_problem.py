@@ -22,7 +22,7 @@ EPS = float(np.finfo(np.float64).eps)
 NEGLIGIBLE = 1e-12
 #: Violation of a KKT condition, in units of the outputs, that a solution may have.
 KKT_TOLERANCE = 1e-9
-#: The same where rounding allows no less: beyond it what was found is no solution.
+#: The same where rounding allows no less: beyond it there is no solution.
 _LARGEST_RESIDUAL = 1e-5
 #: C times the largest |K| above which products of it leave the range of numbers.
 _LARGEST_BOUND = 1e100
@@ -145,11 +145,6 @@ class Problem:
     lower: Array
     upper: Array
     scale: float
-
-    @property
-    def rounding(self) -> float:
-        """Rounding error of K β, per unit of Σ|β|."""
-        return EPS * float(np.sqrt(len(self.y)))
 
     @property
     def negligible(self) -> float:

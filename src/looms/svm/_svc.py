@@ -14,6 +14,8 @@ from sklearn.base import clone
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.held_out import HeldOut
+from looms.kernels import RBF
+from looms.kernels._samples import Pairs, samples_of
 from looms.svm._problem import KKT_TOLERANCE, RoundingWarning, problem_of
 from looms.svm.dual import DualSolution, checked, solve, solve_convex
 
@@ -107,7 +109,6 @@ class SVCProblem:
     y : (n,) labels, 1 for ``classes_[1]``, else -1.
     C : (n,) C times sample weight and class weight.
     alpha : (n,) dual coefficients of the SVC.
-    classes : (2,) the labels.
     sample_weight : (n,) as given, or ones.
     semidefinite : whether ``K`` is of a kind that is always positive semi-definite, so that it
         need not be checked.
@@ -117,7 +118,6 @@ class SVCProblem:
     y: Array
     C: Array
     alpha: Array
-    classes: AnyArray
     sample_weight: Array
     semidefinite: bool = False
 
@@ -133,7 +133,10 @@ def dual_problem(
     svc: Any, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
 ) -> SVCProblem:
     """Dual problem of a two-class SVC on these samples; an unfitted one is cloned and fitted."""
-    if not _is_svc(svc):
+    if not any(
+        one.__name__ == "SVC" and one.__module__.startswith("sklearn.svm")
+        for one in type(svc).__mro__
+    ):
         raise TypeError(
             "leave_one_out takes a sklearn.svm.SVC, fitted or not, but got "
             f"{svc if isinstance(svc, type) else type(svc).__name__}; of a pipeline give the SVC, "
@@ -147,7 +150,10 @@ def dual_problem(
             "each pair of classes, one against one."
         )
     if not fitted:
-        svc = _start(svc, X, y, sample_weight)
+        svc = clone(svc).set_params(tol=1e-3, max_iter=_ITERATIONS * len(labels))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Solver terminated early")
+            svc.fit(X, y, sample_weight=sample_weight)
     n = len(labels)
     weight = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
     if fitted:
@@ -161,7 +167,7 @@ def dual_problem(
     if fitted and ((beta * signs < 0).any() or (np.abs(beta) > C * (1 + 1e-6)).any()):
         raise _not_fitted_to("labels or weights")
     K, alpha = kernel_matrix(svc, X), np.abs(beta)
-    return SVCProblem(K, signs, C, alpha, svc.classes_, weight, _always_semidefinite(svc))
+    return SVCProblem(K, signs, C, alpha, weight, _always_semidefinite(svc))
 
 
 def kernel_matrix(svc: Any, X: Any) -> Array:
@@ -173,15 +179,13 @@ def kernel_matrix(svc: Any, X: Any) -> Array:
         if callable(svc.kernel):
             K = svc.kernel(X, X)
             return np.asarray(K.toarray() if sp.issparse(K) else K, dtype=np.float64)
-        return _named_kernel_matrix(svc, X)
-
-
-def _start(svc: Any, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Any:
-    """Clone fitted by a limited number of iterations of LIBSVM."""
-    start = clone(svc).set_params(tol=1e-3, max_iter=_ITERATIONS * len(np.asarray(y)))
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Solver terminated early")
-        return start.fit(X, y, sample_weight=sample_weight)
+        pairs = Pairs(*samples_of(X, None))
+        if svc.kernel == "linear":
+            return pairs.dot
+        if svc.kernel == "rbf":
+            return RBF(svc._gamma).values(pairs)
+        inner = svc._gamma * pairs.dot + svc.coef0
+        return np.asarray(inner**svc.degree if svc.kernel == "poly" else np.tanh(inner))
 
 
 def _support(svc: Any, weight: Array) -> AnyArray:
@@ -189,46 +193,14 @@ def _support(svc: Any, weight: Array) -> AnyArray:
     return np.asarray(np.flatnonzero(weight > 0)[svc.support_])
 
 
-def _is_svc(svc: Any) -> bool:
-    """True for a ``sklearn.svm.SVC`` or a subclass."""
-    return any(
-        one.__name__ == "SVC" and one.__module__.startswith("sklearn.svm")
-        for one in type(svc).__mro__
-    )
-
-
 def _array_of_numbers(X: Any) -> Any:
-    """``X`` as an array or CSR matrix of float64; unchanged if it is not numeric.
-
-    A callable may be a kernel of texts, for example.
-    """
+    """``X`` as float64, an array or CSR matrix; as it is where it is none, texts for example."""
     if sp.issparse(X):
         return sp.csr_array(X, dtype=np.float64)
     try:
         return np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
         return X
-
-
-def _named_kernel_matrix(svc: Any, X: Any) -> Array:
-    """Kernel matrix of a kernel that scikit-learn knows by name."""
-    if svc.kernel == "rbf":
-        X = X if sp.issparse(X) else X - X.mean(axis=0)  # distances lose fewer digits
-    products = X @ X.T
-    products = products.toarray() if sp.issparse(products) else products
-    if svc.kernel == "linear":
-        return np.asarray(products)
-    if svc.kernel == "rbf":
-        squares = products.diagonal().copy()
-        distances = np.multiply(products, -2.0, out=products)
-        distances += squares[:, None]
-        distances += squares
-        np.fill_diagonal(distances, 0.0)
-        np.maximum(distances, 0.0, out=distances)
-        distances *= -svc._gamma
-        return np.asarray(np.exp(distances, out=distances))
-    inner = svc._gamma * products + svc.coef0
-    return np.asarray(inner**svc.degree if svc.kernel == "poly" else np.tanh(inner))
 
 
 def _always_semidefinite(svc: Any) -> bool:

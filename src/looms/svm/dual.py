@@ -12,13 +12,22 @@ from looms._kernel_matrix import check_symmetric, largest_entry
 from looms._threads import blas_threads
 from looms._typing import Array
 from looms.held_out import HeldOut
-from looms.svm._active_set import Polished, feasible
-from looms.svm._interior_point import interior_point
-from looms.svm._left_out import left_out_outputs, solution_near
-from looms.svm._problem import NotConvergedError, Problem, check_convex, problem_of
+from looms.svm._active_set import Indices, Polished, feasible, interior_point, solution_near
+from looms.svm._path import follow, tableau
+from looms.svm._problem import (
+    NotConvergedError,
+    Problem,
+    check_convex,
+    intercepts,
+    problem_of,
+    violations,
+)
 
 #: Numbers whose inverse and products with rounding are still numbers.
 _LEAST = 1e-280
+#: Numbers in each of the dozen arrays that paths and their ends take at a time.
+_BLOCK = 1 << 20
+_ROWS = 64  # described at a time: a dozen passes over them stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +52,7 @@ class DualSolution:
     alpha: Array
     intercept: float
     outputs: Array
-    margin: npt.NDArray[np.intp]
+    margin: Indices
     kkt_residual: float
     duality_gap: float
     n_changes: int
@@ -95,14 +104,14 @@ class DualSolution:
         outputs[left_out] = rows
         return loo, outputs
 
-    def left_out(self) -> tuple[npt.NDArray[np.intp], Array, Array]:
+    def left_out(self) -> tuple[Indices, Array, Array]:
         """Outputs of the machines that differ from this one, and their exactness.
 
         Returns
         -------
         samples : (m,) indices of the samples left out.
         outputs : (m, n) of each machine at all samples.
-        exactness : (m,) as `exactness`, of each machine.
+        exactness : (m,) as `exactness`, of each machine, without that of the left-out sample.
 
         Raises
         ------
@@ -111,14 +120,77 @@ class DualSolution:
         """
         # With no free sample the others bound the intercept, those of α_i = 0 among them.
         left_out = np.flatnonzero(self.alpha if len(self.margin) else self.C)
+        problem, start = self._problem, self._polished
+        outputs, exactness = np.empty((len(left_out), len(self.y))), np.empty(len(left_out))
         with blas_threads(len(self.y)):
-            rows, exactness, gaps = left_out_outputs(self._problem, self._polished, left_out)
-        failed = np.flatnonzero(np.isfinite(gaps))
-        if len(failed):
-            worst = failed[np.argmax(exactness[failed])]
-            which = f" without sample {left_out[worst]}"
-            raise NotConvergedError(float(exactness[worst]), float(gaps[worst]), which)
-        return left_out, rows, exactness
+            stays = start.beta[left_out] == 0
+            for rows in self._blocks(np.flatnonzero(stays)):
+                beta = np.tile(start.beta, (len(rows), 1))
+                outputs[rows], residuals = self._described(beta, left_out[rows])
+                exactness[rows] = problem.exactness(residuals, beta)
+            unsolved = np.flatnonzero(~stays)
+            reached: dict[int, Array] = {}
+            for near in self._watched():
+                if len(unsolved) == 0:
+                    break
+                table, failed = tableau(problem, start.margin, near, left_out[unsolved]), []
+                for rows in self._blocks(unsolved):
+                    ends = follow(problem, start, left_out[rows], table)
+                    outputs[rows], residuals = self._described(ends.beta, left_out[rows])
+                    exactness[rows] = problem.exactness(residuals, ends.beta)
+                    short = ~(ends.finished & (residuals <= problem.residual_limit(ends.beta)))
+                    failed.append(rows[short])
+                    reached.update(zip(rows[short].tolist(), ends.beta[short], strict=True))
+                unsolved = np.concatenate(failed)
+            errors = []
+            for k in unsolved.tolist():
+                without = problem.without(left_out[k])
+                machine = solution_near(without, reached[k])
+                outputs[k] = machine.outputs
+                exactness[k] = without.exactness(machine.residual, machine.beta)
+                if not machine.residual <= without.residual_limit(machine.beta):
+                    gap = without.duality_gap(machine.beta, machine.outputs)
+                    which = f" without sample {left_out[k]}"
+                    errors.append(NotConvergedError(float(exactness[k]), gap, which))
+        if errors:
+            raise max(errors, key=lambda error: error.kkt_residual)
+        return left_out, outputs, exactness
+
+    def _blocks(self, rows: Indices) -> list[Indices]:
+        """Blocks of rows of n numbers, of at most `_BLOCK` numbers each."""
+        n_blocks = -(-len(rows) * len(self.y) // _BLOCK)
+        return np.array_split(rows, n_blocks) if n_blocks else []
+
+    def _watched(self) -> list[Indices]:
+        """Samples to watch on the paths: those near the margin, then all."""
+        part = np.flatnonzero(self._problem.lower < self._problem.upper)
+        distance = np.abs(self.y - self.outputs)[part]
+        margin = self._polished.margin
+        n_margin = 0 if margin is None else len(margin.basic)
+        n_near = n_margin + 32 + (len(part) - n_margin) * 2 // 5
+        if 2 * n_near > len(part):
+            return [part]
+        return [part[np.argpartition(distance, n_near)[:n_near]], part]
+
+    def _described(self, beta: Array, left_out: Indices) -> tuple[Array, Array]:
+        """Outputs and KKT residuals for rows of coefficients, each without one sample."""
+        problem, start = self._problem, self._polished
+        outputs, residuals = np.empty(beta.shape), np.empty(len(beta))
+        for first in range(0, len(beta), _ROWS):
+            block = slice(first, first + _ROWS)
+            rows, change = beta[block], beta[block] - start.beta
+            part = np.flatnonzero(change.any(axis=0))  # most coefficients are unchanged
+            Kbeta = change[:, part] @ problem.K[part]
+            Kbeta += start.outputs - start.intercept
+            errors = problem.y - Kbeta
+            can_rise, can_fall = problem.can_rise(rows), problem.can_fall(rows)
+            own = np.arange(len(rows)), left_out[block]
+            can_rise[own] = can_fall[own] = False
+            b = intercepts(errors, can_rise, can_fall)[:, None]
+            residual = violations(errors - b, can_rise, can_fall)
+            outputs[block] = Kbeta + b
+            residuals[block] = np.maximum(residual, np.abs(rows.sum(axis=1)))
+        return outputs, residuals
 
     @property
     def exactness(self) -> float:
@@ -189,7 +261,12 @@ def solve(
     """
     K, y, C = checked(np.array(K, dtype=np.float64), y, C)  # the caller may change his
     problem = problem_of(K, y, C)
-    if not (isinstance(start, DualSolution) and _same_kernel(problem, start)):
+    checked_before = (
+        isinstance(start, DualSolution)
+        and bool((start.C > 0)[C > 0].all())
+        and np.array_equal(start._problem.K, problem.K)
+    )
+    if not checked_before:
         with blas_threads(len(y)):
             check_convex(problem)
     return solve_convex(problem, y, C, start)
@@ -223,14 +300,6 @@ def solve_convex(
     )
 
 
-def _same_kernel(problem: Problem, start: DualSolution) -> bool:
-    """True if the kernel is the one that was checked for the start."""
-    known = start._problem
-    return bool((start.C > 0)[problem.lower < problem.upper].all()) and np.array_equal(
-        known.K, problem.K
-    )
-
-
 def _started(
     problem: Problem, y: Array, C: Array, start: DualSolution | npt.ArrayLike | None
 ) -> Array:
@@ -259,7 +328,15 @@ def checked(K: npt.ArrayLike, y: npt.ArrayLike, C: npt.ArrayLike) -> tuple[Array
             f"y must have one label per row of K, but y has shape {y.shape} and K has shape "
             f"{K.shape}."
         )
-    _check_values(K)
+    largest = largest_entry(K)
+    if not np.isfinite(largest):
+        raise ValueError("K must be finite, but has NaN or infinite entries.")
+    if not (largest == 0 or _LEAST <= largest <= 1 / _LEAST):
+        raise ValueError(
+            f"The largest value of K must be zero or between {_LEAST:g} and {1 / _LEAST:g}, but "
+            f"is {largest:.3g}: multiply K by a number, and divide C by it."
+        )
+    check_symmetric(K)
     if not np.isin(y, (-1.0, 1.0)).all():
         raise ValueError("y must hold the labels -1 and 1 only.")
     bounds = np.array(C, dtype=np.float64)
@@ -275,22 +352,9 @@ def checked(K: npt.ArrayLike, y: npt.ArrayLike, C: npt.ArrayLike) -> tuple[Array
     if len(np.unique(y[bounds > 0])) < 2:
         raise ValueError("Both classes need a sample of positive C, but at most one has.")
     positive = bounds[bounds > 0]
-    if (positive < _LEAST / min(1.0, largest_entry(K) or 1.0)).any():
+    if (positive < _LEAST / min(1.0, largest or 1.0)).any():
         raise ValueError(
             f"C must be zero or, itself and times the largest value of K, at least {_LEAST:g}, "
             f"but is {positive.min():.3g} for the least of positive C."
         )
     return K, y, bounds
-
-
-def _check_values(K: Array) -> None:
-    """Raise ValueError unless a square matrix is finite, symmetric and within range."""
-    largest = largest_entry(K)
-    if not np.isfinite(largest):
-        raise ValueError("K must be finite, but has NaN or infinite entries.")
-    if not (largest == 0 or _LEAST <= largest <= 1 / _LEAST):
-        raise ValueError(
-            f"The largest value of K must be zero or between {_LEAST:g} and {1 / _LEAST:g}, but "
-            f"is {largest:.3g}: multiply K by a number, and divide C by it."
-        )
-    check_symmetric(K)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from inspect import signature
 from typing import Any, ClassVar, Self
 
@@ -51,8 +52,8 @@ class Display(ABC):
         return self
 
     @abstractmethod
-    def _draw(self, *args: Any, **options: Any) -> None:
-        """Draw on the axes that are the only positional argument."""
+    def _draw(self, ax: Any) -> None:
+        """Draw on axes; a subclass may take options."""
 
 
 class MachineDisplay(Display):
@@ -60,11 +61,8 @@ class MachineDisplay(Display):
 
     @classmethod
     @abstractmethod
-    def compute(cls, *args: Any, **options: Any) -> Self:
-        """The display of a fitted machine, the only positional argument; not drawn.
-
-        That is a machine of looms, or a pipeline that ends in one.
-        """
+    def compute(cls, estimator: Any) -> Self:
+        """The display of a fitted machine, not drawn; a subclass may take options."""
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> Self:
@@ -93,7 +91,7 @@ def ink() -> Any:
     return require("matplotlib", "A display", "plot").rcParams["text.color"]
 
 
-def label_ticks(ax: Any, names: Any) -> None:
+def label_ticks(ax: Any, names: Sequence[str]) -> None:
     """Names at the rows of an axis, the first on top; a dollar sign in one is no formula."""
     places = range(len(names))
     ax.set_yticks(places, labels=[short(name) for name in names], parse_math=False)

@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from looms._typing import Array
+from looms._typing import Array, Matrix
 from looms.criteria import standard_error
+from looms.kernels._samples import variances
 from looms.lssvm import NotPositiveDefiniteError
 from looms.report.displays.base import MachineDisplay, ink, label_ticks
 from looms.report.model import (
@@ -17,7 +18,6 @@ from looms.report.model import (
     relevances,
     sampled_rows,
     training_objective,
-    variances,
 )
 from looms.selection._tune import log2_mu_shift
 
@@ -70,19 +70,14 @@ class ImportanceDisplay(MachineDisplay):
         Parameters
         ----------
         n_samples : int, default=None
-            Samples drawn for it, m; unless given all, or as many as cost about 1.5·10¹⁰ flops in
-            all. On a few of many samples other hyper-parameters might be better, and a column
-            may then seem to do harm.
+            Samples drawn for it, m; unless given all, or as many as cost about 1.5·10¹⁰ flops.
+            On a few of many samples other hyper-parameters might be better, and a column may then
+            seem to do harm.
         max_columns : int, default=60
             Columns looked at: those whose features have the largest variance, for an ARD
             kernel relevance.
         random_state : int, default=0
             Draws the samples.
-
-        Returns
-        -------
-        importance : ImportanceDisplay
-            Columns in the order of their value, the largest first.
 
         Raises
         ------
@@ -109,42 +104,38 @@ class ImportanceDisplay(MachineDisplay):
             raise ValueError(
                 "A precomputed kernel has no features that could be held at their means."
             )
-        columns = model.columns
+        machine, columns = model.machine, model.columns
         names = list(columns)
         if len(names) > max_columns:
             worth = relevances(model)
-            worth = variances(model.machine.X_fit_) if worth is None else worth
+            worth = variances(machine.X_fit_) if worth is None else worth
             names = sorted(names, key=lambda name: -float(worth[columns[name]].sum()))[:max_columns]
         if n_samples is None:
             n_samples = int(np.cbrt(_FLOPS / (1 + len(names))))
         rows = sampled_rows(model, n_samples, random_state)
-        log2_mu = np.log2(model.machine.mu_) + log2_mu_shift(int(model.seen.sum()), len(rows))
-        theta = np.append(model.machine.kernel_.theta, log2_mu)
-        X = model.machine.X_fit_[rows]
+        log2_mu = np.log2(machine.mu_) + log2_mu_shift(model.n_with_weight, len(rows))
+        theta, X = np.append(machine.kernel_.theta, log2_mu), machine.X_fit_[rows]
         together = None if model.groups is None else model.groups[rows]
 
-        def squares(X: Any) -> tuple[Array, Array]:
-            """Squared leave-one-out residuals, of several targets their mean, and shares."""
-            objective = training_objective(model, rows, X)
-            share = objective.sample_weight / objective.sample_weight.sum()
+        def squares(X: Matrix) -> Array:
+            """Squared leave-one-out residuals, of several targets their mean."""
             try:
-                residuals = objective.fit(theta).loo.residuals
+                residuals = training_objective(model, rows, X).fit(theta).loo.residuals
             except NotPositiveDefiniteError:
-                return np.full(len(rows), np.nan), share
-            return np.square(residuals).reshape(len(rows), -1).mean(axis=1), share
+                return np.full(len(rows), np.nan)
+            return np.asarray(np.square(residuals).reshape(len(rows), -1).mean(axis=1))
 
-        base, share = squares(X)
-        worths = []
-        for name in names:
-            difference = squares(_at_means(X, columns[name]))[0] - base
-            rise = float(share @ difference)
-            error = standard_error(share * (difference - rise), together)
-            worths.append((name, rise, error))
-        worths.sort(key=lambda row: -row[1])
+        share = machine.fit_weight_[rows] / machine.fit_weight_[rows].sum()
+        base = squares(X)
+        changes = [squares(_at_means(X, columns[name])) - base for name in names]
+        rise = np.array([share @ change for change in changes])
+        order = np.argsort(-rise, kind="stable")
         return cls(
-            names=[name for name, _, _ in worths],
-            value=np.array([value for _, value, _ in worths]),
-            standard_error=np.array([error for _, _, error in worths]),
+            names=[names[k] for k in order],
+            value=rise[order],
+            standard_error=np.array(
+                [standard_error(share * (changes[k] - rise[k]), together) for k in order]
+            ),
             press=float(share @ base),
             n_samples=len(rows),
             n_columns=len(columns),
@@ -163,7 +154,7 @@ class ImportanceDisplay(MachineDisplay):
 feature_importance = ImportanceDisplay.compute
 
 
-def _at_means(X: Any, features: list[int]) -> Any:
+def _at_means(X: Matrix, features: list[int]) -> Matrix:
     """The samples with some features at their means; sparse ones stay so where these are zero."""
     if sparse.issparse(X):
         keep = np.ones(X.shape[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -43,7 +44,7 @@ class CaseDeletionDisplay(MachineDisplay):
     """
 
     value: Array
-    names: Any
+    names: Sequence[Any]
     value_name: str
 
     @classmethod
@@ -119,7 +120,7 @@ class ResidualsDisplay(MachineDisplay):
     ----------
     target, output : ndarray of shape (n_samples,)
         Targets and the outputs of the machines that did not see them.
-    interval : ndarray of shape (n_samples, 2) or None
+    interval : ndarray of shape (n_samples, 2)
         Ends of an interval around each output.
     coverage : float
         Share of the targets that the intervals are to hold.
@@ -138,8 +139,8 @@ class ResidualsDisplay(MachineDisplay):
 
     target: Array
     output: Array
-    interval: Array | None = None
-    coverage: float = 0.9
+    interval: Array
+    coverage: float
     legend_place = "upper left"
 
     @classmethod
@@ -159,13 +160,13 @@ class ResidualsDisplay(MachineDisplay):
         model = model_of(estimator)
         if model.classification:
             raise TypeError(f"{cls.__name__} is of regressors; RocDisplay of classifiers.")
-        seen = model.seen
-        y, outputs = model.loo.y[seen], model.loo.outputs[seen]
+        mask = model.has_weight
+        y, outputs = model.loo.y[mask], model.loo.outputs[mask]
         if y.ndim == 2:
             if not 0 <= target < y.shape[1]:
                 raise ValueError(f"target must be 0 to {y.shape[1] - 1}, got {target!r}.")
             y, outputs = y[:, target], outputs[:, target]
-        return cls._with_interval(y, outputs, model.loo.sample_weight[seen], coverage)
+        return cls._with_interval(y, outputs, model.loo.sample_weight[mask], coverage)
 
     @classmethod
     def from_predictions(
@@ -189,11 +190,6 @@ class ResidualsDisplay(MachineDisplay):
         coverage : float, default=0.9
             As for `compute`.
         ax, **kwargs : for `plot`
-
-        Returns
-        -------
-        display : ResidualsDisplay
-            Drawn.
         """
         y, outputs = np.asarray(y_true, float), np.asarray(y_pred, float)
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
@@ -219,11 +215,10 @@ class ResidualsDisplay(MachineDisplay):
 
     def _draw(self, ax: Any, *, max_points: int = 2000) -> None:
         diagonal(ax, self.output.min(), self.output.max())
-        if self.interval is not None:
-            order = np.argsort(self.output, kind="stable")
-            name = f"{100 * self.coverage:g} % of the leave-one-out residuals"
-            band = {"color": "C1", "alpha": 0.18, "linewidth": 0, "label": name}
-            ax.fill_between(self.output[order], *self.interval[order].T, **band)
+        order = np.argsort(self.output, kind="stable")
+        name = f"{100 * self.coverage:g} % of the leave-one-out residuals"
+        band = {"color": "C1", "alpha": 0.18, "linewidth": 0, "label": name}
+        ax.fill_between(self.output[order], *self.interval[order].T, **band)
         shown = spread_out(np.abs(self.residual), max_points)
         ax.plot(self.output[shown], self.target[shown], "o", color="C0", markersize=2.5, alpha=0.6)
         ax.set(xlabel="leave-one-out output", ylabel="target")

@@ -9,18 +9,17 @@ from typing import Any, Self
 import numpy as np
 
 from looms._typing import AnyArray, Array
+from looms.estimators._search import chosen_criterion
 from looms.report.displays.base import MachineDisplay, ink, label_axes, label_ticks
 from looms.report.model import (
     Model,
-    candidate_names,
-    check_selected,
-    chosen_criterion,
+    candidate_scores,
     feature_of,
-    model_of,
     parameter_name,
     relevances,
     sampled_rows,
     score_name,
+    selecting_model,
     training_objective,
 )
 from looms.report.text import short
@@ -107,35 +106,26 @@ class SearchPathDisplay(MachineDisplay):
         of it at O(m²) each; resolution² factorizations for two parameters of the kernel. The
         surface is that of the criterion, without the prior where the search had one.
         """
-        model = model_of(estimator)
-        check_selected(model.machine, cls.__name__)
-        machine: Any = model.machine
+        model, machine = selecting_model(estimator, cls.__name__)
         rows = sampled_rows(model, n_samples, random_state)
         objective = training_objective(model, rows)
         shown = _shown(model, objective.names, along)
         first = [k for k, *_ in shown]
         # Ridges of earlier stages, as they would be for all samples.
-        stages, points = machine.selection_.stages, []
-        for size, search in stages:
-            for point in search.history:
-                theta = point.theta.copy()
-                theta[-1] -= log2_mu_shift(stages[-1][0], size)
-                points.append(theta)
-        path = np.array(points)[:, first]
-        best = machine.selection_.theta
-        axes = []
-        for values in np.vstack([path, best[first]]).T:
-            low, high = values.min() - _MARGIN, values.max() + _MARGIN
-            missing = max(0.0, _LEAST_WIDTH - (high - low)) / 2
-            axes.append(np.linspace(low - missing, high + missing, resolution))
-        names = []
-        for group in shown:
-            feature = feature_of(objective.names[group[0]])
-            if len(group) > 1 and feature is not None:
-                names.append(f"gamma of {model.sources[feature]}")
-            else:
-                names.append(parameter_name(model, objective.names[group[0]]))
-        shift = log2_mu_shift(int(model.seen.sum()), len(rows))
+        best, stages = machine.selection_.theta, machine.selection_.stages
+        points = [(point.theta, size) for size, search in stages for point in search.history]
+        path = np.array([theta for theta, _ in points])
+        path[:, -1] -= [log2_mu_shift(stages[-1][0], size) for _, size in points]
+        path = path[:, first]
+        both = np.vstack([path, best[first]])
+        middle = (both.min(axis=0) + both.max(axis=0)) / 2
+        half = np.maximum(np.ptp(both, axis=0) / 2 + _MARGIN, _LEAST_WIDTH / 2)
+        axes = list(np.linspace(middle - half, middle + half, resolution, axis=1))
+        names = [parameter_name(model, objective.names[k]) for k in first]
+        scale = feature_of(objective.names[first[0]])
+        if len(shown[0]) > 1 and scale is not None:
+            names[0] = f"gamma of {model.sources[scale]}"
+        shift = log2_mu_shift(model.n_with_weight, len(rows))
         return cls(
             names=names,
             axes=axes,
@@ -181,20 +171,16 @@ class CriterionHistoryDisplay(MachineDisplay):
         Samples that it was evaluated on: searches begin on some of them.
     criterion : str
         Its name.
-    standard_error : float
-        Of the criterion where the search ended.
     """
 
     value: Array
     n_samples: AnyArray
     criterion: str
-    standard_error: float
 
     @classmethod
     def compute(cls, estimator: Any) -> Self:
-        """Course of the search of a self-tuned machine, or of a pipeline that ends in one."""
-        machine: Any = model_of(estimator).machine
-        check_selected(machine, cls.__name__)
+        """Course of the search of a self-tuned machine."""
+        _, machine = selecting_model(estimator, cls.__name__)
         stages = machine.selection_.stages
         points = [(p.value, size) for size, search in stages for p in search.history]
         name = str(chosen_criterion(machine))
@@ -202,7 +188,6 @@ class CriterionHistoryDisplay(MachineDisplay):
             value=np.array([value for value, _ in points]),
             n_samples=np.array([size for _, size in points]),
             criterion=f"log {name}, with prior" if machine.prior else name,
-            standard_error=stages[-1][1].best.standard_error,
         )
 
     def _draw(self, ax: Any) -> None:
@@ -255,18 +240,11 @@ class CandidatesDisplay(MachineDisplay):
 
     @classmethod
     def compute(cls, estimator: Any) -> Self:
-        """Candidates of a self-tuned machine, or of a pipeline that ends in one.
-
-        The score is the leave-one-out balanced error rate of classes, or the loss that the
-        threshold is set for; for regression √PRESS, the root mean square leave-one-out residual.
-        """
-        model = model_of(estimator)
-        machine: Any = model.machine
-        check_selected(machine, cls.__name__)
-        score = np.array([candidate.score for candidate in machine.candidates_])
+        """Candidates of a self-tuned machine by `looms.selection.Candidate.score`, or √PRESS."""
+        _, machine = selecting_model(estimator, cls.__name__)
         return cls(
-            names=[", ".join(names) for names in candidate_names(machine)],
-            score=score if model.classification else np.sqrt(score),
+            names=[f"{each.kernel_name}, {each.criterion}" for each in machine.candidates_],
+            score=candidate_scores(machine),
             score_name=f"leave-one-out {score_name(machine)[0]}",
             chosen=machine.best_index_,
         )
@@ -306,22 +284,19 @@ def _surface(
 ) -> Array:
     """The criterion on the grid; one eigendecomposition for all μ of a kernel."""
 
-    def moved(group: list[int], value: Any) -> Array:
+    def at(*values: float) -> Array:
         theta = best.copy()
-        theta[group] += value - best[group[0]]
+        for group, value in zip(shown, values, strict=False):
+            theta[group] += value - best[group[0]]
+        theta[-1] += shift
         return theta
 
     if shown[-1] != [len(best) - 1]:
-        surface = np.empty((len(axes[0]), len(axes[1])))
-        for i, j in np.ndindex(*surface.shape):
-            theta = moved(shown[0], axes[0][i])
-            theta[shown[1]] = axes[1][j]
-            theta[-1] += shift
-            surface[i, j] = objective.evaluate(theta, gradient=False).value
-        return surface
-    if len(shown) == 1:
-        kernels, log2_mu = [best[:-1]], axes[0] + shift
+        surface = [
+            [objective.evaluate(at(x, y), gradient=False).value for y in axes[1]] for x in axes[0]
+        ]
     else:
-        kernels, log2_mu = [moved(shown[0], value)[:-1] for value in axes[0]], axes[1] + shift
-    points = [objective.along_mu(theta, log2_mu) for theta in kernels]
-    return np.squeeze(np.array([[point.value for point in row] for row in points]))
+        kernels = [at()] if len(shown) == 1 else [at(x) for x in axes[0]]
+        rows = [objective.along_mu(theta[:-1], axes[-1] + shift) for theta in kernels]
+        surface = [[point.value for point in row] for row in rows]
+    return np.squeeze(np.array(surface))

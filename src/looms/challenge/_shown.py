@@ -1,16 +1,50 @@
-"""Plots of tables of results beside the papers'."""
+"""Tables of results as Markdown and as plots."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from looms._optional import require
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
-def plot_table(table: pd.DataFrame, title: str = "") -> Any:
+def markdown(table: pd.DataFrame) -> str:
+    """Data frame as a Markdown table, with four decimals.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Any; an index with a name becomes the first column.
+    """
+    named = table.reset_index() if table.index.name else table
+    rows = [[_cell(value) for value in row] for row in named.itertuples(index=False)]
+    numeric = [kind.kind in "fi" for kind in named.dtypes]
+    lines = [
+        _line([str(name) for name in named.columns]),
+        _line(["--:" if number else ":--" for number in numeric]),
+        *map(_line, rows),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4f}" if np.isfinite(value) else ""
+    return " ".join(str(value).replace("|", "\\|").split())
+
+
+def plot_table(table: pd.DataFrame, title: str = "") -> Figure:
     """Plot of a table of `experiments_table`, `factors_table` or `entries_table`.
 
     Parameters
@@ -31,7 +65,7 @@ def plot_table(table: pd.DataFrame, title: str = "") -> Any:
         If matplotlib is not installed.
     """
     require("matplotlib", "A plot", "plot")
-    figure = require("matplotlib.figure", "A plot", "plot").Figure(layout="constrained")
+    figure: Figure = require("matplotlib.figure", "A plot", "plot").Figure(layout="constrained")
     axes = figure.add_subplot()
     if "ber_best_on_test" in table:
         _draw_experiments(axes, table)
@@ -45,7 +79,7 @@ def plot_table(table: pd.DataFrame, title: str = "") -> Any:
     return figure
 
 
-def _draw_experiments(axes: Any, table: pd.DataFrame) -> None:
+def _draw_experiments(axes: Axes, table: pd.DataFrame) -> None:
     places = range(len(table))
     error = 2 * table["standard_error"]
     axes.errorbar(table["ber"], places, xerr=error, fmt="o", label="LOO threshold, ± 2 s.e.")
@@ -56,7 +90,7 @@ def _draw_experiments(axes: Any, table: pd.DataFrame) -> None:
     axes.set_xlabel("test balanced error rate")
 
 
-def _draw_factors(axes: Any, table: pd.DataFrame) -> None:
+def _draw_factors(axes: Axes, table: pd.DataFrame) -> None:
     axes.barh(range(len(table)), table["weight"], alpha=0.6, label="looms")
     if "paper" in table:
         axes.plot(table["paper"], range(len(table)), "kx", label="paper")
@@ -65,7 +99,7 @@ def _draw_factors(axes: Any, table: pd.DataFrame) -> None:
     axes.set_xlabel("weight in the standardized error")
 
 
-def _draw_entries(axes: Any, table: pd.DataFrame) -> None:
+def _draw_entries(axes: Axes, table: pd.DataFrame) -> None:
     single = table[table["held_out"].str.isdigit()]
     for (choice, guess), group in single.groupby(["choice_by", "guess_by"], sort=False):
         name = f"guess by {guess}" if choice != guess else f"choice by {choice}"
@@ -79,6 +113,6 @@ def _draw_entries(axes: Any, table: pd.DataFrame) -> None:
     axes.set_ylabel("test balanced error rate")
 
 
-def _name_rows(axes: Any, table: pd.DataFrame) -> None:
+def _name_rows(axes: Axes, table: pd.DataFrame) -> None:
     axes.set_yticks(range(len(table)), table.index)
     axes.invert_yaxis()

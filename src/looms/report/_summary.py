@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,33 +12,102 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from looms._classes import class_indices
+from looms._typing import Array
 from looms._version import __version__
 from looms.assessment._result import Assessment
-from looms.diagnostics import loo_margins
-from looms.report._cautions import all_cautions
-from looms.report._fit_cautions import n_replicates
-from looms.report._scores import error_by_class
-from looms.report.facts import Facts, facts_of
-from looms.report.figures import headline, leave_one_out, outer
+from looms.copies import copy_groups
+from looms.criteria import WMW, as_criterion
+from looms.diagnostics import CaseDeletion, case_deletion, loo_margins
+from looms.estimators._search import SelectingMachine, chosen_criterion
+from looms.report._cautions import cautions_of_report
+from looms.report.displays.classes import probabilities_of
+from looms.report.displays.features import ImportanceDisplay
+from looms.report.figures import error_by_class, headline, leave_one_out, outer
 from looms.report.model import (
     Model,
-    candidate_names,
+    candidate_scores,
+    model_of,
     parameter_name,
     predicted_labels,
     relevances,
     residual_sizes,
     score_name,
 )
-from looms.report.text import clean
+from looms.report.text import clean, plain, words
 
 #: Version of the schema; a new one where a key changes its meaning or goes.
 SCHEMA = 2
 #: Rows of the tables.
 MOST_CLASSES, MOST_CANDIDATES, MOST_PARAMETERS = 30, 50, 15
 MOST_FEATURES, MOST_SURPRISING, MOST_INFLUENTIAL = 60, 20, 10
-#: Reasons for hyper-parameters without a choice among candidates.
-_GIVEN = "The hyper-parameters were given."
-_ONLY = "It was the only candidate; its hyper-parameters minimize the criterion."
+#: Samples up to which each is left out once more: n³ flops and some n×n arrays.
+MOST_DELETIONS = 1500
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """A fitted machine and what is computed of it once, for the dict and the pictures."""
+
+    estimator: Any
+    model: Model
+    names: list[str]  # of the samples
+    named_by: str  # a sentence on what these are
+    target: str | None
+    importance: ImportanceDisplay | None  # None for a kernel matrix, which has no columns
+    deletion: CaseDeletion | None  # None for more samples than MOST_DELETIONS, or fewer than three
+    probabilities: Array | None  # of leave-one-out outputs; None without a calibration
+    assessment: Assessment | None
+
+
+def facts_of(estimator: Any, X: Any, y: Any, assessment: Assessment | None) -> Facts:
+    """Facts of a fitted machine, for the arguments of `summary`."""
+    model = model_of(estimator)
+    n = model.loo.n_samples
+    for name, values in (("X", X), ("y", y)):
+        if values is None:
+            continue
+        n_rows = values.shape[0] if hasattr(values, "shape") else len(values)
+        if n_rows != n:
+            raise ValueError(
+                f"{name} has {n_rows} rows, but the machine was fitted to {n}: give the {name} "
+                "that it was fitted to."
+            )
+    if not isinstance(assessment, Assessment | None):
+        raise TypeError(
+            f"assessment must be what looms.assess gives, got {type(assessment).__name__}."
+        )
+    if assessment is not None and assessment.classification not in (None, model.classification):
+        kinds = {True: "a classifier", False: "a regressor"}
+        raise TypeError(
+            f"The assessment is of {kinds[not model.classification]}, the machine is "
+            f"{kinds[model.classification]}: give the assessment of the same estimator."
+        )
+    names, named_by = list(map(str, range(n))), "numbered from 0, in the order of training"
+    index: Any = getattr(X, "index", None)
+    if hasattr(index, "tolist"):  # a list has an index, too
+        names = [clean(name) for name in index.tolist()]
+        by = "as in the index" if index.name is None else f"by their {clean(index.name)}"
+        named_by = f"called {by}"
+    target = getattr(y, "name", None) if getattr(y, "ndim", 1) == 1 else None
+    calibration = getattr(model.machine, "calibration", None)
+    deletion = None
+    if 3 <= model.n_with_weight <= MOST_DELETIONS:
+        criterion = chosen_criterion(model.machine)
+        if isinstance(as_criterion(criterion), WMW):
+            criterion = "press"  # a criterion of pairs costs n² for each of the n samples
+        # Of a copy, so that the n×n matrix that it makes does not stay with the user's machine.
+        deletion = case_deletion(copy(model.machine), criterion=criterion)
+    return Facts(
+        estimator=estimator,
+        model=model,
+        names=names,
+        named_by=f"Samples are {named_by}.",
+        target=None if target is None else clean(target),
+        importance=None if model.pairwise else ImportanceDisplay.compute(estimator),
+        deletion=deletion,
+        probabilities=None if calibration is None else probabilities_of(model, calibration),
+        assessment=assessment,
+    )
 
 
 def summary(
@@ -45,13 +117,13 @@ def summary(
     y: Any = None,
     assessment: Assessment | None = None,
     title: str | None = None,
+    notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """All that a report says of a fitted machine, as a dict that JSON can hold.
 
     Parameters
     ----------
-    estimator : machine of looms, or pipeline that ends in one
-        Fitted.
+    estimator : fitted machine of looms, or pipeline that ends in one
     X : the training samples, default=None
         Of a data frame, the index names the samples; otherwise they are numbered from 0.
     y : the training targets, default=None
@@ -59,7 +131,8 @@ def summary(
     assessment : Assessment, default=None
         Of `looms.assess`: the honest outer estimate.
     title : str, default=None
-        Of the report.
+    notes : sequence of str, default=()
+        Remarks on the data, such as on columns that are dates, to be among the cautions.
 
     Returns
     -------
@@ -142,10 +215,10 @@ def summary(
     >>> fit["task"], fit["data"]["n_samples"], fit["data"]["target"]
     ('classification', 150, 'target')
     """
-    return summarized(facts_of(estimator, X, y, assessment), title)
+    return summarized(facts_of(estimator, X, y, assessment), title, notes)
 
 
-def summarized(facts: Facts, title: str | None) -> dict[str, Any]:
+def summarized(facts: Facts, title: str | None, notes: Sequence[str]) -> dict[str, Any]:
     """The dict of `summary`."""
     model, assessment = facts.model, facts.assessment
     task = "classification" if model.classification else "regression"
@@ -154,8 +227,8 @@ def summarized(facts: Facts, title: str | None) -> dict[str, Any]:
     estimator = getattr(facts.estimator, "best_estimator_", facts.estimator)
     steps = estimator.steps[:-1] if isinstance(estimator, Pipeline) else []
     names = [clean(name) for name, step in steps if step not in (None, "passthrough")]
-    parameters = model.machine.get_params(deep=False)
-    plain: dict[str, Any] = _plain(
+    parameters, machine = model.machine.get_params(deep=False), model.selecting
+    report: dict[str, Any] = plain(
         {
             "schema": SCHEMA,
             "title": clean(title),
@@ -163,36 +236,38 @@ def summarized(facts: Facts, title: str | None) -> dict[str, Any]:
             "looms_version": __version__,
             "task": task,
             "data": _data(model, names, facts.target),
-            "asked": [{"name": k, "value": _text(value)} for k, value in parameters.items()],
+            "asked": [{"name": name, "value": _text(v)} for name, v in parameters.items()],
             "chosen": _chosen(model),
-            "candidates": _candidates(model),
-            "n_candidates": len(getattr(model.machine, "candidates_", [])),
+            "candidates": [] if machine is None else _candidates(machine),
+            "n_candidates": 0 if machine is None else len(machine.candidates_),
             "score": dict(zip(("name", "key"), score_name(model.machine), strict=True)),
-            "loo": leave_one_out(facts),
+            "loo": leave_one_out(model, facts.probabilities),
             "assessment": None if assessment is None else outer(assessment),
             "headline": headline(model, assessment),
-            "features": _features(facts),
+            "features": None if facts.importance is None else _features(model, facts.importance),
             "samples": _samples(facts),
-            "cautions": all_cautions(facts.estimator, model, assessment, steps=names),
+            "cautions": cautions_of_report(facts.estimator, model, assessment, names, notes),
         }
     )
-    return plain
+    return report
 
 
 def _data(model: Model, steps: list[str], target: str | None) -> dict[str, Any]:
-    y = model.loo.y
-    classes: list[dict[str, Any]] = []
+    y, n_replicates, classes = model.loo.y, 0, []
+    if not model.pairwise:
+        counts = np.bincount(copy_groups(model.machine.X_fit_))
+        n_replicates = counts[counts > 1].sum()
     if model.classification:
         n, error = error_by_class(model)
-        order = np.argsort(-n, kind="stable")[:MOST_CLASSES]
-        classes = [{"label": model.classes[k], "n": n[k], "error": error[k]} for k in order]
+        largest = np.argsort(-n, kind="stable")[:MOST_CLASSES]
+        classes = [{"label": model.classes[k], "n": n[k], "error": error[k]} for k in largest]
     return {
         "n_samples": model.loo.n_samples,
         "n_features": model.machine.n_features_in_,
         "n_columns": len(model.columns),
         "named": model.named,
-        "n_replicates": n_replicates(model, model.machine.X_fit_),
-        "n_weight_zero": (model.loo.sample_weight == 0).sum(),
+        "n_replicates": n_replicates,
+        "n_weight_zero": model.loo.n_samples - model.n_with_weight,
         "steps": steps,
         "target": target,
         "n_targets": 1 if y.ndim == 1 or model.classification else y.shape[1],
@@ -208,28 +283,31 @@ def _text(value: Any) -> str:
 
 
 def _chosen(model: Model) -> dict[str, Any]:
-    machine: Any = model.machine
-    tuning = getattr(machine, "selection_", None)
-    bounds = {} if tuning is None else {met.name: met.remark for met in tuning.at_bounds}
+    machine, selecting = model.machine, model.selecting
+    kernel, criterion, tuning = type(machine.kernel_).__name__, None, None
+    bounds, reason = {}, "The hyper-parameters were given."
+    if selecting is not None:
+        tuning = selecting.selection_
+        bounds = {met.name: met.remark for met in tuning.at_bounds}
+        best = selecting.candidates_[selecting.best_index_]
+        kernel, criterion = best.kernel_name, str(best.criterion)
+        n, score = len(selecting.candidates_), score_name(machine)[0]
+        reason = "It was the only candidate; its hyper-parameters minimize the criterion."
+        if n > 1:
+            reason = f"Of {n} candidates it has the smallest leave-one-out {score}."
     scales_last = sorted(
-        machine.kernel_.hyperparameters, key=lambda h: -h.value if "[" in h.name else -np.inf
+        machine.kernel_.hyperparameters,
+        key=lambda h: -(h.value or 0.0) if "[" in h.name else -np.inf,
     )
-    parameters = [
-        {"name": parameter_name(model, h.name), "value": h.value, "bound": bounds.get(h.name)}
-        for h in scales_last
-    ]
-    kernel, criterion, reason = type(machine.kernel_).__name__, None, _GIVEN
-    if tuning is not None:
-        kernel, criterion = candidate_names(machine)[machine.best_index_]
-        n = len(machine.candidates_)
-        best = f"Of {n} candidates it has the smallest leave-one-out {score_name(machine)[0]}."
-        reason = best if n > 1 else _ONLY
     return {
         "kernel": kernel,
         "criterion": criterion,
         "reason": reason,
-        "parameters": parameters[:MOST_PARAMETERS],
-        "n_parameters": len(parameters),
+        "parameters": [
+            {"name": parameter_name(model, h.name), "value": h.value, "bound": bounds.get(h.name)}
+            for h in scales_last[:MOST_PARAMETERS]
+        ],
+        "n_parameters": len(scales_last),
         "mu": machine.mu_,
         "mu_bound": bounds.get("mu"),
         "threshold": model.threshold if len(model.classes) == 2 else None,
@@ -237,43 +315,29 @@ def _chosen(model: Model) -> dict[str, Any]:
         "criterion_error": tuning and tuning.standard_error,
         "n_evaluations": tuning and tuning.n_evaluations,
         "n_measured": tuning and tuning.n_measured,
-        "outcome": tuning and _words(tuning.outcome.name),
+        "outcome": tuning and words(tuning.outcome.name),
         "outcome_text": tuning and tuning.outcome.value,
         "n_stages": tuning and len({n for n, _ in tuning.stages}),
     }
 
 
-def _words(name: str) -> str:
-    return name.lower().replace("_", " ")
-
-
-def _candidates(model: Model) -> list[dict[str, Any]]:
-    machine: Any = model.machine
-    if not hasattr(machine, "candidates_"):
-        return []
+def _candidates(machine: SelectingMachine) -> list[dict[str, Any]]:
+    names = ("value", "standard_error", "n_evaluations", "seconds")
     rows = [
         {
-            "kernel": kernel,
-            "criterion": criterion,
-            "value": candidate.value,
-            "standard_error": candidate.standard_error,
-            "score": candidate.score if model.classification else np.sqrt(candidate.score),
-            "n_evaluations": candidate.n_evaluations,
-            "seconds": candidate.seconds,
-            "outcome": _words(candidate.outcome.name),
-            "chosen": k == machine.best_index_,
+            "kernel": candidate.kernel_name,
+            "criterion": str(candidate.criterion),
+            **{name: getattr(candidate, name) for name in names},
+            "score": score,
+            "outcome": words(candidate.outcome.name),
+            "chosen": candidate is machine.candidates_[machine.best_index_],
         }
-        for k, ((kernel, criterion), candidate) in enumerate(
-            zip(candidate_names(machine), machine.candidates_, strict=False)
-        )
+        for candidate, score in zip(machine.candidates_, candidate_scores(machine), strict=True)
     ]
     return sorted(rows, key=lambda row: row["score"])[:MOST_CANDIDATES]
 
 
-def _features(facts: Facts) -> dict[str, Any] | None:
-    model, importance = facts.model, facts.importance
-    if importance is None:
-        return None
+def _features(model: Model, importance: ImportanceDisplay) -> dict[str, Any]:
     relevance, columns, press = relevances(model), model.columns, importance.press
     rows = [
         {
@@ -282,7 +346,7 @@ def _features(facts: Facts) -> dict[str, Any] | None:
             "standard_error": error,
             "relative": value / press if press > 0 else None,
             "relative_error": error / press if press > 0 else None,
-            "relevance": None if relevance is None else sum(relevance[columns[name]].tolist()),
+            "relevance": None if relevance is None else relevance[columns[name]].sum(),
         }
         for name, value, error in zip(
             importance.names, importance.value, importance.standard_error, strict=True
@@ -297,13 +361,17 @@ def _features(facts: Facts) -> dict[str, Any] | None:
 
 def _samples(facts: Facts) -> dict[str, Any]:
     """Samples of the largest residuals, and the most influential ones not among them."""
-    model, deletion, loo = facts.model, facts.deletion, facts.model.loo
-    n = int(model.seen.sum())
+    model, deletion, loo, n = (
+        facts.model,
+        facts.deletion,
+        facts.model.loo,
+        facts.model.n_with_weight,
+    )
     size = residual_sizes(model)
-    order = np.argsort(-size, kind="stable")[: min(MOST_SURPRISING, n)].tolist()
+    shown = np.argsort(-size, kind="stable")[: min(MOST_SURPRISING, n)].tolist()
     if deletion is not None:
         by_change = np.argsort(-deletion.rms_change, kind="stable")[: min(MOST_INFLUENTIAL, n)]
-        order += [k for k in by_change.tolist() if k not in order]
+        shown += [k for k in by_change.tolist() if k not in shown]
     values: dict[str, Any] = dict.fromkeys(("target", "output", "predicted", "margin"))
     if model.classification:
         labels, each = class_indices(loo.y), np.arange(loo.n_samples)
@@ -319,7 +387,7 @@ def _samples(facts: Facts) -> dict[str, Any]:
     rows = [
         {"name": facts.names[k]}
         | {name: None if column is None else column[k] for name, column in values.items()}
-        for k in order
+        for k in shown
     ]
     return {
         "rows": rows,
@@ -327,16 +395,3 @@ def _samples(facts: Facts) -> dict[str, Any]:
         "named_by": facts.named_by,
         "criterion": None if deletion is None else deletion.criterion,
     }
-
-
-def _plain(value: Any) -> Any:
-    """The same in types that JSON has; what is not finite as None."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value

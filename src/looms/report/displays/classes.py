@@ -1,0 +1,300 @@
+"""Curves of the classes: receiver operating characteristic, precision–recall, reliability."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn import metrics
+
+from looms._typing import AnyArray, Array
+from looms.calibration import (
+    class_probabilities,
+    fit_calibrator,
+    loo_probabilities,
+    reliability_curve,
+)
+from looms.calibration._reliability import ReliabilityCurve
+from looms.held_out import HeldOut
+from looms.report.displays.base import MachineDisplay, diagonal, ink, unit_square
+from looms.report.model import Model, model_of
+from looms.report.text import short
+
+#: Classes with a curve of their own; the largest ones, where there are more.
+MOST_CURVES = 10
+#: By calibration the squared number of samples, times classes but for two, up to which every
+#: probability comes from a calibrator that did not see its sample: what takes about a second.
+_MOST_LEFT_OUT = {"sigmoid": 1500**2, "isotonic": 1500**2, "beta": 300**2}
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ClassCurves(MachineDisplay):
+    """A curve for each class against the rest, drawn by a display of scikit-learn.
+
+    Parameters
+    ----------
+    predictions : dict of str to (positive, output, weight)
+        By the label of the class, each of shape (n_samples,); of many classes the ten largest.
+    threshold : float or None
+        Of the outputs for two classes.
+    """
+
+    predictions: dict[str, tuple[AnyArray, Array, Array]]
+    threshold: float | None = None
+
+    #: Display of scikit-learn, its score, and the score's name in the legend.
+    curve: ClassVar[Any]
+    score: ClassVar[Callable[..., float]]
+    score_name: ClassVar[str]
+
+    @classmethod
+    def compute(cls, estimator: Any) -> Self:
+        """The curves of a fitted classifier; samples count by their weight."""
+        model, columns = _classifier_of(cls, estimator)
+        mask = model.has_weight
+        y, f = (v.reshape(len(mask), -1)[mask] for v in (model.loo.y, model.loo.outputs))
+        weight = model.loo.sample_weight[mask]
+        predictions = {
+            model.classes[k]: (y[:, column] > 0, f[:, column], weight)
+            for k, column in columns.items()
+        }
+        return cls(predictions=predictions, threshold=model.threshold if y.shape[1] == 1 else None)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_score: Any,
+        *,
+        sample_weight: Any = None,
+        threshold: float | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Draw the curve of outputs for two classes.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Classes; the second in their order is the positive one.
+        y_score : array-like of shape (n_samples,)
+            Outputs, large for the positive class.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+        threshold : float, default=None
+            Marked on the curve.
+        ax : for `plot`
+        """
+        classes, labels = np.unique(np.asarray(y_true), return_inverse=True)
+        if len(classes) != 2:
+            raise ValueError(f"y_true must have two classes, but has {len(classes)}.")
+        weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
+        predictions = {str(classes[1]): (labels == 1, np.asarray(y_score, float), weight)}
+        return cls(predictions=predictions, threshold=threshold).plot(ax)
+
+    @property
+    def areas(self) -> dict[str, float]:
+        """Area under the curve of each class; of precision–recall the average precision."""
+        score = type(self).score
+        return {k: float(score(y, f, sample_weight=w)) for k, (y, f, w) in self.predictions.items()}
+
+    @property
+    def chosen(self) -> tuple[float, float] | None:
+        """Place of the threshold on the curve; None without one, or with nothing above it."""
+        if self.threshold is None:
+            return None
+        ((positive, output, weight),) = self.predictions.values()
+        above = output > self.threshold
+        return self._place(positive, above, weight) if above.any() else None
+
+    @staticmethod
+    @abstractmethod
+    def _place(positive: AnyArray, above: AnyArray, weight: Array) -> tuple[float, float]:
+        """The point of the curve that some samples are above."""
+
+    def _draw(self, ax: Any) -> None:
+        areas = self.areas
+        for k, (label, (positive, output, weight)) in enumerate(self.predictions.items()):
+            shown = self.curve.from_predictions(
+                positive, output, sample_weight=weight, drop_intermediate=True, ax=ax
+            )
+            name = f"class {short(label, 20)}: {self.score_name} {areas[label]:.3f}"
+            shown.line_.set(color=f"C{k}", linewidth=1.5, label=name)
+        if self.chosen is not None:
+            ax.plot(*self.chosen, "o", color="C1", markersize=7, label="threshold chosen")
+        unit_square(ax)
+
+
+class RocDisplay(ClassCurves):
+    """Receiver operating characteristic of leave-one-out outputs, with the threshold chosen.
+
+    For two classes one curve, for more one for each against the rest. ``chosen`` are the false and
+    true positive rate at the threshold.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from looms import LSSVMClassifier
+    >>> from looms.report import RocDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LSSVMClassifier("linear").fit(X / X.std(axis=0), y)
+    >>> {k: round(v, 3) for k, v in RocDisplay.from_estimator(model).areas.items()}
+    {'1': 0.994}
+    """
+
+    legend_place = "lower right"
+    curve, score, score_name = metrics.RocCurveDisplay, metrics.roc_auc_score, "AUC"
+
+    @staticmethod
+    def _place(positive: AnyArray, above: AnyArray, weight: Array) -> tuple[float, float]:
+        return _share(above, weight * ~positive), _share(above, weight * positive)
+
+    def _draw(self, ax: Any) -> None:
+        diagonal(ax)
+        super()._draw(ax)
+        ax.set(xlabel="false positive rate", ylabel="true positive rate")
+
+
+class PrecisionRecallDisplay(ClassCurves):
+    """Precision against recall of leave-one-out outputs, with the threshold chosen.
+
+    For two classes one curve, for more one for each against the rest. ``chosen`` are recall and
+    precision at the threshold.
+    """
+
+    legend_place = "lower left"
+    curve, score = metrics.PrecisionRecallDisplay, metrics.average_precision_score
+    score_name = "AP"
+
+    @staticmethod
+    def _place(positive: AnyArray, above: AnyArray, weight: Array) -> tuple[float, float]:
+        return _share(above, weight * positive), _share(positive, weight * above)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Share of the samples in each class: the precision of a guess."""
+        return {label: _share(y, weight) for label, (y, _, weight) in self.predictions.items()}
+
+    def _draw(self, ax: Any) -> None:
+        if len(self.predictions) == 1:
+            ax.axhline(*self.shares.values(), color=ink(), linewidth=0.6, linestyle=":")
+        super()._draw(ax)
+        ax.set(xlabel="recall", ylabel="precision")
+
+
+def _share(members: AnyArray, weight: Array) -> float:
+    """Share of the weight that some samples have."""
+    return float(np.average(members, weights=weight))
+
+
+def _classifier_of(display: type, estimator: Any) -> tuple[Model, dict[int, int]]:
+    """The classifier in a fitted estimator, and the columns of its outputs by class shown.
+
+    These are the second of two classes, or the largest of more. TypeError for a regressor.
+    """
+    model = model_of(estimator)
+    if not model.classification:
+        raise TypeError(f"{display.__name__} is of classifiers; ResidualsDisplay of regressors.")
+    if model.loo.y.ndim == 1:
+        return model, {1: 0}
+    n_positive = (model.loo.y[model.has_weight] > 0).sum(axis=0)
+    largest = np.sort(np.argsort(-n_positive, kind="stable")[:MOST_CURVES]).tolist()
+    return model, dict(zip(largest, largest, strict=True))
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ReliabilityDisplay(MachineDisplay):
+    """Shares of positive samples against their probabilities.
+
+    For two classes the reliability of the second's probability, with 95 % intervals of the
+    shares; for more a curve for each.
+
+    Parameters
+    ----------
+    curves : dict of str to looms.calibration.ReliabilityCurve
+        By the label of the class; of many classes the ten largest.
+    calibration : str
+        What made probabilities of the outputs.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from looms import LSSVMClassifier
+    >>> from looms.report import ReliabilityDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LSSVMClassifier("linear").fit(X / X.std(axis=0), y)
+    >>> display = ReliabilityDisplay.from_estimator(model, n_bins=5)
+    >>> bool(display.curves["1"].calibration_error < 0.03)
+    True
+    """
+
+    curves: dict[str, ReliabilityCurve]
+    calibration: str
+    legend_place = "upper left"
+
+    @classmethod
+    def compute(
+        cls,
+        estimator: Any,
+        *,
+        calibration: str | None = None,
+        n_bins: int = 10,
+        probabilities: Array | None = None,
+    ) -> Self:
+        """Reliability of probabilities from the leave-one-out outputs of a fitted classifier.
+
+        Parameters
+        ----------
+        calibration : {"sigmoid", "isotonic", "beta"}, default=None
+            What makes probabilities of outputs; that of the machine unless given, and
+            "sigmoid" where it has none.
+        n_bins : int, default=10
+            Bins of about the same number of samples.
+        probabilities : ndarray of shape (n_samples, n_classes), default=None
+            Those of this calibration, where they are known.
+
+        Notes
+        -----
+        Up to 1500 samples of two classes, 1500 / √k of k, for "beta" 300 and 300 / √k, every
+        probability comes from a calibrator that did not see its sample; with more, where that
+        hardly matters, from one that saw all.
+        """
+        model, columns = _classifier_of(cls, estimator)
+        calibration = calibration or getattr(model.machine, "calibration", None) or "sigmoid"
+        p = probabilities_of(model, calibration) if probabilities is None else probabilities
+        y, weight = model.loo.y.reshape(len(p), -1), model.loo.sample_weight
+        curves = {
+            model.classes[k]: reliability_curve(y[:, column], p[:, k], weight, n_bins=n_bins)
+            for k, column in columns.items()
+        }
+        return cls(curves=curves, calibration=calibration)
+
+    def _draw(self, ax: Any) -> None:
+        diagonal(ax)
+        for k, (label, curve) in enumerate(self.curves.items()):
+            name = f"class {short(label, 20)}"
+            ax.plot(curve.probability, curve.share, "-o", color=f"C{k}", markersize=4, label=name)
+            if len(self.curves) == 1:
+                low, high = _wilson(curve)
+                ax.vlines(curve.probability, low, high, color=f"C{k}", linewidth=1, alpha=0.6)
+        unit_square(ax)
+        ax.set(xlabel="probability", ylabel="share")
+
+
+def probabilities_of(model: Model, calibration: str) -> Array:
+    """Probability of every class for the leave-one-out outputs, (n_samples, n_classes)."""
+    weight = model.machine.fit_weight_  # as the machine's own calibrator
+    loo = HeldOut(model.loo.y, model.loo.outputs, weight)
+    if loo.n_samples * loo.y.size <= _MOST_LEFT_OUT[calibration]:
+        return loo_probabilities(loo, calibration)
+    return class_probabilities(fit_calibrator(loo, calibration), loo.outputs)
+
+
+def _wilson(curve: ReliabilityCurve, z: float = 1.96) -> tuple[Array, Array]:
+    """Ends of Wilson's score interval of every share."""
+    n, p = curve.count, curve.share
+    middle = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    return np.maximum(middle - half, 0), np.minimum(middle + half, 1)
