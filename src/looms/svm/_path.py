@@ -172,7 +172,7 @@ def follow(problem: Problem, start: Polished, left_out: Indices, table: Tableau)
     """
     m = len(left_out)
     beta = np.tile(start.beta, (m, 1))
-    ends = PathEnds(beta, np.zeros(m, dtype=bool), np.zeros(m, dtype=np.intp))
+    ends = PathEnds(beta, np.zeros(m, dtype=bool))
     paths, places = _started(problem, start, table, left_out), np.arange(m)
     limits = _Limits(*(v[table.samples] for v in (problem.y, problem.lower, problem.upper)))
     work = np.empty_like(paths.u)
