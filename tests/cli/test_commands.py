@@ -47,7 +47,7 @@ def test_fit_classification(looms, pets, figures):
 def test_progress_names_the_candidates(looms, pets):
     pytest.importorskip("sklearn.callback")
     result = looms("fit", pets, "-t", "kind", "-k", "linear", "-k", "rbf", "-c", "wmw")
-    lines = "candidate 1 of 2: linear, wmw\ncandidate 2 of 2: rbf, wmw\n"
+    lines = "Candidate 1 of 2: linear, wmw\nCandidate 2 of 2: rbf, wmw\n"
     assert lines in result.stderr
 
 

@@ -261,7 +261,7 @@ def _progress() -> Iterator[dict[str, Any]]:
     with Meter("Splits") as meter:
 
         def announce(name: str, number: int, total: int) -> None:
-            typer.echo(f"PaperExperiment {number} of {total}: {name}", err=True)
+            typer.echo(f"Experiment {number} of {total}: {name}", err=True)
 
         def progress(done: int, total: int, result: Any) -> None:
             if result is not None:

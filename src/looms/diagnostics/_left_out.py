@@ -30,6 +30,7 @@ from looms.diagnostics._refits import (
     with_kernel_matrix,
 )
 from looms.estimators import LSSVMClassifier
+from looms.estimators._warnings import level_of_user
 from looms.svm import IndefiniteKernelError, NotConvergedError
 from looms.svm._svc import dual_problem
 from looms.svm.dual import DualSolution
@@ -327,4 +328,6 @@ def _predict(problem: Problem, machine: Any, X: Any) -> AnyArray:
 
 
 def _warn_of_refits(error: Exception) -> None:
-    warnings.warn(f"{error} Refits by LIBSVM take its place.", RuntimeWarning, stacklevel=5)
+    warnings.warn(
+        f"{error} Refits by LIBSVM take its place.", RuntimeWarning, stacklevel=level_of_user()
+    )

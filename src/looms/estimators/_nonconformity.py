@@ -1,4 +1,4 @@
-"""The classifier that chooses model and label of each sample by"""
+"""The classifier that chooses model and label of each sample by its least nonconformity."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from looms._checks import check_share
 from looms._typing import AnyArray, Array
 from looms.conformal import dkw_bound, vc_bound
 from looms.conformal._nonconformity import (
@@ -247,8 +248,7 @@ class NonconformityClassifier(PooledClassifier):
             For ``validation="loo"``, whose margins are not independent.
         """
         check_is_fitted(self, "pool_")
-        if not (isinstance(delta, Real) and 0 < float(delta) < 1):
-            raise ValueError(f"delta must be a number between 0 and 1, got {delta!r}.")
+        check_share(delta, "delta")
         if not self._held_out:
             raise ValueError('Bounds need samples no model has seen: fit with validation="split".')
         bounds = {"dkw": dkw_bound, "vc": vc_bound}

@@ -132,7 +132,6 @@ class _Paths:
     n_basic : (m,) size of the margin set.
     left : (m,) β_c.
     running : (m,) whether the path has not ended.
-    n_steps : (m,) changes of the margin set.
     """
 
     driver: Indices
@@ -146,7 +145,6 @@ class _Paths:
     n_basic: Indices
     left: Array
     running: AnyArray
-    n_steps: Indices
 
     def rows(self, keep: AnyArray) -> _Paths:
         return _Paths(**{field.name: getattr(self, field.name)[keep] for field in fields(self)})
@@ -160,12 +158,10 @@ class PathEnds:
     ----------
     beta : (m, n) coefficients without each of the ``left_out`` samples.
     finished : (m,) whether the path got there.
-    n_steps : (m,) changes of the margin set on the way.
     """
 
     beta: Array
     finished: AnyArray
-    n_steps: Indices
 
 
 def follow(problem: Problem, start: Polished, left_out: Indices, table: Tableau) -> PathEnds:
@@ -176,7 +172,7 @@ def follow(problem: Problem, start: Polished, left_out: Indices, table: Tableau)
     """
     m = len(left_out)
     beta = np.tile(start.beta, (m, 1))
-    ends = PathEnds(beta, np.zeros(m, dtype=bool), np.zeros(m, dtype=np.intp))
+    ends = PathEnds(beta, np.zeros(m, dtype=bool))
     paths, places = _started(problem, start, table, left_out), np.arange(m)
     limits = _Limits(*(v[table.samples] for v in (problem.y, problem.lower, problem.upper)))
     work = np.empty_like(paths.u)
@@ -206,7 +202,6 @@ def _collect(ends: PathEnds, places: Indices, paths: _Paths, table: Tableau) -> 
     c = len(table.samples)
     ends.beta[places[:, None], table.samples] = np.where(paths.basic, paths.u[:, :c], paths.held)
     ends.finished[places] = paths.left == 0.0
-    ends.n_steps[places] = paths.n_steps
 
 
 def _started(problem: Problem, start: Polished, table: Tableau, left_out: Indices) -> _Paths:
@@ -230,7 +225,6 @@ def _started(problem: Problem, start: Polished, table: Tableau, left_out: Indice
         n_basic=np.full(m, table.n_basic),
         left=start.beta[left_out],
         running=np.ones(m, dtype=bool),
-        n_steps=np.zeros(m, dtype=np.intp),
     )
     inside = np.flatnonzero(paths.driver < len(samples))
     own = paths.driver[inside]
@@ -332,7 +326,6 @@ def _change(limits: _Limits, paths: _Paths, who: Indices) -> None:
     """Move the sample at the end of its range off the margin, or onto it."""
     rows = np.flatnonzero(paths.running)
     who = who[rows]
-    paths.n_steps[rows] += 1
     leaving = paths.basic[rows, who]
     out, i = rows[leaving], who[leaving]
     rising = paths.u[out, i] > 0.5 * (limits.lower + limits.upper)[i]
