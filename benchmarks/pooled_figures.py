@@ -1,0 +1,120 @@
+"""Figures of labels that are pure noise: pooled leave-one-out outputs, balanced ones, and pairs.
+
+The truth is ½ for the area under the ROC curve and for the balanced error rate. RBF kernel, 5
+features; the ridge n mu is given, or chosen with the width on a grid of 30 by "press". "tuned" are
+the figures of the machine chosen on all rows, "nested" those with the choice repeated without each
+row, and without both rows of a pair. Means over draws of features and labels, with standard errors.
+
+    python benchmarks/pooled_figures.py [--draws 200] [--sizes 30 60 200] [--jobs 1]
+"""
+
+from __future__ import annotations
+
+import argparse
+from itertools import product
+
+import numpy as np
+from _report import write_table
+from joblib import Parallel, delayed
+from sklearn.metrics import roc_auc_score
+
+from looms.criteria import balanced_error_rate
+from looms.lssvm._fold_pairs import balanced_residuals, residuals_without
+from looms.selection import Objective
+from looms.selection._fold_pairs import fold_pairs, pair_auc
+from looms.selection._nested import NestedChoice, choose_nested
+
+N_FEATURES = 5
+RIDGES = (1.0, 10.0, 100.0)
+GRID = list(product((-4.0, -2.0, 0.0, 2.0, 4.0), 2.0 ** np.arange(-3.0, 8.0, 2.0)))
+FIGURES = ("pooled_auc", "balanced_auc", "pair_auc", "pooled_ber", "balanced_ber")
+
+
+def noise(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, N_FEATURES)), np.where(np.arange(n) < round(share * n), 1.0, -1.0)
+
+
+def point(objective: Objective, width: float, ridge: float) -> np.ndarray:
+    """Hyper-parameters of an RBF kernel of 2^width times the default gamma."""
+    return np.array([objective.theta0[0] + width, np.log2(ridge / objective.n_samples)])
+
+
+def of_outputs(
+    y: np.ndarray, pooled: np.ndarray, balanced: np.ndarray, pair_area: float
+) -> tuple[float, ...]:
+    return (
+        float(roc_auc_score(y, pooled)),
+        float(roc_auc_score(y, balanced)),
+        pair_area,
+        balanced_error_rate(y, pooled),
+        balanced_error_rate(y, balanced),
+    )
+
+
+def of_machine(objective: Objective, theta: np.ndarray) -> tuple[float, ...]:
+    """Figures of one machine, its hyper-parameters as they are."""
+    solution = objective.solve(theta)
+    n, y, weight = objective.n_samples, objective.y, objective.sample_weight
+    folds, Y = objective.parts[0].folds, y[:, None]
+    P, alpha = solution.projection.matrix(), solution.fit.alpha[:, None]
+    without_each = residuals_without(P, alpha, folds, [(i,) for i in range(n)], solution.mu)
+    balanced = Y - balanced_residuals(without_each, Y, folds, weight)
+    pairs = fold_pairs(Y, np.arange(n))
+    outputs = [
+        Y[list(pairs[part.start + m])] - e[list(pairs[part.start + m]), m]
+        for part, e in residuals_without(P, alpha, folds, pairs, solution.mu)
+        for m in range(e.shape[1])
+    ]
+    pooled = solution.fit.outputs
+    area, _ = pair_auc(Y, pooled[:, None], folds, pairs, outputs, weight)
+    return of_outputs(y, pooled, balanced[:, 0], area)
+
+
+def of_choice(objective: Objective, choice: NestedChoice) -> tuple[float, ...]:
+    """Figures with the choice repeated without the rows that they are about."""
+    y, weight = objective.y, objective.sample_weight
+    Y = y[:, None]
+    without_each = [(slice(None), (Y - choice.pairs)[:, :, None])]
+    balanced = Y - balanced_residuals(without_each, Y, choice.folds, weight)
+    area, _ = pair_auc(
+        Y, choice.outputs[:, None], choice.folds, choice.fold_pairs, choice.pair_outputs, weight
+    )
+    return of_outputs(y, choice.outputs, balanced[:, 0], area)
+
+
+def of_draw(n: int, share: float, seed: int) -> list[tuple[float, ...]]:
+    """Figures of each ridge, of the machine chosen, and nested."""
+    objective = Objective(*noise(n, share, seed), kernel="rbf", criterion="press")
+    given = [of_machine(objective, point(objective, 0.0, ridge)) for ridge in RIDGES]
+    candidates = [(objective, point(objective, *place)) for place in GRID]
+    choice = choose_nested(candidates)
+    tuned = of_machine(objective, candidates[choice.best][1])
+    return [*given, tuned, of_choice(objective, choice)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[30, 60, 200])
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args()
+    machines = [*(f"ridge {ridge:g}" for ridge in RIDGES), "tuned", "tuned and nested"]
+    rows = []
+    for n, share in product(options.sizes, (0.5, 0.1)):
+        draws = np.array(
+            Parallel(options.jobs)(
+                delayed(of_draw)(n, share, seed) for seed in range(options.draws)
+            )
+        )
+        means, errors = draws.mean(axis=0), draws.std(axis=0, ddof=1) / np.sqrt(len(draws))
+        for machine, mean, error in zip(machines, means, errors, strict=True):
+            figures = np.column_stack([mean, error]).ravel()
+            rows.append((n, share, machine, len(draws), *(float(x) for x in figures)))
+            print(*rows[-1][:4], *figures.round(3), flush=True)
+    columns = [name for figure in FIGURES for name in (figure, f"{figure}_error")]
+    write_table("pooled_figures", ("n", "positive", "machine", "draws", *columns), rows)
+
+
+if __name__ == "__main__":
+    main()
