@@ -344,7 +344,7 @@ def finished(
     except KeyboardInterrupt:
         message = f"{len(results)} of {len(splits)} splits are done"
         message += (
-            " and were not stored: with a store they would have been kept."
+            " and were not stored: with store=... they would have been kept."
             if store is None
             else f" and stored in {store}: the same again runs the rest."
         )
