@@ -18,7 +18,7 @@ FLOORS = [
     {"criteria", "lssvm", "calibration"},
     {"optimize", "svm", "conformal"},
     {"selection"},
-    {"threshold"},
+    {"threshold", "scores"},
     {"estimators"},
     {"tables", "datasets", "assessment", "diagnostics"},
     {"model_files", "challenge", "report"},

@@ -12,11 +12,13 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
 from looms._typing import AnyArray, Array
 
-__all__ = ["fold_numbers", "group_numbers"]
+__all__ = ["fold_numbers", "group_numbers", "joined_groups"]
 
 
 def fold_numbers(
@@ -108,6 +110,21 @@ def group_numbers(groups: Any, n: int) -> AnyArray:
     return np.asarray(numbers)
 
 
+def joined_groups(a: AnyArray, b: AnyArray) -> AnyArray:
+    """Number of the group of every row, (n,), where rows that share ``a`` or ``b`` are together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> joined_groups(np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2]))
+    array([0, 0, 0, 1])
+    """
+    a, b = (np.unique(labels, return_inverse=True)[1] for labels in (a, b))
+    size = int(a.max()) + int(b.max()) + 2
+    links = coo_array((np.ones(len(a)), (a, a.max() + 1 + b)), shape=(size, size))
+    return np.asarray(np.unique(connected_components(links)[1][a], return_inverse=True)[1])
+
+
 def _splits(
     cv: Any, y: Array, groups: AnyArray | None, classes: bool, random_state: int
 ) -> Iterable[Any]:
@@ -154,8 +171,8 @@ def _repetitions(splits: Any, n: int) -> AnyArray:
         if not np.array_equal(np.sort(together), np.arange(n)):
             raise ValueError(
                 f"Split {number} of cv trains on {len(train)} and tests on {len(test)} of {n} "
-                "rows. The closed form is of machines that train on all rows that they do not test: "
-                "give a splitter that does, as KFold; looms.assess takes others, as "
+                "rows. The closed form is of machines that train on all rows that they do not "
+                "test: give a splitter that does, as KFold; looms.assess takes others, as "
                 "TimeSeriesSplit."
             )
         if not len(test):

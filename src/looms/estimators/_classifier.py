@@ -119,11 +119,11 @@ class Classifier(ThresholdedClassifier, LeastSquaresMachine):
                     raise ValueError(f"Class {name!r}: {error}") from None
         else:
             required_rank(coverage, len(labels))
-        trained = self.leave_one_out_models()
-        loo = targets - trained.models.residuals
+        r, blocks = self._models_without_rows(X)
+        loo = targets - r
         loo_scores = class_margins(loo.reshape(len(loo), -1))[np.arange(len(labels)), labels]
         sets = np.empty((X.shape[0], len(self.classes_)), dtype=bool)
-        for rows, _, F in trained.outputs(X):
+        for rows, _, F in blocks:
             scores = class_margins(F.reshape(*F.shape[:2], -1))
             sets[rows] = prediction_sets(
                 loo_scores, scores, coverage, labels if class_conditional else None

@@ -12,8 +12,6 @@ from looms.estimators._warnings import (
     warn_of_one_class,
     warn_of_search,
 )
-from looms.held_out import HeldOut
-from looms.selection._candidates import Score
 
 
 class LSSVMClassifierCV(Classifier, SelectingMachine):
@@ -62,6 +60,16 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         Leaving one out leaves its copies in: where rows were entered repeatedly, "apart"
         flatters and selects a nearest neighbor. In tables of few discrete columns equal rows
         are ordinary samples, and "apart" is right.
+    cv : int, str, splitter, iterable or None, default=None
+        Samples that are held out together: None for each by itself, or each group; a number of
+        folds, stratified for classes; "5x2" for five repetitions of two folds; a splitter of
+        scikit-learn, or its splits, that trains on all samples that it does not test. The
+        criterion is the mean over repetitions. Holding out more resists over-fitting of kernels
+        with many hyper-parameters.
+    search : {"gradient", "grid"}, default="gradient"
+        Search by gradients, or a fixed grid around the start. With the grid the whole choice is
+        repeated without every fold (``nested_``), so that ``scores_`` are not flattered by it.
+        Parameters of one kernel move together there.
     random_state : int, RandomState instance or None, default=0
         Draws the subsamples of up to a quarter of the samples on which searches begin.
 
@@ -83,8 +91,19 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         "loo_score", "rank_loo_score", "seconds". ``pandas.DataFrame`` makes a table of it.
     best_index_ : int
         Index of the chosen candidate in ``candidates_``.
+    held_out_ : HeldOut
+        Outputs that the criterion saw: exact outputs of machines without the sample's fold or
+        group, means over repetitions. They are ``loo_`` without `cv` and groups. Threshold,
+        calibration and intervals are set by them.
     groups_ : ndarray of shape (n_samples,) or None
-        Labels of the rows that were held out together; None if each was by itself.
+        Numbers of the groups; None if each sample was by itself.
+    folds_ : ndarray of shape (n_repetitions, n_samples) or None
+        Numbers of the folds of `cv`, -1 for a sample that is not held out.
+    nested_ : looms.selection.Nested or None
+        Predictions of each sample by machines that were chosen without it; with
+        ``search="grid"``.
+    scores_, scores_se_ : dict of float
+        Figures to quote, and their standard errors.
     n_iter_ : int
         Iterations of the chosen candidate's last search, at least 1.
     selection_weight_ : ndarray of shape (n_samples,)
@@ -147,6 +166,8 @@ fit_intercept_, n_features_in_, feature_names_in_
         n_restarts: int = 0,
         tol_se: float = 0.1,
         copies: str = "apart",
+        cv: Any = None,
+        search: str = "gradient",
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel
@@ -162,10 +183,12 @@ fit_intercept_, n_features_in_, feature_names_in_
         self.n_restarts = n_restarts
         self.tol_se = tol_se
         self.copies = copies
+        self.cv = cv
+        self.search = search
         self.random_state = random_state
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose the hyper-parameters and fit the machine.
 
         Parameters
@@ -178,6 +201,9 @@ fit_intercept_, n_features_in_, feature_names_in_
             Nonnegative weights, in the fit and in the criterion; only their ratios count.
             A sample of weight zero takes no part in either and still gets an output in
             ``loo_``.
+        groups : array-like of shape (n_samples,), default=None
+            Label of the group of each sample, as of the patient that was measured; samples of a
+            group are held out together.
 
         Returns
         -------
@@ -190,19 +216,14 @@ fit_intercept_, n_features_in_, feature_names_in_
         selection_weight = weight * class_weights(
             self.selection_weight, labels, classes, weight, "selection_weight"
         )
-        train = weight > 0
-
-        def scorer(loo: HeldOut) -> Score:
-            return self._score(HeldOut(loo.y, loo.outputs, weight[train]), fit_weight[train])
-
         watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
         choice, fitted = self._selected(
-            X, targets, weight, fit_weight, selection_weight, scorer, watcher
+            X, targets, weight, fit_weight, selection_weight, groups, y, self._score, watcher
         )
         _, threshold, calibrator = choice.score
         self._set_fitted(classes_=classes, threshold_=threshold, calibrator_=calibrator, **fitted)
         watcher.ends()
         warn_of_search(choice.best, targets)
         warn_of_missed_precision(self.threshold, choice.best.score)
-        warn_of_one_class(self, classes, self.loo_, self.threshold_)
+        warn_of_one_class(self, classes, self.held_out_, self.threshold_)
         return self

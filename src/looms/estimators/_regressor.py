@@ -82,10 +82,13 @@ class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
         coefficients fixed beforehand (kernel and its values, regularization, weights), a
         new target is inside with a probability of at least 2 coverage − 1 for "plus" and
         "scaled", mostly about `coverage`, and of at least `coverage` for "minmax" [B21]. That is
-        an average over training sets and new samples, not a promise for each x. Where the
-        same samples chose the hyper-parameters, or a kernel took its width from them,
-        nothing is guaranteed; leave-one-out residuals are then somewhat too small, the
-        more so the more hyper-parameters there are for few samples.
+        an average over training sets and new samples, not a promise for each x. The same holds
+        of a machine that was tuned with ``search="grid"``, by "plus" and "minmax": each of its
+        models was chosen without the sample, or group, that it leaves out. What was done to the
+        features before, such as a scaling that all samples took part in, is not inside; nor
+        is the choice by a search along gradients, after which leave-one-out residuals are too
+        small, the more so the more hyper-parameters there are for few samples. With groups the
+        promise is for a sample of a new group.
 
         Samples of weight zero take no part. The first call costs n³ flops and keeps n²
         numbers with the machine, not in its copies and files ("scaled" another n² a
@@ -115,15 +118,20 @@ class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
         required_rank(coverage, n)  # an error before any work
         if method == "scaled" and n < 3:
             raise ValueError(f"method='scaled' needs three samples of non-zero weight, got {n}.")
-        trained = self.leave_one_out_models()
-        r = trained.models.residuals
-        ends = np.empty((X.shape[0], *r.shape[1:], 2))
         if method == "scaled":
+            trained = self.leave_one_out_models()
+            r = trained.models.residuals
             if trained.models.sets:
-                raise ValueError("method='scaled' holds out single rows: it needs copies='apart'.")
+                raise ValueError(
+                    "method='scaled' holds out single rows: it needs copies='apart' and no groups."
+                )
             loo_scales = np.stack([scale.loo for scale in trained.local_scales], axis=-1)
             loo_scales = loo_scales.reshape(r.shape)
-        for rows, K, F in trained.outputs(X):
+            blocks = trained.outputs(X)
+        else:
+            r, blocks = self._models_without_rows(X)
+        ends = np.empty((X.shape[0], *r.shape[1:], 2))
+        for rows, K, F in blocks:
             if method == "plus":
                 ends[rows] = jackknife_plus(r, F, coverage)
             elif method == "minmax":
@@ -239,7 +247,8 @@ class LSSVMRegressorCV(Regressor, SelectingMachine):
     kernel_, mu_ : the kernel with its hyper-parameters, and the regularization, chosen.
     loo_ : HeldOut
         Exact leave-one-out outputs of the machine chosen.
-    selection_, candidates_, cv_results_, best_index_, n_iter_, groups_, selection_weight_
+    held_out_, groups_, folds_, nested_, scores_, scores_se_, selection_, candidates_, \
+cv_results_, best_index_, n_iter_, selection_weight_
         As for `LSSVMClassifierCV`.
     dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, \
 n_features_in_, feature_names_in_
@@ -279,6 +288,8 @@ n_features_in_, feature_names_in_
         n_restarts: int = 0,
         tol_se: float = 0.1,
         copies: str = "apart",
+        cv: Any = None,
+        search: str = "gradient",
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel
@@ -290,10 +301,12 @@ n_features_in_, feature_names_in_
         self.n_restarts = n_restarts
         self.tol_se = tol_se
         self.copies = copies
+        self.cv = cv
+        self.search = search
         self.random_state = random_state
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose the hyper-parameters and fit the machine.
 
         Parameters
@@ -306,6 +319,9 @@ n_features_in_, feature_names_in_
             Nonnegative weights, in the fit and in the criterion; only their ratios count.
             A sample of weight zero takes no part in either and still gets an output in
             ``loo_``.
+        groups : array-like of shape (n_samples,), default=None
+            Label of the group of each sample, as of the patient that was measured; samples of a
+            group are held out together.
 
         Returns
         -------
@@ -313,13 +329,14 @@ n_features_in_, feature_names_in_
             The fitted machine.
         """
         X, targets, weight = self._validated(X, y, sample_weight)
-        train = weight > 0
 
-        def scorer(loo: HeldOut) -> Score:
-            return Score(PRESS().evaluate(loo.y, loo.outputs, weight[train]).value)
+        def scorer(held_out: HeldOut, fit_weight: Array) -> Score:
+            return Score(PRESS().evaluate(*held_out).value)
 
         watcher = CallbackWatcher(self, X, targets, None if sample_weight is None else weight)
-        choice, fitted = self._selected(X, targets, weight, weight, weight, scorer, watcher)
+        choice, fitted = self._selected(
+            X, targets, weight, weight, weight, groups, None, scorer, watcher
+        )
         self._set_fitted(**fitted)
         watcher.ends()
         warn_of_search(choice.best, targets)

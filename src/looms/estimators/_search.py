@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -17,11 +18,14 @@ from looms.copies import copy_groups
 from looms.criteria import Criterion, as_criterion
 from looms.estimators._base import LeastSquaresMachine, check_flag, fitted_machine, one_or_many
 from looms.estimators._warnings import warn_of_copies
+from looms.folds import fold_numbers, group_numbers, joined_groups
+from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
 from looms.optimize import Point
 from looms.optimize._minimize import OPTIMIZERS
 from looms.selection import Objective, tune
-from looms.selection._candidates import Candidate, Choice, Scorer, choose
+from looms.selection._candidates import Candidate, Choice, Score, choose
+from looms.selection._nested import Nested, choose_on_grid, nested_predictions
 from looms.selection._tune import Tuning
 
 # Callbacks came with scikit-learn 1.9, and are experimental there.
@@ -38,6 +42,7 @@ except ImportError:  # before scikit-learn 1.9
 
 
 COPIES = ("apart", "together")
+SEARCHES = ("gradient", "grid")
 
 
 def chosen_criterion(machine: Any) -> Any:
@@ -57,8 +62,12 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     tol_se: float
     copies: str
     random_state: Any
+    cv: Any
+    search: str
     n_iter_: int
     groups_: AnyArray | None
+    folds_: AnyArray | None
+    nested_: Nested | None
     selection_weight_: Array
     selection_: Tuning
     candidates_: list[Candidate]
@@ -72,16 +81,25 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         weight: Array,
         fit_weight: Array,
         selection_weight: Array,
-        scorer: Scorer,
+        groups: Any,
+        labels: AnyArray | None,
+        scorer: Callable[[HeldOut, Array], Score],
         watcher: CallbackWatcher,
     ) -> tuple[Choice, dict[str, Any]]:
-        """The candidate of the least score, and the fitted attributes of its machine."""
+        """The candidate of the least score, and the fitted attributes of its machine.
+
+        ``scorer`` takes held-out outputs and the weights of the fit; ``labels`` are the classes of
+        the rows.
+        """
         criteria = self._checked_search()
         copies = copy_groups(X)
-        groups = copies if self.copies == "together" else None
+        if groups is not None:
+            groups = group_numbers(groups, len(weight))
         train = np.flatnonzero(weight)
         n = len(train)
-        if groups is None:
+        if self.copies == "together":
+            groups = copies if groups is None else joined_groups(groups, copies)
+        elif groups is None:
             remedy = "Drop them, or hold them out together: copies='together'."
             warn_of_copies(X[train], copies[train], remedy)
         if n < 3:
@@ -89,32 +107,60 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 f"Choosing by leave-one-out needs three samples of non-zero weight or more, got "
                 f"{n} sample{'s' * (n != 1)}."
             )
-        kernels = one_or_many(self.kernel)
-        watcher.begins(len(kernels) * len(criteria))
-        choice = choose(
-            kernels,
-            criteria,
-            objective_of=partial(
-                Objective,
-                training_rows(X, train, self._kernels()[0].pairwise),
-                targets[train],
-                sample_weight=fit_weight[train],
-                selection_weight=selection_weight[train],
-                fit_intercept=self.fit_intercept,
-                groups=None if groups is None else groups[train],
-                prior=self.prior,
-            ),
-            tuned=partial(
-                tune,
-                optimizer=self.optimizer,
-                max_iter=self.max_iter,
-                n_restarts=self.n_restarts,
-                tolerance=self.tol_se,
-            ),
-            scorer=scorer,
-            watcher=watcher,
-            random_state=check_random_state(self.random_state).randint(2**31 - 1),
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        folds = fold_numbers(
+            self.cv,
+            targets[train],
+            None if groups is None else groups[train],
+            labels=None if labels is None else labels[train],
+            random_state=seed,
         )
+        kernels, all_rows = one_or_many(self.kernel), np.arange(n)
+        objective_of = partial(
+            Objective,
+            training_rows(X, train, self._kernels()[0].pairwise),
+            targets[train],
+            sample_weight=fit_weight[train],
+            selection_weight=selection_weight[train],
+            fit_intercept=self.fit_intercept,
+            cv=folds,
+            groups=None if groups is None else groups[train],
+            prior=self.prior,
+        )
+
+        def score(held_out: HeldOut, rows: AnyArray = all_rows, factor: Any = 1.0) -> Score:
+            own = factor * weight[train[rows]]
+            return scorer(
+                HeldOut(held_out.y, held_out.outputs, own), factor * fit_weight[train[rows]]
+            )
+
+        watcher.begins(len(kernels) * len(criteria))
+        nested = None
+        if self.search == "grid":
+            choice, in_folds, points = choose_on_grid(
+                kernels, criteria[0], objective_of=objective_of, scorer=score, watcher=watcher
+            )
+            nested = nested_predictions(in_folds, points, train, weight[train], score)
+        else:
+            choice = choose(
+                kernels,
+                criteria,
+                objective_of=objective_of,
+                tuned=partial(
+                    tune,
+                    optimizer=self.optimizer,
+                    max_iter=self.max_iter,
+                    n_restarts=self.n_restarts,
+                    tolerance=self.tol_se,
+                ),
+                scorer=score,
+                watcher=watcher,
+                random_state=seed,
+            )
+        all_folds = None
+        if self.cv is not None:
+            all_folds = np.full((len(folds), len(weight)), -1)
+            all_folds[:, train] = folds
         best, candidates = choice.best, choice.candidates
         scores = np.array([candidate.score for candidate in candidates])
         table = results_table(
@@ -134,6 +180,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             "selection_": choice.tuning,
             "n_iter_": max(1, choice.tuning.n_iterations),
             "groups_": groups,
+            "folds_": all_folds,
+            "nested_": nested,
             "selection_weight_": selection_weight,
             **fitted_machine(X, weight, targets, best.kernel, best.mu, choice.fit),
         }
@@ -148,6 +196,12 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 raise ValueError(
                     f"Criterion {criterion!r} judges classes; for regression use 'press'."
                 )
+        check_known(self.search, "search", SEARCHES)
+        if self.search == "grid" and (len(criteria) > 1 or self.prior):
+            raise ValueError(
+                "search='grid' compares its candidates by one criterion, without a prior: give one "
+                "criterion and prior=False."
+            )
         check_flag("fit_intercept", self.fit_intercept)
         check_flag("prior", self.prior)
         check_known(self.optimizer, "optimizer", OPTIMIZERS)

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-import scipy.linalg
 
 from looms._typing import AnyArray, Array
 from looms.lssvm._system import LeverageError
@@ -56,66 +55,89 @@ def residuals_without(
     O(n t) for single rows. For folds of s rows, of which m are left out, about
     n s² (m² + m + 1) flops.
     """
-    n, t = alpha.shape
-    sizes = np.array([len(G) for G in folds])
     if not len(outer):
         return
-    numbers = np.asarray(outer)
-    if sizes.max() == 1:
+    n, t = alpha.shape
+    sizes, numbers = np.array([len(G) for G in folds]), np.asarray(outer)
+    m, size = numbers.shape[1], int(sizes.max())
+    if size == 1:
         rows = np.concatenate(list(folds))[numbers]
-        step = max(1, _NUMBERS // (n * max(t, numbers.shape[1])))
+        step = max(1, _NUMBERS // (n * max(t, m)))
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
             yield part, _without_single_rows(P, alpha, rows[part], mu)
         return
-    alike = [np.flatnonzero(sizes == s) for s in np.unique(sizes)]
-    for k, left_out in enumerate(numbers):
-        G = np.concatenate([folds[g] for g in left_out])
-        others = [np.setdiff1d(same, left_out) for same in alike]
-        rest = [np.stack([folds[h] for h in same]) for same in others if len(same)]
-        yield slice(k, k + 1), _without_folds(P, alpha, G, rest, mu)[:, None]
+    # Folds of one size, filled up with rows that have nothing to do with the others.
+    n_more = len(folds) * size - n
+    padded = np.zeros((n + n_more, n + n_more))
+    padded[:n, :n] = P
+    more = np.arange(n, n + n_more)
+    padded[more, more] = P.diagonal().mean()
+    rows = np.full((len(folds), size), -1)
+    for k, fold in enumerate(folds):
+        rows[k, : len(fold)] = fold
+    rows[rows < 0] = more
+    alpha = np.vstack([alpha, np.zeros((n_more, t))])
+    step = max(1, _NUMBERS // (len(padded) * max(t, m * size)))
+    for start in range(0, len(numbers), step):
+        part = slice(start, start + step)
+        residuals = _without_folds(padded, alpha, rows, numbers[part], mu)
+        yield part, residuals[:n]
 
 
 def _without_single_rows(P: Array, alpha: Array, out: AnyArray, mu: float) -> Array:
     """(n, b, t) residuals, α⁽⁻ᴳ⁾_j / p⁽⁻ᴳ⁾_j, for the b sets (b, m) of rows left out."""
-    p, columns = P.diagonal(), P[:, out]
+    p, m = P.diagonal(), out.shape[1]
     blocks = P[out[:, :, None], out[:, None, :]]
     _check_definite(blocks, out, mu)
-    e = np.linalg.solve(blocks, alpha[out])
-    taken = np.linalg.solve(blocks, columns.transpose(1, 2, 0)).transpose(2, 0, 1)
-    left = p[:, None] - (columns * taken).sum(axis=2)
-    own = (out, np.arange(len(out))[:, None])
+    inverse = np.linalg.inv(blocks)
+    e = inverse @ alpha[out]
+    rows = [np.take(P, out[:, k], axis=0) for k in range(m)]  # each (b, n)
+    left = np.tile(p, (len(out), 1))
+    for k in range(m):
+        for j in range(k + 1):
+            share = inverse[:, j, k, None] * (1.0 if j == k else 2.0)
+            left -= rows[j] * rows[k] * share
+    own = (np.arange(len(out))[:, None], out)
     left[own] = p[out]
-    safe = left > len(p) * np.finfo(np.float64).eps * p[:, None]
+    safe = left > len(p) * np.finfo(np.float64).eps * p
     if not safe.all():
-        raise LeverageError(mu, int(np.unravel_index(np.argmin(safe), left.shape)[0]))
-    residuals = (alpha[:, None] - (columns[:, :, None] @ e[None])[:, :, 0]) / left[:, :, None]
+        raise LeverageError(mu, int(np.unravel_index(np.argmin(safe), left.shape)[1]))
+    residuals = np.tile(alpha, (len(out), 1, 1))
+    for k in range(m):
+        residuals -= rows[k][:, :, None] * e[:, None, k]
+    residuals /= left[:, :, None]
     residuals[own] = e
-    return np.asarray(residuals)
+    return residuals.transpose(1, 0, 2)
 
 
-def _without_folds(
-    P: Array, alpha: Array, G: AnyArray, rest: Sequence[AnyArray], mu: float
-) -> Array:
-    """(n, t) residuals of the machine without G, each fold (m, s) of ``rest`` left out as well."""
-    _check_definite(P[np.ix_(G, G)], G, mu)
-    R = scipy.linalg.cholesky(P[np.ix_(G, G)], lower=True)
-    W = scipy.linalg.solve_triangular(R, P[G], lower=True)
-    e = scipy.linalg.cho_solve((R, True), alpha[G])
-    left = alpha - P[:, G] @ e
-    residuals = np.empty_like(alpha)
-    for rows in rest:
-        within = W[:, rows].transpose(1, 2, 0)  # (m, s, |G|)
-        blocks = P[rows[:, :, None], rows[:, None, :]] - within @ within.transpose(0, 2, 1)
-        _check_definite(blocks, G, mu)
-        residuals[rows] = np.linalg.solve(blocks, left[rows])
-    residuals[G] = e
-    return residuals
+def _without_folds(P: Array, alpha: Array, rows: AnyArray, left_out: AnyArray, mu: float) -> Array:
+    """(n, b, t) residuals of the b machines without the folds (b, m) ``left_out``.
+
+    Every fold of ``rows``, (F, s), is left out as well, but for those, whose residuals are those
+    of the machine itself.
+    """
+    n_folds, s = rows.shape
+    G = rows[left_out].reshape(len(left_out), -1)
+    blocks = P[G[:, :, None], G[:, None, :]]
+    R = _check_definite(blocks, G, mu)
+    e = np.linalg.solve(blocks, alpha[G])
+    W = np.linalg.solve(R, P[G])[:, :, rows].transpose(0, 2, 3, 1)  # (b, F, s, m s)
+    inner = P[rows[:, :, None], rows[:, None, :]] - W @ W.transpose(0, 1, 3, 2)
+    one = np.arange(len(left_out))[:, None]
+    inner[one, left_out] = np.eye(s)
+    _check_definite(inner, G, mu)
+    rest = alpha - P[:, G].transpose(1, 0, 2) @ e
+    residuals = np.empty(rest.shape)
+    residuals[:, rows] = np.linalg.solve(inner, rest[:, rows])
+    residuals[one, G] = e
+    return residuals.transpose(1, 0, 2)
 
 
-def _check_definite(blocks: Array, rows: AnyArray, mu: float) -> None:
+def _check_definite(blocks: Array, rows: AnyArray, mu: float) -> Array:
+    """Cholesky factors of the blocks; LeverageError if there is none."""
     try:
-        np.linalg.cholesky(blocks)
+        return np.linalg.cholesky(blocks)
     except np.linalg.LinAlgError:
         raise LeverageError(mu, int(rows.flat[0])) from None
 

@@ -20,8 +20,14 @@ from looms.model_files._values import require, type_name
 _FEATURES = "n_features_in_ feature_names_in_"
 #: Attributes of every estimator of scikit-learn; the version is taken out again when it is read.
 _SKLEARN = f"{_FEATURES} _sklearn_version"
-_REGRESSOR = f"{_FEATURES} X_fit_ dual_coef_ fit_intercept_ fit_weight_ intercept_ kernel_ loo_ mu_"
-_SELECTED = "best_index_ candidates_ cv_results_ groups_ n_iter_ selection_ selection_weight_"
+_REGRESSOR = (
+    f"{_FEATURES} X_fit_ dual_coef_ fit_intercept_ fit_weight_ held_out_ intercept_ "
+    "kernel_ loo_ mu_"
+)
+_SELECTED = (
+    "best_index_ candidates_ cv_results_ folds_ groups_ n_iter_ nested_ selection_ "
+    "selection_weight_"
+)
 _CLASSIFIER = f"{_REGRESSOR} calibrator_ classes_ threshold_"
 _SVM = (
     f"{_FEATURES} C_ best_index_ calibrators_ classes_ cv_results_ dual_coef_ fit_weight_ "
@@ -92,6 +98,7 @@ TYPES = {
     "looms.optimize._search.Point": Held(),
     "looms.optimize._search.Search": Held(),
     "looms.selection._candidates.Candidate": Held(),
+    "looms.selection._nested.Nested": Held(),
     "looms.selection._objective.HyperPrior": Held(),
     "looms.selection._tune.BoundMet": Held(),
     "looms.selection._tune.Tuning": Held(),

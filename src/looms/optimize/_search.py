@@ -33,6 +33,7 @@ class Outcome(Enum):
         "hyper-parameters at their bounds"
     )
     CALLBACK = "a callback asked to stop"
+    GRID = "all points of the grid were evaluated"
     NEVER_EVALUATED = (
         "no point could be evaluated, not even the start: the kernel matrix plus ridge was never "
         "positive definite; check that the kernel is positive semi-definite, or scale the features"

@@ -22,7 +22,8 @@ def fold_pairs(Y: Array, number: AnyArray, seed: int = 0) -> list[tuple[int, int
     """Pairs of folds in which rows of different classes meet.
 
     Random matchings of the rows of a class with those of the others, so that each row is in
-    about as many pairs as the others of its class; all pairs of folds if there are few.
+    about as many pairs as the others of its class; all pairs of folds if there are few; and none
+    if as many rows meet within the folds, or there are too few folds to choose without two.
 
     Parameters
     ----------
@@ -30,6 +31,10 @@ def fold_pairs(Y: Array, number: AnyArray, seed: int = 0) -> list[tuple[int, int
     number : (n,) fold of each row.
     """
     n_folds = int(number.max()) + 1
+    by_fold = np.stack([np.bincount(number, weights=y > 0) for y in Y.T])
+    within = by_fold * (np.bincount(number) - by_fold)
+    if n_folds < 4 or (within.sum(axis=1) >= _MATCHINGS * len(Y)).all():
+        return []
     if n_folds * (n_folds - 1) // 2 <= 2 * _MATCHINGS * n_folds:
         return [(g, h) for g in range(n_folds) for h in range(g + 1, n_folds)]
     rng = np.random.default_rng(seed)
@@ -87,7 +92,7 @@ def pair_auc(
         area = float(scale @ [part[y].sum() for part in right])
         # Each comparison counts for both of its rows, as in a U statistic of two samples.
         deviations = scale @ (right - area * mass)
-        number = np.empty(len(y), dtype=np.intp)
+        number = np.zeros(len(y), dtype=np.intp)
         for k, rows in enumerate(folds):
             number[rows] = k
         areas.append(area)

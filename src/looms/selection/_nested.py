@@ -7,19 +7,29 @@ round, from one factorization each.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from looms._classes import class_indices
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
-from looms.criteria import PointwiseCriterion
+from looms.calibration import class_probabilities
+from looms.criteria import Criterion, PointwiseCriterion
+from looms.held_out import HeldOut
+from looms.kernels import Kernel
+from looms.kernels._names import KernelLike, as_kernel, kernel_name
 from looms.lssvm import NotPositiveDefiniteError
-from looms.lssvm._fold_pairs import fold_of_rows, residuals_without
+from looms.lssvm._fold_pairs import balanced_residuals, fold_of_rows, residuals_without
 from looms.lssvm._system import Fit, targets_as_columns
-from looms.selection._fold_pairs import fold_pairs
+from looms.optimize import Outcome, Point
+from looms.optimize._search import Search
+from looms.selection._candidates import Candidate, Choice, Score, Watcher, candidate_name
+from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._objective import Objective
+from looms.selection._tune import Tuning, grid_points
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +67,17 @@ class NestedChoice:
     pair_outputs: list[Array]
 
 
-def choose_nested(candidates: Sequence[tuple[Objective, Array]]) -> NestedChoice:
+def choose_nested(
+    candidates: Sequence[tuple[Objective, Array]],
+    evaluated: Callable[[Objective, Point], None] | None = None,
+) -> NestedChoice:
     """Candidate of the least criterion, and the same choice without each fold.
 
     Parameters
     ----------
     candidates : objective and (p + 1,) point of each; the objectives differ in their kernels only,
         and hold out each row once.
+    evaluated : called after every evaluation, with the objective and the point.
 
     Raises
     ------
@@ -93,7 +107,7 @@ def choose_nested(candidates: Sequence[tuple[Objective, Array]]) -> NestedChoice
     number = fold_of_rows(folds, n)
     labeled = bool(np.isin(Y, (-1.0, 1.0)).all())
     single = [(g,) for g in range(len(folds))]
-    double = fold_pairs(Y, number) if labeled and len(folds) > 3 else []
+    double = fold_pairs(Y, number) if labeled else []
     values, errors = np.full((2, len(candidates)), np.inf)
     least, least_of_pair = np.full(len(folds), np.inf), np.full(len(double), np.inf)
     chosen = np.full(len(folds), -1)
@@ -125,6 +139,8 @@ def choose_nested(candidates: Sequence[tuple[Objective, Array]]) -> NestedChoice
             except NotPositiveDefiniteError:
                 continue
             values[k], errors[k] = evaluation.value, evaluation.standard_error
+            if evaluated is not None:
+                evaluated(objective, Point(theta, values[k], errors[k]))
             if best < 0 or values[k] < values[best]:
                 best, fit = k, solution.fit
             better = inner_values < least
@@ -176,3 +192,169 @@ def _values_without(
             ]
         )
     return np.where(np.isfinite(values), values, np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Nested:
+    """Held-out predictions by machines that were chosen without the rows they predict.
+
+    Attributes
+    ----------
+    rows : (m,) the rows of positive weight, in the order of what follows.
+    held_out : outputs of each row by the candidate that was chosen without its fold.
+    predicted : (m,) class index by the threshold that was set without the fold; None for numbers.
+    probabilities : (m, n_classes) by the calibrator of the rows outside the fold; None without.
+    balanced : outputs of which these are, shaped like the targets: with a row of another class
+        left out as well, a mean over those; None for numbers.
+    auc : leave-pair-out area under the ROC curve and its standard error; the candidate is chosen
+        without the pair. None for numbers.
+    kernels, mus : of the candidates that were chosen without some fold.
+    chosen : (m,) which of these belongs to a row.
+
+    Notes
+    -----
+    Inside: kernel, its width, regularization, threshold, calibration. Not inside is what was done
+    to the features before, such as a scaling; where that does not look at the targets it is
+    mostly harmless.
+    """
+
+    rows: AnyArray
+    held_out: HeldOut
+    predicted: AnyArray | None
+    probabilities: Array | None
+    balanced: Array | None
+    auc: tuple[float, float] | None
+    kernels: tuple[Kernel, ...]
+    mus: Array
+    chosen: AnyArray
+
+
+def choose_on_grid(
+    kernels: Sequence[KernelLike],
+    criterion: str | Criterion,
+    *,
+    objective_of: Callable[..., Objective],
+    scorer: Callable[[HeldOut], Score],
+    watcher: Watcher,
+) -> tuple[Choice, NestedChoice, list[tuple[Objective, Array]]]:
+    """Point of the least criterion on the grids of some kernels, and the choice in every fold.
+
+    Parameters
+    ----------
+    kernels, objective_of, scorer, watcher : as for `looms.selection._candidates.choose`; the
+        score sets the threshold only.
+    criterion : that the points compete by.
+
+    Returns
+    -------
+    choice : a candidate for each kernel, its best point, and the machine of the best.
+    nested : `choose_nested` on all points.
+    points : objective and point of each.
+    """
+    objectives = [objective_of(kernel=as_kernel(kernel), criterion=criterion) for kernel in kernels]
+    points = [(objective, theta) for objective in objectives for theta in grid_points(objective)]
+    began = time.perf_counter()
+    running: list[Objective] = []
+
+    def evaluated(objective: Objective, point: Point) -> None:
+        if objective not in running:
+            running.append(objective)
+            k = objectives.index(objective)
+            watcher.candidate_begins(candidate_name(kernels[k], criterion))
+        watcher.evaluation_done(objective, point)
+
+    nested = choose_nested(points, evaluated)
+    seconds = (time.perf_counter() - began) / len(kernels)
+    score = scorer(nested.fit.mean_held_out)
+    candidates, tunings = [], []
+    for kernel, objective in zip(kernels, objectives, strict=True):
+        own = [k for k, (other, _) in enumerate(points) if other is objective]
+        best = min(own, key=nested.values.__getitem__)
+        record = [Point(points[k][1], nested.values[k], nested.standard_errors[k]) for k in own]
+        least = record[own.index(best)]
+        search = Search(least, Outcome.GRID, tuple(record), len(record))
+        stages = ((objective.n_samples, search),)
+        tunings.append(
+            Tuning(least.theta, least.value, least.standard_error, Outcome.GRID, stages, 0, ())
+        )
+        candidates.append(
+            Candidate(
+                kernel_name=kernel_name(kernel),
+                kernel=objective.kernel_at(least.theta),
+                mu=objective.mu_at(least.theta),
+                criterion=criterion,
+                value=least.value,
+                standard_error=least.standard_error,
+                score=least.value,
+                threshold=score.threshold if best == nested.best else 0.0,
+                n_evaluations=len(record),
+                n_failures=search.n_failures,
+                seconds=seconds,
+                outcome=Outcome.GRID,
+                at_bounds=(),
+            )
+        )
+        watcher.candidate_ends(candidates[-1])
+    taken = objectives.index(points[nested.best][0])
+    return (
+        Choice(candidates, candidates[taken], score, tunings[taken], nested.fit),
+        nested,
+        points,
+    )
+
+
+def nested_predictions(
+    nested: NestedChoice,
+    points: Sequence[tuple[Objective, Array]],
+    rows: AnyArray,
+    weight: Array,
+    scorer: Callable[[HeldOut, AnyArray, Array], Score],
+) -> Nested:
+    """Predictions of every row, threshold and calibration set without its fold.
+
+    Parameters
+    ----------
+    nested, points : from `choose_on_grid`.
+    rows : (m,) numbers of the rows.
+    weight : (m,) for balanced outputs and the area under the curve.
+    scorer : threshold and calibrator of held-out outputs of some of the m rows, and factors of
+        their weights.
+    """
+    y = nested.fit.y
+    number = fold_of_rows(nested.folds, len(y))
+    used, machine = np.unique(nested.chosen, return_inverse=True)
+    predicted = probabilities = balanced = auc = None
+    if np.isin(y, (-1.0, 1.0)).all():
+        Y, pairs = targets_as_columns(y), nested.pairs.reshape(*nested.pairs.shape[:2], -1)
+        folds, whole = nested.folds, slice(0, len(nested.folds))
+        residuals = balanced_residuals([(whole, Y[:, None] - pairs)], Y, folds, weight)
+        balanced = (Y - residuals).reshape(y.shape)
+        predicted = np.empty(len(y), dtype=np.intp)
+        labels = class_indices(y)
+        mass = np.bincount(labels, weights=weight)
+        for g, fold in enumerate(folds):
+            rest = np.flatnonzero(number != g)
+            # Classes in the proportions of all rows: without a row its own is rarer by one, and
+            # threshold and calibration would lean away from it.
+            outside = np.bincount(labels[rest], weights=weight[rest], minlength=len(mass))
+            factor = (mass / np.where(outside > 0, outside, 1.0))[labels[rest]]
+            score = scorer(HeldOut(y[rest], nested.inner[rest, g]), rest, factor)
+            predicted[fold] = class_indices(balanced[fold], score.threshold)
+            if score.calibrator is not None:
+                p = class_probabilities(score.calibrator, balanced[fold])
+                if probabilities is None:
+                    probabilities = np.empty((len(y), p.shape[1]))
+                probabilities[fold] = p
+        outputs = targets_as_columns(nested.outputs)
+        auc = pair_auc(Y, outputs, folds, nested.fold_pairs, nested.pair_outputs, weight)
+    return Nested(
+        rows,
+        HeldOut(y, nested.outputs, weight),
+        predicted,
+        probabilities,
+        balanced,
+        auc,
+        tuple(objective.kernel_at(theta) for objective, theta in (points[k] for k in used)),
+        np.array([objective.mu_at(theta) for objective, theta in (points[k] for k in used)]),
+        machine[number],
+    )

@@ -30,6 +30,11 @@ from looms.selection._objective import Objective, feature_space_variance
 KERNEL_SHIFTS = (-8.0, -5.0, -2.0, 1.0, 4.0)
 #: n μ over the variance of the samples in feature space, log₂.
 RIDGES = np.arange(-12.0, 5.0, 2.0)
+#: Points of `grid_points` around the start, log₂: kernel parameters together, and n μ. On nine
+#: real tables of 60 and 200 rows the test error of the best of these is that of a search by
+#: gradients, and that of twice as many points no less.
+GRID_SHIFTS = np.arange(-6.0, 4.0, 1.5)
+GRID_RIDGES = np.arange(-9.0, 8.0, 2.0)
 _SCAN_SAMPLES = 200
 _GROWTH = 4  # of the number of samples from stage to stage
 _FEW = 16  # hyper-parameters whose curvature is measured by differences
@@ -228,6 +233,21 @@ def starting_points(objective: Objective, n_points: int) -> list[Array]:
     ranked = sorted((p for p in best if np.isfinite(p.value)), key=lambda point: point.value)
     starts = [np.clip(point.theta, *objective.bounds.T) for point in ranked[:n_points]]
     return starts or [objective.theta0]
+
+
+def grid_points(objective: Objective) -> list[Array]:
+    """Points of a grid around the start, (p + 1,) each: all kernel parameters together, and μ.
+
+    It depends on the features only, by the start, and not on the targets.
+    """
+    n_kernel = len(objective.theta0) - 1
+    shifts = GRID_SHIFTS if n_kernel else (0.0,)
+    points = [
+        np.clip(objective.theta0 + np.append(np.full(n_kernel, shift), ridge), *objective.bounds.T)
+        for shift in shifts
+        for ridge in (GRID_RIDGES if n_kernel else np.arange(GRID_RIDGES[0], GRID_RIDGES[-1] + 1))
+    ]
+    return list(np.unique(points, axis=0))
 
 
 def _evaluated(
