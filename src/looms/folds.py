@@ -86,6 +86,11 @@ def group_numbers(groups: Any, n: int) -> AnyArray:
     ------
     ValueError
         If there is not one label per row, some label is missing, or all rows are one group.
+
+    Examples
+    --------
+    >>> group_numbers(["Ann", "Bo", "Ann"], 3)
+    array([0, 1, 0])
     """
     labels = np.asarray(groups)
     if labels.shape != (n,):
@@ -131,8 +136,9 @@ def _splits(
     """Training and test rows of every split."""
     X = np.zeros((len(y), 1))
     if hasattr(cv, "split") and not isinstance(cv, str):
-        return cv.split(X, y, groups)
-    if hasattr(cv, "__iter__") and not isinstance(cv, str):
+        splits: Iterable[Any] = cv.split(X, y, groups)
+        return splits
+    if isinstance(cv, Iterable) and not isinstance(cv, str):
         return cv
     match = re.fullmatch(r"(?:(\d+)x)?(\d+)", str(cv))
     if match is None or isinstance(cv, float):
@@ -149,7 +155,7 @@ def _splits(
     else:
         splitter = StratifiedGroupKFold if classes else GroupKFold
     if match[1] is None:
-        return splitter(n_folds).split(X, y, groups)
+        return list(splitter(n_folds).split(X, y, groups))
     seeds = range(random_state, random_state + int(match[1]))
     shuffled = (splitter(n_folds, shuffle=True, random_state=seed) for seed in seeds)
     return chain.from_iterable(each.split(X, y, groups) for each in shuffled)

@@ -23,7 +23,7 @@ from looms.lssvm._folds import HeldOutBlocks, Repetition
 from looms.lssvm._system import targets_as_columns
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 
-__all__ = ["Scores", "class_scores", "number_scores"]
+__all__ = ["class_scores", "number_scores"]
 
 #: Value and standard error of each score; NaN where there is none.
 Scores = dict[str, tuple[float, float]]

@@ -309,9 +309,10 @@ class LeastSquaresMachine(KernelMachine):
             held_out = self.held_out_.outputs[train] if nested is None else nested.held_out.outputs
             return number_scores(y, held_out, weight, groups)
         labels = class_indices(y)
-        if nested is not None:
-            predicted, auc, probabilities = nested.predicted, nested.auc, nested.probabilities
-            return class_scores(labels, predicted, auc, weight, groups, probabilities)
+        if nested is not None and nested.predicted is not None and nested.auc is not None:
+            return class_scores(
+                labels, nested.predicted, nested.auc, weight, groups, nested.probabilities
+            )
         models = self.leave_one_out_models().models
         folds = getattr(self, "folds_", None)
         parts = repetitions(groups if folds is None else folds[:, train], len(train))

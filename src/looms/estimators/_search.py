@@ -158,7 +158,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 random_state=seed,
             )
         all_folds = None
-        if self.cv is not None:
+        if self.cv is not None and folds is not None:
             all_folds = np.full((len(folds), len(weight)), -1)
             all_folds[:, train] = folds
         best, candidates = choice.best, choice.candidates

@@ -117,7 +117,7 @@ def _without_folds(P: Array, alpha: Array, rows: AnyArray, left_out: AnyArray, m
     Every fold of ``rows``, (F, s), is left out as well, but for those, whose residuals are those
     of the machine itself.
     """
-    n_folds, s = rows.shape
+    s = rows.shape[1]
     G = rows[left_out].reshape(len(left_out), -1)
     blocks = P[G[:, :, None], G[:, None, :]]
     R = _check_definite(blocks, G, mu)
@@ -137,7 +137,7 @@ def _without_folds(P: Array, alpha: Array, rows: AnyArray, left_out: AnyArray, m
 def _check_definite(blocks: Array, rows: AnyArray, mu: float) -> Array:
     """Cholesky factors of the blocks; LeverageError if there is none."""
     try:
-        return np.linalg.cholesky(blocks)
+        return np.asarray(np.linalg.cholesky(blocks), dtype=np.float64)
     except np.linalg.LinAlgError:
         raise LeverageError(mu, int(rows.flat[0])) from None
 

@@ -206,11 +206,11 @@ def _blocks_of_columns(
     for G, values, V in eigen:
         scaled = (V[:, values > 0] * np.sqrt(values[values > 0])).T
         for start in range(0, len(scaled), _COLUMNS):
-            some = scaled[start : start + _COLUMNS]
-            if filled + len(some) > _COLUMNS:
+            vectors = scaled[start : start + _COLUMNS]
+            if filled + len(vectors) > _COLUMNS:
                 yield Z[:filled].T
                 filled = 0
-            Z[filled : filled + len(some)] = some @ P[G]
-            filled += len(some)
+            Z[filled : filled + len(vectors)] = vectors @ P[G]
+            filled += len(vectors)
     if filled:
         yield Z[:filled].T

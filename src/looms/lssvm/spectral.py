@@ -105,7 +105,9 @@ class Spectrum:
 
         blocks = HeldOutBlocks(p, parts, block, mu)
         outputs = blocks.outputs(Y, blocks.solve(alpha))
-        return np.asarray(outputs.reshape(y.shape if np.ndim(folds) < 2 else (-1, *y.shape)))
+        return np.asarray(
+            outputs.reshape(y.shape if folds is None or np.ndim(folds) < 2 else (-1, *y.shape))
+        )
 
 
 def decompose(K: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None) -> Spectrum:
