@@ -127,6 +127,8 @@ class NonconformityClassifier(PooledClassifier):
     _neighbors: Neighbors | None
     _seed: int
 
+    _held_out: bool
+
     def __init__(
         self,
         pool: Any = None,
