@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.stats import rankdata
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
 from looms._checks import check_known
@@ -23,8 +25,10 @@ from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
 from looms.optimize import Point
 from looms.optimize._minimize import OPTIMIZERS
+from looms.scores import decided
 from looms.selection import Objective, tune
 from looms.selection._candidates import Candidate, Choice, Score, choose
+from looms.selection._fold_pairs import pair_auc
 from looms.selection._nested import Nested, choose_on_grid, nested_predictions
 from looms.selection._tune import Tuning
 
@@ -43,6 +47,7 @@ except ImportError:  # before scikit-learn 1.9
 
 COPIES = ("apart", "together")
 SEARCHES = ("gradient", "grid")
+OUTER_FOLDS = 10
 
 
 def chosen_criterion(machine: Any) -> Any:
@@ -64,6 +69,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     random_state: Any
     cv: Any
     search: str
+    nested: str | None
     n_iter_: int
     groups_: AnyArray | None
     folds_: AnyArray | None
@@ -157,6 +163,9 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 watcher=watcher,
                 random_state=seed,
             )
+        if self.nested == "folds":
+            y = targets if labels is None else labels
+            nested = self._tuned_in_folds(X, y, targets, weight, groups, train, seed)
         all_folds = None
         if self.cv is not None and folds is not None:
             all_folds = np.full((len(folds), len(weight)), -1)
@@ -186,6 +195,73 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             **fitted_machine(X, weight, targets, best.kernel, best.mu, choice.fit),
         }
 
+    def _tuned_in_folds(
+        self,
+        X: Matrix,
+        y: AnyArray,
+        targets: Array,
+        weight: Array,
+        groups: AnyArray | None,
+        train: AnyArray,
+        seed: int,
+    ) -> Nested:
+        """Predictions of every fold by a machine that was tuned anew without it."""
+        pairwise = self._kernels()[0].pairwise
+        own_groups = None if groups is None else groups[train]
+        n_folds = min(OUTER_FOLDS, len(train if own_groups is None else np.unique(own_groups)))
+        labels = y[train] if is_classifier(self) else None
+        (folds,) = fold_numbers(  # type: ignore[misc]
+            f"1x{n_folds}", targets[train], own_groups, labels=labels, random_state=seed
+        )
+
+        def machine_without(number: int) -> Any:
+            rest = train[folds != number]
+            machine = clone(self).set_params(nested=None)
+            machine.__dict__.pop("_skl_callbacks", None)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the machine of all rows has the same to say
+                return machine.fit(
+                    training_rows(X, rest, pairwise),
+                    y[rest],
+                    sample_weight=weight[rest],
+                    groups=None if groups is None else groups[rest],
+                )
+
+        numbers = np.unique(folds)
+        machines = Parallel()(delayed(machine_without)(number) for number in numbers)
+        outputs = np.empty(targets[train].shape)
+        predicted = np.empty(len(train), dtype=np.intp) if is_classifier(self) else None
+        probabilities = None
+        for number, machine in zip(numbers, machines, strict=True):
+            out, rest = np.flatnonzero(folds == number), train[folds != number]
+            rows = X[train[out]][:, rest] if pairwise else X[train[out]]
+            outputs[out] = machine._outputs(rows)
+            if predicted is not None:
+                predicted[out], p = decided(outputs[out], machine.threshold_, machine.calibrator_)
+                if p is not None:
+                    if probabilities is None:
+                        probabilities = np.empty((len(train), p.shape[1]))
+                    probabilities[out] = p
+        auc = None
+        if predicted is not None:
+            sets = [np.flatnonzero(folds == number) for number in numbers]
+            Y, F = targets[train].reshape(len(train), -1), outputs.reshape(len(train), -1)
+            auc = pair_auc(Y, F, sets, [], [], weight[train])
+        shares = [np.mean(folds != number) for number in numbers]
+        return Nested(
+            rows=train,
+            folds=folds,
+            held_out=HeldOut(targets[train], outputs, weight[train]),
+            predicted=predicted,
+            probabilities=probabilities,
+            balanced=None,
+            auc=auc,
+            kernels=tuple(machine.kernel_ for machine in machines),
+            # λ = n μ / ζ of the machine without the fold, and all rows for n.
+            mus=np.array([m.mu_ * share for m, share in zip(machines, shares, strict=True)]),
+            chosen=np.searchsorted(numbers, folds),
+        )
+
     def _checked_search(self) -> list[str | Criterion]:
         """Criteria to try; ValueError for a parameter of the search that is no choice."""
         criteria = one_or_many(self.criterion)
@@ -201,6 +277,11 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             raise ValueError(
                 "search='grid' compares its candidates by one criterion, without a prior: give one "
                 "criterion and prior=False."
+            )
+        if self.nested is not None and not (self.nested == "folds" and self.search == "gradient"):
+            raise ValueError(
+                f"nested must be None or 'folds', got {self.nested!r}; with search='grid' the "
+                "choice is nested without it."
             )
         check_flag("fit_intercept", self.fit_intercept)
         check_flag("prior", self.prior)
