@@ -98,16 +98,9 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         the rows.
         """
         criteria = self._checked_search()
-        copies = copy_groups(X)
-        if groups is not None:
-            groups = group_numbers(groups, len(weight))
         train = np.flatnonzero(weight)
         n = len(train)
-        if self.copies == "together":
-            groups = copies if groups is None else joined_groups(groups, copies)
-        elif groups is None:
-            remedy = "Drop them, or hold them out together: copies='together'."
-            warn_of_copies(X[train], copies[train], remedy)
+        groups = self._checked_groups(X, groups, train)
         if n < 3:
             raise ValueError(
                 f"Choosing by leave-one-out needs three samples of non-zero weight or more, got "
@@ -171,21 +164,10 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             all_folds = np.full((len(folds), len(weight)), -1)
             all_folds[:, train] = folds
         best, candidates = choice.best, choice.candidates
-        scores = np.array([candidate.score for candidate in candidates])
-        table = results_table(
-            [
-                {h.name: h.value for h in c.kernel.hyperparameters} | {"mu": c.mu}
-                for c in candidates
-            ],
-            scores,
-            rankdata(scores, method="min").astype(int),
-            kernel=[candidate.kernel_name for candidate in candidates],
-            criterion=[str(candidate.criterion) for candidate in candidates],
-        )
         return choice, {
             "candidates_": candidates,
             "best_index_": candidates.index(best),
-            "cv_results_": table | {"seconds": np.array([c.seconds for c in candidates])},
+            "cv_results_": _candidates_table(candidates),
             "selection_": choice.tuning,
             "n_iter_": max(1, choice.tuning.n_iterations),
             "groups_": groups,
@@ -194,6 +176,18 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             "selection_weight_": selection_weight,
             **fitted_machine(X, weight, targets, best.kernel, best.mu, choice.fit),
         }
+
+    def _checked_groups(self, X: Matrix, groups: Any, train: AnyArray) -> AnyArray | None:
+        """Numbers of the groups, joined with copies if these are held out together."""
+        copies = copy_groups(X)
+        if groups is not None:
+            groups = group_numbers(groups, X.shape[0])
+        if self.copies == "together":
+            return copies if groups is None else joined_groups(groups, copies)
+        if groups is None:
+            remedy = "Drop them, or hold them out together: copies='together'."
+            warn_of_copies(X[train], copies[train], remedy)
+        return np.asarray(groups) if groups is not None else None
 
     def _tuned_in_folds(
         self,
@@ -295,6 +289,18 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         if not (isinstance(self.tol_se, Real) and 0 <= float(self.tol_se) < np.inf):
             raise ValueError(f"tol_se must be a nonnegative number, got {self.tol_se!r}.")
         return criteria
+
+
+def _candidates_table(candidates: list[Candidate]) -> dict[str, Any]:
+    """``cv_results_`` of tuned candidates."""
+    scores = np.array([candidate.score for candidate in candidates])
+    return results_table(
+        [{h.name: h.value for h in c.kernel.hyperparameters} | {"mu": c.mu} for c in candidates],
+        scores,
+        rankdata(scores, method="min").astype(int),
+        kernel=[candidate.kernel_name for candidate in candidates],
+        criterion=[str(candidate.criterion) for candidate in candidates],
+    ) | {"seconds": np.array([candidate.seconds for candidate in candidates])}
 
 
 def results_table(

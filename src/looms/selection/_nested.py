@@ -119,22 +119,18 @@ def choose_nested(
             try:
                 solution = objective.solve(theta)
                 P, alpha = solution.projection.matrix(), targets_as_columns(solution.fit.alpha)
-                e = np.concatenate(
-                    [part for _, part in residuals_without(P, alpha, folds, single, solution.mu)],
-                    axis=1,
-                )
                 evaluation = objective.criterion_of(solution.fit.held_out)
                 if not np.isfinite(evaluation.value):
                     continue
-                outputs = Y[:, None] - e
+                blocks = residuals_without(P, alpha, folds, single, solution.mu)
+                outputs = Y[:, None] - np.concatenate([e for _, e in blocks], axis=1)
                 inner_values = _values_without(objective, Y, outputs, number, single)
                 for part, residuals in residuals_without(P, alpha, folds, double, solution.mu):
                     f = Y[:, None] - residuals
                     of_pairs = _values_without(objective, Y, f, number, double[part])
-                    start = part.start
                     for m in np.flatnonzero(of_pairs < least_of_pair[part]):
-                        g, h = double[start + m]
-                        pair_outputs[start + m] = f[np.concatenate([folds[g], folds[h]]), m]
+                        g, h = double[part.start + m]
+                        pair_outputs[part.start + m] = f[np.concatenate([folds[g], folds[h]]), m]
                     least_of_pair[part] = np.minimum(least_of_pair[part], of_pairs)
             except NotPositiveDefiniteError:
                 continue
