@@ -23,6 +23,7 @@ from looms.estimators._warnings import warn_of_copies
 from looms.folds import fold_numbers, group_numbers, joined_groups
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
+from looms.lssvm._system import Fit
 from looms.optimize import Point
 from looms.optimize._minimize import OPTIMIZERS
 from looms.scores import decided
@@ -145,13 +146,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 kernels,
                 criteria,
                 objective_of=objective_of,
-                tuned=partial(
-                    tune,
-                    optimizer=self.optimizer,
-                    max_iter=self.max_iter,
-                    n_restarts=self.n_restarts,
-                    tolerance=self.tol_se,
-                ),
+                tuned=self._tune(),
                 scorer=score,
                 watcher=watcher,
                 random_state=seed,
@@ -159,10 +154,6 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         if self.nested == "folds":
             y = targets if labels is None else labels
             nested = self._tuned_in_folds(X, y, targets, weight, groups, train, seed)
-        all_folds = None
-        if self.cv is not None and folds is not None:
-            all_folds = np.full((len(folds), len(weight)), -1)
-            all_folds[:, train] = folds
         best, candidates = choice.best, choice.candidates
         return choice, {
             "candidates_": candidates,
@@ -171,11 +162,23 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             "selection_": choice.tuning,
             "n_iter_": max(1, choice.tuning.n_iterations),
             "groups_": groups,
-            "folds_": all_folds,
+            "folds_": None
+            if self.cv is None or folds is None
+            else _of_all_rows(folds, train, len(weight)),
             "nested_": nested,
             "selection_weight_": selection_weight,
             **fitted_machine(X, weight, targets, best.kernel, best.mu, choice.fit),
         }
+
+    def _tune(self) -> Callable[..., tuple[Tuning, Fit | None]]:
+        """The search along gradients with its options."""
+        return partial(
+            tune,
+            optimizer=self.optimizer,
+            max_iter=self.max_iter,
+            n_restarts=self.n_restarts,
+            tolerance=self.tol_se,
+        )
 
     def _checked_groups(self, X: Matrix, groups: Any, train: AnyArray) -> AnyArray | None:
         """Numbers of the groups, joined with copies if these are held out together."""
@@ -289,6 +292,13 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         if not (isinstance(self.tol_se, Real) and 0 <= float(self.tol_se) < np.inf):
             raise ValueError(f"tol_se must be a nonnegative number, got {self.tol_se!r}.")
         return criteria
+
+
+def _of_all_rows(folds: AnyArray, train: AnyArray, n: int) -> AnyArray:
+    """Numbers of folds, (n_repetitions, n), -1 for rows of weight zero."""
+    numbers = np.full((len(folds), n), -1)
+    numbers[:, train] = folds
+    return numbers
 
 
 def _candidates_table(candidates: list[Candidate]) -> dict[str, Any]:
