@@ -35,7 +35,8 @@ class SplitResult:
     n_train, n_test : rows of each part. A row that the bootstrap drew several times counts
         once if `fit` takes weights, else as often as it was drawn.
     scores : of the test part, by name.
-    loo_scores : of the leave-one-out outputs of the machine fitted, where it has them.
+    loo_scores : of the leave-one-out outputs of the machine fitted, where it has them. Each
+        output is of another machine, so that scores of ranks compare those of different ones.
     chosen : kernel, hyper-parameters and threshold chosen.
     no_information : scores expected of these predictions if targets had nothing to do
         with them; for the fit to all rows only.
@@ -83,6 +84,9 @@ def loo_scores(
     machine: Any, scorers: Mapping[str, Scorer], weight: Array | None = None
 ) -> dict[str, float]:
     """Scores of the leave-one-out outputs, by the scorers of the test part.
+
+    Each output is of the machine of all other rows: an area under the curve pools those of as many
+    machines as there are rows, and is biased by that.
 
     Weighted by the (n_train,) ``weight``, where it is given.
 
