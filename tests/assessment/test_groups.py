@@ -16,9 +16,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import CopiesWarning
+from looms import CopiesWarning, LSSVMClassifierCV
 from looms.assessment import assess, compare, stored
-from looms.assessment._experiment import Experiment, joined
+from looms.assessment._experiment import Experiment
 from looms.assessment._fit_routing import fit_arguments
 
 NEAREST = KNeighborsClassifier(1)
@@ -118,6 +118,17 @@ def test_a_search_splits_by_group(patients):
         assert max(model[-1].best_score_ for model in models) < 0.7
 
 
+def test_leave_one_out_of_a_machine_leaves_out_patients(patients):
+    X, y, groups = patients
+    options = {"n_splits": 4, "random_state": 0, "scoring": "error"}
+    apart, together = (
+        assess(LSSVMClassifierCV("rbf"), X, y, groups=each, **options).table
+        for each in (None, groups)
+    )
+    assert apart["loo_error"].max() < 0.05
+    assert together["loo_error"].min() > 0.2
+
+
 def test_metadata_routing_asks_what_takes_groups(patients):
     with sklearn.config_context(enable_metadata_routing=True):
         for wants in (True, False):
@@ -161,12 +172,6 @@ def test_groups_and_copies_are_merged(method):
         ]
         apart = [("a" in labels) != ("b" in labels) for labels in tested]
         assert any(apart) == (copies == "apart")
-
-
-def test_rows_joined_through_others_are_one():
-    groups, copies = np.array([0, 0, 1, 1, 2, 3]), np.array([0, 1, 1, 2, 3, 4])
-    assert joined(groups, copies).tolist() == [0, 0, 0, 0, 1, 2]
-    assert joined(groups).tolist() == groups.tolist()
 
 
 def test_copies_within_a_group_are_no_reason_to_warn():

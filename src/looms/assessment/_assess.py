@@ -48,7 +48,8 @@ def assess(
     In every split the whole estimator is fitted to the training part, with its selection
     (preprocessing, kernel, hyper-parameters, threshold), and scored on the test part. For
     machines of looms, also as the last step of a pipeline, the same scores of their
-    leave-one-out outputs are computed: the difference is the optimism of the selection.
+    leave-one-out outputs, held out by group or fold where the machine does so, are computed: the
+    difference is the optimism of the selection.
 
     Parameters
     ----------

@@ -8,13 +8,13 @@ import warnings
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import reduce
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, check_random_state
@@ -41,7 +41,7 @@ from looms.assessment._store import FORMAT, Store, StoreError
 from looms.copies import copy_groups, n_unexpected_copies
 from looms.estimators import CopiesWarning, machine_of
 from looms.estimators._warnings import level_of_user
-from looms.folds import group_numbers
+from looms.folds import group_numbers, joined_groups
 
 #: What becomes of rows that are equal in every feature: any side of a split, or the same.
 COPIES = ("apart", "together")
@@ -113,7 +113,7 @@ class Experiment:
             fit_arguments(estimator, groups=labels)  # which raises if routing is undecided
         if copies == "together":
             together.append(copy_groups(numbered(X)))
-        units = joined(*together) if together else None
+        units = reduce(joined_groups, together) if together else None
         splits = plan(
             y,
             method=method,
@@ -275,20 +275,6 @@ class Experiment:
             **self.design(),
         }
         return Store(folder, key, about, package_versions(self.estimator, self.scorers))
-
-
-def joined(*parts: AnyArray) -> AnyArray:
-    """Number (n_samples,) of the rows that each row is joined with, by any of the numberings.
-
-    Rows that are joined with the same row are joined.
-    """
-    first, *others = parts
-    for other in others:
-        ends = first, other + first.max() + 1
-        n = int(ends[1].max()) + 1
-        links = sparse.coo_array((np.ones(len(first)), ends), (n, n))
-        first = connected_components(links, directed=False)[1][first]
-    return first
 
 
 def numbered(X: Any) -> Matrix:

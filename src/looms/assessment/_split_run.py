@@ -85,14 +85,15 @@ def loo_scores(
 ) -> dict[str, float]:
     """Scores of the leave-one-out outputs, by the scorers of the test part.
 
-    Each output is of the machine of all other rows: an area under the curve pools those of as many
-    machines as there are rows, and is biased by that.
+    Where rows were held out together, by group or fold, of those held-out outputs. Each output
+    is of a machine that did not train on the row: an area under the curve pools those of as many
+    machines as there are rows, groups or folds, and is biased by that.
 
     Weighted by the (n_train,) ``weight``, where it is given.
 
     NaN for scores that these outputs do not suffice for, such as those of probabilities.
     """
-    loo: HeldOut = machine.loo_
+    loo: HeldOut = getattr(machine, "held_out_", machine.loo_)
     rows = np.arange(loo.n_samples)[:, None]
     if is_classifier(machine):
         y: AnyArray = machine.classes_[class_indices(loo.y)]
