@@ -7,8 +7,8 @@ class shares for the log loss (log 2 for equal classes), 0 for R² of a regresso
 together. Hyper-parameters of the gradient search were chosen by the rows that it is scored on, and
 flatter; the grid is chosen anew without each row, or group.
 
-"flatters" says that the mean is better than chance by more than two standard errors over draws; what
-was learned from noise may well be worse than chance.
+"flatters" says that the mean is better than chance by more than two standard errors over draws;
+what was learned from noise may well be worse than chance.
 
 Claim checked: nothing of search="grid" flatters.
 

@@ -1,6 +1,7 @@
 """Rows removed from a machine and added to it, against fits to the rows that are left."""
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -156,6 +157,12 @@ def test_the_rest_of_a_group_is_held_out_together(options):
         )
     assert np.abs(ours.held_out_.outputs - ours.loo_.outputs).max() > 1e-3
     assert ours.scores_["error"] > 0
+    made_again = pickle.loads(pickle.dumps(ours))
+    assert_allclose(
+        made_again.leave_one_out_models().models.outputs(ours.kernel_(X[:5], X[rest])),
+        ours.leave_one_out_models().models.outputs(ours.kernel_(X[:5], X[rest])),
+        atol=1e-9,
+    )
     again = copy.deepcopy(ours).fit(X[rest], LABELS[rest])
     assert not hasattr(again, "groups_")
     assert not hasattr(again, "certified_")

@@ -52,8 +52,8 @@ class UpdatableMachine(LeastSquaresMachine):
     def without(self, rows: Any, certify: bool = True) -> Any:
         """The machine without some rows, its hyper-parameters as they are.
 
-        The same as a fit to the other rows with the parameters of the machine returned, leave-
-        one-out outputs, threshold and probabilities included.
+        The same as a fit to the other rows with the parameters of the machine returned, with its
+        leave-one-out outputs, threshold and probabilities.
 
         Parameters
         ----------
@@ -165,12 +165,11 @@ class UpdatableMachine(LeastSquaresMachine):
         """
         check_is_fitted(self, "dual_coef_")
         check_flag("certify", certify)
-        name = type(self._given(self.mu_, np.ones(1))).__name__
         if self.kernel_.pairwise:
             raise ValueError(
-                "with_rows needs samples with features, and the kernel is precomputed: fit "
-                f"{name}(kernel='precomputed') to the larger kernel matrix, with mu = {self.mu_:g} "
-                "times the number of rows before over that after."
+                "with_rows needs samples with features, and this kernel is precomputed: fit a "
+                f"machine to the larger kernel matrix, with mu = {self.mu_:.6g} times the sum of "
+                "the weights before over that after, which holds the ridge."
             )
         if getattr(self, "groups_", None) is not None:
             raise ValueError(
