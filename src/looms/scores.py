@@ -9,6 +9,7 @@ that has seen neither [docs/references.md, Pairs].
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,21 @@ __all__ = ["class_scores", "number_scores"]
 
 #: Value and standard error of each score; NaN where there is none.
 Scores = dict[str, tuple[float, float]]
+
+
+class Scored(NamedTuple):
+    """Scores, and the predictions that they are of.
+
+    Attributes
+    ----------
+    scores : value and standard error by name.
+    rows : (m,) the rows of positive weight.
+    predicted : (m,) class indices, or outputs (m,) or (m, t) of numbers.
+    """
+
+    scores: Scores
+    rows: AnyArray
+    predicted: AnyArray
 
 
 def class_scores(
@@ -77,7 +93,7 @@ def class_scores(
     }
     if probabilities is not None:
         own = np.maximum(probabilities[np.arange(len(labels)), labels], np.finfo(np.float64).eps)
-        scores["log_loss"] = _mean(-np.log(own), weight, groups)
+        scores["log_loss"] = mean_and_error(-np.log(own), weight, groups)
     return scores
 
 
@@ -103,13 +119,13 @@ def number_scores(
     0.5
     """
     y, residuals = targets_as_columns(y), targets_as_columns(y - outputs)
-    mean, error = _mean(np.mean(residuals**2, axis=1), weight, groups)
+    mean, error = mean_and_error(np.mean(residuals**2, axis=1), weight, groups)
     rmse = float(np.sqrt(mean))
     share, total = weight / weight.sum(), variances(y, weight)
     explained = 1.0 - (share @ residuals**2)[total > 0] / total[total > 0]
     return {
         "rmse": (rmse, error / (2 * rmse) if rmse > 0 else 0.0),
-        "mae": _mean(np.mean(np.abs(residuals), axis=1), weight, groups),
+        "mae": mean_and_error(np.mean(np.abs(residuals), axis=1), weight, groups),
         "r2": (float(explained.mean()) if len(explained) else float("nan"), float("nan")),
     }
 
@@ -182,7 +198,7 @@ def _variance(rate: Array, n: Array) -> Array:
     return np.asarray(smoothed * (1 - smoothed) / n)
 
 
-def _mean(values: Array, weight: Array, groups: AnyArray | None) -> tuple[float, float]:
+def mean_and_error(values: Array, weight: Array, groups: AnyArray | None) -> tuple[float, float]:
     """Weighted mean and its standard error; that of unit weights is s / √n."""
     share, n = weight / weight.sum(), effective_size(weight, groups)
     mean = float(share @ values)

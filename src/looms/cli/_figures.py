@@ -28,7 +28,10 @@ from looms.calibration import brier_score, log_loss
 from looms.cli._output import NARROW, console, figure, table
 from looms.cli._request import Threshold
 from looms.criteria import mean_class_error
+from looms.diagnostics._case_deletion import held_out_of
+from looms.estimators._search import chosen_criterion
 from looms.held_out import HeldOut
+from looms.report.model import METHODS, scored, unit_of
 from looms.threshold import Cost, RequiredPrecision, RequiredRecall
 
 #: Of a kernel with a scale for every feature, so many are shown, the largest.
@@ -39,18 +42,48 @@ MOST_POINTS = 8
 MOST_CONFUSED = 10
 #: Name of the mean over the classes of the area of each against the rest.
 MEAN_AREA = "mean AUC, each class against the rest"
+#: Before the score of a candidate, by what is held out at a time.
+_SHORT = {"sample": "LOO", "group": "LOGO", "fold": "CV"}
+#: Names of figures here, by their key.
+_NAMES = {
+    **{"error": "error", "ber": "BER", "auc": "AUC", "log_loss": "log loss"},
+    **{"rmse": "RMSE", "mae": "MAE", "r2": "R2"},
+}
 #: What a column of figures shows where it is not called as the option is.
 _HEADS = {"log_likelihood": "deviance"}
 
 
-def loo_figures(machine: Any) -> dict[str, float]:
-    """Figures of the leave-one-out outputs of a machine; every sample counts as one."""
-    loo = machine.loo_
-    if is_regressor(machine):
-        return regression_figures(loo.y, loo.outputs)
-    truth, predicted = class_indices(loo.y), class_indices(loo.outputs, machine.threshold_)
-    classes = np.arange(2 if loo.y.ndim == 1 else loo.y.shape[1])
-    return classification_figures(truth, predicted, loo.outputs, classes)
+def held_out_figures(machine: Any) -> tuple[dict[str, float], dict[str, float]]:
+    """Figures to quote of the rows of a machine, and their standard errors."""
+    several = not is_regressor(machine) and machine.loo_.y.ndim > 1
+    names = _NAMES | ({"auc": MEAN_AREA} if several else {})
+    scores = scored(machine).scores
+    values, errors = (
+        {names[key]: pair[k] for key, pair in scores.items() if key in names} for k in range(2)
+    )
+    return values, errors
+
+
+def method_of(machine: Any) -> str:
+    """Name of the way that rows were held out."""
+    nested = getattr(machine, "nested_", None) is not None
+    return f"{'nested ' * nested}{METHODS[unit_of(machine)]}"
+
+
+def choice_of(machine: Any) -> str:
+    """A sentence on what the choice of the machine means for its figures."""
+    unit = unit_of(machine).replace("sample", "row")
+    if getattr(machine, "nested_", None) is not None:
+        return (
+            f"the choice was repeated without each {unit}, and the figures are of that; not so "
+            "what was done to the columns before, such as scaling"
+        )
+    grid = "" if isinstance(machine, SVCCV) else "--search grid and "
+    give = "gives" if not grid else "give"
+    return (
+        f"{METHODS[unit_of(machine)]} chose this machine, so its figures flatter it; {grid}looms "
+        f"assess {give} honest ones"
+    )
 
 
 def classification_figures(
@@ -92,13 +125,12 @@ def probability_figures(
     return {"log loss": log_loss(truth, probabilities), "Brier": brier_score(truth, probabilities)}
 
 
-def threshold_figures(loo: HeldOut, threshold: float, rule: Threshold) -> dict[str, float]:
-    """Figures that a rule set the threshold for, by leave-one-out; every sample counts as one.
+def threshold_figures(positive: AnyArray, taken: AnyArray, rule: Threshold) -> dict[str, float]:
+    """Figures that a rule set the threshold for; every sample counts as one.
 
     Recall and precision of the positive class (NaN where none is taken for positive), and F1 or
     the cost of a row before them where the rule is of it.
     """
-    positive, taken = loo.y > 0, loo.outputs > threshold
     figures = {
         "recall": recall_score(positive, taken),
         "precision": precision_score(positive, taken, zero_division=np.nan),
@@ -174,10 +206,15 @@ def loss_name(rule: Threshold) -> str:
 
 def show_candidates(machine: Any) -> None:
     """Every kernel under every criterion, and an arrow at the best."""
-    score = "RMSE" if is_regressor(machine) else loss_name(machine.threshold)
+    if is_regressor(machine):
+        score = "RMSE"
+    elif machine.nested_ is not None:  # the points of a grid compete by the criterion itself
+        score = str(chosen_criterion(machine))
+    else:
+        score = loss_name(machine.threshold)
     wide = console().width >= NARROW
     search = ["evals", "s", "stopped"] if wide else []
-    numbers = ["value ± s.e.", f"LOO {score}", *search[:2]]
+    numbers = ["value ± s.e.", f"{_SHORT[unit_of(machine)]} {score}", *search[:2]]
     shown = table("Candidates", ["", "kernel", "criterion"], numbers)
     if wide:
         shown.add_column("stopped")
@@ -214,7 +251,7 @@ def show_choice(model: Pipeline, metadata: Mapping[str, Any]) -> None:
         chosen = [f"{h.name} = {h.value:.4g}" for h in values if h not in scales]
         chosen.append(f"mu = {machine.mu_:.4g}")
     if not is_regressor(machine) and machine.loo_.y.ndim == 1:
-        one_side = abs(machine.threshold_) > 2**9 * np.abs(machine.loo_.outputs).max()
+        one_side = abs(machine.threshold_) > 2**9 * np.abs(held_out_of(machine).outputs).max()
         chosen.append(
             "no output has probability 1/2" if one_side else f"threshold = {machine.threshold_:.4g}"
         )
@@ -224,18 +261,26 @@ def show_choice(model: Pipeline, metadata: Mapping[str, Any]) -> None:
         order = np.argsort([-h.value for h in scales])[:MOST_SCALES]
         largest = ", ".join(f"{_feature(names[k])} {scales[k].value:.3g}" for k in order)
         out.print(f"Largest of {len(scales)} scales: {largest}")
-    show_figures({"leave-one-out": loo_figures(machine)})
+    method = method_of(machine)
+    values, errors = held_out_figures(machine)
+    show_figures({method: values, "± s.e.": errors})
     if is_regressor(machine):
         return
+    known = scored(machine)
+    truth = class_indices(machine.loo_.y[known.rows])
     if len(machine.classes_) <= MOST_CONFUSED:
-        predicted = machine.classes_[class_indices(machine.loo_.outputs, machine.threshold_)]
-        truth = machine.classes_[class_indices(machine.loo_.y)]
-        show_confusion(truth, predicted, machine.classes_.tolist(), "Confusion, leave-one-out")
+        labels = machine.classes_
+        show_confusion(
+            labels[truth], labels[known.predicted], labels.tolist(), f"Confusion, {method}"
+        )
     if machine.threshold not in (None, 0.0):
-        values = threshold_figures(machine.loo_, machine.threshold_, machine.threshold)
+        values = threshold_figures(truth == 1, known.predicted == 1, machine.threshold)
         shown = ", ".join(f"{name} {figure(value)}" for name, value in values.items())
         rule = metadata["options"]["threshold"]
-        out.print(f"Leave-one-out at threshold {rule} (positive: {machine.classes_[1]}): {shown}")
+        out.print(
+            f"{method[0].upper()}{method[1:]} at threshold {rule} (positive: "
+            f"{machine.classes_[1]}): {shown}"
+        )
 
 
 def _show_settings(machine: SVCCV) -> None:

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from looms._optional import require
 from looms._typing import AnyArray, Matrix
-from looms._words import listed
+from looms._words import count, listed
 from looms.cli._errors import InputError
 from looms.cli._options import Reading, Task
 from looms.cli._output import MOST_NAMES, as_messages, note
@@ -60,9 +60,13 @@ def read(path: Path, target: str | None, reading: Reading, keep: Sequence[str] =
 
 
 def read_training(
-    path: Path, target: str | None, drop: Sequence[str] | None, reading: Reading
-) -> Table:
-    """The table of a file without the columns to drop.
+    path: Path,
+    target: str | None,
+    drop: Sequence[str] | None,
+    reading: Reading,
+    groups: str | None = None,
+) -> tuple[Table, AnyArray | None]:
+    """The table of a file without the columns to drop, and the labels of the column of groups.
 
     Refuses one without a target, or with more rows than a kernel matrix can have here.
     """
@@ -71,8 +75,10 @@ def read_training(
     for name in drop or ():
         if name not in names:
             raise InputError(f"{path}: there is no column {name!r} to leave out")
-    if drop:
-        table = replace(table, X=table.X.drop(columns=drop))
+    labels = None if groups is None else _labels_of_groups(path, table, groups)
+    left_out = [*(drop or []), *([] if groups is None else [groups])]
+    if left_out:
+        table = replace(table, X=table.X.drop(columns=left_out))
     if table.y is None:
         columns = listed(getattr(table.X, "columns", []), 20)
         raise InputError(
@@ -89,7 +95,25 @@ def read_training(
                 f"{8e-9 * n_rows**2:,.0f} GB, and this machine has {1e-9 * memory:,.0f}; give a "
                 "sample of the rows"
             )
-    return table
+    return table, labels
+
+
+def _labels_of_groups(path: Path, table: Table, name: str) -> AnyArray:
+    """(n_rows,) labels of a column as text; refuses gaps."""
+    if name not in getattr(table.X, "columns", []):
+        columns = listed(getattr(table.X, "columns", []), 20)
+        raise InputError(
+            f"{path}: there is no column {name!r} for --groups"
+            + (f" beside the target ({columns})" if columns else ": the file has no named columns")
+        )
+    gaps = table.X[name].isna().to_numpy()
+    if gaps.any():
+        raise InputError(
+            f"{path}: --groups {name} has no label in {count(int(gaps.sum()), 'row')} of "
+            f"{len(gaps)}, first in data row {int(gaps.argmax()) + 1}; give every row its group, "
+            "one of its own if it belongs to no other"
+        )
+    return text(table.X[name])
 
 
 @dataclass(frozen=True)
@@ -109,7 +133,8 @@ class Target:
 class Prepared:
     """Table as it was read (``X``), as floats and text (``columns``), and as the machines take it.
 
-    The preprocessor, of `looms.tables`, is fitted to it. A sparse table is so in all three.
+    The preprocessor, of `looms.tables`, is fitted to it. A sparse table is so in all three. Rows
+    of a label in ``groups`` are held out together.
     """
 
     X: Features
@@ -118,16 +143,22 @@ class Prepared:
     columns: Features
     matrix: Matrix
     notes: tuple[str, ...]
+    groups: AnyArray | None = None
 
 
 def prepare_file(
-    path: Path, target: str | None, drop: Sequence[str] | None, reading: Reading, task: Task
+    path: Path,
+    target: str | None,
+    drop: Sequence[str] | None,
+    reading: Reading,
+    task: Task,
+    groups: str | None,
 ) -> Prepared:
     """The table of a file, prepared; what it is taken for goes to stderr."""
-    table = read_training(path, target, drop, reading)
+    table, labels = read_training(path, target, drop, reading, groups)
     known = target_of(table.y, task)
     note(f"{known.task}: {known.reason}")
-    return prepare(table.X, known)
+    return replace(prepare(table.X, known), groups=labels)
 
 
 def prepare(X: Features, target: Target) -> Prepared:
@@ -312,7 +343,7 @@ def column_notes(
         yield (
             f"many values, each in several rows: {listed(repeated)}; if rows of one value belong "
             "together, such as those of a patient, leaving out one row leaves the others in, and "
-            "the figures flatter: give one row of each"
+            "the figures flatter: hold them out together by --groups"
         )
 
 

@@ -16,8 +16,10 @@ from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV
 from looms._typing import AnyArray, Matrix
 from looms.cli._errors import InputError
 from looms.cli._options import IntervalMethod, Task
-from looms.cli._prepare import Target
+from looms.cli._output import as_messages
+from looms.cli._prepare import Prepared
 from looms.criteria import DIFFERENTIABLE
+from looms.folds import fold_numbers, group_numbers
 from looms.kernels._names import KERNEL_NAMES
 from looms.model_files._files import SavedModel
 from looms.threshold import RULES, Cost, RequiredPrecision, RequiredRecall
@@ -128,10 +130,42 @@ class MachineRequest:
         Literal["apart", "together"],
         typer.Option(help="How rows equal in every feature are left out."),
     ] = "apart"
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            help="Column, such as the patient, whose rows of one label are held out together.",
+            metavar="COLUMN",
+        ),
+    ] = None
+    cv: Annotated[
+        str | None,
+        typer.Option(
+            help=(
+                "Rows held out together: 10 for as many folds, 5x2 for five repetitions of two; "
+                "default each row, or group, by itself."
+            ),
+            metavar="FOLDS",
+        ),
+    ] = None
+    search: Annotated[
+        Literal["gradient", "grid"],
+        typer.Option(
+            help=(
+                "Search by gradients, or a grid, where the choice is repeated without each row, "
+                "group or fold: honest figures."
+            )
+        ),
+    ] = "gradient"
 
     def __post_init__(self) -> None:
         """Refuse unknown names, and options that the machine or the task does not have."""
         threshold_of(self.threshold)
+        if self.cv is not None and re.fullmatch(r"(\d+x)?\d+", self.cv) is None:
+            raise InputError(
+                f"--cv {self.cv} is no number of folds, as 10, nor repetitions and folds, as 5x2"
+            )
+        if self.search == "grid":
+            self._check_grid()
         _check_names("kernel", self.kernel, _KERNELS)
         if self.task == "regression":
             self._check_regression()
@@ -151,6 +185,14 @@ class MachineRequest:
             raise InputError(
                 "--copies together is for --machine lssvm: the path of svm leaves one out"
             )
+        for name, why in (("groups", "together"), ("cv", "in folds")):
+            if getattr(self, name) is not None:
+                raise InputError(
+                    f"--{name} is for --machine lssvm: the path of svm leaves out one row, and "
+                    f"none {why}"
+                )
+        if self.search == "grid":
+            raise InputError("--search grid is for --machine lssvm: svm has a grid of its own")
         for name in ("optimizer", "max_iter", "prior"):
             if getattr(self, name):
                 option = f"--{name.replace('_', '-')}"
@@ -160,6 +202,19 @@ class MachineRequest:
                 f"--calibration {self.calibration} is for --machine lssvm; svm has sigmoid or none"
             )
 
+    def _check_grid(self) -> None:
+        if len(self.criterion or ()) > 1:
+            raise InputError("--search grid compares by one --criterion, and there are several")
+        for name in ("optimizer", "max_iter", "prior"):
+            if getattr(self, name):
+                option = f"--{name.replace('_', '-')}"
+                raise InputError(f"{option} is for --search gradient, and this is --search grid")
+        if self.cv is not None and "x" in self.cv:
+            raise InputError(
+                f"--search grid holds out each row once, and --cv {self.cv} repeats it; give a "
+                "number of folds"
+            )
+
     def _check_regression(self) -> None:
         if self.machine == "svm":
             raise InputError("--machine svm is for classification, and this is a regression")
@@ -167,8 +222,16 @@ class MachineRequest:
             if getattr(self, name) is not None:
                 raise InputError(f"--{name} is for classification, and this is a regression")
 
-    def estimator(self, target: Target) -> BaseEstimator:
-        """The estimator for a target, not fitted yet; refuses options of other targets."""
+    def estimator(self, prepared: Prepared) -> BaseEstimator:
+        """The estimator for a table, not fitted yet; refuses options of others, and its folds."""
+        target = prepared.target
+        classes = target.task == "classification"
+        cv = int(self.cv) if self.cv is not None and self.cv.isdecimal() else self.cv
+        options = {"--groups": self.groups, "--cv": self.cv}
+        prefix = " ".join(f"{name} {value}" for name, value in options.items() if value)
+        with as_messages(prefix=f"{prefix}: "):
+            numbers = group_numbers(prepared.groups, len(target.y)) if self.groups else None
+            fold_numbers(cv, target.y, numbers, labels=target.y if classes else None)
         kernel = _one_or_list(self.kernel, "rbf")
         usual = "log_likelihood" if self.machine == "svm" else "press"
         criterion = _one_or_list(self.criterion, usual)
@@ -177,6 +240,8 @@ class MachineRequest:
             "random_state": self.random_state,
             "prior": self.prior,
             "copies": self.copies,
+            "cv": cv,
+            "search": self.search,
         }
         if self.max_iter is not None:
             search["max_iter"] = self.max_iter

@@ -66,8 +66,8 @@ def assess(
     """Assess the whole selection on outer splits, whose test rows it never sees."""
     check_can_write(output, force, file, holds="split,n_train,n_test,")
     check_report(report, request, force, file, output, "the row a split")
-    prepared = prepare_file(file, target, drop, reading, request.task)
-    machine, y = request.estimator(prepared.target), prepared.target.y
+    prepared = prepare_file(file, target, drop, reading, request.task, request.groups)
+    machine, y = request.estimator(prepared), prepared.target.y
     if getattr(machine, "threshold", None) not in (None, 0.0):
         note(f"--threshold {request.threshold}: positive is {max(y)}")
     try:
@@ -82,6 +82,7 @@ def assess(
                 store=store,
                 n_jobs=jobs,
                 random_state=request.random_state,
+                groups=prepared.groups,
                 copies=request.copies,
                 progress=meter.split,
             )

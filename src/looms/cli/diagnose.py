@@ -192,7 +192,7 @@ def _of_table(
     plan: Plan,
 ) -> Subject:
     """A support vector machine, tuned on the rows where it is not given."""
-    table = read_training(file, target, drop, reading)
+    table, _ = read_training(file, target, drop, reading)
     classes = classes_of(table.y, file)
     plan.check()
     prepared = prepare(table.X, classes)

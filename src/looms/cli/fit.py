@@ -21,7 +21,13 @@ from looms._optional import require
 from looms._words import count
 from looms.assessment._result import Assessment
 from looms.cli._errors import InputError
-from looms.cli._figures import loo_figures, show_candidates, show_choice, show_figures
+from looms.cli._figures import (
+    choice_of,
+    held_out_figures,
+    show_candidates,
+    show_choice,
+    show_figures,
+)
 from looms.cli._options import DropOption, FileArgument, ForceOption, Reading, TargetOption, command
 from looms.cli._output import as_messages, check_can_write, console, note, show_cautions, writing
 from looms.cli._prepare import Prepared, prepare, prepare_file, target_of
@@ -66,16 +72,13 @@ def fit(
             f"{output}: the name of a model file ends in .skops, not in {output.suffix}"
         )
     check_report(report, request, force, file, output, "the model")
-    prepared = prepare_file(file, target, drop, reading, request.task)
+    prepared = prepare_file(file, target, drop, reading, request.task, request.groups)
     fitted = train(prepared, request)
     metadata = {**fitted.metadata, "target": target, "file": file.name}
     save_model(output, fitted.model, metadata)
     show_choice(fitted.model, metadata)
     show_cautions(cautions(fitted.model, prepared.X))
-    note(
-        "leave-one-out chose this machine, so its figures flatter it; looms assess gives honest "
-        "ones"
-    )
+    note(choice_of(fitted.model[-1]))
     note(f"the model is in {output}")
     if report is not None:
         write_report(report, fitted.model, prepared, target, file)
@@ -109,7 +112,7 @@ def demo(
     predictions = Predictions.of(fitted, X_test)
     show_figures(
         {
-            f"leave-one-out, {len(y_train)} rows": loo_figures(machine),
+            f"leave-one-out, {len(y_train)} rows": held_out_figures(machine)[0],
             f"the other half, {len(y_test)} rows": predictions.figures(y_test),
         }
     )
@@ -124,7 +127,7 @@ def demo(
 def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
     """The model that was asked for, fitted to a table; progress goes to stderr."""
     columns, preprocessor = prepared.columns, prepared.preprocessor
-    machine = request.estimator(prepared.target)
+    machine = request.estimator(prepared)
     start = time.perf_counter()
     with ExitStack() as stack:
         stack.enter_context(as_messages(_IN_PYTHON))
@@ -139,7 +142,8 @@ def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
         elif request.machine == "svm":
             rows = count(prepared.matrix.shape[0], "row")
             typer.echo(f"Searching the settings of a support vector machine, {rows}", err=True)
-        machine.fit(prepared.matrix, prepared.target.y)
+        groups = {} if prepared.groups is None else {"groups": prepared.groups}
+        machine.fit(prepared.matrix, prepared.target.y, **groups)
     types = ranges = None
     if not issparse(prepared.X):
         types = {str(n): str(t) for n, t in prepared.X.dtypes.items()}

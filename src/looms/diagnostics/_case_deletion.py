@@ -19,6 +19,7 @@ from looms.conformal._sets import class_margins
 from looms.criteria import WMW, Criterion, as_criterion
 from looms.estimators import SVCCV, machine_of
 from looms.estimators._search import chosen_criterion
+from looms.held_out import HeldOut
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ class CaseDeletion:
     Attributes
     ----------
     names : (n,) names of the samples.
-    residual : (n,) or (n, t) leave-one-out residual, in units of the targets; ±1 for classes.
+    residual : (n,) or (n, t) leave-one-out residual, in units of the targets; ±1 for classes. Of
+        a machine that holds out groups or folds, this and the margin are without those of the
+        sample; all changes are those of one sample left out by itself.
     surprise : (n,) standardized leave-one-out residual, r_i √p_i over its root mean square:
         about 1 for an ordinary sample. 1 / p_i is the variance that a Gaussian process
         expects there [SK01], larger where samples are few. Over several targets the root
@@ -222,7 +225,7 @@ def case_deletion(
     of_train = {
         "surprise": np.sqrt(np.mean(z**2, axis=1)),
         "leverage": models.leverage,
-        **_changes(models, chosen, machine.loo_.y[train], machine.loo_.sample_weight[train]),
+        **_changes(models, chosen, *(each[train] for each in machine.loo_)),
     }
     of_all = {}
     for quantity, values in of_train.items():
@@ -235,14 +238,20 @@ def case_deletion(
         of_all["predicted"] = machine.classes_[margins.argmax(axis=1)]
     return CaseDeletion(
         names=names,
-        residual=machine.loo_.residuals,
+        residual=machine.held_out_.residuals,
         criterion=criterion if isinstance(criterion, str) else repr(criterion),
         **of_all,
     )
 
 
+def held_out_of(machine: Any) -> HeldOut:
+    """Outputs without the fold or group of a row; of a support vector machine without the row."""
+    held_out: HeldOut = getattr(machine, "held_out_", machine.loo_)
+    return held_out
+
+
 def loo_margins(machine: Any) -> Array:
-    """Leave-one-out margin of every class, (n_samples, n_classes).
+    """Leave-one-out margin of every class, (n_samples, n_classes), of ``held_out_``.
 
     For two classes ∓(f − threshold), for more each output less the largest of the others: the
     class of the largest margin, on equal terms the first, is the one that the machine without the
@@ -262,13 +271,13 @@ def loo_margins(machine: Any) -> Array:
     >>> int((loo_margins(machine).argmax(axis=1) != y).sum())  # the classes are 0, 1, 2
     4
     """
-    outputs = machine.loo_.outputs
+    outputs = held_out_of(machine).outputs
     outputs = outputs[:, None] - machine.threshold_ if outputs.ndim == 1 else outputs
     return class_margins(outputs)
 
 
 def _changes(
-    models: LeaveOneOutModels, criterion: Criterion, y: Array, weight: Array
+    models: LeaveOneOutModels, criterion: Criterion, y: Array, loo: Array, weight: Array
 ) -> dict[str, Array]:
     """Changes of outputs and criterion when each sample is left out, by name.
 
@@ -276,7 +285,7 @@ def _changes(
     numbers.
     """
     n = len(models.P)
-    whole = criterion.evaluate(y, y - models.residuals, weight).value
+    whole = criterion.evaluate(y, loo, weight).value
     own = np.empty_like(models.residuals)
     largest, squares, of_criterion = np.empty(n), np.empty(n), np.empty(n)
     step = max(1, _NUMBERS // models.fit.alpha.size)

@@ -36,7 +36,7 @@ from looms.lssvm._folds import repetitions
 from looms.lssvm._system import Fit, checked_weights
 from looms.lssvm.cholesky import solve_in_place
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels
-from looms.scores import Scores, balanced, class_scores, decided, folded, number_scores
+from looms.scores import Scored, balanced, class_scores, decided, folded, number_scores
 from looms.selection._nested import Nested
 
 # Beside weights larger than this by its inverse, too few digits of a sample's ridge are left
@@ -285,22 +285,22 @@ class LeastSquaresMachine(KernelMachine):
         the whole choice was made without the row; otherwise the hyper-parameters were chosen
         by the same rows, which flatters. The first access costs n³ flops.
         """
-        return {name: value for name, (value, _) in self._scores().items()}
+        return {name: value for name, (value, _) in self._scored().scores.items()}
 
     @property
     def scores_se_(self) -> dict[str, float]:
         """Standard errors of ``scores_`` over draws of the rows, or groups, the machine given."""
-        return {name: error for name, (_, error) in self._scores().items()}
+        return {name: error for name, (_, error) in self._scored().scores.items()}
 
-    def _scores(self) -> Scores:
+    def _scored(self) -> Scored:
+        """``scores_``, their standard errors and the predictions that they are of."""
         check_is_fitted(self, "dual_coef_")
-        cached: Scores | None = vars(self).get("_held_out_scores")
+        cached: Scored | None = vars(self).get("_held_out_scores")
         if cached is None:
-            cached = self._held_out_scores = self._scored()
+            cached = self._held_out_scores = self._scored_anew()
         return cached
 
-    def _scored(self) -> Scores:
-        """``scores_`` and their standard errors."""
+    def _scored_anew(self) -> Scored:
         train = np.flatnonzero(self.fit_weight_)
         weight = self.loo_.sample_weight[train]
         groups = getattr(self, "groups_", None)
@@ -309,12 +309,13 @@ class LeastSquaresMachine(KernelMachine):
         y = self.loo_.y[train]
         if not is_classifier(self):
             held_out = self.held_out_.outputs[train] if nested is None else nested.held_out.outputs
-            return number_scores(y, held_out, weight, groups)
+            return Scored(number_scores(y, held_out, weight, groups), train, held_out)
         labels = class_indices(y)
         if nested is not None and nested.predicted is not None and nested.auc is not None:
-            return class_scores(
+            scores = class_scores(
                 labels, nested.predicted, nested.auc, weight, groups, nested.probabilities
             )
+            return Scored(scores, train, nested.predicted)
         models = self.leave_one_out_models().models
         folds = getattr(self, "folds_", None)
         parts = repetitions(groups if folds is None else folds[:, train], len(train))
@@ -323,7 +324,8 @@ class LeastSquaresMachine(KernelMachine):
         else:
             outputs, auc = folded(models.P, models.fit.alpha, y, parts, weight, self.mu_)
         predicted, probabilities = decided(outputs, self.threshold_, self.calibrator_)
-        return class_scores(labels, predicted, auc, weight, groups, probabilities)
+        scores = class_scores(labels, predicted, auc, weight, groups, probabilities)
+        return Scored(scores, train, predicted)
 
     def _outputs(self, X: Matrix) -> Array:
         """f(x) = Σ_j α_j k(x_j, x) + b for validated samples."""

@@ -25,7 +25,6 @@ from looms.report.figures import (
     error_by_class,
     gain_over_mean,
     guess_error,
-    loo_scores,
     seldom_predicted,
 )
 from looms.report.model import (
@@ -67,7 +66,8 @@ def cautions(estimator: Any, X: Any = None) -> list[Caution]:
     These are a machine that is no better than a guess, takes every sample for one class or
     seldom predicts a rare one; a feature that alone gives the target; a search that ended at a
     bound or early; samples that stand twice; few samples, or few of a class. That the figures
-    flatter, since leave-one-out chose the machine, is not among them: see `looms.assess`.
+    flatter, since leave-one-out chose the machine, is not among them: see ``search="grid"`` and
+    `looms.assess`.
 
     Parameters
     ----------
@@ -162,37 +162,37 @@ def _of_fit(model: Model, X: Matrix | None) -> Iterator[Caution]:
         if n:
             yield _serious(
                 "Copies of samples",
-                f"{n} of {model.loo.n_samples} samples are copies of others, equal in every "
+                f"{n} of {model.held_out.n_samples} samples are copies of others, equal in every "
                 "feature. Leaving one out leaves its copies in, so leave-one-out flatters and "
                 "drifts to a nearest neighbor. Drop them"
                 f"{together if hasattr(model.machine, 'copies') else ''}.",
             )
     yield from _sizes(model)
-    scores = loo_scores(model)
+    scores = model.scored.scores
     perfect = scores["error"][0] == 0 if model.classification else scores["r2"][0] > 0.9999
     if perfect and not telling:
         yield _note(
             "Too good",
             f"{'No sample is' if model.classification else 'Next to nothing is'} wrong in "
-            "leave-one-out. Look for a feature that holds the answer, and for copies of samples.",
+            f"{model.method}. Look for a feature that holds the answer, and for copies of samples.",
         )
 
 
 def _guessing(model: Model) -> Iterator[Caution]:
-    scores, title = loo_scores(model), "No better than a guess"
+    scores, title = model.scored.scores, "No better than a guess"
     if not model.classification:
         value = scores["r2"][0]
         gain, error = gain_over_mean(model)
         if not (value > 0 and gain > 2 * error):
             yield _serious(
                 title,
-                f"Leave-one-out R² is {value:.3g}: within noise the mean of the targets predicts "
-                f"as well. {_OTHERS}",
+                f"{sentence(model.method)} R² is {value:.3g}: within noise the mean of the targets "
+                f"predicts as well. {_OTHERS}",
             )
         return
     (ber, error), (area, area_error) = scores["ber"], scores["auc"]
     guess, seldom = 1 - 1 / len(model.classes), _rarest_in_predictions(model)
-    ranks = model.loo.y.ndim > 1 or area - 2 * area_error > 0.5
+    ranks = not area - 2 * area_error <= 0.5
     remedy = _remedy(model) if ranks else _OTHERS
     predicted = np.unique(predicted_labels(model)[model.has_weight])
     if len(predicted) == 1:
@@ -203,12 +203,12 @@ def _guessing(model: Model) -> Iterator[Caution]:
         )
     elif ber + 2 * error >= guess:
         text = (
-            f"The leave-one-out balanced error rate {ber:.3g} ± {error:.2g} is no better than "
+            f"The {model.method} balanced error rate {ber:.3g} ± {error:.2g} is no better than "
             f"guessing ({guess:.3g}), AUC {area:.3g}. {seldom}{remedy}"
         )
     elif not ranks:
         text = (
-            f"The leave-one-out outputs do not rank the classes: AUC {area:.3g} ± "
+            f"The {model.method} outputs do not rank the classes: AUC {area:.3g} ± "
             f"{area_error:.2g}, where guessing has 0.5. {_OTHERS}"
         )
     elif seldom:
@@ -260,12 +260,12 @@ def _search(model: Model, machine: SelectingMachine) -> Iterator[Caution]:
 
 
 def _sizes(model: Model) -> Iterator[Caution]:
-    n, scores = model.n_with_weight, loo_scores(model)
+    n, scores = model.n_with_weight, model.scored.scores
     if n < _FEW_SAMPLES:
         value, error = scores["ber" if model.classification else "rmse"]
         yield _note(
             "Few samples",
-            f"With {n} samples the leave-one-out figure {value:.3g} has a standard error of "
+            f"With {n} samples the {model.method} figure {value:.3g} has a standard error of "
             f"{error:.2g}, before any optimism.",
         )
     if not model.classification:
@@ -302,20 +302,21 @@ def _optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     tuned = f"among {n_candidates} candidates and {tuned}" if n_candidates > 1 else tuned
     if not isinstance(getattr(machine, "threshold", None), Real | None):
         tuned += " and a threshold"
-    if assessment is None:
+    if assessment is None and model.nested is None:
         yield _serious(
             "No outer estimate",
-            f"Leave-one-out chose {tuned}, so its figures flatter the machine. Only outer "
-            "splits that repeat the whole selection give an honest figure: see looms.assess.",
+            f"{sentence(model.method)} chose {tuned}, so its figures flatter the machine. Honest "
+            "ones are of a selection that is repeated without the samples that it is scored on: "
+            "search='grid' and looms.assess give them.",
         )
-    else:
+    elif assessment is not None:
         name = assessment.scores[0]
         figures = assessment.figures(name)
         if np.isfinite(figures.optimism) and figures.flattered_by is not None:
             yield _note(
                 "Optimism of leave-one-out",
-                f"Leave-one-out chose {tuned}. {assessment.optimism_text(name)} Quote the outer "
-                "estimate.",
+                f"{sentence(model.method)} chose {tuned}. {assessment.optimism_text(name)} Quote "
+                "the outer estimate.",
             )
         if assessment.failures:
             first = next(iter(assessment.failures.values()))
@@ -332,7 +333,7 @@ def _optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
             "for each: the criterion itself can be over-fitted. "
             f"{'A prior held them.' if machine.prior else 'Consider prior=True.'}",
         )
-    if not model.classification:
+    if not model.classification and model.nested is None:
         yield _note(
             "Intervals",
             "Prediction intervals use the leave-one-out residuals that the hyper-parameters made "
@@ -350,10 +351,10 @@ def _foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[C
             f"The outer estimate is of {assessed}, and this is {shown}: it says little about it.",
         )
     n = assessment.n_samples
-    if n not in (None, model.loo.n_samples):
+    if n not in (None, model.held_out.n_samples):
         yield _serious(
             "Other samples were assessed",
-            f"The outer estimate is of {n} samples, and the machine of {model.loo.n_samples}.",
+            f"The outer estimate is of {n} samples, and the machine of {model.held_out.n_samples}.",
         )
 
 
@@ -367,7 +368,7 @@ def _close_candidates(model: Model) -> Iterator[Caution]:
     if machine is None or not key:  # a loss of no known error
         return
     scores = candidate_scores(machine)
-    error = loo_scores(model)[key][1]
+    error = model.scored.scores[key][1]
     close = int(((scores - scores[machine.best_index_]) < error).sum()) - 1
     if close > 0:
         yield _note(
@@ -385,11 +386,12 @@ def _data(model: Model, steps: list[str], notes: Sequence[str]) -> Iterator[Caut
             f"({', '.join(steps)}) learnt from the sample that is left out too. For scaling and "
             "filling gaps that is harmless; for steps that look at the target it is not.",
         )
-    if model.n_with_weight < model.loo.n_samples:
+    n = model.held_out.n_samples
+    if model.n_with_weight < n:
         yield _note(
             "Samples of weight zero",
-            f"{model.loo.n_samples - model.n_with_weight} of {model.loo.n_samples} took no part in "
-            "the fit, and take none in the figures here.",
+            f"{n - model.n_with_weight} of {n} took no part in the fit, and take none in the "
+            "figures here.",
         )
     for note in notes:
         yield _note("Columns", f"{sentence(note.rstrip('.'))}.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -22,13 +21,12 @@ from looms.estimators._search import SelectingMachine, chosen_criterion
 from looms.report._cautions import cautions_of_report
 from looms.report.displays.classes import probabilities_of
 from looms.report.displays.features import ImportanceDisplay
-from looms.report.figures import error_by_class, headline, leave_one_out, outer
+from looms.report.figures import error_by_class, headline, held_out, outer
 from looms.report.model import (
     Model,
     candidate_scores,
     model_of,
     parameter_name,
-    predicted_labels,
     relevances,
     residual_sizes,
     score_name,
@@ -55,14 +53,14 @@ class Facts:
     target: str | None
     importance: ImportanceDisplay | None  # None for a kernel matrix, which has no columns
     deletion: CaseDeletion | None  # None for more samples than MOST_DELETIONS, or fewer than three
-    probabilities: Array | None  # of leave-one-out outputs; None without a calibration
+    probabilities: Array | None  # of held-out outputs; None without a calibration
     assessment: Assessment | None
 
 
 def facts_of(estimator: Any, X: Any, y: Any, assessment: Assessment | None) -> Facts:
     """Facts of a fitted machine, for the arguments of `summary`."""
     model = model_of(estimator)
-    n = model.loo.n_samples
+    n = model.held_out.n_samples
     for name, values in (("X", X), ("y", y)):
         if values is None:
             continue
@@ -95,8 +93,7 @@ def facts_of(estimator: Any, X: Any, y: Any, assessment: Assessment | None) -> F
         criterion = chosen_criterion(model.machine)
         if isinstance(as_criterion(criterion), WMW):
             criterion = "press"  # a criterion of pairs costs n² for each of the n samples
-        # Of a copy, so that the n×n matrix that it makes does not stay with the user's machine.
-        deletion = case_deletion(copy(model.machine), criterion=criterion)
+        deletion = case_deletion(model.machine, criterion=criterion)
     return Facts(
         estimator=estimator,
         model=model,
@@ -149,7 +146,7 @@ def summary(
             ``n_samples``, ``n_features`` (of the machine), ``n_columns`` (that they were made
             of), ``named`` (whether the features have names), ``n_replicates``,
             ``n_weight_zero``, ``steps`` (before the machine), ``target`` (its name or None),
-            ``n_targets``, ``classes``: a list of ``label``, ``n``, ``error`` (leave-one-out),
+            ``n_targets``, ``classes``: a list of ``label``, ``n``, ``error`` (held out),
             the largest first, and ``n_classes``; for a regression ``classes`` is empty.
         asked
             List of ``name``, ``value``: parameters of the machine.
@@ -171,7 +168,10 @@ def summary(
         loo
             ``figures``: list of ``key``, ``name``, ``value``, ``standard_error``,
             ``smaller_is_better``; and ``confusion``: None, or ``labels``, ``counts``
-            (rows are the true class) and ``weighted`` (whether these are sums of weights).
+            (rows are the true class) and ``weighted`` (whether these are sums of weights);
+            ``method``: "leave-one-out", "leave-one-group-out" or "cross-validation"; ``unit`` held
+            out at a time: "sample", "group" or "fold"; and ``nested``: whether the choice was
+            repeated without each. The figures are ``scores_`` of the machine.
         assessment
             None, or ``method``, ``n_splits``, ``n_failed``, ``estimator``, and ``scores``: list
             of ``key``, ``name``, ``value``, ``standard_error``, ``low``, ``high``, ``loo``,
@@ -180,8 +180,8 @@ def summary(
             better.
         headline
             ``key``, ``name``, ``value``, ``low``, ``high`` (of 95 % intervals), ``honest``
-            (whether it comes from outer splits), ``loo``, ``guess`` (of a machine that knows
-            no features: equal odds, or the mean of the targets).
+            (whether it comes from outer splits or a nested choice), ``loo``, ``guess`` (of a
+            machine that knows no features: equal odds, or the mean of the targets).
         features
             ``rows``: list of ``name``, ``importance`` (rise of PRESS without it),
             ``standard_error``, ``relative`` and ``relative_error`` (both over PRESS),
@@ -241,7 +241,7 @@ def summarized(facts: Facts, title: str | None, notes: Sequence[str]) -> dict[st
             "candidates": [] if machine is None else _candidates(machine),
             "n_candidates": 0 if machine is None else len(machine.candidates_),
             "score": dict(zip(("name", "key"), score_name(model.machine), strict=True)),
-            "loo": leave_one_out(model, facts.probabilities),
+            "loo": held_out(model, facts.probabilities),
             "assessment": None if assessment is None else outer(assessment),
             "headline": headline(model, assessment),
             "features": None if facts.importance is None else _features(model, facts.importance),
@@ -253,7 +253,7 @@ def summarized(facts: Facts, title: str | None, notes: Sequence[str]) -> dict[st
 
 
 def _data(model: Model, steps: list[str], target: str | None) -> dict[str, Any]:
-    y, n_replicates, classes = model.loo.y, 0, []
+    y, n_replicates, classes = model.held_out.y, 0, []
     if not model.pairwise:
         counts = np.bincount(copy_groups(model.machine.X_fit_))
         n_replicates = counts[counts > 1].sum()
@@ -262,12 +262,12 @@ def _data(model: Model, steps: list[str], target: str | None) -> dict[str, Any]:
         largest = np.argsort(-n, kind="stable")[:MOST_CLASSES]
         classes = [{"label": model.classes[k], "n": n[k], "error": error[k]} for k in largest]
     return {
-        "n_samples": model.loo.n_samples,
+        "n_samples": model.held_out.n_samples,
         "n_features": model.machine.n_features_in_,
         "n_columns": len(model.columns),
         "named": model.named,
         "n_replicates": n_replicates,
-        "n_weight_zero": model.loo.n_samples - model.n_with_weight,
+        "n_weight_zero": model.held_out.n_samples - model.n_with_weight,
         "steps": steps,
         "target": target,
         "n_targets": 1 if y.ndim == 1 or model.classification else y.shape[1],
@@ -294,7 +294,7 @@ def _chosen(model: Model) -> dict[str, Any]:
         n, score = len(selecting.candidates_), score_name(machine)[0]
         reason = "It was the only candidate; its hyper-parameters minimize the criterion."
         if n > 1:
-            reason = f"Of {n} candidates it has the smallest leave-one-out {score}."
+            reason = f"Of {n} candidates it has the smallest {model.method} {score}."
     scales_last = sorted(
         machine.kernel_.hyperparameters,
         key=lambda h: -(h.value or 0.0) if "[" in h.name else -np.inf,
@@ -364,7 +364,7 @@ def _samples(facts: Facts) -> dict[str, Any]:
     model, deletion, loo, n = (
         facts.model,
         facts.deletion,
-        facts.model.loo,
+        facts.model.held_out,
         facts.model.n_with_weight,
     )
     size = residual_sizes(model)
@@ -377,8 +377,9 @@ def _samples(facts: Facts) -> dict[str, Any]:
         labels, each = class_indices(loo.y), np.arange(loo.n_samples)
         values["target"] = [model.classes[k] for k in labels]
         values["output"] = loo.outputs if loo.y.ndim == 1 else loo.outputs[each, labels]
-        values["predicted"] = [model.classes[k] for k in predicted_labels(model)]
-        values["margin"] = loo_margins(model.machine)[each, labels]
+        margins = loo_margins(model.machine)
+        values["predicted"] = [model.classes[k] for k in margins.argmax(axis=1)]
+        values["margin"] = margins[each, labels]
     elif loo.y.ndim == 1:  # of several targets no single one can stand for a sample
         values["target"], values["output"] = loo.y, loo.outputs
     values["residual"] = size

@@ -41,7 +41,9 @@ def telltales(model: Model, X: Matrix) -> list[tuple[str, str]]:
         made dense in turn. O(n log n) for each.
     """
     mask = model.has_weight
-    target = class_indices(model.loo.y[mask]) if model.classification else model.loo.y[mask]
+    target = (
+        class_indices(model.held_out.y[mask]) if model.classification else model.held_out.y[mask]
+    )
     one_column = len(model.columns) < 2
     if one_column or X.shape[0] * X.shape[1] > _MOST_ENTRIES or target.ndim > 1:
         return []

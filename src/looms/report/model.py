@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -17,15 +19,25 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics import loo_margins
+from looms.diagnostics._case_deletion import held_out_of
 from looms.estimators import machine_of
 from looms.estimators._base import LeastSquaresMachine
 from looms.estimators._search import SelectingMachine, chosen_criterion
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows, variances
+from looms.scores import Scored, class_scores
 from looms.selection import Objective
+from looms.selection._fold_pairs import pair_auc
+from looms.selection._nested import Nested
 from looms.tables import SparseColumns, TableColumns
 from looms.threshold import BalancedError
 
+#: Names of holding out, by what is held out at a time.
+METHODS = {
+    "sample": "leave-one-out",
+    "group": "leave-one-group-out",
+    "fold": "cross-validation",
+}
 _SCALE = re.compile(r"(?:.*__)?gammas\[(\d+)\]")
 #: Of every class, so many samples are kept where there are as many.
 _FEW = 5
@@ -54,13 +66,30 @@ class Model:
         return bool(is_classifier(self.machine))
 
     @property
-    def loo(self) -> HeldOut:
-        return self.machine.loo_
+    def held_out(self) -> HeldOut:
+        """Outputs for every sample of the machine without its fold, its group or itself."""
+        return held_out_of(self.machine)
+
+    @cached_property
+    def predictions(self) -> HeldOut:
+        """The same; where the choice was repeated without the sample, of the machines so chosen."""
+        held_out, nested = self.held_out, self.nested
+        if nested is None:
+            return held_out
+        outputs = held_out.outputs.copy()
+        balanced = nested.balanced
+        outputs[nested.rows] = nested.held_out.outputs if balanced is None else balanced
+        return HeldOut(held_out.y, outputs, held_out.sample_weight)
+
+    @cached_property
+    def scored(self) -> Scored:
+        """Figures to quote of the samples, and the predictions that they are of."""
+        return scored(self.machine)
 
     @property
     def has_weight(self) -> AnyArray:
         """True for samples with a weight: others took no part, and take none in figures."""
-        return np.asarray(self.loo.sample_weight > 0)
+        return np.asarray(self.held_out.sample_weight > 0)
 
     @property
     def n_with_weight(self) -> int:
@@ -72,6 +101,28 @@ class Model:
         """Labels of the samples held out together, (n_samples,); None for each by itself."""
         groups: AnyArray | None = getattr(self.machine, "groups_", None)
         return groups
+
+    @property
+    def folds(self) -> AnyArray | None:
+        """(n_repetitions, n_samples) numbers of folds, -1 for a sample in none; None without."""
+        folds: AnyArray | None = getattr(self.machine, "folds_", None)
+        return folds
+
+    @property
+    def nested(self) -> Nested | None:
+        """Predictions by machines that were chosen without the sample; None without."""
+        nested: Nested | None = getattr(self.machine, "nested_", None)
+        return nested
+
+    @property
+    def unit(self) -> str:
+        """What is held out at a time: "sample", "group" or "fold"."""
+        return unit_of(self.machine)
+
+    @property
+    def method(self) -> str:
+        """Name of the way that samples are held out."""
+        return METHODS[self.unit]
 
     @property
     def pairwise(self) -> bool:
@@ -116,8 +167,33 @@ def model_of(estimator: Any) -> Model:
     return named(estimator, machine)
 
 
+def unit_of(machine: Any) -> str:
+    """What a machine holds out at a time: "sample", "group" or "fold"."""
+    if getattr(machine, "folds_", None) is not None:
+        return "fold"
+    return "sample" if getattr(machine, "groups_", None) is None else "group"
+
+
+def scored(machine: Any) -> Scored:
+    """``scores_`` of a machine with their errors and predictions.
+
+    Of a support vector machine those of its leave-one-out outputs, all compared with all.
+    """
+    if isinstance(machine, LeastSquaresMachine):
+        return machine._scored()
+    loo, rows = machine.loo_, np.flatnonzero(machine.loo_.sample_weight)
+    y, outputs, weight = (each[rows] for each in loo)
+    predicted = class_indices(outputs, machine.threshold_)
+    columns, everyone = (each.reshape(len(rows), -1) for each in (y, outputs)), np.arange(len(rows))
+    auc = pair_auc(*columns, [everyone], [], [], weight)
+    return Scored(class_scores(class_indices(y), predicted, auc, weight), rows, predicted)
+
+
 def named(estimator: Any, machine: Any) -> Model:
     """A fitted machine of looms with the names that the estimator around it has for features."""
+    # What is computed of it on the way, such as an n×n matrix, does not stay with the user's own.
+    known, machine = vars(machine), copy(machine)
+    vars(machine).update(known)
     estimator = getattr(estimator, "best_estimator_", estimator)
     steps = list(_flattened(estimator[:-1])) if isinstance(estimator, Pipeline) else []
     if steps and isinstance(steps[0], SparseColumns):
@@ -181,6 +257,8 @@ def score_name(machine: Any) -> tuple[str, str]:
     if not is_classifier(machine):
         return "root mean square error", "rmse"
     threshold = machine.threshold
+    if getattr(machine, "nested_", None) is not None:
+        return str(chosen_criterion(machine)), ""
     if threshold in (None, "ber") or isinstance(threshold, Real | BalancedError):
         return "balanced error rate", "ber"
     name = threshold if isinstance(threshold, str) else getattr(threshold, "__name__", None)
@@ -232,15 +310,17 @@ def residual_sizes(model: Model) -> Array:
     much the output falls short of the label. NaN for a sample of weight zero, which is not left
     out.
     """
-    loo = model.loo
+    loo = model.held_out
     sizes = np.maximum(loo.y * loo.residuals, 0) if model.classification else np.abs(loo.residuals)
     sizes = sizes if sizes.ndim == 1 else np.linalg.norm(sizes, axis=1)
     return np.where(model.has_weight, sizes, np.nan)
 
 
 def predicted_labels(model: Model) -> AnyArray:
-    """Index of the class that the machine without the sample gives it, (n_samples,)."""
-    return np.asarray(loo_margins(model.machine).argmax(axis=1))
+    """Index of the class that a sample is given without it, (n_samples,), as figures count it."""
+    labels = np.asarray(loo_margins(model.machine).argmax(axis=1))
+    labels[model.scored.rows] = model.scored.predicted
+    return labels
 
 
 def sampled_rows(model: Model, size: int, random_state: int) -> AnyArray:
@@ -251,7 +331,7 @@ def sampled_rows(model: Model, size: int, random_state: int) -> AnyArray:
     rng = np.random.RandomState(random_state)
     if not model.classification:
         return np.sort(rng.choice(weighted, size, replace=False))
-    labels = class_indices(model.loo.y)[weighted]
+    labels = class_indices(model.held_out.y)[weighted]
     chosen = []
     for label in np.unique(labels):
         members = weighted[labels == label]
@@ -266,7 +346,7 @@ def training_objective(model: Model, rows: AnyArray, X: Matrix | None = None) ->
     ``X`` are these rows, where they are not those that the machine was fitted to.
     """
     machine: Any = model.machine
-    loo, groups = machine.loo_, model.groups
+    loo, groups, folds = machine.loo_, model.groups, model.folds
     selection_weight = getattr(machine, "selection_weight_", loo.sample_weight)
     return Objective(
         training_rows(machine.X_fit_, rows, model.pairwise) if X is None else X,
@@ -276,6 +356,7 @@ def training_objective(model: Model, rows: AnyArray, X: Matrix | None = None) ->
         sample_weight=machine.fit_weight_[rows],
         selection_weight=selection_weight[rows],
         groups=None if groups is None else groups[rows],
+        cv=None if folds is None else folds[:, rows],
         # As it was fitted: the parameter may have been set anew since.
         fit_intercept=machine.fit_intercept_,
     )

@@ -240,9 +240,12 @@ def _of_search(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
 
 
 def _of_outputs(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
-    """Figures of merit of leave-one-out outputs, and of outer splits."""
+    """Curves of held-out outputs, and figures of outer splits."""
     estimator, model, drawn = facts.estimator, facts.model, {}
-    several = model.loo.y.ndim == 2
+    several = model.held_out.y.ndim == 2
+    outputs = f"{model.method} outputs"
+    if model.nested is not None:
+        outputs = f"outputs of machines chosen without the {model.unit}"
     if facts.assessment is not None and report["assessment"]["scores"][0]["loo"] is not None:
         key = report["headline"]["key"]
         optimism = OptimismDisplay.compute(facts.assessment, score=key)
@@ -261,7 +264,7 @@ def _of_outputs(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
         r2 = float("nan") if figures["r2"] is None else figures["r2"]
         drawn["residuals"] = picture(
             residuals,
-            "Targets against leave-one-out outputs, and the band that holds 90 % of the "
+            f"Targets against {outputs}, and the band that holds 90 % of the "
             f"residuals (± {half:.3g}); new samples need a wider one."
             + (" The first of the targets." if several else "")
             + _part(len(residuals.target)),
@@ -271,16 +274,17 @@ def _of_outputs(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
         )
         return drawn
     against = " of each class against the rest" if several else ""
+    pooled = "; the curve compares outputs of different machines, the area in the table does not"
     roc, curve = RocDisplay.compute(estimator), PrecisionRecallDisplay.compute(estimator)
     drawn["roc"] = picture(
         roc,
-        f"Receiver operating characteristic of the leave-one-out outputs{against}.",
+        f"Receiver operating characteristic of the {outputs}{against}{pooled}.",
         f"ROC curves; areas under them: {_by_class(roc.areas)}."
         + _at_threshold(roc.chosen, "false positive rate", "true positive rate"),
     )
     drawn["precision"] = picture(
         curve,
-        f"Precision against recall of the leave-one-out outputs{against}.",
+        f"Precision against recall of the {outputs}{against}.",
         f"Precision–recall curves; average precision: {_by_class(curve.areas)}."
         + _at_threshold(curve.chosen, "recall", "precision"),
     )
@@ -290,7 +294,7 @@ def _of_outputs(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
         drawn["reliability"] = picture(
             reliability,
             f"Reliability of probabilities by {reliability.calibration} calibration of the "
-            f"leave-one-out outputs{against}: on the line they are right.",
+            f"{outputs}{against}: on the line they are right.",
             f"Reliability curves; mean distance from the diagonal: {_by_class(errors)}.",
         )
     return drawn

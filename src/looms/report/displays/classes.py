@@ -52,16 +52,23 @@ class ClassCurves(MachineDisplay):
 
     @classmethod
     def compute(cls, estimator: Any) -> Self:
-        """The curves of a fitted classifier; samples count by their weight."""
+        """The curves of a fitted classifier; samples count by their weight.
+
+        The outputs are ``held_out_``; where the choice was repeated without every fold,
+        ``nested_.balanced``, each fold of which has a threshold of its own: none is marked.
+        """
         model, columns = _classifier_of(cls, estimator)
         mask = model.has_weight
-        y, f = (v.reshape(len(mask), -1)[mask] for v in (model.loo.y, model.loo.outputs))
-        weight = model.loo.sample_weight[mask]
+        y, f = (
+            v.reshape(len(mask), -1)[mask] for v in (model.predictions.y, model.predictions.outputs)
+        )
+        weight = model.predictions.sample_weight[mask]
         predictions = {
             model.classes[k]: (y[:, column] > 0, f[:, column], weight)
             for k, column in columns.items()
         }
-        return cls(predictions=predictions, threshold=model.threshold if y.shape[1] == 1 else None)
+        one = y.shape[1] == 1 and model.nested is None
+        return cls(predictions=predictions, threshold=model.threshold if one else None)
 
     @classmethod
     def from_predictions(
@@ -128,7 +135,7 @@ class ClassCurves(MachineDisplay):
 
 
 class RocDisplay(ClassCurves):
-    """Receiver operating characteristic of leave-one-out outputs, with the threshold chosen.
+    """Receiver operating characteristic of held-out outputs, with the threshold chosen.
 
     For two classes one curve, for more one for each against the rest. ``chosen`` are the false and
     true positive rate at the threshold.
@@ -158,7 +165,7 @@ class RocDisplay(ClassCurves):
 
 
 class PrecisionRecallDisplay(ClassCurves):
-    """Precision against recall of leave-one-out outputs, with the threshold chosen.
+    """Precision against recall of held-out outputs, with the threshold chosen.
 
     For two classes one curve, for more one for each against the rest. ``chosen`` are recall and
     precision at the threshold.
@@ -197,9 +204,9 @@ def _classifier_of(display: type, estimator: Any) -> tuple[Model, dict[int, int]
     model = model_of(estimator)
     if not model.classification:
         raise TypeError(f"{display.__name__} is of classifiers; ResidualsDisplay of regressors.")
-    if model.loo.y.ndim == 1:
+    if model.predictions.y.ndim == 1:
         return model, {1: 0}
-    n_positive = (model.loo.y[model.has_weight] > 0).sum(axis=0)
+    n_positive = (model.predictions.y[model.has_weight] > 0).sum(axis=0)
     largest = np.sort(np.argsort(-n_positive, kind="stable")[:MOST_CURVES]).tolist()
     return model, dict(zip(largest, largest, strict=True))
 
@@ -243,7 +250,7 @@ class ReliabilityDisplay(MachineDisplay):
         n_bins: int = 10,
         probabilities: Array | None = None,
     ) -> Self:
-        """Reliability of probabilities from the leave-one-out outputs of a fitted classifier.
+        """Reliability of probabilities from the held-out outputs of a fitted classifier.
 
         Parameters
         ----------
@@ -264,7 +271,7 @@ class ReliabilityDisplay(MachineDisplay):
         model, columns = _classifier_of(cls, estimator)
         calibration = calibration or getattr(model.machine, "calibration", None) or "sigmoid"
         p = probabilities_of(model, calibration) if probabilities is None else probabilities
-        y, weight = model.loo.y.reshape(len(p), -1), model.loo.sample_weight
+        y, weight = model.predictions.y.reshape(len(p), -1), model.predictions.sample_weight
         curves = {
             model.classes[k]: reliability_curve(y[:, column], p[:, k], weight, n_bins=n_bins)
             for k, column in columns.items()
@@ -284,12 +291,17 @@ class ReliabilityDisplay(MachineDisplay):
 
 
 def probabilities_of(model: Model, calibration: str) -> Array:
-    """Probability of every class for the leave-one-out outputs, (n_samples, n_classes)."""
-    weight = model.machine.fit_weight_  # as the machine's own calibrator
-    loo = HeldOut(model.loo.y, model.loo.outputs, weight)
-    if loo.n_samples * loo.y.size <= _MOST_LEFT_OUT[calibration]:
-        return loo_probabilities(loo, calibration)
-    return class_probabilities(fit_calibrator(loo, calibration), loo.outputs)
+    """Probability of every class for the held-out outputs, (n_samples, n_classes)."""
+    machine, nested = model.machine, model.nested
+    if nested is not None and calibration == machine.calibration:
+        p = class_probabilities(machine.calibrator_, model.held_out.outputs)
+        p[nested.rows] = nested.probabilities
+        return p
+    # Weights as for the machine's own calibrator.
+    held_out = HeldOut(model.held_out.y, model.held_out.outputs, machine.fit_weight_)
+    if held_out.n_samples * held_out.y.size <= _MOST_LEFT_OUT[calibration]:
+        return loo_probabilities(held_out, calibration)
+    return class_probabilities(fit_calibrator(held_out, calibration), held_out.outputs)
 
 
 def _wilson(curve: ReliabilityCurve, z: float = 1.96) -> tuple[Array, Array]:

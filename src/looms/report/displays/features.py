@@ -118,9 +118,9 @@ class ImportanceDisplay(MachineDisplay):
         together = None if model.groups is None else model.groups[rows]
 
         def squares(X: Matrix) -> Array:
-            """Squared leave-one-out residuals, of several targets their mean."""
+            """Squared held-out residuals, of several targets their mean."""
             try:
-                residuals = training_objective(model, rows, X).fit(theta).loo.residuals
+                residuals = training_objective(model, rows, X).fit(theta).mean_held_out.residuals
             except NotPositiveDefiniteError:
                 return np.full(len(rows), np.nan)
             return np.asarray(np.square(residuals).reshape(len(rows), -1).mean(axis=1))

@@ -161,12 +161,12 @@ class ResidualsDisplay(MachineDisplay):
         if model.classification:
             raise TypeError(f"{cls.__name__} is of regressors; RocDisplay of classifiers.")
         mask = model.has_weight
-        y, outputs = model.loo.y[mask], model.loo.outputs[mask]
+        y, outputs = model.predictions.y[mask], model.predictions.outputs[mask]
         if y.ndim == 2:
             if not 0 <= target < y.shape[1]:
                 raise ValueError(f"target must be 0 to {y.shape[1] - 1}, got {target!r}.")
             y, outputs = y[:, target], outputs[:, target]
-        return cls._with_interval(y, outputs, model.loo.sample_weight[mask], coverage)
+        return cls._with_interval(y, outputs, model.predictions.sample_weight[mask], coverage)
 
     @classmethod
     def from_predictions(
