@@ -188,6 +188,34 @@ def decided(
     return class_indices(outputs, threshold), probabilities
 
 
+def pooled_auc(y: Array, outputs: Array, weight: Array) -> tuple[float, float]:
+    """Area under the ROC curve of outputs, all compared with all, and its standard error.
+
+    For machines whose outputs without pairs are not known. Ties count half. The standard error is
+    that of DeLong, DeLong & Clarke-Pearson (1988), from the share of the other class that each
+    output is above; O(n log n) by sorting. Of several classes both are means.
+    """
+    columns = []
+    for t, f in zip(targets_as_columns(y).T, targets_as_columns(outputs).T, strict=True):
+        above, below = (side & (weight > 0) for side in (t > 0, t <= 0))
+        if not (above.any() and below.any()):
+            continue
+        v, w = weight[above], weight[below]
+        area, error = mean_and_error(_share_under(f[above], f[below], w), v)
+        _, other = mean_and_error(_share_under(f[below], f[above], v), w)
+        columns.append((area, float(np.hypot(error, other))))
+    area, error = np.mean(columns or [(np.nan, np.nan)], axis=0)
+    return float(area), float(error)
+
+
+def _share_under(values: Array, others: Array, weight: Array) -> Array:
+    """Weight of the ``others`` under each value, ties by half, over their total."""
+    order = np.argsort(others, kind="stable")
+    total = np.concatenate([[0.0], np.cumsum(weight[order])])
+    ends = (np.searchsorted(others[order], values, side) for side in ("left", "right"))
+    return np.asarray(sum(total[end] for end in ends) / (2 * total[-1]))
+
+
 def effective_size(weight: Array, groups: AnyArray | None = None) -> float:
     """Number of samples of one weight that say as much: (Σ w)² / Σ W², W by group."""
     return float((weight.sum() / standard_error(weight, groups)) ** 2)
@@ -198,7 +226,9 @@ def _variance(rate: Array, n: Array) -> Array:
     return np.asarray(smoothed * (1 - smoothed) / n)
 
 
-def mean_and_error(values: Array, weight: Array, groups: AnyArray | None) -> tuple[float, float]:
+def mean_and_error(
+    values: Array, weight: Array, groups: AnyArray | None = None
+) -> tuple[float, float]:
     """Weighted mean and its standard error; that of unit weights is s / √n."""
     share, n = weight / weight.sum(), effective_size(weight, groups)
     mean = float(share @ values)

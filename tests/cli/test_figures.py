@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from looms import HeldOut, LSSVMClassifier, LSSVMRegressor
+from looms import SVCCV, LSSVMClassifier, LSSVMRegressor
 from looms.cli._figures import (
     classification_figures,
-    loo_figures,
+    held_out_figures,
     probability_figures,
     regression_figures,
     show_confusion,
@@ -72,34 +72,29 @@ def test_a_confusion_has_counts_and_shares(capsys):
     assert ["share", "40.0%", "20.0%", "40.0%", "0.0%"] in rows
 
 
-def machine_of(loo, threshold=0.0):
-    """A machine with these leave-one-out outputs."""
-    machine = LSSVMRegressor() if threshold is None else LSSVMClassifier()
-    machine.loo_, machine.threshold_ = loo, threshold
-    return machine
+def test_figures_of_a_fit_are_its_scores():
+    X = RNG.normal(size=(60, 3))
+    two, three = X[:, 0] > 0, np.digitize(X[:, 0] + RNG.normal(size=60), [-0.5, 0.5])
+    for y, area in ((two, "AUC"), (three, MEAN_AUC)):
+        machine = LSSVMClassifier().fit(X, y)
+        values, errors = held_out_figures(machine)
+        assert list(values) == list(errors) == ["error", "BER", area, "log loss"]
+        assert list(values.values()) == list(machine.scores_.values())
+        assert list(errors.values()) == list(machine.scores_se_.values())
+    machine = LSSVMRegressor().fit(X, X[:, 1])
+    assert list(held_out_figures(machine)[0]) == ["RMSE", "MAE", "R2"]
+    assert list(held_out_figures(machine)[0].values()) == list(machine.scores_.values())
 
 
-def test_leave_one_out_of_two_classes_by_hand():
-    weighted = HeldOut([1, 1, 1, -1], [0.3, -0.2, 0.9, -0.5], [1, 9, 1, 1])
-    assert loo_figures(machine_of(weighted)) == {
-        "error": 0.25,
-        "BER": pytest.approx(1 / 6),
-        "AUC": 1.0,
-    }
-    assert loo_figures(machine_of(weighted, -0.3))["error"] == 0.0
-
-
-def test_leave_one_out_of_three_classes_by_hand():
-    y = 2.0 * np.eye(3) - 1.0
-    outputs = np.array([[0.5, 0.6, 0.0], [0.1, 0.2, 0.0], [0.0, 0.0, 0.9]])
-    figures = loo_figures(machine_of(HeldOut(y, outputs)))
-    assert figures["error"] == pytest.approx(1 / 3)
-    assert figures[MEAN_AUC] == pytest.approx(np.mean([1.0, 0.5, 1.0]))
-
-
-def test_leave_one_out_of_a_regression():
-    figures = loo_figures(machine_of(HeldOut([1.0, 2.0, 6.0], [4.0, 3.5, 1.5]), None))
-    assert figures["RMSE"] == pytest.approx(np.sqrt((9 + 2.25 + 20.25) / 3))
+def test_figures_of_a_support_vector_machine_are_of_its_leave_one_out_outputs():
+    X = RNG.normal(size=(60, 3))
+    y = X[:, 0] + RNG.normal(size=60) > 0
+    machine = SVCCV("linear", "error", resolution=4.0).fit(X, y)
+    loo, (values, _) = machine.loo_, held_out_figures(machine)
+    predicted = loo.outputs > machine.threshold_
+    assert values["error"] == pytest.approx(np.mean(predicted != y))
+    assert values["BER"] == pytest.approx(1 - metrics.balanced_accuracy_score(y, predicted))
+    assert values["AUC"] == pytest.approx(metrics.roc_auc_score(y, loo.outputs))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

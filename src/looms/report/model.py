@@ -25,9 +25,8 @@ from looms.estimators._base import LeastSquaresMachine
 from looms.estimators._search import SelectingMachine, chosen_criterion
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows, variances
-from looms.scores import Scored, class_scores
+from looms.scores import Scored, class_scores, pooled_auc
 from looms.selection import Objective
-from looms.selection._fold_pairs import pair_auc
 from looms.selection._nested import Nested
 from looms.tables import SparseColumns, TableColumns
 from looms.threshold import BalancedError
@@ -184,8 +183,7 @@ def scored(machine: Any) -> Scored:
     loo, rows = machine.loo_, np.flatnonzero(machine.loo_.sample_weight)
     y, outputs, weight = (each[rows] for each in loo)
     predicted = class_indices(outputs, machine.threshold_)
-    columns, everyone = (each.reshape(len(rows), -1) for each in (y, outputs)), np.arange(len(rows))
-    auc = pair_auc(*columns, [everyone], [], [], weight)
+    auc = pooled_auc(y, outputs, weight)
     return Scored(class_scores(class_indices(y), predicted, auc, weight), rows, predicted)
 
 
