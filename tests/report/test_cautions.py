@@ -1,5 +1,6 @@
 """What is said to be distrusted: each caution where it is due, and not elsewhere."""
 
+import re
 import warnings
 
 import numpy as np
@@ -377,3 +378,53 @@ def test_a_few_values_that_do_not_part_the_classes_are_no_leak(points):
     codes = np.where(rng.random(len(y)) < 0.1, ~y, y) + 2 * rng.integers(0, 2, len(y))
     model = quietly(LSSVMClassifier("linear"), np.column_stack([X, codes]), y)
     assert "A feature gives the target" not in titles(model)
+
+
+def patients(n_patients=40, n_repeats=8, noise=0.3):
+    """Repeats of patients whose label is random, and the number of the patient of each."""
+    rng = np.random.default_rng(0)
+    centers, number = rng.normal(size=(n_patients, 5)), np.repeat(np.arange(n_patients), n_repeats)
+    X = centers[number] + noise * rng.normal(size=(len(number), 5))
+    return X, rng.permutation(np.arange(n_patients) % 2)[number], number
+
+
+@pytest.mark.parametrize("Estimator", [LSSVMClassifierCV, LSSVMRegressorCV])
+def test_repeats_that_no_groups_hold_out_together_are_pointed_out(Estimator):
+    X, y, number = patients()
+    level, text = titles(quietly(Estimator(), X, y))["Samples like repeats of others"]
+    assert level == "note"
+    assert text.endswith("hold these out together: groups=...")
+    assert "Samples like repeats of others" not in titles(quietly(Estimator(), X, y, groups=number))
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer, load_diabetes])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("scaled", [True, False])
+def test_samples_of_their_own_are_no_repeats(load, kernel, scaled):
+    X, y = load(return_X_y=True)
+    X = StandardScaler().fit_transform(X) if scaled else X
+    model = (LSSVMRegressorCV if load is load_diabetes else LSSVMClassifierCV)(kernel)
+    assert "Samples like repeats of others" not in {
+        each["title"] for each in cautions(quietly(model, X, y))
+    }
+
+
+def test_a_choice_repeated_without_each_sample_is_no_caution(points):
+    X, y = points
+    model = quietly(LSSVMClassifierCV("linear", search="grid"), X, y)
+    assert titles(model) == {}
+    found = summary(model)
+    assert found["headline"]["honest"] is True
+    assert found["headline"]["value"] == model.scores_["ber"]
+    assert (found["loo"]["unit"], found["loo"]["nested"]) == ("sample", True)
+
+
+def test_chance_is_called_so_where_pooled_outputs_lean_below_it():
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(80, 3)), np.arange(80) % 2
+    model = LSSVMClassifier("linear", mu=10.0, threshold=0.0).fit(X, y)
+    pooled = np.mean((model.loo_.outputs > 0) != y)
+    assert pooled > 0.7  # each class is rarer by one without a row of it
+    (text,) = (t for _, t in titles(model).values() if "AUC" in t)
+    area = float(re.search(r"AUC ([\d.]+)", text)[1])
+    assert abs(area - 0.5) < 3 * model.scores_se_["auc"]

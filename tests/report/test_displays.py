@@ -333,7 +333,7 @@ def test_samples_are_placed_where_their_names_count():
 
 def test_beta_calibration_of_many_samples_is_of_one_calibrator(binary):
     model = model_of(binary[0])
-    n = model.loo.n_samples
+    n = model.held_out.n_samples
     most = classes._MOST_LEFT_OUT
     assert most["beta"] < most["sigmoid"]
     assert n**2 <= most["beta"]

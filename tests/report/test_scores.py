@@ -179,9 +179,9 @@ def test_equal_weights_are_no_weights(weighted):
 @pytest.mark.parametrize("Estimator", [LSSVMClassifierCV, LSSVMRegressorCV])
 def test_figures_of_samples_entered_three_times_and_held_out_together_are_those_of_once(Estimator):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 3))
-    y = np.where(X[:, 0] + rng.normal(size=60) > 0, 1, -1)
-    weight = rng.uniform(0.5, 2.0, 60) * (np.arange(60) > 3)
+    X = rng.normal(size=(20, 3))
+    y = np.where(X[:, 0] + rng.normal(size=20) > 0, 1, -1)
+    weight = rng.uniform(0.5, 2.0, 20) * (np.arange(20) > 3)
     once = Estimator("linear").fit(X, y, weight)
     thrice = [np.repeat(each, 3, axis=0) for each in (X, y, weight)]
     together = Estimator("linear", copies="together").fit(*thrice)

@@ -20,9 +20,12 @@ from looms.estimators import machine_of
 from looms.estimators._search import SelectingMachine
 from looms.estimators._warnings import settings_for_rare_classes
 from looms.optimize import Outcome
+from looms.report._near_rows import TOGETHER, rise_without_near
 from looms.report._telltales import telltales
 from looms.report.figures import (
+    FIGURES,
     error_by_class,
+    figure,
     gain_over_mean,
     guess_error,
     seldom_predicted,
@@ -65,7 +68,8 @@ def cautions(estimator: Any, X: Any = None) -> list[Caution]:
 
     These are a machine that is no better than a guess, takes every sample for one class or
     seldom predicts a rare one; a feature that alone gives the target; a search that ended at a
-    bound or early; samples that stand twice; few samples, or few of a class. That the figures
+    bound or early; samples that stand twice, or look like repeats of others; few samples, or few
+    of a class. That the figures
     flatter, since leave-one-out chose the machine, is not among them: see ``search="grid"`` and
     `looms.assess`.
 
@@ -90,7 +94,7 @@ def cautions(estimator: Any, X: Any = None) -> list[Caution]:
 
     Notes
     -----
-    O(n d log n) for n samples of d features.
+    n³ flops and an n×n array for the scores of n samples, where they are not known yet.
 
     Examples
     --------
@@ -156,6 +160,7 @@ def _of_fit(model: Model, X: Matrix | None) -> Iterator[Caution]:
         )
     if model.selecting is not None:
         yield from _search(model, model.selecting)
+    n = 0
     if X is not None and not model.pairwise and model.groups is None:
         n = n_unexpected_copies(X, copy_groups(X))
         together = ", or hold them out together (copies='together')"
@@ -167,6 +172,8 @@ def _of_fit(model: Model, X: Matrix | None) -> Iterator[Caution]:
                 "drifts to a nearest neighbor. Drop them"
                 f"{together if hasattr(model.machine, 'copies') else ''}.",
             )
+    if model.selecting is not None and model.groups is None and not n:
+        yield from _near_rows(model)
     yield from _sizes(model)
     scores = model.scored.scores
     perfect = scores["error"][0] == 0 if model.classification else scores["r2"][0] > 0.9999
@@ -176,6 +183,20 @@ def _of_fit(model: Model, X: Matrix | None) -> Iterator[Caution]:
             f"{'No sample is' if model.classification else 'Next to nothing is'} wrong in "
             f"{model.method}. Look for a feature that holds the answer, and for copies of samples.",
         )
+
+
+def _near_rows(model: Model) -> Iterator[Caution]:
+    errors = rise_without_near(model)
+    if errors is None:
+        return
+    key = "error" if model.classification else "rmse"
+    alone, together = (figure(value, key, 3) for value in errors)
+    yield _note(
+        "Samples like repeats of others",
+        f"With the {TOGETHER - 1} samples nearest to each left out as well, the "
+        f"{FIGURES[key].name} rises from {alone} to {together}. If samples belong together, as "
+        "repeats or those of one patient, hold these out together: groups=...",
+    )
 
 
 def _guessing(model: Model) -> Iterator[Caution]:
