@@ -1,0 +1,144 @@
+"""Rows held out together, in groups and folds, and the grid: from the options to the figures."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from looms import LSSVMClassifierCV
+from looms.model_files import load_model
+
+
+@pytest.fixture
+def visits(tmp_path):
+    """Forty patients of eight visits, each ill or not by chance."""
+    rng = np.random.default_rng(0)
+    number = np.repeat(np.arange(40), 8)
+    frame = pd.DataFrame(rng.normal(size=(40, 4))[number] + 0.2 * rng.normal(size=(320, 4)))
+    frame.columns = list("abcd")
+    frame["patient"] = [f"p{k}" for k in number]
+    frame["ill"] = np.where(rng.permutation(np.arange(40) % 2)[number], "yes", "no")
+    path = tmp_path / "visits.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
+def test_a_fit_with_groups_is_that_of_the_estimator(looms, visits, figures):
+    result = looms("fit", visits, "-t", "ill", "--groups", "patient", "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    assert "leave-one-group-out chose this machine" in result.stderr
+    assert "--search grid and looms assess give honest ones" in result.stderr
+    assert "--groups" not in result.stderr
+    saved = load_model("m.skops")
+    assert list(saved.metadata["columns"]) == list("abcd")
+    table = pd.read_csv(visits)
+    X = saved.model[:-1].transform(table[list("abcd")])
+    machine = LSSVMClassifierCV().fit(X, table["ill"], groups=table["patient"])
+    assert figures(result.stdout) == pytest.approx(list(machine.scores_.values()), abs=1e-3)
+    assert machine.scores_["ber"] > 0.4
+    assert "groups=patient" in looms("show", "m.skops").stdout
+
+
+def test_prediction_takes_no_notice_of_the_groups(looms, visits):
+    assert looms("fit", visits, "-t", "ill", "--groups", "patient", "-o", "m.skops").exit_code == 0
+    result = looms("predict", "m.skops", visits)
+    assert result.exit_code == 0, result.stderr
+    assert "ignored" not in result.stderr
+    pd.read_csv(visits).drop(columns="patient").to_csv("new.csv", index=False)
+    assert looms("predict", "m.skops", "new.csv").stdout == result.stdout
+    assert "column" not in looms("score", "m.skops", visits).stderr
+
+
+def test_rows_that_belong_together_are_suspected(looms, visits):
+    result = looms("fit", visits, "-t", "ill", "--drop", "patient", "-o", "m.skops")
+    assert "as repeats or those of one patient, hold these out together: --groups" in result.stderr
+
+
+def test_the_grid_repeats_the_choice(looms, visits, figures):
+    options = ("--groups", "patient", "--cv", "5", "--search", "grid", "-k", "linear")
+    result = looms("fit", visits, "-t", "ill", *options, "-o", "m.skops", "--report", "r.html")
+    assert result.exit_code == 0, result.stderr
+    assert "the choice was repeated without each fold" in result.stderr
+    assert "flatter" not in result.stderr
+    assert "nested cross-validation" in result.stdout
+    machine = load_model("m.skops").model[-1]
+    assert (machine.cv, machine.search) == (5, "grid")
+    assert figures(result.stdout) == pytest.approx(list(machine.scores_.values()), abs=1e-4)
+    with open("r.html", encoding="utf-8") as page:
+        text = page.read()
+    assert "the choice was repeated without each fold" in text
+    assert "outputs of machines chosen without the fold" in text
+    assert "flatter" not in text
+
+
+def test_repetitions_of_folds_reach_the_estimator(looms, pets, data_folder):
+    result = looms("fit", pets, "-t", "kind", "--cv", "5x2", "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    assert load_model("m.skops").model[-1].folds_.shape == (5, 40)
+    assert "cross-validation chose this machine" in result.stderr
+    result = looms("fit", data_folder / "yacht.csv", "-t", "target", "--cv", 10, "-o", "y.skops")
+    assert result.exit_code == 0, result.stderr
+    assert "CV RMSE" in result.stdout
+
+
+def test_a_grid_of_single_rows(looms, pets):
+    result = looms("fit", pets, "-t", "kind", "--search", "grid", "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    assert "the choice was repeated without each row" in result.stderr
+    assert "nested leave-one-out" in result.stdout
+
+
+def test_a_gap_among_the_groups_is_refused(looms, visits, one_line):
+    table = pd.read_csv(visits)
+    table.loc[[3, 7], "patient"] = None
+    table.to_csv(visits, index=False)
+    result = looms("fit", visits, "-t", "ill", "--groups", "patient")
+    one_line(result, 2, "--groups patient has no label in 2 rows of 320, first in data row 4;")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--groups", "nurse"), "there is no column 'nurse' for --groups beside the target ('a', 'b'"),
+        (("--groups", "ill"), "there is no column 'ill' for --groups beside the target"),
+        (("--groups", "a", "--cv", 400), "--groups a --cv 400: cv must be of 2 folds to as many"),
+        (("--groups", "same"), "--groups same: All rows are in one group"),
+        (("--groups", "side"), "--groups side: All rows of class 'no' are in one group"),
+        (("--cv", "many"), "--cv many is no number of folds, as 10, nor repetitions and folds"),
+        (("--cv", 1), "--cv 1: cv must be of 2 folds"),
+        (("--cv", "5x2", "--search", "grid"), "--cv 5x2 repeats it; give a number of folds"),
+        (("--search", "grid", "--prior"), "--prior is for --search gradient, and this is --search"),
+        (("--search", "grid", "-c", "press", "-c", "wmw"), "--search grid compares by one"),
+        (("-m", "svm", "--groups", "patient"), "--groups is for --machine lssvm"),
+        (("-m", "svm", "--cv", 5), "--cv is for --machine lssvm"),
+        (("-m", "svm", "--search", "grid"), "--search grid is for --machine lssvm"),
+    ],
+)
+@pytest.mark.parametrize("command", ["fit", "assess"])
+def test_what_cannot_be_is_refused_by_its_option(looms, visits, one_line, command, options, text):
+    table = pd.read_csv(visits)
+    table["same"], table["side"] = "x", np.where(table["ill"] == "no", "one", table["patient"])
+    table.to_csv(visits, index=False)
+    one_line(looms(command, visits, "-t", "ill", *options), 2, text)
+
+
+def test_a_file_without_columns_has_no_groups(looms, tmp_path, one_line):
+    path = tmp_path / "rows.svm"
+    path.write_text("".join(f"{k % 2} 1:{k} 2:{k * k}\n" for k in range(1, 30)))
+    result = looms("fit", path, "--groups", "1")
+    one_line(result, 2, "there is no column '1' for --groups: the file has no named columns")
+
+
+def test_an_assessment_keeps_groups_on_one_side(looms, visits):
+    options = ("--groups", "patient", "-n", 4, "--test-size", 0.25, "-k", "linear")
+    apart = looms("assess", visits, "-t", "ill", "--drop", "patient", "-n", 4, "-k", "rbf")
+    result = looms("assess", visits, "-t", "ill", *options)
+    assert result.exit_code == 0, result.stderr
+    assert apart.exit_code == 0, apart.stderr
+
+    def ber(output):
+        return float(
+            next(line for line in output.splitlines() if line.startswith("ber")).split()[1]
+        )
+
+    assert ber(result.stdout) > 0.3 > 0.2 > ber(apart.stdout)
