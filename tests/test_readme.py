@@ -18,7 +18,7 @@ def blocks(language: str) -> list[str]:
 @pytest.mark.slow
 def test_python_examples(capsys: pytest.CaptureFixture[str]) -> None:
     examples = blocks("python")
-    assert len(examples) == 5
+    assert len(examples) == 6
     exec("\n".join(examples), {})
     said = capsys.readouterr().out
     assert "Linear" in said
@@ -29,7 +29,7 @@ def test_python_examples(capsys: pytest.CaptureFixture[str]) -> None:
 def test_command_line_example(tmp_path: Path) -> None:
     pytest.importorskip("typer")
     examples = [block for block in blocks("console") if block.startswith(("python -c", "looms"))]
-    assert len(examples) == 2
+    assert len(examples) == 3
     for line in "".join(examples).strip().splitlines():
         program, *arguments = shlex.split(line)
         if program == "looms":

@@ -99,7 +99,10 @@ def test_a_gap_among_the_groups_is_refused(looms, visits, one_line):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (("--groups", "nurse"), "there is no column 'nurse' for --groups beside the target ('a', 'b'"),
+        (
+            ("--groups", "nurse"),
+            "there is no column 'nurse' for --groups beside the target ('a', 'b'",
+        ),
         (("--groups", "ill"), "there is no column 'ill' for --groups beside the target"),
         (("--groups", "a", "--cv", 400), "--groups a --cv 400: cv must be of 2 folds to as many"),
         (("--groups", "same"), "--groups same: All rows are in one group"),

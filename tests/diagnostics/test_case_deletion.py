@@ -264,3 +264,20 @@ class TestBadInput:
     def test_a_regressor_has_no_labels(self):
         with pytest.raises(ValueError, match="A regressor has no labels"):
             case_deletion(LSSVMRegressor().fit(X, NOISY)).mislabeled()
+
+
+def test_of_a_machine_that_holds_out_groups_residuals_are_without_the_group():
+    rng = np.random.default_rng(0)
+    number = np.repeat(np.arange(12), 3)
+    X = rng.normal(size=(12, 2))[number] + 0.1 * rng.normal(size=(36, 2))
+    y = X[:, 0] + 0.3 * rng.normal(size=12)[number] > 0
+    model = LSSVMClassifierCV("linear").fit(X, y, groups=number)
+    found = case_deletion(model)
+    t, held_out = np.where(y, 1.0, -1.0), model.held_out_.outputs
+    assert_array_equal(found.residual, t - held_out)
+    assert_array_equal(found.margin, t * (held_out - model.threshold_))
+    assert np.abs(held_out - model.loo_.outputs).max() > 0.01
+    # The change of the criterion is of one sample, and so is what it is the change of.
+    alone = LSSVMClassifier(model.kernel_, mu=model.mu_).fit(X, y)
+    expected = case_deletion(alone, criterion="press").criterion_change
+    assert_allclose(case_deletion(model, criterion="press").criterion_change, expected, rtol=1e-8)

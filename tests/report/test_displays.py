@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, assess
-from looms.calibration import loo_probabilities
+from looms.calibration import loo_probabilities, reliability_curve
 from looms.diagnostics import case_deletion
 from looms.report import (
     CandidatesDisplay,
@@ -337,3 +337,23 @@ def test_beta_calibration_of_many_samples_is_of_one_calibrator(binary):
     most = classes._MOST_LEFT_OUT
     assert most["beta"] < most["sigmoid"]
     assert n**2 <= most["beta"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_curves_are_of_what_is_held_out():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] + rng.normal(size=60) > 0
+    model = LSSVMClassifierCV().fit(X, y, groups=np.arange(60) // 3)
+    roc = RocDisplay.compute(model)
+    assert roc.areas["True"] == pytest.approx(roc_auc_score(y, model.held_out_.outputs))
+    assert roc.areas["True"] != pytest.approx(roc_auc_score(y, model.loo_.outputs))
+    assert roc.chosen is not None
+    model = LSSVMClassifierCV(search="grid").fit(X, y)
+    roc = RocDisplay.compute(model)
+    assert roc.areas["True"] == pytest.approx(roc_auc_score(y, model.nested_.balanced))
+    assert roc.chosen is None  # each row has a threshold of its own
+    p = model.nested_.probabilities[:, 1]
+    expected = reliability_curve(np.where(y, 1.0, -1.0), p)
+    curve = ReliabilityDisplay.compute(model).curves["True"]
+    np.testing.assert_allclose(curve.share, expected.share)

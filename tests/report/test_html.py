@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from looms import LSSVMClassifier, LSSVMRegressor, LSSVMRegressorCV, report
+from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV, report
 from looms.report.figures import figure, plus_minus
 from looms.report.page import _text, render
 from looms.report.text import count, number, thousands
@@ -228,3 +228,33 @@ def test_figures():
     assert plus_minus(None, "ber") == ""
     assert (count(1, "row"), count(12_345, "row")) == ("1 row", "12\u202f345 rows")
     assert thousands(9999) == "9999"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("search", ["gradient", "grid"])
+@pytest.mark.parametrize("numbers", [False, True])
+@pytest.mark.parametrize(
+    ("options", "method", "unit"),
+    [
+        ({}, "leave-one-out", "sample"),
+        ({"groups": np.arange(60) // 3}, "leave-one-group-out", "group"),
+        ({"cv": 5}, "cross-validation", "fold"),
+    ],
+)
+def test_a_page_names_how_samples_were_held_out(search, numbers, options, method, unit):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] + rng.normal(size=60)
+    options = dict(options)
+    Estimator = LSSVMRegressorCV if numbers else LSSVMClassifierCV
+    estimator = Estimator(cv=options.pop("cv", None), search=search)
+    model = estimator.fit(X, y if numbers else y > 0, **options)
+    page = render(model)
+    assert f"{method.capitalize()} figures" in page
+    assert ("an optimistic figure" in page) == (search == "gradient")
+    assert (f"the choice was repeated without each {unit}" in page) == (search == "grid")
+    outputs = f"{method} outputs"
+    if search == "grid":
+        outputs = f"outputs of machines chosen without the {unit}"
+    assert outputs in page
+    assert "flatter" not in page or search == "gradient"
