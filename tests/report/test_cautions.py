@@ -20,7 +20,7 @@ from looms import (
 )
 from looms.kernels import RBF
 from looms.report import cautions, summary
-from looms.report._cautions import _essence
+from looms.report._choice import _essence
 from looms.tables import table_preprocessor
 
 

@@ -23,7 +23,7 @@ from looms.model_files._files import is_model_file
 if TYPE_CHECKING:
     import pandas as pd
 
-    from looms.report._cautions import Caution
+    from looms.report._caution import Caution
 
 #: So many names are listed in a note.
 MOST_NAMES = 5

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import typer
 from sklearn.base import BaseEstimator
-from sklearn.svm import SVC
 
 from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV
-from looms._typing import AnyArray, Matrix
 from looms.cli._errors import InputError
 from looms.cli._options import IntervalMethod, Task
 from looms.cli._output import as_messages
@@ -227,8 +225,8 @@ class MachineRequest:
         target = prepared.target
         classes = target.task == "classification"
         cv = int(self.cv) if self.cv is not None and self.cv.isdecimal() else self.cv
-        options = {"--groups": self.groups, "--cv": self.cv}
-        prefix = " ".join(f"{name} {value}" for name, value in options.items() if value)
+        given = {"--groups": self.groups, "--cv": self.cv}
+        prefix = " ".join(f"{name} {value}" for name, value in given.items() if value)
         with as_messages(prefix=f"{prefix}: "):
             numbers = group_numbers(prepared.groups, len(target.y)) if self.groups else None
             fold_numbers(cv, target.y, numbers, labels=target.y if classes else None)
@@ -274,87 +272,6 @@ def _check_names(option: str, names: list[str] | None, known: list[str]) -> None
     for name in names or ():
         if name not in known:
             raise InputError(f"there is no {option} {name!r}; known are {', '.join(known)}")
-
-
-SVMKernel: TypeAlias = Literal["linear", "quadratic", "cubic", "rbf"]
-_DEGREES: dict[SVMKernel, int] = {"quadratic": 2, "cubic": 3}
-#: Steps of log2 at which the search stops: statistics of a machine need it no finer.
-_RESOLUTION = 1.0
-
-
-@dataclass(frozen=True)
-class SVMRequest:
-    """Support vector machine to diagnose; None leaves a choice to the leave-one-out error.
-
-    The polynomial kernels are (gamma x·x' + 1)^degree.
-    """
-
-    kernel: Annotated[
-        SVMKernel | None, typer.Option("--kernel", "-k", help="Kernel of the SVM, default rbf.")
-    ] = None
-    C: Annotated[
-        float | None, typer.Option("--C", help="Cost of errors of the SVM, else chosen.")
-    ] = None
-    gamma: Annotated[
-        float | None, typer.Option(help="Inverse squared width of its kernel, else chosen.")
-    ] = None
-
-    def __post_init__(self) -> None:
-        """Refuse values that no machine takes."""
-        for name, value in (("--C", self.C), ("--gamma", self.gamma)):
-            if value is not None and not 0 < value < float("inf"):
-                raise InputError(f"{name} must be a positive number, not {value:g}")
-        if self.kernel == "linear" and self.gamma is not None:
-            raise InputError("--gamma is for other kernels than linear; leave it out")
-        if self.kernel in _DEGREES and self.C is not None and self.gamma is None:
-            raise InputError(
-                f"--C of the {self.kernel} kernel goes with --gamma, which scales it; give both, "
-                "or leave both to the search"
-            )
-
-    def given(self) -> list[str]:
-        """The options that were given."""
-        values = {"--kernel": self.kernel, "--C": self.C, "--gamma": self.gamma}
-        return [name for name, value in values.items() if value is not None]
-
-    def open(self) -> list[str]:
-        """The hyper-parameters that were not given."""
-        names = ["C"] if self.kernel == "linear" else ["C", "gamma"]
-        return [name for name in names if getattr(self, name) is None]
-
-    def tuned(self, X: Matrix, y: AnyArray, n_jobs: int) -> SVMRequest:
-        """The request with the open hyper-parameters chosen by `SVCCV`, the others held."""
-        kernel = self.kernel or "rbf"
-        degree = _DEGREES.get(kernel)
-        held = {} if self.C is None else {"C": self.C}
-        if self.gamma is not None:
-            held |= {"gamma": self.gamma} if degree is None else {"c": 1.0 / self.gamma}
-        machine = SVCCV(
-            kernel, param_grid=held, resolution=_RESOLUTION, probability=None, n_jobs=n_jobs
-        ).fit(X, y)
-        if kernel == "linear":
-            return replace(self, C=machine.C_)
-        if degree is None:
-            return replace(self, C=machine.C_, gamma=machine.kernel_.gamma)
-        # The kernel of SVCCV is (x·x' + c)^degree, c^degree times that of gamma = 1/c.
-        c = machine.kernel_.c
-        return replace(self, C=machine.C_ * c**degree, gamma=1.0 / c)
-
-    def machine(self) -> SVC:
-        """The estimator, not fitted yet; nothing may be open."""
-        kernel = self.kernel or "rbf"
-        options: dict[str, Any] = {"kernel": kernel}
-        if kernel in _DEGREES:
-            options = {"kernel": "poly", "degree": _DEGREES[kernel], "coef0": 1.0}
-        if self.gamma is not None:
-            options["gamma"] = self.gamma
-        return SVC(C=self.C, **options)
-
-    def description(self) -> str:
-        """The machine in words."""
-        values = {"C": self.C, "gamma": self.gamma}
-        shown = [f"{name} = {value:.6g}" for name, value in values.items() if value is not None]
-        return f"Support vector machine, {self.kernel or 'rbf'} kernel, {', '.join(shown)}"
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from looms.cli._output import (
 )
 from looms.cli._prepare import Target, prepare, read_training, target_of
 from looms.cli._progress import Meter
-from looms.cli._request import SVMRequest
+from looms.cli._svm_request import SVMRequest
 from looms.cli.predict import load, rows_for
 from looms.copies import copy_groups, n_unexpected_copies
 from looms.diagnostics import (

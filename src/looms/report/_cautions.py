@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from numbers import Real
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -13,13 +11,12 @@ from sklearn.utils import check_array
 
 from looms._typing import Matrix
 from looms._words import count
-from looms.assessment._experiment import estimator_text
 from looms.assessment._result import Assessment
 from looms.copies import copy_groups, n_unexpected_copies
 from looms.estimators import machine_of
-from looms.estimators._search import SelectingMachine
 from looms.estimators._warnings import settings_for_rare_classes
-from looms.optimize import Outcome
+from looms.report._caution import Caution, note, serious
+from looms.report._choice import close_candidates, foreign, optimism, search_cautions
 from looms.report._near_rows import TOGETHER, rise_without_near
 from looms.report._telltales import telltales
 from looms.report.figures import (
@@ -30,37 +27,18 @@ from looms.report.figures import (
     guess_error,
     seldom_predicted,
 )
-from looms.report.model import (
-    Model,
-    candidate_scores,
-    named,
-    parameter_name,
-    predicted_labels,
-    score_name,
-)
+from looms.report.model import Model, named, predicted_labels
 from looms.report.text import isolated, sentence
 
 #: Below these the figures are said to be uncertain.
 _FEW_SAMPLES, _FEW_IN_CLASS = 100, 20
-#: Samples for each hyper-parameter below which their number is pointed out.
-_SAMPLES_PER_PARAMETER = 20
 #: Share of the even share that the smallest class has at least without being called rare.
 _RARE = 0.4
 #: A machine with less than this share of the errors of a guess needs no remedy.
 _GOOD = 0.5
-#: Columns, and candidates, named in a caution.
-_MOST_NAMES, _MOST_CANDIDATES = 3, 5
-
-_STOPPED_EARLY = {Outcome.MAX_ITER, Outcome.NO_PROGRESS, Outcome.CALLBACK}
+#: Columns named in a caution.
+_MOST_NAMES = 3
 _OTHERS = "Consider another kernel or other features."
-
-
-class Caution(TypedDict):
-    """A caution; its level is "serious" or "note"."""
-
-    level: str
-    title: str
-    text: str
 
 
 def cautions(estimator: Any, X: Any = None) -> list[Caution]:
@@ -126,20 +104,12 @@ def cautions_of_report(
     return _ordered(
         [
             *_of_fit(model, model.machine.X_fit_),
-            *_optimism(model, assessment),
-            *([] if assessment is None else _foreign(whole, model, assessment)),
-            *_close_candidates(model),
+            *optimism(model, assessment),
+            *([] if assessment is None else foreign(whole, model, assessment)),
+            *close_candidates(model),
             *_data(model, steps, notes),
         ]
     )
-
-
-def _serious(title: str, text: str) -> Caution:
-    return Caution(level="serious", title=title, text=text)
-
-
-def _note(title: str, text: str) -> Caution:
-    return Caution(level="note", title=title, text=text)
 
 
 def _ordered(both: Iterable[Caution]) -> list[Caution]:
@@ -153,19 +123,19 @@ def _of_fit(model: Model, X: Matrix | None) -> Iterator[Caution]:
     if telling:
         named_ones = [f"{isolated(name)} ({sign})" for name, sign in telling[:_MOST_NAMES]]
         more = f" and {len(telling) - _MOST_NAMES} more" if len(telling) > _MOST_NAMES else ""
-        yield _serious(
+        yield serious(
             "A feature gives the target",
             f"{', '.join(named_ones)}{more} alone {'predicts' if len(telling) == 1 else 'predict'} "
             "the target. Is it known before the target is? If not, leave it out.",
         )
     if model.selecting is not None:
-        yield from _search(model, model.selecting)
+        yield from search_cautions(model, model.selecting)
     n = 0
     if X is not None and not model.pairwise and model.groups is None:
         n = n_unexpected_copies(X, copy_groups(X))
         together = ", or hold them out together (copies='together')"
         if n:
-            yield _serious(
+            yield serious(
                 "Copies of samples",
                 f"{n} of {model.held_out.n_samples} samples are copies of others, equal in every "
                 "feature. Leaving one out leaves its copies in, so leave-one-out flatters and "
@@ -178,7 +148,7 @@ def _of_fit(model: Model, X: Matrix | None) -> Iterator[Caution]:
     scores = model.scored.scores
     perfect = scores["error"][0] == 0 if model.classification else scores["r2"][0] > 0.9999
     if perfect and not telling:
-        yield _note(
+        yield note(
             "Too good",
             f"{'No sample is' if model.classification else 'Next to nothing is'} wrong in "
             f"{model.method}. Look for a feature that holds the answer, and for copies of samples.",
@@ -191,7 +161,7 @@ def _near_rows(model: Model) -> Iterator[Caution]:
         return
     key = "error" if model.classification else "rmse"
     alone, together = (figure(value, key, 3) for value in errors)
-    yield _note(
+    yield note(
         "Samples like repeats of others",
         f"With the {TOGETHER - 1} samples nearest to each left out as well, the "
         f"{FIGURES[key].name} rises from {alone} to {together}. If samples belong together, as "
@@ -205,7 +175,7 @@ def _guessing(model: Model) -> Iterator[Caution]:
         value = scores["r2"][0]
         gain, error = gain_over_mean(model)
         if not (value > 0 and gain > 2 * error):
-            yield _serious(
+            yield serious(
                 title,
                 f"{sentence(model.method)} R² is {value:.3g}: within noise the mean of the targets "
                 f"predicts as well. {_OTHERS}",
@@ -236,7 +206,7 @@ def _guessing(model: Model) -> Iterator[Caution]:
         title, text = "A class is seldom predicted", f"{seldom}{remedy}"
     else:
         return
-    yield _serious(title, text)
+    yield serious(title, text)
 
 
 def _remedy(model: Model) -> str:
@@ -257,37 +227,14 @@ def _rarest_in_predictions(model: Model) -> str:
     )
 
 
-def _search(model: Model, machine: SelectingMachine) -> Iterator[Caution]:
-    tuning = machine.selection_
-    for met in tuning.at_bounds:
-        text = f"{isolated(parameter_name(model, met.name))} {met.remark}."
-        yield _serious("Hyper-parameter at a bound", text)
-    if tuning.outcome in _STOPPED_EARLY:
-        yield _serious("Search stopped early", f"{sentence(tuning.outcome.value)}.")
-    if tuning.n_failures:
-        yield _note(
-            "Points that could not be evaluated",
-            f"At {count(tuning.n_failures, 'point')} of {tuning.n_evaluations} the kernel matrix "
-            "plus ridge was not positive definite in rounding; the search stepped over them.",
-        )
-    never = [
-        f"{candidate.kernel_name}, {candidate.criterion}"
-        for candidate in machine.candidates_
-        if candidate.outcome is Outcome.NEVER_EVALUATED
-    ]
-    if never:
-        text = f"{'; '.join(never[:_MOST_CANDIDATES])}: {Outcome.NEVER_EVALUATED.value}."
-        yield _serious("Candidates that could not be evaluated", text)
-
-
 def _sizes(model: Model) -> Iterator[Caution]:
     n, scores = model.n_with_weight, model.scored.scores
     if n < _FEW_SAMPLES:
         value, error = scores["ber" if model.classification else "rmse"]
-        yield _note(
+        yield note(
             "Few samples",
             f"With {n} samples the {model.method} figure {value:.3g} has a standard error of "
-            f"{error:.2g}, before any optimism.",
+            f"{error:.2g}{', before any optimism' * (model.nested is None)}.",
         )
     if not model.classification:
         return
@@ -295,7 +242,7 @@ def _sizes(model: Model) -> Iterator[Caution]:
     rare = int(counts.argmin())
     least = int(counts[rare])
     if least < _FEW_IN_CLASS:
-        yield (_serious if least < 5 else _note)(
+        yield (serious if least < 5 else note)(
             "A small class",
             f"Class {isolated(model.classes[rare])} has {count(least, 'sample')}: one more error "
             f"there changes its error rate by {100 / max(least, 1):.0f} %.",
@@ -307,101 +254,16 @@ def _sizes(model: Model) -> Iterator[Caution]:
         else:
             weighted = getattr(machine, "class_weight", None) is not None
             advice = " The classes were weighted." if weighted else " The threshold was set for it."
-        yield _note(
+        yield note(
             "Unequal classes",
             f"Always saying the largest class is wrong for {100 * guess:.1f} %, this machine for "
             f"{100 * rate:.1f} %; judge it by the balanced error rate.{advice}",
         )
 
 
-def _optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
-    machine = model.selecting
-    if machine is None:
-        return
-    n_candidates, n_parameters = len(machine.candidates_), len(machine.kernel_.theta) + 1
-    tuned = count(n_parameters, "hyper-parameter")
-    tuned = f"among {n_candidates} candidates and {tuned}" if n_candidates > 1 else tuned
-    if not isinstance(getattr(machine, "threshold", None), Real | None):
-        tuned += " and a threshold"
-    if assessment is None and model.nested is None:
-        yield _serious(
-            "No outer estimate",
-            f"{sentence(model.method)} chose {tuned}, so its figures flatter the machine. Honest "
-            "ones are of a selection that is repeated without the samples that it is scored on: "
-            "search='grid' and looms.assess give them.",
-        )
-    elif assessment is not None:
-        name = assessment.scores[0]
-        figures = assessment.figures(name)
-        if np.isfinite(figures.optimism) and figures.flattered_by is not None:
-            yield _note(
-                "Optimism of leave-one-out",
-                f"{sentence(model.method)} chose {tuned}. {assessment.optimism_text(name)} Quote "
-                "the outer estimate.",
-            )
-        if assessment.failures:
-            first = next(iter(assessment.failures.values()))
-            yield _serious(
-                "Failed splits",
-                f"{len(assessment.failures)} of {len(assessment.splits)} outer splits raised; the "
-                f"first: {first.rstrip('.')}.",
-            )
-    n = model.n_with_weight
-    if n_parameters > 2 and n < _SAMPLES_PER_PARAMETER * n_parameters:
-        yield (_note if machine.prior else _serious)(
-            "Many hyper-parameters",
-            f"{n_parameters} hyper-parameters were tuned on {n} samples, {n / n_parameters:.0f} "
-            "for each: the criterion itself can be over-fitted. "
-            f"{'A prior held them.' if machine.prior else 'Consider prior=True.'}",
-        )
-    if not model.classification and model.nested is None:
-        yield _note(
-            "Intervals",
-            "Prediction intervals use the leave-one-out residuals that the hyper-parameters made "
-            "small; their coverage is guaranteed only for hyper-parameters that were fixed "
-            "beforehand, and falls short the more was tuned.",
-        )
-
-
-def _foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Caution]:
-    """That the outer estimate is of something else than the machine shown."""
-    shown, assessed = estimator_text(estimator), assessment.estimator
-    if _essence(shown) != _essence(assessed):
-        yield _serious(
-            "Another estimator was assessed",
-            f"The outer estimate is of {assessed}, and this is {shown}: it says little about it.",
-        )
-    n = assessment.n_samples
-    if n not in (None, model.held_out.n_samples):
-        yield _serious(
-            "Other samples were assessed",
-            f"The outer estimate is of {n} samples, and the machine of {model.held_out.n_samples}.",
-        )
-
-
-def _essence(text: str) -> str:
-    """The text of an estimator without parameters that change nothing of the result."""
-    return re.sub(r"\b(callback|n_jobs|verbose)=(<.*?>|[\w.-]+)(, )?", "", text).replace(", )", ")")
-
-
-def _close_candidates(model: Model) -> Iterator[Caution]:
-    machine, key = model.selecting, score_name(model.machine)[1]
-    if machine is None or not key:  # a loss of no known error
-        return
-    scores = candidate_scores(machine)
-    error = model.scored.scores[key][1]
-    close = int(((scores - scores[machine.best_index_]) < error).sum()) - 1
-    if close > 0:
-        yield _note(
-            "The choice is not settled",
-            f"{count(close, 'other candidate')} of {len(scores)} came within one standard error "
-            f"({error:.2g}) of the one taken: another sample might have chosen otherwise.",
-        )
-
-
 def _data(model: Model, steps: list[str], notes: Sequence[str]) -> Iterator[Caution]:
     if steps:
-        yield _note(
+        yield note(
             "Preprocessing saw all samples",
             f"The {'step' if len(steps) == 1 else 'steps'} before the machine "
             f"({', '.join(steps)}) learnt from the sample that is left out too. For scaling and "
@@ -409,10 +271,10 @@ def _data(model: Model, steps: list[str], notes: Sequence[str]) -> Iterator[Caut
         )
     n = model.held_out.n_samples
     if model.n_with_weight < n:
-        yield _note(
+        yield note(
             "Samples of weight zero",
             f"{n - model.n_with_weight} of {n} took no part in the fit, and take none in the "
             "figures here.",
         )
-    for note in notes:
-        yield _note("Columns", f"{sentence(note.rstrip('.'))}.")
+    for remark in notes:
+        yield note("Columns", f"{sentence(remark.rstrip('.'))}.")

@@ -1,0 +1,137 @@
+"""Cautions of how a machine was chosen, and of its assessment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from looms._words import count
+from looms.assessment._experiment import estimator_text
+from looms.assessment._result import Assessment
+from looms.estimators._search import SelectingMachine
+from looms.optimize import Outcome
+from looms.report._caution import Caution, note, serious
+from looms.report.model import Model, candidate_scores, parameter_name, score_name
+from looms.report.text import isolated, sentence
+
+#: Samples for each hyper-parameter below which their number is pointed out.
+_SAMPLES_PER_PARAMETER = 20
+#: Candidates named in a caution.
+_MOST_CANDIDATES = 5
+
+_STOPPED_EARLY = {Outcome.MAX_ITER, Outcome.NO_PROGRESS, Outcome.CALLBACK}
+
+
+def search_cautions(model: Model, machine: SelectingMachine) -> Iterator[Caution]:
+    """Of a search that ended at a bound or early, or could not evaluate some points."""
+    tuning = machine.selection_
+    for met in tuning.at_bounds:
+        text = f"{isolated(parameter_name(model, met.name))} {met.remark}."
+        yield serious("Hyper-parameter at a bound", text)
+    if tuning.outcome in _STOPPED_EARLY:
+        yield serious("Search stopped early", f"{sentence(tuning.outcome.value)}.")
+    if tuning.n_failures:
+        yield note(
+            "Points that could not be evaluated",
+            f"At {count(tuning.n_failures, 'point')} of {tuning.n_evaluations} the kernel matrix "
+            "plus ridge was not positive definite in rounding; the search stepped over them.",
+        )
+    never = [
+        f"{candidate.kernel_name}, {candidate.criterion}"
+        for candidate in machine.candidates_
+        if candidate.outcome is Outcome.NEVER_EVALUATED
+    ]
+    if never:
+        text = f"{'; '.join(never[:_MOST_CANDIDATES])}: {Outcome.NEVER_EVALUATED.value}."
+        yield serious("Candidates that could not be evaluated", text)
+
+
+def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
+    """That the machine was chosen by what it is scored on, or what outer splits say of that."""
+    machine = model.selecting
+    if machine is None:
+        return
+    n_candidates, n_parameters = len(machine.candidates_), len(machine.kernel_.theta) + 1
+    tuned = count(n_parameters, "hyper-parameter")
+    tuned = f"among {n_candidates} candidates and {tuned}" if n_candidates > 1 else tuned
+    if not isinstance(getattr(machine, "threshold", None), Real | None):
+        tuned += " and a threshold"
+    if assessment is None and model.nested is None:
+        yield serious(
+            "No outer estimate",
+            f"{sentence(model.method)} chose {tuned}, so its figures flatter the machine. Honest "
+            "ones are of a selection that is repeated without the samples that it is scored on: "
+            "search='grid' and looms.assess give them.",
+        )
+    elif assessment is not None:
+        name = assessment.scores[0]
+        figures = assessment.figures(name)
+        if np.isfinite(figures.optimism) and figures.flattered_by is not None:
+            yield note(
+                "Optimism of leave-one-out",
+                f"{sentence(model.method)} chose {tuned}. {assessment.optimism_text(name)} Quote "
+                "the outer estimate.",
+            )
+        if assessment.failures:
+            first = next(iter(assessment.failures.values()))
+            yield serious(
+                "Failed splits",
+                f"{len(assessment.failures)} of {len(assessment.splits)} outer splits raised; the "
+                f"first: {first.rstrip('.')}.",
+            )
+    n = model.n_with_weight
+    if n_parameters > 2 and n < _SAMPLES_PER_PARAMETER * n_parameters:
+        yield (note if machine.prior else serious)(
+            "Many hyper-parameters",
+            f"{n_parameters} hyper-parameters were tuned on {n} samples, {n / n_parameters:.0f} "
+            "for each: the criterion itself can be over-fitted. "
+            f"{'A prior held them.' if machine.prior else 'Consider prior=True.'}",
+        )
+    if not model.classification and model.nested is None:
+        yield note(
+            "Intervals",
+            "Prediction intervals use the leave-one-out residuals that the hyper-parameters made "
+            "small; their coverage is guaranteed only for hyper-parameters that were fixed "
+            "beforehand, and falls short the more was tuned.",
+        )
+
+
+def foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Caution]:
+    """That the outer estimate is of something else than the machine shown."""
+    shown, assessed = estimator_text(estimator), assessment.estimator
+    if _essence(shown) != _essence(assessed):
+        yield serious(
+            "Another estimator was assessed",
+            f"The outer estimate is of {assessed}, and this is {shown}: it says little about it.",
+        )
+    n = assessment.n_samples
+    if n not in (None, model.held_out.n_samples):
+        yield serious(
+            "Other samples were assessed",
+            f"The outer estimate is of {n} samples, and the machine of {model.held_out.n_samples}.",
+        )
+
+
+def _essence(text: str) -> str:
+    """The text of an estimator without parameters that change nothing of the result."""
+    return re.sub(r"\b(callback|n_jobs|verbose)=(<.*?>|[\w.-]+)(, )?", "", text).replace(", )", ")")
+
+
+def close_candidates(model: Model) -> Iterator[Caution]:
+    """That other candidates came as near as chance may bring them."""
+    machine, key = model.selecting, score_name(model.machine)[1]
+    if machine is None or not key:  # a loss of no known error
+        return
+    scores = candidate_scores(machine)
+    error = model.scored.scores[key][1]
+    close = int(((scores - scores[machine.best_index_]) < error).sum()) - 1
+    if close > 0:
+        yield note(
+            "The choice is not settled",
+            f"{count(close, 'other candidate')} of {len(scores)} came within one standard error "
+            f"({error:.2g}) of the one taken: another sample might have chosen otherwise.",
+        )
