@@ -6,7 +6,13 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_iris,
+    load_wine,
+    make_friedman1,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -428,3 +434,9 @@ def test_chance_is_called_so_where_pooled_outputs_lean_below_it():
     (text,) = (t for _, t in titles(model).values() if "AUC" in t)
     area = float(re.search(r"AUC (\d\.\d+)", text)[1])
     assert abs(area - 0.5) < 3 * model.scores_se_["auc"]
+
+
+def test_a_smooth_function_of_single_samples_makes_no_repeats():
+    X, y = make_friedman1(400, noise=0.1, random_state=0)
+    found = cautions(quietly(LSSVMRegressorCV(), X, y))
+    assert "Samples like repeats of others" not in {each["title"] for each in found}
