@@ -49,7 +49,8 @@ def rise_without_near(model: Model) -> tuple[float, float] | None:
         if not model.classification:
             return np.asarray(np.mean(residuals**2, axis=1))
         outputs = (y - residuals).reshape(models.fit.y.shape)
-        return 1.0 * (class_indices(outputs, model.threshold) != class_indices(models.fit.y))
+        wrong = class_indices(outputs, model.threshold) != class_indices(models.fit.y)
+        return np.asarray(wrong, dtype=np.float64)
 
     alone, together = losses(alpha / models.p[:, None]), losses(without_near)
     by_few = np.array(
