@@ -21,7 +21,7 @@ import numpy as np
 from _report import seconds, write_table
 
 from looms.lssvm import refit_loo
-from looms.lssvm._fold_pairs import fold_of_rows
+from looms.lssvm._without_folds import fold_of_rows
 from looms.selection import Objective
 from looms.selection._nested import NestedChoice, choose_nested
 

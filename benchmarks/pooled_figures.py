@@ -19,7 +19,7 @@ from joblib import Parallel, delayed
 from sklearn.metrics import roc_auc_score
 
 from looms.criteria import balanced_error_rate
-from looms.lssvm._fold_pairs import balanced_residuals, residuals_without
+from looms.lssvm._without_folds import balanced_residuals, residuals_without
 from looms.selection import Objective
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._nested import NestedChoice, choose_nested
