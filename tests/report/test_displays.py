@@ -351,9 +351,9 @@ def test_curves_are_of_what_is_held_out():
     assert roc.chosen is not None
     model = LSSVMClassifierCV(search="grid").fit(X, y)
     roc = RocDisplay.compute(model)
-    assert roc.areas["True"] == pytest.approx(roc_auc_score(y, model.nested_.balanced))
+    assert roc.areas["True"] == pytest.approx(roc_auc_score(y, model.nested_.decisions.outputs))
     assert roc.chosen is None  # each row has a threshold of its own
-    p = model.nested_.probabilities[:, 1]
+    p = model.nested_.decisions.probabilities[:, 1]
     expected = reliability_curve(np.where(y, 1.0, -1.0), p)
     curve = ReliabilityDisplay.compute(model).curves["True"]
     np.testing.assert_allclose(curve.share, expected.share)

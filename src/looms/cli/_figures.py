@@ -31,7 +31,7 @@ from looms.criteria import mean_class_error
 from looms.diagnostics._case_deletion import held_out_of
 from looms.estimators._search import chosen_criterion
 from looms.held_out import HeldOut
-from looms.report.model import METHODS, scored, unit_of
+from looms.report.model import METHODS, on_grid, scored, unit_of
 from looms.threshold import Cost, RequiredPrecision, RequiredRecall
 
 #: Of a kernel with a scale for every feature, so many are shown, the largest.
@@ -208,7 +208,7 @@ def show_candidates(machine: Any) -> None:
     """Every kernel under every criterion, and an arrow at the best."""
     if is_regressor(machine):
         score = "RMSE"
-    elif machine.nested_ is not None:  # the points of a grid compete by the criterion itself
+    elif on_grid(machine):
         score = str(chosen_criterion(machine))
     else:
         score = loss_name(machine.threshold)
@@ -266,15 +266,13 @@ def show_choice(model: Pipeline, metadata: Mapping[str, Any]) -> None:
     show_figures({method: values, "± s.e.": errors})
     if is_regressor(machine):
         return
-    known = scored(machine)
-    truth = class_indices(machine.loo_.y[known.rows])
+    _, rows, decisions = scored(machine)
+    truth, predicted = class_indices(machine.loo_.y[rows]), decisions.predicted
     if len(machine.classes_) <= MOST_CONFUSED:
         labels = machine.classes_
-        show_confusion(
-            labels[truth], labels[known.predicted], labels.tolist(), f"Confusion, {method}"
-        )
+        show_confusion(labels[truth], labels[predicted], labels.tolist(), f"Confusion, {method}")
     if machine.threshold not in (None, 0.0):
-        values = threshold_figures(truth == 1, known.predicted == 1, machine.threshold)
+        values = threshold_figures(truth == 1, predicted == 1, machine.threshold)
         shown = ", ".join(f"{name} {figure(value)}" for name, value in values.items())
         rule = metadata["options"]["threshold"]
         out.print(

@@ -60,13 +60,14 @@ def plus_minus(value: float | None, key: str) -> str:
 
 
 def error_by_class(model: Model) -> tuple[AnyArray, Array]:
-    """Number of samples with a weight of each class, and the share of them given another one."""
-    labels = class_indices(model.held_out.y)
-    weight, k = model.held_out.sample_weight, len(model.classes)
-    wrong = np.bincount(labels, weights=weight * (labels != predicted_labels(model)), minlength=k)
+    """Number of samples with a weight of each class, and the share of decisions for another."""
+    rows, decisions, k = model.scored.rows, model.scored.decisions, len(model.classes)
+    labels, weight = class_indices(model.held_out.y)[rows], model.held_out.sample_weight[rows]
+    wrong = 0.0 if decisions is None else decisions.wrong
+    missed = np.bincount(labels, weights=weight * wrong, minlength=k)
     mass = np.bincount(labels, weights=weight, minlength=k)
     with np.errstate(invalid="ignore"):
-        return np.bincount(labels[model.has_weight], minlength=k), np.asarray(wrong / mass)
+        return np.bincount(labels, minlength=k), np.asarray(missed / mass)
 
 
 def seldom_predicted(model: Model) -> tuple[int, int, int] | None:

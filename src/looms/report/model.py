@@ -25,8 +25,10 @@ from looms.estimators._base import LeastSquaresMachine
 from looms.estimators._search import SelectingMachine, chosen_criterion
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows, variances
+from looms.optimize import Outcome
 from looms.scores import Scored, class_scores, pooled_auc
 from looms.selection import Objective
+from looms.selection._decisions import Decided, Decisions
 from looms.selection._nested import Nested
 from looms.tables import SparseColumns, TableColumns
 from looms.threshold import BalancedError
@@ -76,8 +78,8 @@ class Model:
         if nested is None:
             return held_out
         outputs = held_out.outputs.copy()
-        balanced = nested.balanced
-        outputs[nested.rows] = nested.held_out.outputs if balanced is None else balanced
+        decisions = nested.decisions
+        outputs[nested.rows] = nested.held_out.outputs if decisions is None else decisions.outputs
         return HeldOut(held_out.y, outputs, held_out.sample_weight)
 
     @cached_property
@@ -167,10 +169,17 @@ def model_of(estimator: Any) -> Model:
 
 
 def unit_of(machine: Any) -> str:
-    """What a machine holds out at a time: "sample", "group" or "fold"."""
-    if getattr(machine, "folds_", None) is not None:
-        return "fold"
-    return "sample" if getattr(machine, "groups_", None) is None else "group"
+    """What the figures of a machine hold out at a time: "sample", "group" or "fold"."""
+    groups, nested = getattr(machine, "groups_", None), getattr(machine, "nested_", None)
+    if nested is None:
+        if getattr(machine, "folds_", None) is not None:
+            return "fold"
+        return "sample" if groups is None else "group"
+    n_folds = len(np.unique(nested.folds))
+    if n_folds == len(nested.rows):
+        return "sample"
+    whole = groups is not None and n_folds == len(np.unique(groups[nested.rows]))
+    return "group" if whole else "fold"
 
 
 def scored(machine: Any) -> Scored:
@@ -182,9 +191,10 @@ def scored(machine: Any) -> Scored:
         return machine._scored()
     loo, rows = machine.loo_, np.flatnonzero(machine.loo_.sample_weight)
     y, outputs, weight = (each[rows] for each in loo)
-    predicted = class_indices(outputs, machine.threshold_)
-    auc = pooled_auc(y, outputs, weight)
-    return Scored(class_scores(class_indices(y), predicted, auc, weight), rows, predicted)
+    labels, auc = class_indices(y), pooled_auc(y, outputs, weight)
+    once = Decided.of(np.arange(len(rows)), outputs, machine.threshold_, None)
+    decisions = Decisions.of([once], labels)
+    return Scored(class_scores(labels, decisions.wrong, auc, weight), rows, decisions)
 
 
 def named(estimator: Any, machine: Any) -> Model:
@@ -250,12 +260,18 @@ def candidate_scores(machine: SelectingMachine) -> Array:
     return scores if is_classifier(machine) else np.sqrt(scores)
 
 
+def on_grid(machine: Any) -> bool:
+    """True if candidates are points of a grid, which compete by the criterion itself."""
+    tuning = getattr(machine, "selection_", None)
+    return tuning is not None and tuning.outcome is Outcome.GRID
+
+
 def score_name(machine: Any) -> tuple[str, str]:
     """Name of the candidates' score, and the key of the figure that it is, if it is one."""
     if not is_classifier(machine):
         return "root mean square error", "rmse"
     threshold = machine.threshold
-    if getattr(machine, "nested_", None) is not None:
+    if on_grid(machine):
         return str(chosen_criterion(machine)), ""
     if threshold in (None, "ber") or isinstance(threshold, Real | BalancedError):
         return "balanced error rate", "ber"
@@ -315,9 +331,11 @@ def residual_sizes(model: Model) -> Array:
 
 
 def predicted_labels(model: Model) -> AnyArray:
-    """Index of the class that a sample is given without it, (n_samples,), as figures count it."""
+    """Index of the class that most machines without a sample give it, (n_samples,)."""
     labels = np.asarray(loo_margins(model.machine).argmax(axis=1))
-    labels[model.scored.rows] = model.scored.predicted
+    decisions = model.scored.decisions
+    if decisions is not None:
+        labels[model.scored.rows] = decisions.predicted
     return labels
 
 

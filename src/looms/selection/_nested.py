@@ -16,17 +16,17 @@ import numpy as np
 from looms._classes import class_indices
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
-from looms.calibration import class_probabilities
 from looms.criteria import Criterion, PointwiseCriterion
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._names import KernelLike, as_kernel, kernel_name
 from looms.lssvm import NotPositiveDefiniteError
-from looms.lssvm._fold_pairs import balanced_residuals, fold_of_rows, residuals_without
 from looms.lssvm._system import Fit, targets_as_columns
+from looms.lssvm._without_folds import fold_of_rows, residuals_without
 from looms.optimize import Outcome, Point
 from looms.optimize._search import Search
 from looms.selection._candidates import Candidate, Choice, Score, Watcher, candidate_name
+from looms.selection._decisions import Decided, Decisions
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._objective import Objective
 from looms.selection._tune import Tuning, grid_points
@@ -34,7 +34,7 @@ from looms.selection._tune import Tuning, grid_points
 
 @dataclass(frozen=True, eq=False)
 class NestedChoice:
-    """Choice of a candidate on all rows, and without each fold.
+    """Choice of a candidate on all rows, and without some folds: one, or two.
 
     Attributes
     ----------
@@ -43,15 +43,11 @@ class NestedChoice:
         candidate cannot be evaluated.
     fit : the machine of the best candidate.
     folds : rows of each fold.
-    chosen : (n_folds,) candidate of the least criterion on the rows outside the fold, the machines
-        of which have not seen the fold.
-    outputs : held-out output of each row by the candidate that was chosen without its fold, shaped
-        like the targets.
-    inner : (n, n_folds) or (n, n_folds, t) held-out outputs of each row by the candidate chosen
-        without the fold of the second axis, on the rows without that fold.
-    pairs : as ``inner``, by the candidate chosen without the fold of the row.
-    fold_pairs, pair_outputs : two folds, and the outputs (m, t) of their rows by the candidate
-        that was chosen without both, on the rows without both; for classes only.
+    left_out : numbers of the folds that are left out in each round: every fold, then pairs of
+        folds in which classes meet.
+    chosen : (n_rounds,) candidate of the least criterion on the rows outside the round.
+    outputs : (n_rounds, n, t) by that candidate: of rows outside, held out as well; of the folds
+        left out, by the machine that is trained without them.
     """
 
     best: int
@@ -59,34 +55,37 @@ class NestedChoice:
     standard_errors: Array
     fit: Fit
     folds: tuple[AnyArray, ...]
+    left_out: list[tuple[int, ...]]
     chosen: AnyArray
     outputs: Array
-    inner: Array
-    pairs: Array
-    fold_pairs: list[tuple[int, int]]
-    pair_outputs: list[Array]
+
+    @property
+    def held_out(self) -> Array:
+        """Output of each row by the candidate that was chosen without its fold, (n, t)."""
+        n = self.outputs.shape[1]
+        return np.asarray(self.outputs[fold_of_rows(self.folds, n), np.arange(n)])
 
 
 def choose_nested(
     candidates: Sequence[tuple[Objective, Array]],
     evaluated: Callable[[Objective, Point], None] | None = None,
 ) -> NestedChoice:
-    """Candidate of the least criterion, and the same choice without each fold.
+    """Candidate of the least criterion, and the same choice without one fold, and without two.
 
     Parameters
     ----------
     candidates : objective and (p + 1,) point of each; the objectives differ in their kernels only,
-        and hold out each row once.
+        and hold out each row once, in three folds or more.
     evaluated : called after every evaluation, with the objective and the point.
 
     Raises
     ------
     ValueError
-        If rows are held out in several repetitions, or no candidate can be evaluated.
+        If rows are held out in several repetitions, in two folds, or no candidate can be evaluated.
 
     Notes
     -----
-    n³ flops for a candidate and O(n F t) numbers for F folds.
+    n³ flops for a candidate, and O(n² t) for single rows; 3 n² t numbers are kept for these.
 
     Examples
     --------
@@ -96,7 +95,7 @@ def choose_nested(
     >>> objective = Objective(X, y)
     >>> points = [objective.theta0 + [0.0, shift] for shift in range(-6, 8)]
     >>> choice = choose_nested([(objective, point) for point in points])
-    >>> bool(np.mean((y - choice.outputs) ** 2) > choice.values[choice.best])
+    >>> bool(np.mean((y - choice.held_out[:, 0]) ** 2) > choice.values[choice.best])
     True
     """
     first = candidates[0][0]
@@ -104,61 +103,48 @@ def choose_nested(
     if len(first.parts) > 1:
         raise ValueError("Nested cross-validation holds out each row once: give cv as one number.")
     folds = first.parts[0].folds
+    if len(folds) < 3:
+        raise ValueError(
+            "Nested cross-validation leaves out two folds or groups, and there are no others: give "
+            "three or more, or search='gradient'."
+        )
     number = fold_of_rows(folds, n)
-    labeled = bool(np.isin(Y, (-1.0, 1.0)).all())
-    single = [(g,) for g in range(len(folds))]
-    double = fold_pairs(Y, number) if labeled else []
+    single: list[tuple[int, ...]] = [(g,) for g in range(len(folds))]
+    double: list[tuple[int, ...]] = [*fold_pairs(Y, number)] if first.labeled else []
     values, errors = np.full((2, len(candidates)), np.inf)
-    least, least_of_pair = np.full(len(folds), np.inf), np.full(len(double), np.inf)
-    chosen = np.full(len(folds), -1)
-    inner, pairs = np.empty((2, n, len(folds), Y.shape[1]))
-    pair_outputs: list[Array] = [np.empty(0)] * len(double)
+    least = np.full(len(single) + len(double), np.inf)
+    chosen = np.full(len(least), -1)
+    outputs = np.empty((len(least), n, Y.shape[1]))
     fit, best = None, -1
     with blas_threads(n):
         for k, (objective, theta) in enumerate(candidates):
+            better: list[tuple[AnyArray, Array, Array]] = []
             try:
                 solution = objective.solve(theta)
                 P, alpha = solution.projection.matrix(), targets_as_columns(solution.fit.alpha)
                 evaluation = objective.criterion_of(solution.fit.held_out)
                 if not np.isfinite(evaluation.value):
                     continue
-                blocks = residuals_without(P, alpha, folds, single, solution.mu)
-                outputs = Y[:, None] - np.concatenate([e for _, e in blocks], axis=1)
-                inner_values = _values_without(objective, Y, outputs, number, single)
-                for part, residuals in residuals_without(P, alpha, folds, double, solution.mu):
-                    f = Y[:, None] - residuals
-                    of_pairs = _values_without(objective, Y, f, number, double[part])
-                    for m in np.flatnonzero(of_pairs < least_of_pair[part]):
-                        g, h = double[part.start + m]
-                        pair_outputs[part.start + m] = f[np.concatenate([folds[g], folds[h]]), m]
-                    least_of_pair[part] = np.minimum(least_of_pair[part], of_pairs)
+                for rounds, shift in ((single, 0), (double, len(single))):
+                    for part, e in residuals_without(P, alpha, folds, rounds, solution.mu):
+                        f = Y[:, None] - e
+                        out = [rounds[r] for r in part]
+                        inner = _values_without(objective, Y, f, number, out)
+                        less = np.flatnonzero(inner < least[part + shift])
+                        better.append((part[less] + shift, inner[less], f[:, less]))
             except NotPositiveDefiniteError:
                 continue
+            for rounds_better, inner, f in better:
+                least[rounds_better], chosen[rounds_better] = inner, k
+                outputs[rounds_better] = f.transpose(1, 0, 2)
             values[k], errors[k] = evaluation.value, evaluation.standard_error
-            if evaluated is not None:
-                evaluated(objective, Point(theta, values[k], errors[k]))
             if best < 0 or values[k] < values[best]:
                 best, fit = k, solution.fit
-            better = inner_values < least
-            least[better], chosen[better] = inner_values[better], k
-            inner[:, better] = outputs[:, better]
-            pairs[better[number]] = outputs[better[number]]
+            if evaluated is not None:
+                evaluated(objective, Point(theta, values[k], errors[k]))
     if fit is None or (chosen < 0).any():
         raise ValueError("No candidate could be evaluated: scale the features, or use larger mu.")
-    shape = (n, len(folds), *first.y.shape[1:])
-    return NestedChoice(
-        best,
-        values,
-        errors,
-        fit,
-        folds,
-        chosen,
-        inner[np.arange(n), number].reshape(first.y.shape),
-        inner.reshape(shape),
-        pairs.reshape(shape),
-        double,
-        pair_outputs,
-    )
+    return NestedChoice(best, values, errors, fit, folds, single + double, chosen, outputs)
 
 
 def _values_without(
@@ -199,14 +185,15 @@ class Nested:
     rows : (m,) the rows of positive weight, in the order of what follows.
     folds : (m,) number of the fold of each, with which it was left out.
     held_out : outputs of each row by the candidate that was chosen without its fold.
-    predicted : (m,) class index by the threshold that was set without the fold; None for numbers.
-    probabilities : (m, n_classes) by the calibrator of the rows outside the fold; None without.
-    balanced : outputs of which these are, shaped like the targets: with a row of another class
-        left out as well, a mean over those; None for numbers.
-    auc : leave-pair-out area under the ROC curve and its standard error; the candidate is chosen
-        without the pair. None for numbers.
+    decisions : classes and probabilities by the threshold and the calibrator that were set without
+        the row; None for numbers. In each round of them a row of another class is left out, too,
+        where there are folds enough.
+    auc : leave-pair-out area under the ROC curve, and what each row adds to it; the candidate is
+        chosen without the pair. None for numbers.
     kernels, mus : of the candidates that were chosen without some fold.
     chosen : (m,) which of these belongs to a row.
+    alphas, intercepts : (n_machines, m, t) and (n_machines, t) of machines that were tuned by
+        gradients, each without one fold; None of those of a grid, which follow from the kernels.
 
     Notes
     -----
@@ -220,20 +207,20 @@ class Nested:
     >>> from looms import LSSVMClassifierCV
     >>> X, y = load_iris(return_X_y=True)
     >>> nested = LSSVMClassifierCV(search="grid").fit(X[::2], y[::2]).nested_
-    >>> int((nested.predicted != y[::2]).sum())              # of 75
+    >>> int((nested.decisions.predicted != y[::2]).sum())              # of 75
     3
     """
 
     rows: AnyArray
     folds: AnyArray
     held_out: HeldOut
-    predicted: AnyArray | None
-    probabilities: Array | None
-    balanced: Array | None
-    auc: tuple[float, float] | None
+    decisions: Decisions | None
+    auc: tuple[float, Array] | None
     kernels: tuple[Kernel, ...]
     mus: Array
     chosen: AnyArray
+    alphas: Array | None = None
+    intercepts: Array | None = None
 
 
 def choose_on_grid(
@@ -323,44 +310,41 @@ def nested_predictions(
     ----------
     nested, points : from `choose_on_grid`.
     rows : (m,) numbers of the rows.
-    weight : (m,) for balanced outputs and the area under the curve.
+    weight : (m,) for the area under the curve.
     scorer : threshold and calibrator of held-out outputs of some of the m rows, and factors of
         their weights.
     """
-    y = nested.fit.y
-    number = fold_of_rows(nested.folds, len(y))
-    used, machine = np.unique(nested.chosen, return_inverse=True)
-    predicted = probabilities = balanced = auc = None
-    if np.isin(y, (-1.0, 1.0)).all():
-        Y, pairs = targets_as_columns(y), nested.pairs.reshape(*nested.pairs.shape[:2], -1)
-        folds, whole = nested.folds, slice(0, len(nested.folds))
-        residuals = balanced_residuals([(whole, Y[:, None] - pairs)], Y, folds, weight)
-        balanced = (Y - residuals).reshape(y.shape)
-        predicted = np.empty(len(y), dtype=np.intp)
+    y, folds = nested.fit.y, nested.folds
+    Y, n = targets_as_columns(y), len(y)
+    number = fold_of_rows(folds, n)
+    used, machine = np.unique(nested.chosen[: len(folds)], return_inverse=True)
+    decisions, auc = None, None
+    if points[0][0].labeled:
         labels = class_indices(y)
         mass = np.bincount(labels, weights=weight)
-        for g, fold in enumerate(folds):
-            rest = np.flatnonzero(number != g)
-            # Classes in the proportions of all rows: without a row its own is rarer by one, and
-            # threshold and calibration would lean away from it.
+        pairs = range(len(folds), len(nested.left_out))
+        in_pairs = {g for k in pairs for g in nested.left_out[k]}
+        rounds = []
+        for k in [*pairs, *(g for g in range(len(folds)) if g not in in_pairs)]:
+            out = np.concatenate([folds[g] for g in nested.left_out[k]])
+            rest = np.delete(np.arange(n), out)
             outside = np.bincount(labels[rest], weights=weight[rest], minlength=len(mass))
             factor = (mass / np.where(outside > 0, outside, 1.0))[labels[rest]]
-            score = scorer(HeldOut(y[rest], nested.inner[rest, g]), rest, factor)
-            predicted[fold] = class_indices(balanced[fold], score.threshold)
-            if score.calibrator is not None:
-                p = class_probabilities(score.calibrator, balanced[fold])
-                if probabilities is None:
-                    probabilities = np.empty((len(y), p.shape[1]))
-                probabilities[fold] = p
-        outputs = targets_as_columns(nested.outputs)
-        auc = pair_auc(Y, outputs, folds, nested.fold_pairs, nested.pair_outputs, weight)
+            f = nested.outputs[k].reshape(y.shape)
+            score = scorer(HeldOut(y[rest], f[rest]), rest, factor)
+            rounds.append(Decided.of(out, f[out], score.threshold, score.calibrator))
+        decisions = Decisions.of(rounds, labels)
+        left_out = [(g, h) for g, h in nested.left_out[len(folds) :]]
+        outputs = [
+            nested.outputs[k][np.concatenate([folds[g], folds[h]])]
+            for k, (g, h) in zip(pairs, left_out, strict=True)
+        ]
+        auc = pair_auc(Y, nested.held_out, folds, left_out, outputs, weight)
     return Nested(
         rows,
         number,
-        HeldOut(y, nested.outputs, weight),
-        predicted,
-        probabilities,
-        balanced,
+        HeldOut(y, nested.held_out.reshape(y.shape), weight),
+        decisions,
         auc,
         tuple(objective.kernel_at(theta) for objective, theta in (points[k] for k in used)),
         np.array([objective.mu_at(theta) for objective, theta in (points[k] for k in used)]),

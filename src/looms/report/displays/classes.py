@@ -55,7 +55,7 @@ class ClassCurves(MachineDisplay):
         """The curves of a fitted classifier; samples count by their weight.
 
         The outputs are ``held_out_``; where the choice was repeated without every fold,
-        ``nested_.balanced``, each fold of which has a threshold of its own: none is marked.
+        ``nested_.decisions``, each fold of which has a threshold of its own: none is marked.
         """
         model, columns = _classifier_of(cls, estimator)
         mask = model.has_weight
@@ -293,9 +293,9 @@ class ReliabilityDisplay(MachineDisplay):
 def probabilities_of(model: Model, calibration: str) -> Array:
     """Probability of every class for the held-out outputs, (n_samples, n_classes)."""
     machine, nested = model.machine, model.nested
-    if nested is not None and calibration == machine.calibration:
+    if nested is not None and nested.decisions is not None and calibration == machine.calibration:
         p = class_probabilities(machine.calibrator_, model.held_out.outputs)
-        p[nested.rows] = nested.probabilities
+        p[nested.rows] = nested.decisions.probabilities
         return p
     # Weights as for the machine's own calibrator.
     held_out = HeldOut(model.held_out.y, model.held_out.outputs, machine.fit_weight_)
