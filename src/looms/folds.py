@@ -35,8 +35,8 @@ def fold_numbers(
     ----------
     cv : None for each group by itself, or each row without `groups`; a number of folds, stratified
         for classes; "5x2" for five repetitions of two shuffled folds; a splitter of scikit-learn,
-        or its splits. Splits whose test parts overlap are different repetitions. An array is
-        the result of this function, and returned.
+        or its splits; or an array of integers, (n,) or (n_repetitions, n), the result itself.
+        Splits whose test parts overlap are different repetitions.
     y : (n,) or (n, t) targets, for splitters that look at them.
     groups : (n,) numbers; rows of one group are held out together.
     labels : (n,) class of every row; without them there are no classes.
@@ -68,12 +68,23 @@ def fold_numbers(
             return None
         folds = np.asarray(groups)[None, :]
     elif isinstance(cv, np.ndarray):
-        return cv
+        folds = np.atleast_2d(cv)
+        if folds.shape[1:] != (n,) or folds.dtype.kind not in "iu":
+            raise ValueError(
+                f"cv as an array holds the number of a fold for each of {n} rows, in one "
+                f"repetition or several, but it is of {cv.dtype} and of shape {cv.shape}."
+            )
     else:
         targets = y if labels is None else labels
         folds = _repetitions(_splits(cv, targets, groups, labels is not None, random_state), n)
-        if groups is not None:
-            _check_groups_stay_together(folds, groups)
+    never = (folds < 0).all(axis=0)
+    if never.any():
+        raise ValueError(
+            f"cv tests {n - int(never.sum())} of {n} rows, and never row {int(np.argmax(never))}: "
+            "each row must be held out at least once; give more splits, or a splitter as KFold."
+        )
+    if groups is not None:
+        _check_groups_stay_together(folds, groups)
     for row in folds:
         _check_rest(row, labels, "group" if cv is None else "fold")
     return folds
@@ -97,7 +108,8 @@ def group_numbers(groups: Any, n: int) -> AnyArray:
         raise ValueError(
             f"groups must hold one label per row, {n} of them, but has shape {labels.shape}."
         )
-    missing = np.array([label is None or label != label for label in labels.tolist()])
+    equal = [label is not None and label == label for label in labels.tolist()]
+    missing = ~np.array([isinstance(same, bool | np.bool_) and bool(same) for same in equal])  # NA
     if missing.any():
         raise ValueError(
             f"groups has no label for {int(missing.sum())} of {n} rows, the first is row "
@@ -188,14 +200,7 @@ def _repetitions(splits: Any, n: int) -> AnyArray:
         rows[-1][test] = number
     if not rows:
         raise ValueError("cv gives no split.")
-    folds = np.stack(rows)
-    never = (folds < 0).all(axis=0)
-    if never.any():
-        raise ValueError(
-            f"cv tests {n - int(never.sum())} of {n} rows, and never row {int(np.argmax(never))}: "
-            "each row must be held out at least once; give more splits, or a splitter as KFold."
-        )
-    return folds
+    return np.stack(rows)
 
 
 def _check_groups_stay_together(folds: AnyArray, groups: AnyArray) -> None:

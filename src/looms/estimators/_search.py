@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -108,8 +108,12 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 f"{n} sample{'s' * (n != 1)}."
             )
         seed = check_random_state(self.random_state).randint(2**31 - 1)
+        cv = self.cv
+        if isinstance(cv, Iterable) and not hasattr(cv, "split"):
+            cv = fold_numbers(cv, targets)[:, train]  # splits of all rows, those of weight zero too
+            cv = cv[(cv >= 0).any(axis=1)]
         folds = fold_numbers(
-            self.cv,
+            cv,
             targets[train],
             None if groups is None else groups[train],
             labels=None if labels is None else labels[train],

@@ -78,13 +78,14 @@ def choose_nested(
     ----------
     candidates : objective and (p + 1,) point of each; the objectives differ in their kernels only,
         and hold out each row once.
-    evaluated : called with the objective and the point after every evaluation, before ``candidates``
-        give the next.
+    evaluated : called with the objective and the point after every evaluation, before
+        ``candidates`` give the next.
 
     Raises
     ------
     ValueError
-        If rows are held out in several repetitions, or no candidate can be evaluated.
+        If rows are held out in several repetitions, there are fewer than three folds, or no
+        candidate can be evaluated.
 
     Notes
     -----
@@ -107,6 +108,11 @@ def choose_nested(
     if len(first.parts) > 1:
         raise ValueError("Nested cross-validation holds out each row once: give cv as one number.")
     folds = first.parts[0].folds
+    if len(folds) < 3:
+        raise ValueError(
+            f"Nested cross-validation leaves out two folds, or groups, at once and needs three or "
+            f"more, got {len(folds)}: give more, or search by gradients."
+        )
     number = fold_of_rows(folds, n)
     labeled = bool(np.isin(Y, (-1.0, 1.0)).all())
     single = [(g,) for g in range(len(folds))]

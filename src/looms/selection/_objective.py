@@ -286,8 +286,9 @@ class Objective:
             sample_weight=self.sample_weight[rows],
             selection_weight=self.selection_weight[rows],
             fit_intercept=self.fit_intercept,
-            cv=None if self.folds is None else self.folds[:, rows],
         )
+        part.folds = None if self.folds is None else self.folds[:, rows]
+        part.parts = repetitions(part.folds, part.n_samples)
         part.groups = None if self.groups is None else self.groups[rows]
         part.prior = self.prior
         part.bounds = self.bounds.copy()
