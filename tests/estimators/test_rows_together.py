@@ -1,20 +1,32 @@
 """Rows that are held out together: folds, groups and copies in the self-tuning machines."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.model_selection import (
+    GridSearchCV,
     GroupKFold,
     KFold,
     LeaveOneGroupOut,
     PredefinedSplit,
     ShuffleSplit,
+    cross_validate,
 )
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from looms import LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms._classes import class_indices
 from looms.calibration import fit_calibrator
 from looms.calibration._calibrators import output_at_half
+from looms.conformal import jackknife_minmax, jackknife_plus, prediction_sets
+from looms.conformal._sets import class_margins
 from looms.held_out import HeldOut
 from looms.kernels import RBF
 from looms.threshold import balanced_error_threshold
@@ -250,3 +262,91 @@ class TestSplits:
                 LSSVMRegressorCV(search="grid", **options).fit(X, SIGNAL)
         with pytest.raises(ValueError, match="known are gradient, grid"):
             LSSVMRegressorCV(search="random").fit(X, SIGNAL)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_intervals_and_sets_leave_out_the_whole_group(target):
+    weight = WEIGHTS["some are zero"]
+    new = RNG.normal(size=(5, 3))
+    model = machine(target).fit(X, TARGETS[target], sample_weight=weight, groups=GROUPS)
+    train = np.flatnonzero(weight)
+    K, K_new = gram(model), model.kernel_(new, X)
+    F = np.empty((len(new), *model.loo_.y.shape))
+    for group in np.unique(GROUPS):
+        fold = np.flatnonzero(group == GROUPS)
+        F[:, fold] = refitted(model, fold, K, K_new)[:, None]
+    r = model.held_out_.residuals[train]
+    single = machine(target).fit(X, TARGETS[target], sample_weight=weight)
+    if "classes" in target:
+        labels = class_indices(model.loo_.y[train])
+        own = class_margins(model.held_out_.outputs[train].reshape(len(r), -1))
+        margins = class_margins(F[:, train].reshape(len(new), len(r), -1))
+        for share in (0.6, 0.85):
+            sets = prediction_sets(own[np.arange(len(r)), labels], margins, share)
+            assert_array_equal(model.predict_set(new, share), sets)
+        return
+    for method, jackknife in (("plus", jackknife_plus), ("minmax", jackknife_minmax)):
+        ours = model.predict_interval(new, 0.8, method)
+        assert_allclose(ours, jackknife(r, F[:, train], 0.8), rtol=1e-6, atol=1e-8)
+        assert (np.abs(ours - single.predict_interval(new, 0.8, method)) > 1e-3).any()
+    with pytest.raises(ValueError, match="needs copies='apart' and no groups"):
+        model.predict_interval(new, 0.8, "scaled")
+
+
+class TestRouting:
+    """Groups through scikit-learn's metadata routing."""
+
+    @pytest.fixture(autouse=True)
+    def routing(self):
+        with config_context(enable_metadata_routing=True):
+            yield
+
+    def plain(self, rows, **options):
+        model = LSSVMRegressorCV("linear", **options)
+        return model.fit(X[rows], SIGNAL[rows], groups=GROUPS[rows])
+
+    def test_a_pipeline_passes_them_on_when_asked(self):
+        machine = LSSVMRegressorCV("linear")
+        expected = self.plain(slice(None))
+        asked = make_pipeline(FunctionTransformer(), clone(machine).set_fit_request(groups=True))
+        asked.fit(X, SIGNAL, groups=GROUPS)
+        assert asked[-1].mu_ == expected.mu_
+        assert_array_equal(asked[-1].held_out_.outputs, expected.held_out_.outputs)
+        renamed = make_pipeline(FunctionTransformer(), machine.set_fit_request(groups="patient"))
+        assert_array_equal(renamed.fit(X, SIGNAL, patient=GROUPS)[-1].groups_, asked[-1].groups_)
+        with pytest.raises(UnsetMetadataPassedError, match="groups"):
+            make_pipeline(LSSVMRegressorCV()).fit(X, SIGNAL, groups=GROUPS)
+
+    def test_searches_and_cross_validation_split_them_with_the_rows(self):
+        model = LSSVMRegressorCV("linear").set_fit_request(groups=True)
+        outer = GroupKFold(4)
+        grid = GridSearchCV(model, {"fit_intercept": [True, False]}, cv=outer)
+        grid.fit(X, SIGNAL, groups=GROUPS)
+        expected = self.plain(slice(None), fit_intercept=grid.best_params_["fit_intercept"])
+        assert_array_equal(grid.best_estimator_.held_out_.outputs, expected.held_out_.outputs)
+        run = cross_validate(
+            model, X, SIGNAL, cv=outer, params={"groups": GROUPS}, return_estimator=True
+        )
+        for fitted, (train, _) in zip(
+            run["estimator"], outer.split(X, SIGNAL, GROUPS), strict=True
+        ):
+            assert fitted.mu_ == self.plain(train).mu_
+            assert_array_equal(fitted.groups_, self.plain(train).groups_)
+
+
+@pytest.mark.parametrize(
+    "options", [{"cv": "2x3"}, {"cv": 4, "search": "grid"}, {"search": "grid"}, {"cv": KFold(3)}]
+)
+@pytest.mark.parametrize("target", ["two classes", "two targets"])
+def test_clones_fit_the_same_and_pickles_keep_what_was_held_out(target, options):
+    model = machine(target, **options).fit(X, TARGETS[target])
+    again = clone(model).fit(X, TARGETS[target])
+    kept = pickle.loads(pickle.dumps(model))
+    for other in (again, kept):
+        assert_array_equal(other.held_out_.outputs, model.held_out_.outputs)
+        assert_array_equal(other.folds_, model.folds_)
+        assert other.scores_ == pytest.approx(model.scores_, nan_ok=True)
+        if "search" in options:
+            assert_array_equal(other.nested_.held_out.outputs, model.nested_.held_out.outputs)
+        else:
+            assert other.nested_ is model.nested_ is None

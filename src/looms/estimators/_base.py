@@ -226,15 +226,15 @@ class LeastSquaresMachine(KernelMachine):
         cached: MachineModels | None = vars(self).get("_machine_models")
         if cached is not None:
             return cached
-        self._machine_models = self._models_of(self.kernel_, self.mu_)
+        groups = getattr(self, "groups_", None)
+        self._machine_models = self._models_of(self.kernel_, self.mu_, groups)
         return self._machine_models
 
-    def _models_of(self, kernel: Kernel, mu: float) -> MachineModels:
-        """Leave-one-out models of a kernel and μ on the samples of the fit."""
+    def _models_of(self, kernel: Kernel, mu: float, folds: AnyArray | None) -> MachineModels:
+        """Models of a kernel and μ without each sample of the fit, or each fold."""
         X, train = self.X_fit_, np.flatnonzero(self.fit_weight_)
         n = len(train)
         X_train = training_rows(X, train, kernel.pairwise)
-        groups = getattr(self, "groups_", None)
         K = np.empty((n, n), order="F")
         with blas_threads(n):
             gram_into(K, kernel, GramBlocks(X_train, frozenset()))
@@ -244,7 +244,7 @@ class LeastSquaresMachine(KernelMachine):
                 mu,
                 self.fit_weight_[train],
                 fit_intercept=self.fit_intercept_,
-                parts=repetitions(None if groups is None else groups[train], n),
+                parts=repetitions(None if folds is None else folds[train], n),
             )
             models = solution.models()
         return MachineModels(models, train, kernel, Samples(X, center=center_of(X)))
@@ -252,15 +252,17 @@ class LeastSquaresMachine(KernelMachine):
     def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array, Array]]]:
         """Held-out residuals, and the outputs of the models without each row at new samples.
 
-        If the choice was repeated without every fold, these are the models chosen so.
+        If the choice was repeated without every fold, these are the models without the fold that
+        were chosen so.
         """
         nested = getattr(self, "nested_", None)
         if nested is None:
             trained = self.leave_one_out_models()
             return trained.models.residuals, trained.outputs(X)
         if "_nested_models" not in vars(self):
+            folds, groups = (getattr(self, name, None) for name in ("folds_", "groups_"))
             self._nested_models = [
-                self._models_of(kernel, float(mu))
+                self._models_of(kernel, float(mu), groups if folds is None else folds[0])
                 for kernel, mu in zip(nested.kernels, nested.mus, strict=True)
             ]
         models = self._nested_models

@@ -93,8 +93,8 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         Index of the chosen candidate in ``candidates_``.
     held_out_ : HeldOut
         Outputs that the criterion saw: exact outputs of machines without the sample's fold or
-        group, means over repetitions. They are ``loo_`` without `cv` and groups. Threshold,
-        calibration and intervals are set by them.
+        group, means over repetitions. They are ``loo_`` without `cv` and groups. Threshold
+        and calibration are set by them.
     groups_ : ndarray of shape (n_samples,) or None
         Numbers of the groups; None if each sample was by itself.
     folds_ : ndarray of shape (n_repetitions, n_samples) or None

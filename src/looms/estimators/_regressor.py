@@ -84,7 +84,7 @@ class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
         "scaled", mostly about `coverage`, and of at least `coverage` for "minmax" [B21]. That is
         an average over training sets and new samples, not a promise for each x. The same holds
         of a machine that was tuned with ``search="grid"``, by "plus" and "minmax": each of its
-        models was chosen without the sample, or group, that it leaves out. What was done to the
+        models was chosen without the sample, group or fold that it leaves out. What was done to the
         features before, such as a scaling that all samples took part in, is not inside; nor
         is the choice by a search along gradients, after which leave-one-out residuals are too
         small, the more so the more hyper-parameters there are for few samples. With groups the
