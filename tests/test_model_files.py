@@ -30,6 +30,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import VotingClassifier
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC
@@ -85,6 +86,69 @@ def test_the_record_of_a_search_comes_back(tmp_path):
     assert ours.outcome is theirs.outcome
     (_, search), (_, expected) = ours.stages[-1], theirs.stages[-1]
     assert [p.value for p in search.history] == [p.value for p in expected.history]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cv": 3},
+        {"cv": "2x3"},
+        {"cv": np.arange(24) % 4},
+        {"cv": 4, "search": "grid"},
+        {"search": "grid", "groups": np.array(["Ann", "Bo", "Cy"] * 8)},
+        {"search": "grid"},
+    ],
+)
+@pytest.mark.parametrize("target", ["numbers", "classes", "two targets"])
+def test_what_was_held_out_comes_back(tmp_path, target, options):
+    rng = np.random.default_rng(0)
+    samples, signal = rng.normal(size=(2, 24, 2))
+    signal += samples
+    options = {"kernel": ["linear", "rbf"], **options}
+    groups = options.pop("groups", None)
+    if target == "classes":
+        model = LSSVMClassifierCV(**options).fit(samples, signal[:, 0] > 0, groups=groups)
+    else:
+        numbers = signal if target == "two targets" else signal[:, 0]
+        model = LSSVMRegressorCV(**options).fit(samples, numbers, groups=groups)
+    save_model(tmp_path / "m.skops", model, {})
+    loaded = load_model(tmp_path / "m.skops").model
+    for name in ("held_out_", "loo_"):
+        ours, theirs = (getattr(one, name) for one in (loaded, model))
+        np.testing.assert_array_equal(ours.outputs, theirs.outputs)
+    for name in ("folds_", "groups_", "cv"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(model, name))
+    assert loaded.scores_ == pytest.approx(model.scores_, nan_ok=True)
+    assert loaded.scores_se_ == pytest.approx(model.scores_se_, nan_ok=True)
+    if model.nested_ is None:
+        assert loaded.nested_ is None
+        return
+    assert [repr(kernel) for kernel in loaded.nested_.kernels] == [
+        repr(kernel) for kernel in model.nested_.kernels
+    ]
+    for field in ("rows", "predicted", "probabilities", "balanced", "auc", "mus", "chosen"):
+        ours, theirs = (getattr(one.nested_, field) for one in (loaded, model))
+        np.testing.assert_array_equal(ours, theirs)
+    if target == "classes":
+        np.testing.assert_array_equal(
+            loaded.predict_set(samples, 0.7), model.predict_set(samples, 0.7)
+        )
+    else:
+        np.testing.assert_array_equal(
+            loaded.predict_interval(samples, 0.7), model.predict_interval(samples, 0.7)
+        )
+
+
+def test_splits_are_saved_and_a_splitter_is_refused(tmp_path):
+    """A splitter is an object of scikit-learn that a file may not name; its splits are arrays."""
+    model = LSSVMRegressorCV("linear", cv=KFold(3)).fit(X, Y)
+    with pytest.raises(ModelFileError, match=r"the model holds sklearn.*KFold"):
+        save_model(tmp_path / "m.skops", model, {})
+    model = LSSVMRegressorCV("linear", cv=list(KFold(3).split(X))).fit(X, Y)
+    save_model(tmp_path / "m.skops", model, {})
+    loaded = load_model(tmp_path / "m.skops").model
+    np.testing.assert_array_equal(loaded.folds_, model.folds_)
+    np.testing.assert_array_equal(loaded.fit(X, Y).folds_, model.folds_)
 
 
 @pytest.mark.parametrize("outcome", Outcome)

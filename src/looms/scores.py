@@ -136,13 +136,14 @@ def balanced(
     Y, alpha = targets_as_columns(y), targets_as_columns(alpha)
     folds = part.folds
     single = [(g,) for g in range(len(folds))]
+    e = HeldOutBlocks(P.diagonal(), (part,), lambda G: P[np.ix_(G, G)], mu).solve(alpha)[0]
     residuals = balanced_residuals(residuals_without(P, alpha, folds, single, mu), Y, folds, weight)
     pairs, outputs = fold_pairs(Y, fold_of_rows(folds, len(Y))), []
-    for block, e in residuals_without(P, alpha, folds, pairs, mu):
-        for (g, h), column in zip(pairs[block], e.transpose(1, 0, 2), strict=True):
+    for block, of_pairs in residuals_without(P, alpha, folds, pairs, mu):
+        for (g, h), column in zip(pairs[block], of_pairs.transpose(1, 0, 2), strict=True):
             rows = np.concatenate([folds[g], folds[h]])
             outputs.append(Y[rows] - column[rows])
-    auc = pair_auc(Y, Y - residuals, folds, pairs, outputs, weight)
+    auc = pair_auc(Y, Y - e, folds, pairs, outputs, weight)
     return (Y - residuals).reshape(y.shape), auc
 
 

@@ -177,6 +177,7 @@ def fit_increasing_sigmoids(
     falling = np.flatnonzero(slopes > 0)
     targets, weight = platt_targets(np.asarray(labels) > 0, sample_weight[falling])
     mean = np.average(targets, axis=-1, weights=weight)
+    mean[np.abs(mean - 0.5) < 1e-12] = 0.5  # rounding of weights decides for no class
     slopes[falling], intercepts[falling] = 0.0, np.log((1.0 - mean) / mean)
     return slopes, intercepts
 
