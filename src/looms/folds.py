@@ -108,8 +108,14 @@ def group_numbers(groups: Any, n: int) -> AnyArray:
         raise ValueError(
             f"groups must hold one label per row, {n} of them, but has shape {labels.shape}."
         )
-    equal = [label is not None and label == label for label in labels.tolist()]
-    missing = ~np.array([isinstance(same, bool | np.bool_) and bool(same) for same in equal])  # NA
+    # Among text, an array of other than objects has a NaN as text.
+    each = np.asarray(groups, dtype=object) if labels.dtype.kind in "OUS" else labels
+    missing = np.array(
+        [
+            label is None or type(label).__name__ == "NAType" or label != label
+            for label in each.tolist()
+        ]
+    )
     if missing.any():
         raise ValueError(
             f"groups has no label for {int(missing.sum())} of {n} rows, the first is row "

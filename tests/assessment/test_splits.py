@@ -6,9 +6,12 @@ import pytest
 from looms.assessment._splits import METHODS, WHOLE, Split, plan
 
 Y = np.repeat(["a", "b", "c"], [50, 30, 20])
+RANDOM = [method for method in METHODS if method != "forward"]
 
 
-def splits_of(method, n_splits=20, y=Y, test_size=0.1, random_state=0, stratified=True):
+def splits_of(
+    method, n_splits=20, y=Y, test_size=0.1, random_state=0, stratified=True, groups=None, gap=0
+):
     return plan(
         y,
         method=method,
@@ -16,6 +19,8 @@ def splits_of(method, n_splits=20, y=Y, test_size=0.1, random_state=0, stratifie
         test_size=test_size,
         random_state=random_state,
         stratified=stratified,
+        groups=groups,
+        gap=gap,
     )
 
 
@@ -24,7 +29,7 @@ def rows_of(splits, y=Y):
 
 
 @pytest.mark.parametrize("stratified", [True, False])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", RANDOM)
 def test_splits_depend_on_seed_and_index_alone(method, stratified):
     few = rows_of(splits_of(method, 20, stratified=stratified))
     many = rows_of(reversed(splits_of(method, 40, stratified=stratified)))
@@ -34,7 +39,7 @@ def test_splits_depend_on_seed_and_index_alone(method, stratified):
     assert not any(other[index] == rows for index, rows in few.items() if index != WHOLE)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", RANDOM)
 def test_seeds_and_names_are_all_different(method):
     splits = [*splits_of(method, 40), *splits_of(method, 40, random_state=1)]
     assert len({split.name for split in splits}) == len(splits)
@@ -43,7 +48,7 @@ def test_seeds_and_names_are_all_different(method):
 
 
 @pytest.mark.parametrize("stratified", [True, False])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", RANDOM)
 def test_no_row_trains_and_tests(method, stratified):
     for split in splits_of(method, stratified=stratified):
         train, test = split.rows(Y)
@@ -79,7 +84,7 @@ def test_bootstrap_keeps_the_number_of_each_class():
 
 
 @pytest.mark.parametrize("stratified", [True, False])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", RANDOM)
 def test_rows_of_a_group_are_on_one_side(method, stratified):
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 60, 100)
@@ -99,11 +104,58 @@ def test_rows_of_a_group_are_on_one_side(method, stratified):
         assert np.mean(sizes) == pytest.approx(10, abs=1)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", RANDOM)
 def test_groups_of_one_row_change_nothing(method):
     groups = np.random.default_rng(0).permutation(100)
     for split in splits_of(method):
         assert [p.tolist() for p in split.rows(Y, groups)] == [p.tolist() for p in split.rows(Y)]
+
+
+@pytest.mark.parametrize("method", ["shuffle", "kfold"])
+def test_groups_of_unequal_size_keep_the_shares_of_rows(method):
+    sizes = np.random.default_rng(1).permutation(np.repeat([1, 3, 9], [60, 40, 20]))
+    groups = np.repeat(np.arange(120), sizes)
+    y = (groups < 40).astype(int)
+    for split in splits_of(method, y=y, test_size=0.2, groups=groups):
+        _, test = split.rows(y, groups)
+        counts = np.bincount(y[test]) / np.bincount(y)
+        assert abs(counts - 0.2).max() * np.bincount(y).min() <= 9  # a group
+
+
+@pytest.mark.parametrize("method", ["shuffle", "bootstrap"])
+def test_a_class_of_one_group_of_its_own_and_of_mixed_ones_is_split(method):
+    """Nineteen groups hold both classes, one holds a single class."""
+    groups = np.repeat(np.arange(20), 6)
+    y = np.where(groups == 7, 1, np.arange(120) % 2)
+    tested = [split.rows(y, groups)[1] for split in splits_of(method, 60, y, groups=groups)[1:]]
+    in_test = [7 in groups[test] for test in tested]
+    assert 0 < np.mean(in_test) < 0.6
+
+
+def test_classes_that_few_groups_hold_are_in_both_parts():
+    """The commoner class by rows is in three groups of 23, all of which hold the other too."""
+    groups = np.concatenate([np.repeat(np.arange(3), 100), np.repeat(np.arange(3, 23), 2)])
+    y = np.where((groups < 3) & (np.arange(340) % 100 > 0), "in three", "in all")
+    for split in splits_of("shuffle", y=y, test_size=0.2, groups=groups):
+        train, test = split.rows(y, groups)
+        assert set(y[train]) == set(y[test]) == {"in three", "in all"}
+
+
+def test_windows_follow_their_training_rows():
+    splits = splits_of("forward", 4, test_size=7, gap=5)
+    for k, split in enumerate(splits):
+        train, test = split.rows(Y)
+        assert test.tolist() == list(range(93 - 7 * k, 100 - 7 * k))
+        assert train.tolist() == list(range(88 - 7 * k))
+    assert rows_of(splits_of("forward", 8, test_size=7, gap=5)[:4]) == rows_of(splits)
+
+
+def test_windows_leave_out_earlier_rows_of_their_groups():
+    groups = np.arange(100) // 8  # the window from row 90 on shares 88 and 89 with its group
+    split = splits_of("forward", 2, groups=groups)[0]
+    assert split.rows(Y, groups)[0].tolist() == list(range(88))
+    with pytest.raises(ValueError, match="Split 0 has no row to train on: all rows before its"):
+        splits_of("forward", 2, groups=np.arange(100) % 5)
 
 
 def test_small_classes_are_in_both_parts():
@@ -139,7 +191,7 @@ def test_frozen_example():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "loo"}, "Unknown method 'loo'; known are shuffle, kfold, bootstrap"),
+        ({"method": "loo"}, "Unknown method 'loo'; known are shuffle, kfold, bootstrap, forward"),
         ({"n_splits": 1}, "n_splits must be an integer of at least 2, got 1"),
         ({"n_splits": 2.5}, "n_splits must be an integer"),
         ({"test_size": 0}, "test_size must be a share between 0 and 1"),
@@ -151,6 +203,11 @@ def test_frozen_example():
         ({"method": "kfold", "test_size": 0.3}, "test_size must be 1/k"),
         ({"method": "kfold", "test_size": 5}, "test_size must be 1/k"),
         ({"method": "kfold", "n_splits": 15}, "not a multiple of the 10 folds"),
+        ({"gap": 3}, "gap is for method=\"forward\", .* not for 'shuffle'"),
+        ({"method": "forward", "gap": -1}, "gap must be a number of rows, 0 or more, got -1"),
+        ({"method": "forward"}, "20 windows of 10 rows .* of the 100 rows .* take n_splits=9 or"),
+        ({"method": "forward", "gap": 85}, "before the first: take a smaller test_size"),
+        ({"method": "forward", "test_size": 0}, "test_size must be a share"),
     ],
 )
 def test_refusals(options, message):
@@ -173,6 +230,18 @@ def test_class_with_too_few_members(method, few, message):
     splits_of(method, y=np.append(y, "rare"))
 
 
+@pytest.mark.parametrize("method", RANDOM)
+def test_a_group_that_is_all_rows_of_a_class(method):
+    groups = np.arange(100) // 2
+    groups[80:] = 50
+    with pytest.raises(
+        ValueError, match=r"Class 'c' is in 1 group of rows held out together, .* give finer groups"
+    ):
+        splits_of(method, groups=groups)
+
+
 def test_too_few_rows():
     with pytest.raises(ValueError, match="needs 10 rows or more, got 5"):
         splits_of("kfold", y=np.arange(5.0), stratified=False)
+    with pytest.raises(ValueError, match="needs 10 groups of rows held out together or more, got"):
+        splits_of("kfold", y=np.arange(50.0), stratified=False, groups=np.arange(50) % 9)

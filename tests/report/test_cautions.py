@@ -188,10 +188,11 @@ def test_intervals(points):
 def test_an_assessment_of_something_else(points):
     X, y = points
     model = quietly(LSSVMClassifierCV("linear"), X, y)
-    same = assess(LSSVMClassifierCV("linear"), X, y, 2, random_state=0)
-    assert not {"Another estimator was assessed", "Other samples were assessed"} & set(
-        titles(model, assessment=same)
-    )
+    for options in ({}, {"method": "forward", "gap": 5}):
+        same = assess(LSSVMClassifierCV("linear"), X, y, 2, random_state=0, **options)
+        assert not {"Another estimator was assessed", "Other samples were assessed"} & set(
+            titles(model, assessment=same)
+        )
     other = assess(LSSVMClassifier("linear"), X[:100], y[:100], 2, random_state=0)
     found = titles(model, assessment=other)
     assert found["Another estimator was assessed"][0] == "serious"

@@ -11,6 +11,7 @@ from typing import Any
 from sklearn.base import is_classifier
 
 from looms.assessment._bootstrap632 import out_of_bag
+from looms.assessment._errors import AllSplitsRaisedError, AssessmentInterrupted
 from looms.assessment._experiment import Experiment, checked_seed, estimator_text
 from looms.assessment._parallel import run_splits
 from looms.assessment._result import Assessment
@@ -22,64 +23,6 @@ from looms.estimators._warnings import level_of_user
 #: Told of every finished split: how many are done, of how many, and which; None once for those
 #: that were in the store.
 Progress = Callable[[int, int, SplitResult | None], object]
-
-
-class AllSplitsRaisedError(ValueError):
-    """Error for an assessment in which all splits raised.
-
-    Attributes
-    ----------
-    result : Assessment
-        With the reason of every split in ``failures``, and no figures.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from looms import LSSVMClassifier, assess
-    >>> from looms.assessment import AllSplitsRaisedError
-    >>> try:
-    ...     assess(LSSVMClassifier(mu=-1.0), *load_iris(return_X_y=True), 2, random_state=0)
-    ... except AllSplitsRaisedError as error:
-    ...     print(len(error.result.failures))
-    2
-    """
-
-    def __init__(self, result: Assessment) -> None:
-        super().__init__(result)
-        self.result = result
-
-    def __str__(self) -> str:
-        first = next(iter(self.result.failures.values()))
-        return f"All {len(self.result.splits)} splits raised; the first: {first}"
-
-
-class AssessmentInterrupted(KeyboardInterrupt):
-    """Interrupt (Ctrl-C) of an assessment, with the splits that are done.
-
-    Attributes
-    ----------
-    result : Assessment or None
-        Result of the splits that are done; None if they give no figures.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from looms import LSSVMClassifier, assess
-    >>> from looms.assessment import AssessmentInterrupted
-    >>> def stop(done, total, result):
-    ...     if done == 1:
-    ...         raise KeyboardInterrupt
-    >>> X, y = load_iris(return_X_y=True)
-    >>> try:
-    ...     assess(LSSVMClassifier(), X, y, 3, random_state=0, progress=stop)
-    ... except AssessmentInterrupted as interrupted:
-    ...     print(len(interrupted.result.splits))
-    1
-    """
-
-    def __init__(self, message: str, result: Assessment | None) -> None:
-        super().__init__(message)
-        self.result = result
 
 
 def assess(
@@ -95,7 +38,9 @@ def assess(
     *,
     method: str = "shuffle",
     sample_weight: Any = None,
+    groups: Any = None,
     copies: str = "apart",
+    gap: int = 0,
     progress: Progress | None = None,
 ) -> Assessment:
     """Performance of an estimator on data that no part of its selection used.
@@ -103,7 +48,8 @@ def assess(
     In every split the whole estimator is fitted to the training part, with its selection
     (preprocessing, kernel, hyper-parameters, threshold), and scored on the test part. For
     machines of looms, also as the last step of a pipeline, the same scores of their
-    leave-one-out outputs are computed: the difference is the optimism of the selection.
+    leave-one-out outputs, held out by group or fold where the machine does so, are computed: the
+    difference is the optimism of the selection.
 
     Parameters
     ----------
@@ -118,7 +64,8 @@ def assess(
         Number of splits; for "kfold" a multiple of the number of folds. More splits add
         to those there were and change none of them.
     test_size : float or int, default=0.1
-        Share or number of the rows that test; 1/k for k-fold. The bootstrap ignores it.
+        Share or number of the rows that test, with groups as nearly as they allow; 1/k for
+        k-fold. The bootstrap ignores it.
     scoring : str, callable, list of str or dict, default=None
         Names of scores, callables ``(estimator, X, y)``, or a dict of these by name.
         "ber" (balanced error rate), "error" (error rate), "rmse", "auc" and "r2" are
@@ -138,9 +85,11 @@ def assess(
         thread in each.
     random_state : int, RandomState instance or None, default=None
         Seed. Every split has its own seed, from this one and the split's index.
-    method : {"shuffle", "kfold", "bootstrap"}, default="shuffle"
+    method : {"shuffle", "kfold", "bootstrap", "forward"}, default="shuffle"
         Repeated random splits, repeated k-fold, or the .632+ bootstrap; for
-        classifiers with the shares of the classes kept in each part. The bootstrap
+        classifiers with the shares of the classes kept in each part. "forward" is for rows in
+        order of time: split 0 tests the last window of ``test_size`` rows, split 1 the window
+        before it, and so on, each after training on the rows before its window. The bootstrap
         trains on as many rows drawn with replacement, tests on those not drawn, and
         corrects the score for both by the apparent one of a fit to all rows [1]_. It is
         defined for "ber", "error", "auc", "rmse", "r2", "accuracy", "balanced_accuracy" and
@@ -153,10 +102,21 @@ def assess(
         and with ``sklearn.set_config(enable_metadata_routing=True)`` as requested by
         ``set_fit_request``; a scorer that has ``set_score_request(sample_weight=False)`` stays
         unweighted. Splits do not depend on them.
+    groups : array-like of shape (n_samples,), default=None
+        Label of each row, such as its patient. Rows of one group are on one side of every split,
+        and resamples draw them as one; a "forward" split leaves out of its training part those
+        of groups in its window. `fit` gets the labels of the training part as ``groups`` where
+        it takes them, by the rules of ``sample_weight``, and a search of scikit-learn hands
+        them to its splitter. Other estimators are fitted without: what they choose by
+        leaving out rows is misled, what is reported of them is not.
     copies : {"apart", "together"}, default="apart"
         Rows that are equal in every feature of ``X``: "together" keeps them on one side of
         every split, and resamples draw them as one. With "apart" a model that remembers its
-        training rows predicts their copies in the test part.
+        training rows predicts their copies in the test part. Beside ``groups``, those that
+        have equal rows are one.
+    gap : int, default=0
+        Rows between the training part and the window of "forward", which neither train nor test,
+        as where the target of a row is known some rows later.
     progress : callable, default=None
         Called with the number of splits done, their total, and the new `SplitResult`; first
         with None, when those in the store have been read.
@@ -177,8 +137,9 @@ def assess(
     AllSplitsRaisedError
         If all splits raised; a ValueError too.
     ValueError
-        If an argument is out of range, a class has too few members for a split, or the
-        estimator takes no ``sample_weight``.
+        If an argument is out of range, a class has too few members or groups for a split, the
+        rows are too few for the windows, ``groups`` is not one label a row, or the estimator
+        takes no ``sample_weight``.
     AssessmentInterrupted
         At Ctrl-C, a KeyboardInterrupt too: its ``result`` has the splits that were done.
 
@@ -208,6 +169,17 @@ def assess(
     under the curve are no means over rows: theirs is the mean over the resamples. Other than
     in [1]_, resamples of classifiers are drawn within each class, so that none lacks one.
     Standard errors are of the delta method of [1]_, and need 20 resamples.
+
+    Scores of a test part are of one machine, which saw none of its rows; those of several splits
+    are averaged, and outputs of different machines never ranked together. Leave-one-out
+    scores are the exception: each output is of another machine, so that a rank score of them,
+    "loo_auc", compares outputs of different machines.
+
+    Groups are drawn so that the shares of rows, in all and of each class, come as near as whole
+    groups allow; a group of several classes counts as of the one that the fewest groups have.
+    Windows of "forward" keep no shares, and one without some class has no area under the curve:
+    that split is in ``failures``. The standard error takes windows for exchangeable, and says
+    nothing of a drift beyond them.
 
     On a cluster: ``with joblib.parallel_config("dask"): assess(...)`` after making a
     ``distributed.Client`` (``pip install "looms[dask]"``). Only the calling process writes
@@ -255,7 +227,9 @@ def assess(
         method=method,
         random_state=checked_seed(random_state, store),
         sample_weight=sample_weight,
+        groups=groups,
         copies=copies,
+        gap=gap,
     )
     experiment.warn_of_copies()
     return finished(experiment, store, n_jobs, progress)
@@ -278,7 +252,8 @@ def stored(
     estimator, X, y, n_splits, store, random_state
         As for `assess`.
     **options
-        As for `assess`: ``test_size``, ``scoring``, ``method``, ``sample_weight``, ``copies``.
+        As for `assess`: ``test_size``, ``scoring``, ``method``, ``sample_weight``, ``groups``,
+        ``copies``, ``gap``.
 
     Returns
     -------
@@ -386,8 +361,9 @@ def _assessment(experiment: Experiment, results: dict[int, SplitResult]) -> Asse
         kinds={name: kind_of(scorer) for name, scorer in experiment.scorers.items()},
         classification=bool(is_classifier(experiment.estimator)),
         out_of_bag=out_of_bag(
-            experiment.scorers, experiment.y, experiment.weight, resamples, experiment.groups
+            experiment.scorers, experiment.y, experiment.weight, resamples, experiment.units
         )
         if resamples
         else None,
+        n_samples=len(experiment.y),
     )

@@ -121,7 +121,8 @@ def compare(
         As for `assess`.
     **options
         As for `assess`: ``n_splits``, ``test_size``, ``scoring``, ``method`` "shuffle" or
-        "kfold", ``sample_weight``, which all of them must take, ``copies``.
+        "kfold", ``sample_weight``, which all of them must take, ``groups``, which
+        those that take them get, ``copies``.
 
     Returns
     -------
@@ -149,10 +150,10 @@ def compare(
     """
     if not isinstance(estimators, Mapping) or len(estimators) < 2:
         raise ValueError("A comparison needs a dict of two estimators or more.")
-    if options.get("method") == "bootstrap":
+    if options.get("method") in ("bootstrap", "forward"):
         raise ValueError(
             'The corrected resampled t-test is for method="shuffle" and "kfold"; assess each '
-            "estimator by itself for the bootstrap."
+            f"estimator by itself for {options['method']!r}."
         )
     seed = checked_seed(random_state, store)
     experiments = {  # all are checked before any of them runs

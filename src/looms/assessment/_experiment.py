@@ -1,4 +1,4 @@
-"""Experiment: estimator, data, weights, scores and splits of an assessment, as one value."""
+"""Experiment: estimator, data, scores and splits of an assessment, as one value."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import reduce
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
@@ -25,6 +26,7 @@ from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
 from looms.assessment._bootstrap632 import check_defined, no_information
 from looms.assessment._content_key import content_key, package_versions
+from looms.assessment._fit_routing import checked_weights, fit_arguments, route, takes_in_fit
 from looms.assessment._scoring import Scorer, all_scores, scorers_of
 from looms.assessment._split_run import (
     PROCESS,
@@ -36,15 +38,10 @@ from looms.assessment._split_run import (
 )
 from looms.assessment._splits import WHOLE, Rows, Split, plan
 from looms.assessment._store import FORMAT, Store, StoreError
-from looms.assessment._weight_routing import (
-    checked_weights,
-    fit_arguments,
-    route,
-    takes_weights_in_fit,
-)
 from looms.copies import copy_groups, n_unexpected_copies
 from looms.estimators import CopiesWarning, machine_of
 from looms.estimators._warnings import level_of_user
+from looms.folds import group_numbers, joined_groups
 
 #: What becomes of rows that are equal in every feature: any side of a split, or the same.
 COPIES = ("apart", "together")
@@ -52,7 +49,7 @@ COPIES = ("apart", "together")
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """Estimator, data, weights, scorers and splits.
+    """Estimator, data, weights, groups, scorers and splits.
 
     Attributes
     ----------
@@ -61,8 +58,10 @@ class Experiment:
     weight : (n_samples,) weights for the fit and the scores, or None.
     scorers : by name.
     splits : tuple of Split, in their order.
-    groups : (n_samples,) number of the distinct row that each row is equal to, where equal rows
-        are kept on one side of every split; else None.
+    copies : one of `COPIES`.
+    groups : (n_samples,) labels of groups as they were given, for the fit, or None.
+    units : (n_samples,) number of the rows that each row stays with on one side of every split:
+        those of its group, its copies, and theirs; None where every row is by itself.
     """
 
     estimator: Any
@@ -71,7 +70,9 @@ class Experiment:
     weight: Array | None
     scorers: Mapping[str, Scorer]
     splits: tuple[Split, ...]
+    copies: str = "apart"
     groups: AnyArray | None = None
+    units: AnyArray | None = None
 
     @classmethod
     def of(
@@ -87,6 +88,8 @@ class Experiment:
         method: str = "shuffle",
         sample_weight: Any = None,
         copies: str = "apart",
+        groups: Any = None,
+        gap: int = 0,
     ) -> Self:
         """Experiment from the arguments of `assess`, which are checked."""
         if sparse.issparse(X):
@@ -103,7 +106,14 @@ class Experiment:
         scorers = scorers_of(scoring, estimator, y)
         if method == "bootstrap":
             check_defined(scorers, y)
-        groups = copy_groups(numbered(X)) if copies == "together" else None
+        labels = None if groups is None else np.asarray(groups)
+        together = []
+        if groups is not None:
+            together.append(group_numbers(groups, len(y)))
+            fit_arguments(estimator, groups=labels)  # which raises if routing is undecided
+        if copies == "together":
+            together.append(copy_groups(numbered(X)))
+        units = reduce(joined_groups, together) if together else None
         splits = plan(
             y,
             method=method,
@@ -111,17 +121,22 @@ class Experiment:
             test_size=test_size,
             random_state=random_state,
             stratified=bool(is_classifier(estimator)),
-            groups=groups,
+            groups=units,
+            gap=gap,
         )
-        return cls(estimator, X, y, weight, scorers, tuple(splits), groups)
+        return cls(estimator, X, y, weight, scorers, tuple(splits), copies, labels, units)
 
     def warn_of_copies(self) -> None:
         """Warn if splits may separate rows that are equal other than by chance."""
-        if self.groups is not None:
+        if self.copies == "together":
             return
         X = numbered(self.X)
-        X = X if self.weight is None else X[self.weight > 0]
-        if n_copies := n_unexpected_copies(X, copy_groups(X)):
+        copies = copy_groups(X)
+        rows = np.arange(len(copies)) if self.weight is None else np.flatnonzero(self.weight > 0)
+        if self.units is not None:  # copies of one group are on one side: each once
+            pairs = np.column_stack([self.units[rows], copies[rows]])
+            rows = rows[np.unique(pairs, axis=0, return_index=True)[1]]
+        if n_copies := n_unexpected_copies(X[rows], copies[rows]):
             warnings.warn(
                 f"{n_copies} of {len(self.y)} rows are copies of other rows, equal in every "
                 "feature. Splits put some in both parts, and whatever remembers the training rows "
@@ -134,11 +149,13 @@ class Experiment:
     @property
     def repeats_rows(self) -> bool:
         """True if resamples of the bootstrap hold copies, for an estimator without weights."""
-        return self.splits[0].method == "bootstrap" and not takes_weights_in_fit(self.estimator)
+        return self.splits[0].method == "bootstrap" and not takes_in_fit(
+            self.estimator, "sample_weight"
+        )
 
     def rows(self, split: Split) -> tuple[Rows, Rows]:
         """Rows that train and rows that test."""
-        return split.rows(self.y, self.groups)
+        return split.rows(self.y, self.units)
 
     def run(self, split: Split, capped: str | None) -> SplitResult:
         """Result of the whole selection on the training part, scored on the test part.
@@ -157,7 +174,7 @@ class Experiment:
         began = time.perf_counter()
         train, test = self.rows(split)
         w_train, w_test = (None, None) if (w := self.weight) is None else (w[train], w[test])
-        if split.resamples and takes_weights_in_fit(self.estimator):
+        if split.resamples and takes_in_fit(self.estimator, "sample_weight"):
             # Who leaves a row out then leaves all its copies out.
             train, first, times = np.unique(train, return_index=True, return_counts=True)
             w_train = times.astype(np.float64) if w_train is None else times * w_train[first]
@@ -167,7 +184,7 @@ class Experiment:
             warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always")
-            if self.groups is None:  # the copies among all rows were counted before
+            if self.copies == "apart":  # the copies among all rows were counted before
                 warnings.simplefilter("ignore", CopiesWarning)
             try:
                 values = self._measured(split, train, w_train, test, w_test)
@@ -190,7 +207,9 @@ class Experiment:
         X_test, y_test = _safe_split(model, self.X, self.y, test, train)
         if w_test is not None and not w_test.any():
             raise ValueError("No row of the test part has a positive weight.")
-        model.fit(X_train, y_train, **({} if w_train is None else fit_arguments(model, w_train)))
+        groups = None if self.groups is None else self.groups[train]
+        arguments = fit_arguments(model, sample_weight=w_train, groups=groups)
+        model.fit(X_train, y_train, **arguments)
         last = model.steps[-1][1] if isinstance(model, Pipeline) else model
         wraps = hasattr(last, "loo_") and hasattr(last, "estimator_")  # outputs of its own
         machine = machine_of(last.estimator_ if wraps else last)
@@ -210,11 +229,12 @@ class Experiment:
     def design(self) -> dict[str, Any]:
         """Design shared by the splits of one store, as plain values."""
         split = self.splits[0]
-        copies = COPIES[self.groups is not None]
-        design = {"method": split.method, "stratified": split.stratified, "copies": copies}
+        design = {"method": split.method, "stratified": split.stratified, "copies": self.copies}
         if split.method == "bootstrap":
             repeats = "rows" if self.repeats_rows else route(self.estimator) or "weights"
             return design | {"repeats": repeats}
+        if split.method == "forward":
+            design["gap"] = split.gap
         rows = isinstance(split.test_size, Integral)
         return design | {"test_size": float(split.test_size), "test_rows": rows}
 
@@ -232,7 +252,8 @@ class Experiment:
             y=self.y,
             scorers=self.scorers,
             sample_weight=self.weight,
-            route=None if self.weight is None else route(self.estimator),
+            groups=self.groups,
+            route=None if self.weight is None and self.groups is None else route(self.estimator),
             design=self.design(),
             format=FORMAT,
         )
@@ -250,6 +271,7 @@ class Experiment:
             "shape": list(getattr(self.X, "shape", (len(self.y),))),
             "scores": list(self.scorers),
             "weighted": self.weight is not None,
+            "grouped": self.groups is not None,
             **self.design(),
         }
         return Store(folder, key, about, package_versions(self.estimator, self.scorers))

@@ -76,7 +76,7 @@ class Assessment:
     scores : tuple of str
         Names of the scores.
     method : str
-        "shuffle", "kfold" or "bootstrap".
+        "shuffle", "kfold", "bootstrap" or "forward".
     random_state : int
         The seed, which gives the same splits again.
     estimator : str
@@ -88,6 +88,8 @@ class Assessment:
     out_of_bag : mapping of str to OutOfBag, or None
         Of the bootstrap, ``score`` and ``standard_error`` of the rows that resamples left out, a
         mean over the rows of each one's mean loss; see `assess`.
+    n_samples : int or None
+        Number of rows that were split; None if that is not known.
     """
 
     splits: tuple[SplitResult, ...]
@@ -99,6 +101,7 @@ class Assessment:
     kinds: Mapping[str, ScoreKind] | None = None
     classification: bool | None = None
     out_of_bag: Mapping[str, OutOfBag] | None = None
+    n_samples: int | None = None
 
     @property
     def table(self) -> pd.DataFrame:
@@ -106,7 +109,8 @@ class Assessment:
 
         Index "split"; columns: "n_train" and "n_test"; every score of the test part under
         its name; for machines of looms the same score of their leave-one-out outputs
-        under "loo_" and the name; what was chosen; and "failure", the reason of a split that
+        under "loo_" and the name, each of many machines (see the notes of `assess`); what was
+        chosen; and "failure", the reason of a split that
         raised, whose other values are missing. Times are not in it (see `seconds`): the
         same splits give the same table, to the last digit.
         """
@@ -146,7 +150,7 @@ class Assessment:
     def standard_error(self) -> pd.Series:
         r"""Standard error of every score, by which the ends of `interval` are made.
 
-        For "shuffle" and "kfold" the square root of the corrected resampled variance
+        For "shuffle", "kfold" and "forward" the square root of the corrected resampled variance
 
         .. math:: \left(\tfrac{1}{J} + \tfrac{n_{test}}{n_{train}}\right) S^2,
 
@@ -306,7 +310,12 @@ class Assessment:
         return f"No {what} of leave-one-out is discernible in {self._count()} ({score}{by})."
 
     def _count(self) -> str:
-        of = {"shuffle": "random split", "kfold": "fold", "bootstrap": "bootstrap resample"}
+        of = {
+            "shuffle": "random split",
+            "kfold": "fold",
+            "bootstrap": "bootstrap resample",
+            "forward": "forward split",
+        }
         return count(len(self._done()), of[self.method])
 
     def _remarks(self) -> list[str]:

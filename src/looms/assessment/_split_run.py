@@ -35,7 +35,8 @@ class SplitResult:
     n_train, n_test : rows of each part. A row that the bootstrap drew several times counts
         once if `fit` takes weights, else as often as it was drawn.
     scores : of the test part, by name.
-    loo_scores : of the leave-one-out outputs of the machine fitted, where it has them.
+    loo_scores : of the leave-one-out outputs of the machine fitted, where it has them. Each
+        output is of another machine, so that scores of ranks compare those of different ones.
     chosen : kernel, hyper-parameters and threshold chosen.
     no_information : scores expected of these predictions if targets had nothing to do
         with them; for the fit to all rows only.
@@ -84,11 +85,15 @@ def loo_scores(
 ) -> dict[str, float]:
     """Scores of the leave-one-out outputs, by the scorers of the test part.
 
+    Where rows were held out together, by group or fold, of those held-out outputs. Each output
+    is of a machine that did not train on the row: an area under the curve pools those of as many
+    machines as there are rows, groups or folds, and is biased by that.
+
     Weighted by the (n_train,) ``weight``, where it is given.
 
     NaN for scores that these outputs do not suffice for, such as those of probabilities.
     """
-    loo: HeldOut = machine.loo_
+    loo: HeldOut = getattr(machine, "held_out_", machine.loo_)
     rows = np.arange(loo.n_samples)[:, None]
     if is_classifier(machine):
         y: AnyArray = machine.classes_[class_indices(loo.y)]

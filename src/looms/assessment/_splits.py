@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from heapq import heapify, heapreplace
 from math import ceil
 from numbers import Integral, Real
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import KFold, StratifiedKFold
 
 from looms._checks import check_known
 from looms._typing import AnyArray
 from looms._words import count
 
-METHODS = ("shuffle", "kfold", "bootstrap")
+METHODS = ("shuffle", "kfold", "bootstrap", "forward")
 
 #: Index of the fit to all rows, from which the bootstrap takes the apparent score.
 WHOLE = -1
@@ -30,10 +30,11 @@ class Split:
     Attributes
     ----------
     index : place in the plan; `WHOLE` trains and tests on all rows.
-    method : "shuffle", "kfold" or "bootstrap".
+    method : one of `METHODS`.
     test_size : share or number of the rows that test; the bootstrap ignores it.
     random_state : seed of the plan.
     stratified : whether classes keep their shares.
+    gap : rows between the training part and the test part of "forward".
     """
 
     index: int
@@ -41,6 +42,7 @@ class Split:
     test_size: float
     random_state: int
     stratified: bool
+    gap: int = 0
 
     @property
     def name(self) -> str:
@@ -72,36 +74,52 @@ class Split:
         if self.index == WHOLE:
             return np.arange(n), np.arange(n)
         units = Units.of(y, groups)
-        labels = units.labels if self.stratified else None
+        if self.method == "forward":
+            n_test = _n_test(n, self.test_size)
+            tests = np.arange(n - (self.index + 1) * n_test, n - self.index * n_test)
+            earlier = np.arange(tests[0] - self.gap)
+            return earlier[~np.isin(units.of_row[earlier], units.of_row[tests])], tests
+        strata = [np.arange(units.n)]
+        if self.stratified:
+            strata = [np.flatnonzero(units.labels == label) for label in np.unique(units.labels)]
         if self.method == "kfold":
-            return units.rows(self._fold(labels, units.n))
-        everything = np.arange(units.n)
-        classes = [everything]
-        if labels is not None:
-            classes = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+            return units.rows(self._fold(strata, units.sizes))
         rng = np.random.default_rng(self.seed())
         if self.method == "bootstrap":
-            drawn = np.concatenate([_resampled(members, rng) for members in classes])
+            drawn = np.concatenate([_resampled(members, rng) for members in strata])
             times = np.bincount(drawn, minlength=units.n)[units.of_row]
             return np.repeat(np.arange(n), times), np.flatnonzero(times == 0)
-        sizes = [units.sizes[members] for members in classes]
+        sizes = [units.sizes[members] for members in strata]
         counts = _test_counts([int(each.sum()) for each in sizes], self.test_size)
         parts = []
-        for members, n_test in zip(classes, counts, strict=True):
+        for members, n_test in zip(strata, counts, strict=True):
             order = rng.permutation(members)
             n_rows = np.cumsum(units.sizes[order])[:-1]  # one is left to train
             parts.append(order[: 1 + np.argmin(np.abs(n_rows - n_test))])
         return units.rows(np.concatenate(parts))
 
-    def _fold(self, labels: AnyArray | None, n: int) -> Rows:
-        """Test units of a fold."""
+    def _fold(self, strata: list[Rows], sizes: AnyArray) -> Rows:
+        """Test units of a fold.
+
+        In random order, each unit goes to the fold with the fewest rows of its stratum, and of
+        these to the one with the fewest rows.
+        """
         n_folds = n_folds_of(self.test_size)
-        repeat, fold = divmod(self.index, n_folds)
-        seed = replace(self, index=repeat).seed()
-        folds = (KFold if labels is None else StratifiedKFold)(
-            n_folds, shuffle=True, random_state=seed
-        )
-        return list(folds.split(np.zeros(n), labels))[fold][1]  # type: ignore[no-any-return]
+        repeat, number = divmod(self.index, n_folds)
+        rng = np.random.default_rng(replace(self, index=repeat).seed())
+        n_rows = [0] * n_folds
+        testing = []
+        for members in strata:
+            folds = [(0, n_rows[k], k) for k in range(n_folds)]
+            heapify(folds)
+            order = rng.permutation(members)
+            for unit, size in zip(order.tolist(), sizes[order].tolist(), strict=True):
+                of_stratum, total, k = folds[0]
+                heapreplace(folds, (of_stratum + size, total + size, k))
+                n_rows[k] = total + size
+                if k == number:
+                    testing.append(unit)
+        return np.array(testing)
 
 
 @dataclass(frozen=True)
@@ -112,8 +130,9 @@ class Units:
     ----------
     of_row : (n_samples,) unit that each row belongs to.
     sizes : (n,) rows of each unit.
-    labels : (n,) targets; of a unit with several the one that is rarest in all rows, so that
-        both parts get members of every class.
+    labels : (n,) class of each unit: of those that it holds the one that the fewest units
+        hold, so that both parts get members of every class. A unit that would be the only one
+        of its label has the commonest one.
     """
 
     of_row: AnyArray
@@ -128,11 +147,13 @@ class Units:
         _, first, unit, sizes = np.unique(groups, True, True, True)
         rank = np.argsort(np.argsort(first))
         of_row = rank[unit]
-        one_target = y.reshape(len(y), -1)[:, 0]
-        _, label, counts = np.unique(one_target, return_inverse=True, return_counts=True)
-        by_rarity = np.argsort(counts[label], kind="stable")
-        rarest = by_rarity[np.unique(of_row[by_rarity], return_index=True)[1]]
-        return cls(of_row, sizes[np.argsort(rank)], y[rarest])
+        classes, unit, held = _classes_held(y, of_row)
+        n_units = np.bincount(held)
+        order = np.lexsort((n_units[held], unit))
+        rarest = held[order[np.unique(unit[order], return_index=True)[1]]]
+        n_labelled = np.bincount(rarest)
+        rarest[n_labelled[rarest] == 1] = np.argmax(n_labelled)
+        return cls(of_row, sizes[np.argsort(rank)], classes[rarest])
 
     @property
     def n(self) -> int:
@@ -153,6 +174,7 @@ def plan(
     random_state: int,
     stratified: bool,
     groups: AnyArray | None = None,
+    gap: int = 0,
 ) -> list[Split]:
     """Splits in their order, after checking that the rows suffice for them.
 
@@ -161,11 +183,18 @@ def plan(
     Raises
     ------
     ValueError
-        If an argument is out of range, or a class has too few members for a split.
+        If an argument is out of range, a class has too few members for a split, or rows in order
+        of time are too few for the windows.
     """
     check_known(method, "method", METHODS)
     if not (isinstance(n_splits, Integral) and n_splits >= 2):
         raise ValueError(f"n_splits must be an integer of at least 2, got {n_splits!r}.")
+    if not isinstance(gap, Integral) or isinstance(gap, bool) or gap < 0:
+        raise ValueError(f"gap must be a number of rows, 0 or more, got {gap!r}.")
+    if gap and method != "forward":
+        raise ValueError(
+            f'gap is for method="forward", where rows are in order of time, not for {method!r}.'
+        )
     n, least = len(np.asarray(y)), 2
     if method == "kfold":
         least = n_folds_of(test_size)
@@ -174,7 +203,7 @@ def plan(
                 f"n_splits={n_splits} is not a multiple of the {least} folds that "
                 f"test_size={test_size} makes: k-fold is repeated whole or not at all."
             )
-    elif method == "shuffle":
+    elif method != "bootstrap":
         whole = isinstance(test_size, Integral) and not isinstance(test_size, bool)
         size = float(test_size) if isinstance(test_size, Real) else float("nan")
         if not (1 <= size < n if whole else 0 < size < 1):
@@ -182,9 +211,13 @@ def plan(
                 f"test_size must be a share between 0 and 1, or a number of rows below {n}, got "
                 f"{test_size!r}."
             )
-    _check_members(Units.of(y, groups).labels, least, stratified, method, test_size)
     indices = range(WHOLE if method == "bootstrap" else 0, int(n_splits))
-    return [Split(i, method, test_size, random_state, stratified) for i in indices]
+    splits = [Split(i, method, test_size, random_state, stratified, int(gap)) for i in indices]
+    if method == "forward":
+        _check_windows(y, groups, splits)
+    else:
+        _check_members(y, groups, least, splits[0])
+    return splits
 
 
 def n_folds_of(test_size: float) -> int:
@@ -198,26 +231,63 @@ def n_folds_of(test_size: float) -> int:
     return round(1 / float(test_size))
 
 
-def _check_members(
-    labels: AnyArray, least: int, stratified: bool, method: str, test_size: float
-) -> None:
-    if not stratified:
-        if len(labels) < max(least, 3):
-            raise ValueError(f"A split needs {max(least, 3)} rows or more, got {len(labels)}.")
+def _check_members(y: npt.ArrayLike, groups: AnyArray | None, least: int, split: Split) -> None:
+    units = Units.of(y, groups)
+    if not split.stratified:
+        if units.n < max(least, 3):
+            what = "rows" if groups is None else "groups of rows held out together"
+            raise ValueError(f"A split needs {max(least, 3)} {what} or more, got {units.n}.")
         return
     needs = {
         "shuffle": "one to train and one to test",
         "bootstrap": "one to train and one out of the bag",
-        "kfold": f"one for each of the {least} folds of test_size={test_size}",
-    }[method]
-    classes, counts = np.unique(labels, return_counts=True)
-    for label, n in zip(classes.tolist(), counts.tolist(), strict=True):
+        "kfold": f"one for each of the {least} folds of test_size={split.test_size}",
+    }[split.method]
+    classes, _, held = _classes_held(y, units.of_row)
+    for label, n in zip(classes.tolist(), np.bincount(held).tolist(), strict=True):
         if n < least:
-            advice = "; a larger test_size makes fewer folds" if method == "kfold" else ""
+            advice = "; a larger test_size makes fewer folds" if split.method == "kfold" else ""
+            has, finer = f"has {count(n, 'member')}", ""
+            if groups is not None:
+                has = f"is in {count(n, 'group')} of rows held out together"
+                finer = ", give finer groups"
             raise ValueError(
-                f"Class {label!r} has {count(n, 'member')}, and a split needs {least}: {needs}. "
-                f"Leave the class out or join it with another{advice}."
+                f"Class {label!r} {has}, and a split needs {least}: {needs}. "
+                f"Leave the class out{finer} or join it with another{advice}."
             )
+
+
+def _check_windows(y: npt.ArrayLike, groups: AnyArray | None, splits: list[Split]) -> None:
+    """ValueError if the rows are too few for the windows, or one has none to train on."""
+    n, gap = len(np.asarray(y)), splits[0].gap
+    n_test = _n_test(n, splits[0].test_size)
+    most = (n - gap - 1) // n_test
+    if len(splits) > most:
+        fewer = f"n_splits={most} or " if most >= 2 else ""
+        raise ValueError(
+            f"{len(splits)} windows of {count(n_test, 'row')} and a gap of {gap} leave none of the "
+            f"{count(n, 'row')} to train on before the first: take {fewer}a smaller test_size."
+        )
+    for split in splits:
+        if not len(split.rows(y, groups)[0]):
+            raise ValueError(
+                f"Split {split.index} has no row to train on: all rows before its window are held "
+                "out with rows in the window. Give fewer splits or finer groups."
+            )
+
+
+def _classes_held(y: npt.ArrayLike, of_row: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """Classes, and the unit and the class number of every class that a unit holds."""
+    one_target = np.asarray(y).reshape(len(of_row), -1)[:, 0]
+    classes, number = np.unique(one_target, return_inverse=True)
+    unit, held = np.divmod(np.unique(of_row * len(classes) + number), len(classes))
+    return classes, unit, held
+
+
+def _n_test(n: int, test_size: float) -> int:
+    """Number of test rows of n."""
+    whole = isinstance(test_size, Integral)
+    return int(test_size) if whole else min(ceil(float(test_size) * n - 1e-9), n - 1)
 
 
 def _test_counts(sizes: list[int], test_size: float) -> list[int]:
@@ -226,8 +296,7 @@ def _test_counts(sizes: list[int], test_size: float) -> list[int]:
     # leave a small class out of a part, where its error rate has no value; and groups are drawn
     # by their rows. Subsamples of `looms.selection` are the beginnings of one order, to be nested.
     n = sum(sizes)
-    whole = isinstance(test_size, Integral)
-    n_test = int(test_size) if whole else min(ceil(float(test_size) * n - 1e-9), n - 1)
+    n_test = _n_test(n, test_size)
     shares = [size * n_test / n for size in sizes]
     most = [size - 1 for size in sizes]
     counts = [min(max(int(s), 1), m) for s, m in zip(shares, most, strict=True)]

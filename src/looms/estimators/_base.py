@@ -227,11 +227,12 @@ class LeastSquaresMachine(KernelMachine):
         if cached is not None:
             return cached
         groups = getattr(self, "groups_", None)
+        groups = None if groups is None else groups[np.flatnonzero(self.fit_weight_)]
         self._machine_models = self._models_of(self.kernel_, self.mu_, groups)
         return self._machine_models
 
     def _models_of(self, kernel: Kernel, mu: float, folds: AnyArray | None) -> MachineModels:
-        """Models of a kernel and μ without each sample of the fit, or each fold."""
+        """Models of a kernel and μ without each sample of the fit, or its fold."""
         X, train = self.X_fit_, np.flatnonzero(self.fit_weight_)
         n = len(train)
         X_train = training_rows(X, train, kernel.pairwise)
@@ -244,7 +245,7 @@ class LeastSquaresMachine(KernelMachine):
                 mu,
                 self.fit_weight_[train],
                 fit_intercept=self.fit_intercept_,
-                parts=repetitions(None if folds is None else folds[train], n),
+                parts=repetitions(folds, n),
             )
             models = solution.models()
         return MachineModels(models, train, kernel, Samples(X, center=center_of(X)))
@@ -260,9 +261,8 @@ class LeastSquaresMachine(KernelMachine):
             trained = self.leave_one_out_models()
             return trained.models.residuals, trained.outputs(X)
         if "_nested_models" not in vars(self):
-            folds, groups = (getattr(self, name, None) for name in ("folds_", "groups_"))
             self._nested_models = [
-                self._models_of(kernel, float(mu), groups if folds is None else folds[0])
+                self._models_of(kernel, float(mu), nested.folds)
                 for kernel, mu in zip(nested.kernels, nested.mus, strict=True)
             ]
         models = self._nested_models

@@ -70,6 +70,9 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         Search by gradients, or a fixed grid around the start. With the grid the whole choice is
         repeated without every fold (``nested_``), so that ``scores_`` are not flattered by it.
         Parameters of one kernel move together there.
+    nested : {"folds"} or None, default=None
+        With "folds" a search along gradients is repeated without each of ten folds, for
+        ``nested_``, at ten times the cost; `joblib.parallel_config` runs them in parallel.
     random_state : int, RandomState instance or None, default=0
         Draws the subsamples of up to a quarter of the samples on which searches begin.
 
@@ -168,6 +171,7 @@ fit_intercept_, n_features_in_, feature_names_in_
         copies: str = "apart",
         cv: Any = None,
         search: str = "gradient",
+        nested: str | None = None,
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel
@@ -185,6 +189,7 @@ fit_intercept_, n_features_in_, feature_names_in_
         self.copies = copies
         self.cv = cv
         self.search = search
+        self.nested = nested
         self.random_state = random_state
 
     @with_callbacks  # type: ignore[untyped-decorator]

@@ -239,7 +239,7 @@ class LSSVMRegressorCV(Regressor, SelectingMachine):
         Other criteria judge classes.
     fit_intercept : bool, default=True
         Whether there is an (unregularized) intercept.
-    optimizer, prior, max_iter, n_restarts, tol_se, copies, random_state
+    optimizer, prior, max_iter, n_restarts, tol_se, copies, cv, search, nested, random_state
         As for `LSSVMClassifierCV`.
 
     Attributes
@@ -290,6 +290,7 @@ n_features_in_, feature_names_in_
         copies: str = "apart",
         cv: Any = None,
         search: str = "gradient",
+        nested: str | None = None,
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel
@@ -303,6 +304,7 @@ n_features_in_, feature_names_in_
         self.copies = copies
         self.cv = cv
         self.search = search
+        self.nested = nested
         self.random_state = random_state
 
     @with_callbacks  # type: ignore[untyped-decorator]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.stats import rankdata
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
 from looms._checks import check_known
@@ -21,10 +23,13 @@ from looms.estimators._warnings import warn_of_copies
 from looms.folds import fold_numbers, group_numbers, joined_groups
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
+from looms.lssvm._system import Fit
 from looms.optimize import Point
 from looms.optimize._minimize import OPTIMIZERS
+from looms.scores import decided
 from looms.selection import Objective, tune
 from looms.selection._candidates import Candidate, Choice, Score, choose
+from looms.selection._fold_pairs import pair_auc
 from looms.selection._nested import Nested, choose_on_grid, nested_predictions
 from looms.selection._tune import Tuning
 
@@ -43,6 +48,7 @@ except ImportError:  # before scikit-learn 1.9
 
 COPIES = ("apart", "together")
 SEARCHES = ("gradient", "grid")
+OUTER_FOLDS = 10
 
 
 def chosen_criterion(machine: Any) -> Any:
@@ -64,6 +70,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     random_state: Any
     cv: Any
     search: str
+    nested: str | None
     n_iter_: int
     groups_: AnyArray | None
     folds_: AnyArray | None
@@ -92,16 +99,9 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         the rows.
         """
         criteria = self._checked_search()
-        copies = copy_groups(X)
-        if groups is not None:
-            groups = group_numbers(groups, len(weight))
         train = np.flatnonzero(weight)
         n = len(train)
-        if self.copies == "together":
-            groups = copies if groups is None else joined_groups(groups, copies)
-        elif groups is None:
-            remedy = "Drop them, or hold them out together: copies='together'."
-            warn_of_copies(X[train], copies[train], remedy)
+        groups = self._checked_groups(X, groups, train)
         if n < 3:
             raise ValueError(
                 f"Choosing by leave-one-out needs three samples of non-zero weight or more, got "
@@ -150,45 +150,118 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 kernels,
                 criteria,
                 objective_of=objective_of,
-                tuned=partial(
-                    tune,
-                    optimizer=self.optimizer,
-                    max_iter=self.max_iter,
-                    n_restarts=self.n_restarts,
-                    tolerance=self.tol_se,
-                ),
+                tuned=self._tune(),
                 scorer=score,
                 watcher=watcher,
                 random_state=seed,
             )
-        all_folds = None
-        if self.cv is not None and folds is not None:
-            all_folds = np.full((len(folds), len(weight)), -1)
-            all_folds[:, train] = folds
+        if self.nested == "folds":
+            y = targets if labels is None else labels
+            nested = self._tuned_in_folds(X, y, targets, weight, groups, train, seed)
         best, candidates = choice.best, choice.candidates
-        scores = np.array([candidate.score for candidate in candidates])
-        table = results_table(
-            [
-                {h.name: h.value for h in c.kernel.hyperparameters} | {"mu": c.mu}
-                for c in candidates
-            ],
-            scores,
-            rankdata(scores, method="min").astype(int),
-            kernel=[candidate.kernel_name for candidate in candidates],
-            criterion=[str(candidate.criterion) for candidate in candidates],
-        )
         return choice, {
             "candidates_": candidates,
             "best_index_": candidates.index(best),
-            "cv_results_": table | {"seconds": np.array([c.seconds for c in candidates])},
+            "cv_results_": _candidates_table(candidates),
             "selection_": choice.tuning,
             "n_iter_": max(1, choice.tuning.n_iterations),
             "groups_": groups,
-            "folds_": all_folds,
+            "folds_": None
+            if self.cv is None or folds is None
+            else _of_all_rows(folds, train, len(weight)),
             "nested_": nested,
             "selection_weight_": selection_weight,
             **fitted_machine(X, weight, targets, best.kernel, best.mu, choice.fit),
         }
+
+    def _tune(self) -> Callable[..., tuple[Tuning, Fit | None]]:
+        """The search along gradients with its options."""
+        return partial(
+            tune,
+            optimizer=self.optimizer,
+            max_iter=self.max_iter,
+            n_restarts=self.n_restarts,
+            tolerance=self.tol_se,
+        )
+
+    def _checked_groups(self, X: Matrix, groups: Any, train: AnyArray) -> AnyArray | None:
+        """Numbers of the groups, joined with copies if these are held out together."""
+        copies = copy_groups(X)
+        if groups is not None:
+            groups = group_numbers(groups, X.shape[0])
+        if self.copies == "together":
+            return copies if groups is None else joined_groups(groups, copies)
+        if groups is None:
+            remedy = "Drop them, or hold them out together: copies='together'."
+            warn_of_copies(X[train], copies[train], remedy)
+        return np.asarray(groups) if groups is not None else None
+
+    def _tuned_in_folds(
+        self,
+        X: Matrix,
+        y: AnyArray,
+        targets: Array,
+        weight: Array,
+        groups: AnyArray | None,
+        train: AnyArray,
+        seed: int,
+    ) -> Nested:
+        """Predictions of every fold by a machine that was tuned anew without it."""
+        pairwise = self._kernels()[0].pairwise
+        own_groups = None if groups is None else groups[train]
+        n_folds = min(OUTER_FOLDS, len(train if own_groups is None else np.unique(own_groups)))
+        labels = y[train] if is_classifier(self) else None
+        (folds,) = fold_numbers(  # type: ignore[misc]
+            f"1x{n_folds}", targets[train], own_groups, labels=labels, random_state=seed
+        )
+
+        def machine_without(number: int) -> Any:
+            rest = train[folds != number]
+            machine = clone(self).set_params(nested=None)
+            machine.__dict__.pop("_skl_callbacks", None)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the machine of all rows has the same to say
+                return machine.fit(
+                    training_rows(X, rest, pairwise),
+                    y[rest],
+                    sample_weight=weight[rest],
+                    groups=None if groups is None else groups[rest],
+                )
+
+        numbers = np.unique(folds)
+        machines = Parallel()(delayed(machine_without)(number) for number in numbers)
+        outputs = np.empty(targets[train].shape)
+        predicted = np.empty(len(train), dtype=np.intp) if is_classifier(self) else None
+        probabilities = None
+        for number, machine in zip(numbers, machines, strict=True):
+            out, rest = np.flatnonzero(folds == number), train[folds != number]
+            rows = X[train[out]][:, rest] if pairwise else X[train[out]]
+            outputs[out] = machine._outputs(rows)
+            if predicted is not None:
+                predicted[out], p = decided(outputs[out], machine.threshold_, machine.calibrator_)
+                if p is not None:
+                    if probabilities is None:
+                        probabilities = np.empty((len(train), p.shape[1]))
+                    probabilities[out] = p
+        auc = None
+        if predicted is not None:
+            sets = [np.flatnonzero(folds == number) for number in numbers]
+            Y, F = targets[train].reshape(len(train), -1), outputs.reshape(len(train), -1)
+            auc = pair_auc(Y, F, sets, [], [], weight[train])
+        shares = [np.mean(folds != number) for number in numbers]
+        return Nested(
+            rows=train,
+            folds=folds,
+            held_out=HeldOut(targets[train], outputs, weight[train]),
+            predicted=predicted,
+            probabilities=probabilities,
+            balanced=None,
+            auc=auc,
+            kernels=tuple(machine.kernel_ for machine in machines),
+            # λ = n μ / ζ of the machine without the fold, and all rows for n.
+            mus=np.array([m.mu_ * share for m, share in zip(machines, shares, strict=True)]),
+            chosen=np.searchsorted(numbers, folds),
+        )
 
     def _checked_search(self) -> list[str | Criterion]:
         """Criteria to try; ValueError for a parameter of the search that is no choice."""
@@ -206,6 +279,11 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 "search='grid' compares its candidates by one criterion, without a prior: give one "
                 "criterion and prior=False."
             )
+        if self.nested is not None and not (self.nested == "folds" and self.search == "gradient"):
+            raise ValueError(
+                f"nested must be None or 'folds', got {self.nested!r}; with search='grid' the "
+                "choice is nested without it."
+            )
         check_flag("fit_intercept", self.fit_intercept)
         check_flag("prior", self.prior)
         check_known(self.optimizer, "optimizer", OPTIMIZERS)
@@ -218,6 +296,25 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         if not (isinstance(self.tol_se, Real) and 0 <= float(self.tol_se) < np.inf):
             raise ValueError(f"tol_se must be a nonnegative number, got {self.tol_se!r}.")
         return criteria
+
+
+def _of_all_rows(folds: AnyArray, train: AnyArray, n: int) -> AnyArray:
+    """Numbers of folds, (n_repetitions, n), -1 for rows of weight zero."""
+    numbers = np.full((len(folds), n), -1)
+    numbers[:, train] = folds
+    return numbers
+
+
+def _candidates_table(candidates: list[Candidate]) -> dict[str, Any]:
+    """``cv_results_`` of tuned candidates."""
+    scores = np.array([candidate.score for candidate in candidates])
+    return results_table(
+        [{h.name: h.value for h in c.kernel.hyperparameters} | {"mu": c.mu} for c in candidates],
+        scores,
+        rankdata(scores, method="min").astype(int),
+        kernel=[candidate.kernel_name for candidate in candidates],
+        criterion=[str(candidate.criterion) for candidate in candidates],
+    ) | {"seconds": np.array([candidate.seconds for candidate in candidates])}
 
 
 def results_table(

@@ -254,18 +254,7 @@ class SVCCV(ThresholdedClassifier):
             svm_search.search_space(space, sample, score, *how, run)
             for space in svm_search.spaces_of(kernels, grid, X_train)
         ]
-        scored = [point for one in searched for point in one.scored]
-        names = [k if isinstance(k, str) else repr(k) for k in one_or_many(self.kernel)]
-        table = results_table(
-            [one.space.params(point) for one in searched for point in one.points],
-            np.array([one.score for one in scored]),
-            svm_search.ranks(searched),
-            kernel=[name for name, one in zip(names, searched, strict=True) for _ in one.points],
-        ) | {
-            "n_support": np.array([one.n_support for one in scored]),
-            "seconds": np.array([one.seconds for one in scored]),
-            "failure": [one.failure for one in scored],
-        }
+        table = _searches_table(searched, one_or_many(self.kernel))
         chosen = min(searched, key=lambda one: one.score)
         kernel, C = chosen.space.kernel_at(chosen.point), chosen.space.params(chosen.point)["C"]
         with one_blas_thread():
@@ -276,8 +265,7 @@ class SVCCV(ThresholdedClassifier):
             needed = self.probability is not None or len(classes) > 2
             calibrators = machines.sigmoids(self._fitted_to) if needed else None
         coefficients, intercepts = machines.coefficients, machines.intercepts
-        support = np.flatnonzero(coefficients.any(axis=1))
-        one_pair = len(intercepts) == 1
+        support, one_pair = np.flatnonzero(coefficients.any(axis=1)), len(intercepts) == 1
         expansions = {
             "kernel_": kernel,
             "support_": train[support],
@@ -398,3 +386,19 @@ class SVCCV(ThresholdedClassifier):
             "ber": partial(_rate, balanced_error_rate, threshold),
         }
         return svm_search.score_of(self.criterion, rates, self._fitted_to), grid
+
+
+def _searches_table(searched: list[Any], kernels: list[Any]) -> dict[str, Any]:
+    """``cv_results_`` of the searches of some kernels."""
+    scored = [point for one in searched for point in one.scored]
+    names = [kernel if isinstance(kernel, str) else repr(kernel) for kernel in kernels]
+    return results_table(
+        [one.space.params(point) for one in searched for point in one.points],
+        np.array([one.score for one in scored]),
+        svm_search.ranks(searched),
+        kernel=[name for name, one in zip(names, searched, strict=True) for _ in one.points],
+    ) | {
+        "n_support": np.array([one.n_support for one in scored]),
+        "seconds": np.array([one.seconds for one in scored]),
+        "failure": [one.failure for one in scored],
+    }

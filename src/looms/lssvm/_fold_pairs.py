@@ -126,7 +126,9 @@ def _without_folds(P: Array, alpha: Array, rows: AnyArray, left_out: AnyArray, m
     inner = P[rows[:, :, None], rows[:, None, :]] - W @ W.transpose(0, 1, 3, 2)
     one = np.arange(len(left_out))[:, None]
     inner[one, left_out] = np.eye(s)
-    _check_definite(inner, G, mu)
+    left = np.diagonal(inner, axis1=2, axis2=3)
+    if not (left > len(P) * np.finfo(np.float64).eps * P.diagonal()[rows]).all():
+        raise LeverageError(mu, int(G.flat[0]))
     rest = alpha - P[:, G].transpose(1, 0, 2) @ e
     residuals = np.empty(rest.shape)
     residuals[:, rows] = np.linalg.solve(inner, rest[:, rows])

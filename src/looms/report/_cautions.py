@@ -349,9 +349,8 @@ def _foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[C
             "Another estimator was assessed",
             f"The outer estimate is of {assessed}, and this is {shown}: it says little about it.",
         )
-    part = assessment.whole or assessment.splits[0]
-    n = part.n_train + (0 if assessment.whole else part.n_test)
-    if n != model.loo.n_samples:
+    n = assessment.n_samples
+    if n not in (None, model.loo.n_samples):
         yield _serious(
             "Other samples were assessed",
             f"The outer estimate is of {n} samples, and the machine of {model.loo.n_samples}.",

@@ -14,15 +14,15 @@ import numpy as np
 from looms._typing import AnyArray, Array
 from looms.criteria import standard_error
 
-#: Pairs that each row of the larger class is in.
+#: Pairs that each fold of the larger class is in.
 _MATCHINGS = 4
 
 
 def fold_pairs(Y: Array, number: AnyArray, seed: int = 0) -> list[tuple[int, int]]:
     """Pairs of folds in which rows of different classes meet.
 
-    Random matchings of the rows of a class with those of the others, so that each row is in
-    about as many pairs as the others of its class; all pairs of folds if there are few; and none
+    Random matchings of the folds that have a class with those that have others, so that each is
+    in about as many pairs as the others; all pairs of folds if there are few; and none
     if as many rows meet within the folds, or there are too few folds to choose without two.
 
     Parameters
@@ -40,13 +40,11 @@ def fold_pairs(Y: Array, number: AnyArray, seed: int = 0) -> list[tuple[int, int
     rng = np.random.default_rng(seed)
     pairs: set[tuple[int, int]] = set()
     for column in Y.T:
-        positive, negative = np.flatnonzero(column > 0), np.flatnonzero(column <= 0)
+        positive, negative = (np.unique(number[of]) for of in (column > 0, column <= 0))
+        size = max(len(positive), len(negative))
         for _ in range(_MATCHINGS):
-            size = max(len(positive), len(negative))
-            i = np.resize(rng.permutation(positive), size)
-            j = np.resize(rng.permutation(negative), size)
-            met = np.sort(np.column_stack([number[i], number[j]]), axis=1)
-            pairs.update((int(g), int(h)) for g, h in met if g != h)
+            met = [np.resize(rng.permutation(of), size) for of in (positive, negative)]
+            pairs.update((int(g), int(h)) for g, h in np.sort(met, axis=0).T if g != h)
     return sorted(pairs)
 
 

@@ -212,6 +212,7 @@ class Nested:
     Attributes
     ----------
     rows : (m,) the rows of positive weight, in the order of what follows.
+    folds : (m,) number of the fold of each, with which it was left out.
     held_out : outputs of each row by the candidate that was chosen without its fold.
     predicted : (m,) class index by the threshold that was set without the fold; None for numbers.
     probabilities : (m, n_classes) by the calibrator of the rows outside the fold; None without.
@@ -239,6 +240,7 @@ class Nested:
     """
 
     rows: AnyArray
+    folds: AnyArray
     held_out: HeldOut
     predicted: AnyArray | None
     probabilities: Array | None
@@ -369,6 +371,7 @@ def nested_predictions(
         auc = pair_auc(Y, outputs, folds, nested.fold_pairs, nested.pair_outputs, weight)
     return Nested(
         rows,
+        number,
         HeldOut(y, nested.outputs, weight),
         predicted,
         probabilities,

@@ -1,4 +1,4 @@
-"""Arguments of `fit` that take weights of samples, for any estimator."""
+"""Arguments of `fit` beside the data, weights and groups of samples, for any estimator."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 from sklearn import get_config
+from sklearn.feature_selection import RFECV
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object
 
-from looms._typing import Array
+from looms._typing import AnyArray, Array
 
 #: Where estimators that hand the arguments of `fit` on keep the one that gets them.
 _INNER = ("estimator", "regressor")
@@ -35,32 +37,39 @@ def checked_weights(sample_weight: Any, estimator: Any, n_samples: int) -> Array
         )
     if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
         raise ValueError("sample_weight must be finite and not negative, and not all zero.")
-    fit_arguments(estimator, weight)
+    fit_arguments(estimator, sample_weight=weight)
     return weight
 
 
-def fit_arguments(estimator: Any, weight: Array) -> dict[str, Array]:
-    """Arguments of `fit` with the weights, by metadata routing if it is enabled, else by name.
+def fit_arguments(
+    estimator: Any, *, sample_weight: Array | None = None, groups: AnyArray | None = None
+) -> dict[str, AnyArray]:
+    """Arguments of `fit`, by metadata routing if it is enabled, else by name.
+
+    Groups are left out where nothing takes them.
 
     Raises
     ------
     ValueError
-        If the estimator takes no weights; with routing if it does not ask for them.
+        If the estimator takes no weights; with routing if it does not ask for them, or does not
+        say whether it does.
     """
+    given = {"sample_weight": sample_weight, "groups": groups}
+    metadata = {what: values for what, values in given.items() if values is not None}
     if get_config()["enable_metadata_routing"]:
         router = MetadataRouter(owner="looms.assess").add(
             estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
         )
-        routed = router.route_params(caller="fit", params={"sample_weight": weight})
-        if "sample_weight" not in routed["estimator"]["fit"]:
+        routed = router.route_params(caller="fit", params=metadata)["estimator"]["fit"]
+        if sample_weight is not None and "sample_weight" not in routed:
             raise ValueError(
                 f"Metadata routing is enabled, and nothing in {type(estimator).__name__} asks for "
                 "sample_weight in fit: say so by set_fit_request(sample_weight=True) of what "
                 "takes them, or leave the weights out."
             )
-        return {"sample_weight": weight}
-    name = _name(estimator)
-    if name is None:
+        return {what: values for what, values in metadata.items() if what in routed}
+    names = {what: _names(estimator, what) for what in metadata}
+    if sample_weight is not None and not names["sample_weight"]:
         which = type(estimator).__name__
         if isinstance(estimator, Pipeline):
             which = f"{type(estimator.steps[-1][1]).__name__}, the last step of the pipeline,"
@@ -68,40 +77,44 @@ def fit_arguments(estimator: Any, weight: Array) -> dict[str, Array]:
             f"{which} takes no sample_weight in fit: leave the weights out, or take another "
             "estimator."
         )
-    return {name: weight}
+    return {name: metadata[what] for what in metadata for name in sorted(names[what])}
 
 
-def takes_weights_in_fit(estimator: Any) -> bool:
-    """True if `fit` takes weights: by name, or by metadata routing if it is enabled."""
+def takes_in_fit(estimator: Any, what: str) -> bool:
+    """True if `fit` takes "sample_weight" or "groups": by name, or by routing if it is enabled."""
     try:
-        fit_arguments(estimator, np.ones(1))
+        return bool(fit_arguments(estimator, **{what: np.ones(1)}))
     except (TypeError, ValueError):
         return False
-    return True
 
 
 def route(estimator: Any) -> str | None:
-    """Metadata routing of weights; None if not enabled."""
+    """Metadata routing of an estimator; None if not enabled."""
     if not get_config()["enable_metadata_routing"]:
         return None
     return repr(get_routing_for_object(estimator))
 
 
-def _name(estimator: Any) -> str | None:
-    """Argument that takes weights; of a pipeline ``step__sample_weight`` of its last step."""
+def _names(estimator: Any, what: str) -> frozenset[str]:
+    """Arguments of `fit` that take weights or groups; of a pipeline those of its last step."""
     if isinstance(estimator, Pipeline):
         step, last = estimator.steps[-1]
-        name = _name(last)
-        return None if name is None else f"{step}__{name}"
+        return frozenset(f"{step}__{name}" for name in _names(last, what))
     if not hasattr(estimator, "fit"):
-        return None
+        return frozenset()
     parameters = inspect.signature(estimator.fit).parameters
-    named = "sample_weight" in parameters
+    named = what in parameters
     if not named and all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
-        return None
+        return frozenset()
     inner = [getattr(estimator, name, None) for name in _INNER]
     inner += [part for _, part in getattr(estimator, "estimators", None) or []]
-    names = {_name(part) for part in inner if hasattr(part, "fit")}
+    names = {_names(part, what) for part in inner if hasattr(part, "fit")}
+    if what == "groups" and isinstance(estimator, BaseSearchCV):  # also to its splitter
+        return frozenset({what}).union(*names)
+    if what == "groups" and (named or isinstance(estimator, RFECV)):
+        return frozenset({what})
     if not named and len(names) == 1:  # a search or a transformed target hands on all it is given
         return names.pop()
-    return "sample_weight" if names <= {"sample_weight"} else None  # an ensemble, to all its parts
+    if what == "groups" or not names <= {frozenset({what})}:
+        return frozenset()
+    return frozenset({what})  # an ensemble, to all its parts

@@ -1,0 +1,63 @@
+"""Errors of an assessment that carry its result so far."""
+
+from __future__ import annotations
+
+from looms.assessment._result import Assessment
+
+
+class AllSplitsRaisedError(ValueError):
+    """Error for an assessment in which all splits raised.
+
+    Attributes
+    ----------
+    result : Assessment
+        With the reason of every split in ``failures``, and no figures.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from looms import LSSVMClassifier, assess
+    >>> from looms.assessment import AllSplitsRaisedError
+    >>> try:
+    ...     assess(LSSVMClassifier(mu=-1.0), *load_iris(return_X_y=True), 2, random_state=0)
+    ... except AllSplitsRaisedError as error:
+    ...     print(len(error.result.failures))
+    2
+    """
+
+    def __init__(self, result: Assessment) -> None:
+        super().__init__(result)
+        self.result = result
+
+    def __str__(self) -> str:
+        first = next(iter(self.result.failures.values()))
+        return f"All {len(self.result.splits)} splits raised; the first: {first}"
+
+
+class AssessmentInterrupted(KeyboardInterrupt):
+    """Interrupt (Ctrl-C) of an assessment, with the splits that are done.
+
+    Attributes
+    ----------
+    result : Assessment or None
+        Result of the splits that are done; None if they give no figures.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from looms import LSSVMClassifier, assess
+    >>> from looms.assessment import AssessmentInterrupted
+    >>> def stop(done, total, result):
+    ...     if done == 1:
+    ...         raise KeyboardInterrupt
+    >>> X, y = load_iris(return_X_y=True)
+    >>> try:
+    ...     assess(LSSVMClassifier(), X, y, 3, random_state=0, progress=stop)
+    ... except AssessmentInterrupted as interrupted:
+    ...     print(len(interrupted.result.splits))
+    1
+    """
+
+    def __init__(self, message: str, result: Assessment | None) -> None:
+        super().__init__(message)
+        self.result = result
