@@ -261,7 +261,7 @@ def find_threshold(loo: HeldOut, rule: Any = "ber") -> tuple[float, float]:
 
     Outputs above the threshold are positive. It lies midway between two neighboring outputs
     (outside all of them by 1 if one class takes everything); of equally good ones it is the
-    one nearest to zero.
+    one nearest to zero, and, where nothing separates better, the one above all outputs.
 
     Parameters
     ----------

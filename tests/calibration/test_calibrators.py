@@ -279,3 +279,16 @@ def test_refusals():
             fit([np.nan, 0.0], [1, -1], None)
         with pytest.raises(ValueError, match="shape"):
             fit(np.zeros((2, 2)), [1, -1], None)
+
+
+@pytest.mark.parametrize("n", range(5, 60, 6))
+def test_classes_of_equal_weight_but_for_rounding_are_equal_where_it_is_flat(n):
+    """Else rounding would give all outputs to one class, and which tells what was left out."""
+    labels = np.repeat([-1, 1], [n - 3, n])
+    for weight in (
+        np.repeat([n / (n - 3), 1.0], [n - 3, n]),
+        np.repeat([0.1 * n, 0.1 * (n - 3)], [n - 3, n]),
+    ):
+        for order in (1, -1):
+            against = fit_increasing_sigmoid(-1.0 * order * labels, order * labels, weight)
+            assert (against.slope, against.intercept) == (0.0, 0.0)

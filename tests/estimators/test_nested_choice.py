@@ -203,14 +203,15 @@ def test_classes_and_probabilities_are_set_without_the_rows(
                 balanced[i, c] = np.average(values, weights=weight[others])
         balanced = balanced.reshape(len(fold), *anew.y.shape[1:])
         assert_allclose(nested.balanced[fold], balanced, rtol=1e-6, atol=1e-8)
-        expected = class_probabilities(calibrator, balanced)
+        outputs = nested.held_out.outputs[fold]
+        expected = class_probabilities(calibrator, outputs)
         assert_allclose(nested.probabilities[fold], expected, rtol=1e-5, atol=1e-7)
         limit = 0.0
         if threshold == "ber":
             limit = balanced_error_threshold(held_out)[0]
         elif target == "two classes":
             limit = output_at_half(calibrator, held_out.outputs)
-        assert_array_equal(nested.predicted[fold], class_indices(balanced, limit))
+        assert_array_equal(nested.predicted[fold], class_indices(outputs, limit))
     assert model.scores_["error"] == pytest.approx(
         np.average(nested.predicted != labels, weights=weight)
     )

@@ -216,7 +216,7 @@ class Nested:
     held_out : outputs of each row by the candidate that was chosen without its fold.
     predicted : (m,) class index by the threshold that was set without the fold; None for numbers.
     probabilities : (m, n_classes) by the calibrator of the rows outside the fold; None without.
-    balanced : outputs of which these are, shaped like the targets: with a row of another class
+    balanced : outputs to pool, as in a curve, shaped like the targets: with a row of another class
         left out as well, a mean over those; None for numbers.
     auc : leave-pair-out area under the ROC curve and its standard error; the candidate is chosen
         without the pair. None for numbers.
@@ -236,7 +236,7 @@ class Nested:
     >>> X, y = load_iris(return_X_y=True)
     >>> nested = LSSVMClassifierCV(search="grid").fit(X[::2], y[::2]).nested_
     >>> int((nested.predicted != y[::2]).sum())              # of 75
-    3
+    4
     """
 
     rows: AnyArray
@@ -361,9 +361,10 @@ def nested_predictions(
             outside = np.bincount(labels[rest], weights=weight[rest], minlength=len(mass))
             factor = (mass / np.where(outside > 0, outside, 1.0))[labels[rest]]
             score = scorer(HeldOut(y[rest], nested.inner[rest, g]), rest, factor)
-            predicted[fold] = class_indices(balanced[fold], score.threshold)
+            # Not the balanced ones: the outputs that set the threshold lean as these do.
+            predicted[fold] = class_indices(nested.outputs[fold], score.threshold)
             if score.calibrator is not None:
-                p = class_probabilities(score.calibrator, balanced[fold])
+                p = class_probabilities(score.calibrator, nested.outputs[fold])
                 if probabilities is None:
                     probabilities = np.empty((len(y), p.shape[1]))
                 probabilities[fold] = p
