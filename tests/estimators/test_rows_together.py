@@ -350,3 +350,36 @@ def test_clones_fit_the_same_and_pickles_keep_what_was_held_out(target, options)
             assert_array_equal(other.nested_.held_out.outputs, model.nested_.held_out.outputs)
         else:
             assert other.nested_ is model.nested_ is None
+
+
+@pytest.mark.parametrize("cv", [None, SPLITS])
+@pytest.mark.parametrize("weight", WEIGHTS)
+@pytest.mark.parametrize("groups", [None, GROUPS])
+@pytest.mark.parametrize("target", ["numbers", "two targets"])
+def test_intervals_of_a_search_repeated_in_folds_are_of_machines_tuned_without_them(
+    target, groups, weight, cv
+):
+    w = np.ones(N) if WEIGHTS[weight] is None else WEIGHTS[weight]
+    model = machine(target, nested="folds", cv=cv)
+    model.fit(X, TARGETS[target], sample_weight=w, groups=groups)
+    nested, new = model.nested_, RNG.normal(size=(4, 3))
+    F = np.empty((len(new), *nested.held_out.y.shape))
+    outputs = np.empty(nested.held_out.y.shape)
+    for number in np.unique(nested.folds):
+        fold = nested.folds == number
+        rest = np.setdiff1d(np.flatnonzero(w), nested.rows[fold])
+        tuned = (
+            clone(model)
+            .set_params(nested=None, cv=None if cv is None else FIFTHS[rest])
+            .fit(
+                X[rest],
+                TARGETS[target][rest],
+                sample_weight=w[rest],
+                groups=None if groups is None else groups[rest],
+            )
+        )
+        outputs[fold] = tuned.predict(X[nested.rows[fold]])
+        F[:, fold] = tuned.predict(new)[:, None]
+    assert_allclose(nested.held_out.outputs, outputs, rtol=1e-6, atol=1e-8)
+    expected = jackknife_plus(nested.held_out.residuals, F, 0.8)
+    assert_allclose(model.predict_interval(new, 0.8), expected, rtol=1e-6, atol=1e-8)

@@ -108,12 +108,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 f"{n} sample{'s' * (n != 1)}."
             )
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        cv = self.cv
-        if isinstance(cv, Iterable) and not hasattr(cv, "split"):
-            cv = fold_numbers(cv, targets)[:, train]  # splits of all rows, those of weight zero too
-            cv = cv[(cv >= 0).any(axis=1)]
         folds = fold_numbers(
-            cv,
+            self._cv_of(train, targets),
             targets[train],
             None if groups is None else groups[train],
             labels=None if labels is None else labels[train],
@@ -157,7 +153,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             )
         if self.nested == "folds":
             y = targets if labels is None else labels
-            nested = self._tuned_in_folds(X, y, targets, weight, groups, train, seed)
+            nested = self._tuned_in_folds(X, y, targets, weight, fit_weight, groups, train, seed)
         best, candidates = choice.best, choice.candidates
         return choice, {
             "candidates_": candidates,
@@ -184,6 +180,13 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             tolerance=self.tol_se,
         )
 
+    def _cv_of(self, rows: AnyArray, targets: Array) -> Any:
+        """``cv`` for some of the rows; its splits, if they are given, are of all of them."""
+        if isinstance(self.cv, Iterable) and not hasattr(self.cv, "split"):
+            folds = np.asarray(fold_numbers(self.cv, targets))[:, rows]
+            return folds[(folds >= 0).any(axis=1)]
+        return self.cv
+
     def _checked_groups(self, X: Matrix, groups: Any, train: AnyArray) -> AnyArray | None:
         """Numbers of the groups, joined with copies if these are held out together."""
         copies = copy_groups(X)
@@ -202,6 +205,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         y: AnyArray,
         targets: Array,
         weight: Array,
+        fit_weight: Array,
         groups: AnyArray | None,
         train: AnyArray,
         seed: int,
@@ -217,7 +221,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 
         def machine_without(number: int) -> Any:
             rest = train[folds != number]
-            machine = clone(self).set_params(nested=None)
+            machine = clone(self).set_params(nested=None, cv=self._cv_of(rest, targets))
             machine.__dict__.pop("_skl_callbacks", None)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the machine of all rows has the same to say
@@ -248,7 +252,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             sets = [np.flatnonzero(folds == number) for number in numbers]
             Y, F = targets[train].reshape(len(train), -1), outputs.reshape(len(train), -1)
             auc = pair_auc(Y, F, sets, [], [], weight[train])
-        shares = [np.mean(folds != number) for number in numbers]
+        mass = fit_weight[train]
+        shares = [mass[folds != number].sum() / mass.sum() for number in numbers]
         return Nested(
             rows=train,
             folds=folds,
@@ -258,7 +263,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             balanced=None,
             auc=auc,
             kernels=tuple(machine.kernel_ for machine in machines),
-            # λ = n μ / ζ of the machine without the fold, and all rows for n.
+            # λ_i = μ Σw / w_i of the machine without the fold, and the sum of all rows.
             mus=np.array([m.mu_ * share for m, share in zip(machines, shares, strict=True)]),
             chosen=np.searchsorted(numbers, folds),
         )
