@@ -582,6 +582,7 @@ TAMPERED = [
     ("two classes", "loo_", HeldOut(np.ones(3), np.ones(3))),
     ("two classes", "fit_weight_", -np.ones(12)),
     ("two classes", "selection_weight_", np.ones(5)),
+    ("two classes", "groups_", np.arange(5)),
     ("two classes", "selection_weight_", -np.ones(12)),
     ("two classes", "candidates_", None),
     ("two classes", "best_index_", 7),

@@ -59,6 +59,18 @@ def test_with_rows_is_the_solution_of_all(m, intercept):
     check(ours.without(new), old, intercept)
 
 
+def test_with_rows_keeps_its_digits_where_the_kernel_is_nearly_constant():
+    flat = RBF(1e-4)(X)
+    ours, old, new = [], np.arange(N - 5), np.arange(N - 5, N)
+    for rows in (old, np.arange(N)):
+        solution = solve(flat[np.ix_(rows, rows)], Y[rows], 1e-6 * N / len(rows))
+        models, fit = solution.models(), solution.fit
+        ours.append(Inverse(models.P, models.share, models.corner, fit.alpha, fit.intercept))
+    own = flat[np.ix_(new, new)] + N * 1e-6 * np.eye(5)
+    more = ours[0].with_rows(flat[np.ix_(new, old)], own, Y[new])
+    assert_allclose(more.loo_residuals, ours[1].loo_residuals, rtol=0, atol=1e-9)
+
+
 def test_what_leaves_no_system_is_refused():
     whole = inverse_of(np.arange(N), True)
     with pytest.raises(NotPositiveDefiniteError, match="leverage"):

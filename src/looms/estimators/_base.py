@@ -78,8 +78,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             accept_sparse="csr",
             accept_large_sparse=False,
             dtype=np.float64,
-            ensure_min_samples=2,
-            **options,
+            **{"ensure_min_samples": 2, **options},
         )
         X = as_matrix(X)
         weight = checked_sample_weight(sample_weight, len(y))
@@ -133,6 +132,8 @@ def machine_of(model: Any) -> KernelMachine | None:
 
 #: Attributes that are made of others when they are needed.
 _MADE_AGAIN = ("_machine_models", "_nested_models", "_held_out_scores")
+#: Attributes that only some fits set.
+_OF_SOME_FITS = ("certified_", "groups_")
 
 
 @dataclass(eq=False)
@@ -199,7 +200,7 @@ class LeastSquaresMachine(KernelMachine):
     held_out_: HeldOut
 
     def _set_fitted(self, **attributes: Any) -> None:
-        for name in _MADE_AGAIN:
+        for name in (*_MADE_AGAIN, *_OF_SOME_FITS):
             self.__dict__.pop(name, None)
         super()._set_fitted(fit_intercept_=bool(self.fit_intercept), **attributes)
 
@@ -369,6 +370,10 @@ class GivenMachine(LeastSquaresMachine):
             check_finite_lower(K, kernel)
             solution = solve_in_place(K, targets[train], mu, zeta, fit_intercept=self.fit_intercept)
         return fitted_machine(X, weight, targets, kernel, mu, solution.fit)
+
+    def _set_given(self, fitted: dict[str, Any]) -> None:
+        """Set the attributes of a fit, and what follows from its held-out outputs."""
+        self._set_fitted(**fitted)
 
 
 def fitted_machine(

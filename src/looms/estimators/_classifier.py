@@ -7,14 +7,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from looms._classes import class_indices
+from looms._classes import class_indices, class_targets
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration import class_probabilities, fit_calibrator
 from looms.calibration._calibrators import as_calibration
 from looms.conformal import prediction_sets
 from looms.conformal._jackknife import required_rank
 from looms.conformal._sets import class_margins
-from looms.estimators._base import GivenMachine, LeastSquaresMachine, check_flag
+from looms.estimators._base import GivenMachine, check_flag
 from looms.estimators._encoding import (
     ThresholdedClassifier,
     check_threshold,
@@ -23,6 +23,7 @@ from looms.estimators._encoding import (
     number_or_rule,
     threshold_and_loss,
 )
+from looms.estimators._updates import UpdatableMachine
 from looms.estimators._warnings import warn_of_missed_precision
 from looms.held_out import HeldOut
 from looms.selection._candidates import Score
@@ -37,7 +38,7 @@ def _has_probabilities(classifier: Classifier) -> bool:
     return True
 
 
-class Classifier(ThresholdedClassifier, LeastSquaresMachine):
+class Classifier(ThresholdedClassifier, UpdatableMachine):
     """Base of the least-squares classifiers: sets and probabilities from leave-one-out outputs."""
 
     threshold: Any
@@ -196,6 +197,27 @@ class Classifier(ThresholdedClassifier, LeastSquaresMachine):
         threshold, loss = threshold_and_loss(number_or_rule(self.threshold, calibrator, loo), loo)
         return Score(loss, threshold, calibrator)
 
+    def _as_targets(self, y: AnyArray) -> Array:
+        number = {label: k for k, label in enumerate(self.classes_.tolist())}
+        unknown = sorted({label for label in y.tolist() if label not in number}, key=str)
+        if unknown:
+            raise ValueError(
+                f"y has {unknown}, which are no classes of this machine: {list(number)}. Fit a "
+                "machine to all rows."
+            )
+        return class_targets(np.array([number[label] for label in y.tolist()]), len(number))
+
+    def _given(self, mu: float, factors: Array) -> LSSVMClassifier:
+        alike = np.allclose(factors, factors[0], rtol=1e-12, atol=0)
+        return LSSVMClassifier(
+            self.kernel_,
+            mu=mu,
+            fit_intercept=self.fit_intercept_,
+            class_weight=None if alike else dict(zip(self.classes_.tolist(), factors, strict=True)),
+            threshold=self.threshold,
+            calibration=self.calibration,
+        )
+
 
 class LSSVMClassifier(Classifier, GivenMachine):
     """Least-squares support vector machine for classification, hyper-parameters given.
@@ -259,6 +281,8 @@ class LSSVMClassifier(Classifier, GivenMachine):
         Weights of the samples in the fit.
     fit_intercept_ : bool
         Whether it was fitted with an intercept.
+    groups_, certified_
+        Only of machines that `without` or `with_rows` made of another.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -326,8 +350,10 @@ class LSSVMClassifier(Classifier, GivenMachine):
         X, y, weight = self._validated(X, y, sample_weight)
         classes, labels, targets = self._encoded(y, weight)
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
-        fitted = self._fitted(X, targets, weight, fit_weight)
-        loss, threshold, calibrator = self._score(fitted["loo_"], fit_weight)
-        self._set_fitted(classes_=classes, threshold_=threshold, calibrator_=calibrator, **fitted)
-        warn_of_missed_precision(self.threshold, loss)
+        self._set_given({"classes_": classes, **self._fitted(X, targets, weight, fit_weight)})
         return self
+
+    def _set_given(self, fitted: dict[str, Any]) -> None:
+        score = self._score(fitted["held_out_"], fitted["fit_weight_"])
+        self._set_fitted(threshold_=score.threshold, calibrator_=score.calibrator, **fitted)
+        warn_of_missed_precision(self.threshold, score.value)

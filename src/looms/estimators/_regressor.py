@@ -13,8 +13,9 @@ from looms._typing import Array, Matrix
 from looms.conformal import jackknife_minmax, jackknife_plus
 from looms.conformal._jackknife import required_rank
 from looms.criteria import PRESS
-from looms.estimators._base import GivenMachine, LeastSquaresMachine
+from looms.estimators._base import GivenMachine
 from looms.estimators._search import CallbackWatcher, SelectingMachine, with_callbacks
+from looms.estimators._updates import UpdatableMachine
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
 from looms.selection._candidates import Score
@@ -22,7 +23,7 @@ from looms.selection._candidates import Score
 METHODS = ("plus", "minmax", "scaled")
 
 
-class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
+class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
     """Base of both regressors: targets in, predictions out."""
 
     def __sklearn_tags__(self) -> Tags:
@@ -156,6 +157,17 @@ class Regressor(RegressorMixin, LeastSquaresMachine):  # type: ignore[misc]
         X, y, weight = super()._validated(X, y, sample_weight, **options)
         return X, np.asarray(y, dtype=np.float64), weight
 
+    def _as_targets(self, y: Array) -> Array:
+        if y.shape[1:] != self.loo_.y.shape[1:]:
+            raise ValueError(
+                f"y must have rows like the {self.loo_.y.shape} targets of the fit, but has shape "
+                f"{y.shape}."
+            )
+        return y
+
+    def _given(self, mu: float, factors: Array) -> LSSVMRegressor:
+        return LSSVMRegressor(self.kernel_, mu=mu, fit_intercept=self.fit_intercept_)
+
 
 class LSSVMRegressor(Regressor, GivenMachine):
     """Least-squares support vector machine for regression, hyper-parameters given.
@@ -178,8 +190,8 @@ class LSSVMRegressor(Regressor, GivenMachine):
     ----------
     loo_ : HeldOut
         Exact leave-one-out outputs. A sample of weight zero has its ordinary output there.
-    kernel_, mu_, dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, \
-n_features_in_, feature_names_in_
+    kernel_, mu_, dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, groups_, \
+certified_, n_features_in_, feature_names_in_
         As for `LSSVMClassifier`, with one column a target where there are several.
 
     Examples
@@ -219,7 +231,7 @@ n_features_in_, feature_names_in_
             The fitted machine.
         """
         X, targets, weight = self._validated(X, y, sample_weight)
-        self._set_fitted(**self._fitted(X, targets, weight, weight))
+        self._set_given(self._fitted(X, targets, weight, weight))
         return self
 
 

@@ -97,9 +97,14 @@ class Inverse:
             If the system with the new rows is not positive definite.
         """
         border = 1.0 if self.corner else 0.0
-        T = self.P @ K_new.T + border * self.share[:, None]
-        t = self.share @ K_new.T - self.corner
-        schur = K_own - K_new @ T - border * t
+        # P 1 = 0 and sᵀ 1 = 1: what the values of a row have in common would only cancel.
+        level = border * K_new.mean(axis=1)
+        K_new = K_new - level[:, None]
+        PK, sK = self.P @ K_new.T, K_new @ self.share
+        T = PK + border * self.share[:, None]
+        t = sK + level - self.corner
+        shift = border * sK + level
+        schur = K_own - shift[:, None] - shift + self.corner - K_new @ PK
         try:
             factor = scipy.linalg.cho_factor(0.5 * (schur + schur.T), lower=True)
         except np.linalg.LinAlgError:

@@ -85,6 +85,8 @@ def least_squares(machine: Any) -> None:
     positive(machine, "mu_")
     _loo(machine, machine.dual_coef_.shape)
     _weights(machine, n)
+    if getattr(machine, "groups_", None) is not None:
+        numbers(machine, "groups_", n)
     if "candidates_" in vars(machine):
         candidates = machine.candidates_
         require(

@@ -28,6 +28,7 @@ _SELECTED = (
     "best_index_ candidates_ cv_results_ folds_ groups_ n_iter_ nested_ selection_ "
     "selection_weight_"
 )
+_UPDATED = "certified_ groups_"
 _CLASSIFIER = f"{_REGRESSOR} calibrator_ classes_ threshold_"
 _SVM = (
     f"{_FEATURES} C_ best_index_ calibrators_ classes_ cv_results_ dual_coef_ fit_weight_ "
@@ -71,14 +72,18 @@ TYPES = {
     "looms.criteria.SmoothedError": Held(),
     "looms.criteria.SquaredHinge": Held(),
     "looms.criteria.WMW": Held(),
-    "looms.estimators._classifier.LSSVMClassifier": Held(machines.classifier, _CLASSIFIER),
+    "looms.estimators._classifier.LSSVMClassifier": Held(
+        machines.classifier, f"{_CLASSIFIER} {_UPDATED}"
+    ),
     "looms.estimators._classifier_cv.LSSVMClassifierCV": Held(
         machines.classifier, f"{_CLASSIFIER} {_SELECTED}"
     ),
     "looms.estimators._largest_margin.LargestMarginClassifier": Held(machines.pooled, _POOLED),
     "looms.estimators._nonconformity.NonconformityClassifier": Held(machines.scored, _SCORED),
     "looms.estimators._ensemble.EstimatorPool": Held(),
-    "looms.estimators._regressor.LSSVMRegressor": Held(machines.least_squares, _REGRESSOR),
+    "looms.estimators._regressor.LSSVMRegressor": Held(
+        machines.least_squares, f"{_REGRESSOR} {_UPDATED}"
+    ),
     "looms.estimators._regressor.LSSVMRegressorCV": Held(
         machines.least_squares, f"{_REGRESSOR} {_SELECTED}"
     ),

@@ -1,0 +1,124 @@
+"""Figures to quote of labels that are pure noise, of a search along gradients and on the grid.
+
+`scores_` of the self-tuning machines beside what chance gives: the share of the smaller class for
+the error rate, ½ for the balanced error rate and the area under the ROC curve, the entropy of the
+class shares for the log loss (log 2 for equal classes), 0 for R² of a regressor. Five features.
+"patients" are groups of four rows that are much alike, with a label for each group, held out
+together. Hyper-parameters of the gradient search were chosen by the rows that it is scored on, and
+flatter; the grid is chosen anew without each row, or group.
+
+"flatters" says that the mean is better than chance by more than two standard errors over draws;
+what was learned from noise may well be worse than chance.
+
+Claim checked: nothing of search="grid" flatters.
+
+    python benchmarks/honest_scores.py [--draws 200] [--jobs 1]
+
+Sizes of 160 rows and more get a tenth of the draws.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from _report import write_table
+from joblib import Parallel, delayed
+from scipy.special import entr
+from threadpoolctl import threadpool_limits
+
+from looms import LSSVMClassifierCV, LSSVMRegressorCV
+
+N_FEATURES, ROWS_OF_PATIENT, MANY, ROUNDING = 5, 4, 160, 1e-9
+SEARCHES = ("gradient", "grid")
+#: Figures of which more is better.
+GAINS = ("auc", "r2")
+Scores = list[dict[str, float]]
+
+
+def classes(n: int, share: float, seed: int) -> Scores:
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(n, N_FEATURES)), np.arange(n) < round(share * n)
+    return [LSSVMClassifierCV(search=search).fit(X, y).scores_ for search in SEARCHES]
+
+
+def patients(n: int, share: float, seed: int) -> Scores:
+    """Half of the variance of a feature is between groups."""
+    rng = np.random.default_rng(seed)
+    groups = np.arange(n) // ROWS_OF_PATIENT
+    n_groups = n // ROWS_OF_PATIENT
+    y = np.arange(n_groups) < round(share * n_groups)
+    X = rng.normal(size=(n, N_FEATURES)) + rng.normal(size=(n_groups, N_FEATURES))[groups]
+    return [
+        LSSVMClassifierCV(search=search).fit(X, y[groups], groups=groups).scores_
+        for search in SEARCHES
+    ]
+
+
+def numbers(n: int, share: float, seed: int) -> Scores:
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(n, N_FEATURES)), rng.normal(size=n)
+    return [LSSVMRegressorCV(search=search).fit(X, y).scores_ for search in SEARCHES]
+
+
+PROBLEMS: list[tuple[str, Callable[[int, float, int], Scores], int, float]] = [
+    *(("classes", classes, n, share) for n in (30, 60, 200) for share in (0.5, 0.1)),
+    *(("patients", patients, n, 0.5) for n in (64, 160)),
+    *(("numbers", numbers, n, 0.0) for n in (30, 60)),
+]
+
+
+def chances(share: float) -> dict[str, float]:
+    entropy = float(entr([share, 1 - share]).sum())
+    return {"error": min(share, 1 - share), "ber": 0.5, "auc": 0.5, "log_loss": entropy, "r2": 0.0}
+
+
+def quiet(call: Callable[[int, float, int], Scores], *arguments: float) -> Scores:
+    """Noise is at the edge of every search, and the machine that fits it gives one class."""
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore")
+        return call(*arguments)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args()
+    rows = []
+    for name, scores_of, n, share in PROBLEMS:
+        draws = max(2, options.draws // 10 if n >= MANY else options.draws)
+        drawn = Parallel(options.jobs)(
+            delayed(quiet)(scores_of, n, share, seed) for seed in range(draws)
+        )
+        for k, search in enumerate(SEARCHES):
+            for figure, chance in chances(share).items():
+                if figure not in drawn[0][k]:
+                    continue
+                values = np.array([scores[k][figure] for scores in drawn])
+                mean, error = float(values.mean()), float(values.std(ddof=1) / np.sqrt(draws))
+                better = (mean - chance) * (1 if figure in GAINS else -1)
+                far = 2 * error + ROUNDING
+                answers = ("no", "yes")[abs(better) <= far], ("no", "yes")[better > far]
+                rows.append((name, n, share, search, figure, draws, chance, mean, error, *answers))
+                print(*rows[-1], flush=True)
+    header = (
+        "problem",
+        "n",
+        "positive",
+        "search",
+        "figure",
+        "draws",
+        "chance",
+        "mean",
+        "standard_error",
+        "chance_within_two_standard_errors",
+        "flatters",
+    )
+    write_table("honest_scores", header, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,360 @@
+"""Machines without some of their rows, or with more, from the inverse of their system.
+
+The hyper-parameters stay, and so does the ridge λ_i = n mu / ζ_i of every row that stays. Weights
+have mean one over the rows of a machine, which gives mu' = mu Σζ / Σζ', sums over the rows before
+and after [docs/references.md, Rows removed and added].
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from looms._classes import class_indices
+from looms._threads import blas_threads
+from looms._typing import AnyArray, Array, Matrix
+from looms.estimators._base import (
+    GivenMachine,
+    LeastSquaresMachine,
+    MachineModels,
+    check_flag,
+    checked_sample_weight,
+    fitted_machine,
+)
+from looms.kernels._samples import Pairs, Samples, center_of, check_scale, training_rows
+from looms.lssvm import refit_loo
+from looms.lssvm._folds import HeldOutBlocks, repetitions
+from looms.lssvm._system import Fit, LeverageError, check_finite, ridge, targets_as_columns
+from looms.lssvm.leave_one_out_models import LeaveOneOutModels
+from looms.lssvm.updates import Inverse
+
+_REFITTED = 3  # rows
+#: Difference from a refit, in standard deviations of the targets, that is no rounding any more.
+_WRONG = 1e-6
+
+
+class UpdatableMachine(LeastSquaresMachine):
+    """Base of the least-squares machines that rows can be removed from and added to."""
+
+    @abstractmethod
+    def _given(self, mu: float, factors: Array) -> GivenMachine:
+        """Machine of these hyper-parameters, not fitted; ``factors`` are weights of classes."""
+
+    @abstractmethod
+    def _as_targets(self, y: AnyArray) -> Array:
+        """Targets of new rows, coded as those of the fit."""
+
+    def without(self, rows: Any, certify: bool = True) -> Any:
+        """The machine without some rows, its hyper-parameters as they are.
+
+        The same as a fit to the other rows with the parameters of the machine returned, with its
+        leave-one-out outputs, threshold and probabilities.
+
+        Parameters
+        ----------
+        rows : array-like of int, or of bool of shape (n_samples,)
+            Indices of the rows to remove, from 0, or a mask of them.
+        certify : bool, default=True
+            Whether outputs of three rows are compared with a refit without them.
+
+        Returns
+        -------
+        machine : LSSVMClassifier or LSSVMRegressor
+            A new one; this one does not change. ``mu`` is such that the ridge of the other
+            rows, ``n_samples * mu / weight``, is what it was, and weights that were "balanced"
+            are given as they were. ``certified_`` is the largest difference from the refit, in
+            standard deviations of the targets. With ``groups_`` the rest of a group is held out
+            together; of `cv` nothing stays, each row is held out by itself.
+
+        Raises
+        ------
+        ValueError
+            If rows are out of range or repeated, or too few are left: fewer than two, none of
+            some class, or one group.
+        RuntimeError
+            If the outputs differ from those of the refit by more than 1e-6.
+
+        Notes
+        -----
+        k rows cost k n² flops, after n³ for the inverse at the first call, which
+        `leave_one_out_models` keeps; the new machine has its own, of n² numbers. The refit
+        costs 2n³/3 more. Rows that are removed are not in the new machine, but what was
+        chosen by them, such as ``kernel_``, is.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from looms import LSSVMRegressor
+        >>> X = np.linspace(0, 1, 50)[:, None]
+        >>> machine = LSSVMRegressor(mu=1e-6).fit(X, np.sin(6 * X[:, 0]))
+        >>> others = machine.without([0, 7])
+        >>> len(others.X_fit_), others.certified_ < 1e-8
+        (48, True)
+        >>> again = LSSVMRegressor(others.kernel, mu=others.mu).fit(others.X_fit_, others.loo_.y)
+        >>> bool(np.abs(again.loo_.outputs - others.loo_.outputs).max() < 1e-8)
+        True
+        """
+        check_is_fitted(self, "dual_coef_")
+        check_flag("certify", certify)
+        n = len(self.fit_weight_)
+        rows = _checked_rows(rows, n)
+        rest = np.delete(np.arange(n), rows)
+        self._check_enough(rest)
+        trained = self.leave_one_out_models()
+        with blas_threads(len(trained.train)):
+            inverse = _inverse(trained.models).without(np.flatnonzero(np.isin(trained.train, rows)))
+        pairwise = self.kernel_.pairwise
+        groups = getattr(self, "groups_", None)
+        return self._updated(
+            inverse,
+            training_rows(self.X_fit_, rest, pairwise),
+            self.loo_.y[rest],
+            self.loo_.sample_weight[rest],
+            self.fit_weight_[rest],
+            None if groups is None else groups[rest],
+            rest if pairwise else np.arange(self.n_features_in_),
+            certify,
+        )
+
+    def with_rows(self, X: Any, y: Any, sample_weight: Any = None, certify: bool = True) -> Any:
+        """The machine with more rows, after its own, its hyper-parameters as they are.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            Samples to add.
+        y : array-like of shape (n_rows,) or (n_rows, n_targets)
+            Targets, or classes that the machine knows.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights in the units of those of the fit; ones unless given.
+        certify : bool, default=True
+            As for `without`.
+
+        Returns
+        -------
+        machine : LSSVMClassifier or LSSVMRegressor
+            As for `without`.
+
+        Raises
+        ------
+        ValueError
+            If there is a class that the machine does not know. If its kernel is precomputed:
+            of a kernel matrix with more rows and columns only a fit can check that it is positive
+            semi-definite. If it holds out groups, as it does not keep their labels.
+        RuntimeError
+            As for `without`.
+
+        Notes
+        -----
+        k rows cost k n² flops, as for `without`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from looms import LSSVMRegressor
+        >>> X = np.linspace(0, 1, 50)[:, None]
+        >>> machine = LSSVMRegressor(mu=1e-6).fit(X[:48], np.sin(6 * X[:48, 0]))
+        >>> more = machine.with_rows(X[48:], np.sin(6 * X[48:, 0]))
+        >>> len(more.X_fit_), more.certified_ < 1e-8
+        (50, True)
+        """
+        check_is_fitted(self, "dual_coef_")
+        check_flag("certify", certify)
+        if self.kernel_.pairwise:
+            raise ValueError(
+                "with_rows needs samples with features, and this kernel is precomputed: fit a "
+                f"machine to the larger kernel matrix, with mu = {self.mu_:.6g} times the sum of "
+                "the weights before over that after, which holds the ridge."
+            )
+        if getattr(self, "groups_", None) is not None:
+            raise ValueError(
+                "with_rows does not know the groups of new rows, and this machine holds out groups "
+                "of rows: fit it anew to all rows with their groups."
+            )
+        X_new, y, weight = self._validated(X, y, sample_weight, reset=False, ensure_min_samples=1)
+        targets = self._as_targets(y)
+        # Weights of several orders of magnitude are refused together as each by itself.
+        weights = checked_sample_weight(
+            np.concatenate([self.loo_.sample_weight, weight]), len(self.fit_weight_) + len(weight)
+        )
+        zeta = weight * self._weight_factors()[self._class_indices(targets)]
+        if sp.issparse(self.X_fit_):
+            X_all = sp.vstack([self.X_fit_, X_new], format="csr")
+        else:
+            X_all = np.vstack([self.X_fit_, X_new.toarray() if sp.issparse(X_new) else X_new])
+        check_scale(X_all)
+        trained, added = self.leave_one_out_models(), np.flatnonzero(weight)
+        with blas_threads(len(trained.train)):
+            new = Samples(X_all[self.X_fit_.shape[0] + added], center=center_of(X_all))
+            old = Samples(self.X_fit_[trained.train], center=new.center)
+            with np.errstate(over="ignore", invalid="ignore"):
+                K_own = self.kernel_.values(Pairs(new, new))
+                K_new = self.kernel_.values(Pairs(new, old))
+            for K in (K_own, K_new):
+                check_finite("The kernel matrix of the rows to add", K)
+            inverse = _inverse(trained.models).with_rows(
+                K_new,
+                K_own + np.diag(self.mu_ * self.fit_weight_.sum() / zeta[added]),
+                targets_as_columns(targets)[added],
+            )
+        return self._updated(
+            inverse,
+            X_all,
+            np.concatenate([self.loo_.y, targets]),
+            weights,
+            np.concatenate([self.fit_weight_, zeta]),
+            None,
+            np.arange(self.n_features_in_),
+            certify,
+        )
+
+    def _updated(
+        self,
+        inverse: Inverse,
+        X: Matrix,
+        y: Array,
+        weight: Array,
+        zeta: Array,
+        groups: AnyArray | None,
+        features: AnyArray,
+        certify: bool,
+    ) -> GivenMachine:
+        """Fitted machine of an inverse; ``zeta`` are weights of the fit in units of ``mu_``."""
+        train = np.flatnonzero(weight)
+        n, mu = len(train), self.mu_ * float(self.fit_weight_.sum() / zeta.sum())
+        factors = self._weight_factors()
+        zeta = zeta[train] * (n / zeta.sum())
+        p, share, corner = inverse.P.diagonal(), inverse.share, inverse.corner
+        own = p + (share**2 / corner if corner else 0.0)  # of M⁻¹
+        safe = p > n * np.finfo(np.float64).eps * own
+        if not safe.all():
+            raise LeverageError(mu, int(train[np.argmin(safe)]))
+        shape = y[train].shape
+        (part,) = repetitions(None if groups is None else groups[train], n)
+        blocks = HeldOutBlocks(p, [part], lambda G: inverse.P[np.ix_(G, G)], mu)
+        residuals = blocks.solve(inverse.alpha)[0].reshape(shape)
+        fit = Fit(
+            inverse.alpha.reshape(shape),
+            inverse.intercept if y.ndim == 2 else float(inverse.intercept[0]),
+            y[train],
+            y[train] - inverse.loo_residuals.reshape(shape),
+            zeta,
+            (y[train] - residuals)[None],
+        )
+        models = LeaveOneOutModels(
+            fit, inverse.P, share, ridge(mu, zeta), residuals, corner, part.sets
+        )
+        basis = Samples(X, center=center_of(X))
+        trained = MachineModels(models, train, self.kernel_, basis)
+        attributes = fitted_machine(X, weight, y, self.kernel_, mu, fit)
+        if groups is not None:
+            attributes["groups_"] = groups
+        if certify:
+            attributes["certified_"] = _difference_from_refit(trained, inverse, mu)
+        attributes["n_features_in_"] = len(features)
+        if hasattr(self, "feature_names_in_"):
+            attributes["feature_names_in_"] = self.feature_names_in_[features]
+        if hasattr(self, "classes_"):
+            attributes["classes_"] = self.classes_
+        machine = self._given(mu, factors)
+        machine._set_given(attributes)
+        machine._machine_models = trained
+        return machine
+
+    def _class_indices(self, targets: Array) -> AnyArray:
+        """Class of each row; the same of all rows for a regressor."""
+        return class_indices(targets) if is_classifier(self) else np.zeros(len(targets), dtype=int)
+
+    def _weight_factors(self) -> Array:
+        """Weight in the fit over weight as given, of the rows of each class."""
+        train = np.flatnonzero(self.fit_weight_)
+        _, first = np.unique(self._class_indices(self.loo_.y[train]), return_index=True)
+        return np.asarray(self.fit_weight_[train[first]] / self.loo_.sample_weight[train[first]])
+
+    def _check_enough(self, rest: AnyArray) -> None:
+        """ValueError unless a machine can be fitted to these rows."""
+        left = rest[self.fit_weight_[rest] > 0]
+        if len(left) < 2:
+            raise ValueError(
+                f"rows leaves {len(left)} of {len(self.fit_weight_)} samples of non-zero weight: "
+                "leave-one-out needs two or more."
+            )
+        if is_classifier(self):
+            counts = np.bincount(
+                self._class_indices(self.loo_.y[left]), minlength=len(self.classes_)
+            )
+            if not counts.all():
+                missing = self.classes_[counts == 0].tolist()
+                raise ValueError(
+                    f"rows leaves no sample of class {missing} of non-zero weight: keep some, or "
+                    "fit a machine to the other classes."
+                )
+
+
+def _checked_rows(rows: Any, n: int) -> AnyArray:
+    """Indices of rows to remove, from indices or a mask."""
+    rows = np.atleast_1d(np.asarray(rows))
+    if rows.dtype == bool:
+        if rows.shape != (n,):
+            raise ValueError(
+                f"rows is a mask of shape {rows.shape}, and the machine has {n} rows: give one "
+                "value for each."
+            )
+        return np.flatnonzero(rows)
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+        raise ValueError(
+            "rows must be a list of indices or a mask, but is an array of "
+            f"{rows.dtype} of shape {rows.shape}."
+        )
+    rows = rows.astype(np.intp)
+    outside = rows[(rows < 0) | (rows >= n)]
+    if len(outside):
+        raise ValueError(f"rows must be from 0 to {n - 1}, got {outside[0]}.")
+    values, counts = np.unique(rows, return_counts=True)
+    if (counts > 1).any():
+        raise ValueError(f"rows names row {values[counts > 1][0]} more than once.")
+    return values
+
+
+def _inverse(models: LeaveOneOutModels) -> Inverse:
+    alpha = targets_as_columns(models.fit.alpha)
+    intercept = np.broadcast_to(models.fit.intercept, alpha.shape[1:])
+    return Inverse(models.P, models.share, models.corner, alpha, intercept)
+
+
+def _difference_from_refit(trained: MachineModels, inverse: Inverse, mu: float) -> float:
+    """Largest difference of outputs of a few rows from a refit without them.
+
+    In standard deviations of the targets. RuntimeError if it is no rounding.
+    """
+    fit = trained.models.fit
+    n = len(fit.y)
+    G = np.random.default_rng(0).choice(n, min(_REFITTED, n - 1), replace=False)
+    folds = np.full(n, -1)
+    folds[G] = 0
+    Y = targets_as_columns(fit.y)
+    with blas_threads(n):
+        K = np.vstack([K for _, K in trained.blocks(trained._basis.X)])[trained.train]
+        refitted = refit_loo(
+            K,
+            Y,
+            mu,
+            sample_weight=fit.sample_weight,
+            fit_intercept=bool(inverse.corner),
+            folds=folds,
+        ).residuals[G]
+        ours = np.linalg.solve(inverse.P[np.ix_(G, G)], inverse.alpha[G])
+    spread = Y.std(axis=0)
+    difference = float((np.abs(ours - refitted) / np.where(spread > 0, spread, 1.0)).max())
+    if not difference <= _WRONG:
+        raise RuntimeError(
+            f"Outputs of rows held out differ from those of a refit by {difference:.2g} standard "
+            f"deviations of the targets, and {_WRONG:g} is the limit: at mu = {mu:.3g} the inverse "
+            "has lost too many digits. Fit the machine anew to these rows, or use a larger mu."
+        )
+    return difference

@@ -1,0 +1,237 @@
+"""Rows removed from a machine and added to it, against fits to the rows that are left."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms.estimators import _updates
+from looms.kernels import RBF
+from looms.lssvm.updates import Inverse
+from looms.model_files import load_model, save_model
+
+N = 50
+RNG = np.random.default_rng(8)
+X = RNG.normal(size=(N, 3))
+Y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + 0.3 * RNG.normal(size=N)
+LABELS = np.where(Y > 1.2, "b", "a")
+WEIGHT = RNG.uniform(0.3, 3.0, N)
+WEIGHT[[4, 20, 48]] = 0.0
+ROWS = np.array([0, 7, 20, 33, 49])
+GROUPS = np.arange(N) // 3
+
+#: Machine and targets; three classes, several targets, weights of classes.
+CASES = {
+    "classifier": (LSSVMClassifier(mu=1e-2), LABELS),
+    "no intercept": (LSSVMClassifier(mu=1e-2, fit_intercept=False, calibration=None), LABELS),
+    "balanced": (LSSVMClassifier(mu=1e-2, class_weight="balanced", threshold="ber"), LABELS),
+    "weights of classes": (LSSVMClassifier(mu=1e-2, class_weight={"b": 5.0}), LABELS),
+    "isotonic": (LSSVMClassifier(mu=1e-2, calibration="isotonic"), LABELS),
+    "three classes": (LSSVMClassifier(mu=1e-2, class_weight="balanced"), np.arange(N) % 3),
+    "tuned classifier": (LSSVMClassifierCV(class_weight="balanced"), LABELS),
+    "on a grid": (LSSVMClassifierCV(search="grid"), LABELS),
+    "regressor": (LSSVMRegressor("cubic", mu=1e-2), Y),
+    "no intercept, targets": (LSSVMRegressor(mu=1e-2, fit_intercept=False), np.c_[Y, X[:, 1] ** 2]),
+    "tuned regressor": (LSSVMRegressorCV("ard", cv=5), Y),
+}
+
+
+def fitted(name, weight=None, rows=slice(None), X=X):
+    model, y = CASES[name]
+    weight = weight if weight is None else weight[rows]
+    return copy.deepcopy(model).fit(X[rows], y[rows], sample_weight=weight)
+
+
+def check(ours, theirs):
+    """``ours`` came from an update, ``theirs`` from a fit."""
+    for name in ("dual_coef_", "intercept_", "fit_weight_", "threshold_"):
+        if hasattr(theirs, name):
+            assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-9, atol=1e-10)
+    for name in ("loo_", "held_out_"):
+        for mine, refitted in zip(getattr(ours, name), getattr(theirs, name), strict=True):
+            assert_allclose(mine, refitted, rtol=1e-10, atol=1e-10)
+    X_new = X[:9] + 0.3
+    if hasattr(theirs, "classes_"):
+        assert_array_equal(ours.classes_, theirs.classes_)
+        if theirs.calibrator_ is not None:
+            assert_allclose(ours.predict_proba(X_new), theirs.predict_proba(X_new), atol=1e-9)
+        sets = [model.predict_set(X_new, coverage=0.7) for model in (ours, theirs)]
+        assert_array_equal(*sets)
+    else:
+        ends = [model.predict_interval(X_new) for model in (ours, theirs)]
+        assert_allclose(*ends, atol=1e-9)
+    for name, value in theirs.scores_.items():
+        assert_allclose(ours.scores_[name], value, rtol=1e-8)
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["ones", "weights"])
+@pytest.mark.parametrize("name", CASES)
+def test_without_rows_is_a_fit_to_the_others(name, weight):
+    whole = fitted(name, weight)
+    before = whole.loo_, whole.dual_coef_.copy(), whole.X_fit_.copy()
+    ours = whole.without(ROWS)
+    rest = np.delete(np.arange(N), ROWS)
+    own = None if weight is None else weight[rest]
+    check(ours, copy.deepcopy(ours).fit(X[rest], CASES[name][1][rest], sample_weight=own))
+    assert ours.certified_ < 1e-10
+    positive = ours.fit_weight_ > 0
+    ridges = positive.sum() * ours.mu_ / ours.fit_weight_[positive]
+    held = (whole.fit_weight_ > 0).sum() * whole.mu_ / whole.fit_weight_[rest][positive]
+    assert_allclose(ridges, held, rtol=1e-12)
+    assert whole.loo_ is before[0]
+    assert_array_equal(whole.dual_coef_, before[1])
+    assert_array_equal(whole.X_fit_, before[2])
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["ones", "weights"])
+@pytest.mark.parametrize("name", CASES)
+def test_with_rows_is_a_fit_to_all(name, weight):
+    old, new = np.arange(N - 6), np.arange(N - 6, N)
+    part = fitted(name, weight, old)
+    y = CASES[name][1]
+    own = None if weight is None else weight[new]
+    ours = part.with_rows(X[new], y[new], sample_weight=own)
+    check(ours, copy.deepcopy(ours).fit(X, y, sample_weight=weight))
+    assert ours.certified_ < 1e-10
+    assert len(part.X_fit_) == len(old)
+
+
+def test_updates_of_updates_do_not_factorize_again(monkeypatch):
+    whole = fitted("classifier")
+    once = whole.without(ROWS)
+    monkeypatch.setattr(type(whole), "_models_of", None)
+    again = once.with_rows(X[ROWS], LABELS[ROWS]).without(np.arange(N - 5, N))
+    assert_allclose(again.loo_.outputs, once.loo_.outputs, atol=1e-10)
+    assert again.mu == pytest.approx(once.mu, rel=1e-12)
+
+
+def test_a_mask_names_rows():
+    whole = fitted("regressor")
+    mask = np.isin(np.arange(N), ROWS)
+    ours, theirs = whole.without(mask), whole.without(ROWS[::-1])
+    assert_array_equal(ours.loo_.outputs, theirs.loo_.outputs)
+    assert len(whole.without([]).X_fit_) == N
+
+
+def test_sparse_rows_and_names_of_features():
+    pd = pytest.importorskip("pandas")
+    dense, sparse = fitted("regressor"), fitted("regressor", X=sp.csr_array(X))
+    for other in (
+        sparse.without(ROWS),
+        sparse.without(np.arange(40, N)).with_rows(X[40:], Y[40:]).without(ROWS),
+        dense.without(np.arange(40, N)).with_rows(sp.csr_array(X[40:]), Y[40:]).without(ROWS),
+    ):
+        assert_allclose(other.loo_.outputs, dense.without(ROWS).loo_.outputs, atol=1e-9)
+    table = pd.DataFrame(X, columns=list("uvw"))
+    named = LSSVMRegressor().fit(table, Y).without(ROWS)
+    assert_array_equal(named.feature_names_in_, list("uvw"))
+
+
+def test_a_precomputed_kernel_loses_rows_and_columns_but_gains_none():
+    K = RBF(0.4)(X)
+    whole = LSSVMRegressor("precomputed", mu=1e-2).fit(K, Y)
+    rest = np.delete(np.arange(N), ROWS)
+    ours = whole.without(ROWS)
+    theirs = copy.deepcopy(ours).fit(K[np.ix_(rest, rest)], Y[rest])
+    assert_allclose(ours.loo_.outputs, theirs.loo_.outputs, atol=1e-10)
+    assert_allclose(ours.predict(K[:4, rest]), theirs.predict(K[:4, rest]), atol=1e-10)
+    with pytest.raises(ValueError, match="precomputed"):
+        whole.with_rows(K[:2], Y[:2])
+
+
+@pytest.mark.parametrize("options", [{}, {"cv": 4}])
+def test_the_rest_of_a_group_is_held_out_together(options):
+    whole = LSSVMClassifierCV(**options).fit(X, LABELS, groups=GROUPS)
+    ours = whole.without(ROWS)
+    rest = np.delete(np.arange(N), ROWS)
+    for group in np.unique(ours.groups_):
+        out = ours.groups_ == group
+        without = ours.without(out)
+        assert_allclose(
+            ours.held_out_.outputs[out],
+            without.decision_function(X[rest][out]) + without.threshold_,
+        )
+    assert np.abs(ours.held_out_.outputs - ours.loo_.outputs).max() > 1e-3
+    assert ours.scores_["error"] > 0
+    made_again = pickle.loads(pickle.dumps(ours))
+    assert_allclose(
+        made_again.leave_one_out_models().models.outputs(ours.kernel_(X[:5], X[rest])),
+        ours.leave_one_out_models().models.outputs(ours.kernel_(X[:5], X[rest])),
+        atol=1e-9,
+    )
+    again = copy.deepcopy(ours).fit(X[rest], LABELS[rest])
+    assert not hasattr(again, "groups_")
+    assert not hasattr(again, "certified_")
+    with pytest.raises(ValueError, match="groups"):
+        whole.with_rows(X[:2], LABELS[:2])
+
+
+@pytest.mark.parametrize(
+    ("rows", "match"),
+    [
+        ([N], f"0 to {N - 1}, got {N}"),
+        ([-1], "got -1"),
+        ([3, 5, 3], "row 3 more than once"),
+        ([0.5], "indices or a mask"),
+        ([[1, 2]], "indices or a mask"),
+        (np.ones(N - 1, dtype=bool), f"has {N} rows"),
+        (np.arange(N), "leaves 0 of"),
+        (np.arange(N - 1), "leaves 1 of"),
+        (np.flatnonzero(LABELS == "b"), "no sample of class .*'b'"),
+    ],
+)
+def test_rows_that_cannot_be_removed_are_refused(rows, match):
+    with pytest.raises(ValueError, match=match):
+        fitted("classifier").without(rows)
+
+
+def test_a_row_of_weight_zero_is_no_sample_of_its_class():
+    weight = np.where(LABELS == "b", 0.0, 1.0)
+    weight[np.flatnonzero(LABELS == "b")[:2]] = 1.0
+    whole = LSSVMClassifier().fit(X, LABELS, sample_weight=weight)
+    with pytest.raises(ValueError, match="no sample of class"):
+        whole.without(np.flatnonzero(LABELS == "b")[:2])
+
+
+def test_what_cannot_be_added_is_refused():
+    classifier, regressor = fitted("classifier"), fitted("regressor")
+    with pytest.raises(ValueError, match=r"\['c'\], which are no classes"):
+        classifier.with_rows(X[:2], ["a", "c"])
+    with pytest.raises(ValueError, match="no classes"):
+        LSSVMClassifier().fit(X, np.where(Y > 0, "1", "0")).with_rows(X[:2], [0, 1])
+    with pytest.raises(ValueError, match="features"):
+        regressor.with_rows(X[:2, :2], Y[:2])
+    with pytest.raises(ValueError, match="targets of the fit"):
+        regressor.with_rows(X[:2], np.c_[Y[:2], Y[:2]])
+    with pytest.raises(ValueError, match="sample_weight"):
+        regressor.with_rows(X[:2], Y[:2], sample_weight=[1e-20, 1e-20])
+
+
+def test_outputs_that_differ_from_a_refit_are_an_error(monkeypatch):
+    whole = fitted("regressor")
+    exact = Inverse.without
+
+    def wrong(self, rows):
+        inverse = exact(self, rows)
+        inverse.P.flat[:: len(inverse.P) + 1] *= 1 + 1e-4
+        return inverse
+
+    monkeypatch.setattr(_updates.Inverse, "without", wrong)
+    with pytest.raises(RuntimeError, match="differ from those of a refit"):
+        whole.without(ROWS)
+    assert not hasattr(whole.without(ROWS, certify=False), "certified_")
+
+
+@pytest.mark.parametrize("Machine", [LSSVMClassifierCV, LSSVMRegressorCV])
+def test_a_machine_of_an_update_is_saved_with_what_it_has(Machine, tmp_path):
+    pytest.importorskip("skops")
+    y = LABELS if Machine is LSSVMClassifierCV else Y
+    model = Machine().fit(X, y, groups=GROUPS).without(ROWS)
+    save_model(tmp_path / "model.skops", model, {})
+    loaded = load_model(tmp_path / "model.skops").model
+    assert_array_equal(loaded.held_out_.outputs, model.held_out_.outputs)
+    assert loaded.certified_ == model.certified_
