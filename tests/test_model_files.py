@@ -536,6 +536,7 @@ FRAME = pd.DataFrame({"n": [*range(11), None], "k": [*"abcdefabcde", None]})
 
 MACHINES = {
     "two classes": lambda: LSSVMClassifierCV("linear").fit(POINTS, LABELS == "a"),
+    "nested": lambda: LSSVMClassifierCV("linear", search="grid", cv=3).fit(POINTS, LABELS == "a"),
     "three classes": lambda: LSSVMClassifierCV("ard", calibration="isotonic").fit(POINTS, LABELS),
     "regression": lambda: regressor(np.eye(6)),
     "svm": lambda: SVCCV("linear").fit(POINTS, LABELS),
@@ -583,6 +584,23 @@ TAMPERED = [
     ("two classes", "fit_weight_", -np.ones(12)),
     ("two classes", "selection_weight_", np.ones(5)),
     ("two classes", "groups_", np.arange(5)),
+    ("two classes", "held_out_", None),
+    ("two classes", "held_out_", HeldOut(np.ones(3), np.ones(3))),
+    ("nested", "folds_", np.zeros((1, 5), dtype=int)),
+    ("nested", "nested_", 3),
+    ("nested", "fit_weight_", np.eye(12)[0]),
+    ("nested.nested_", "chosen", np.full(12, 99)),
+    ("nested.nested_", "chosen", np.zeros(5, dtype=int)),
+    ("nested.nested_", "folds", np.linspace(0.0, 1.0, 12)),
+    ("nested.nested_", "held_out", HeldOut(np.ones(3), np.ones(3))),
+    ("nested.nested_", "kernels", ("linear",)),
+    ("nested.nested_", "mus", "x"),
+    ("nested.nested_", "mus", np.array([-1.0])),
+    ("nested.nested_", "predicted", np.full(12, 2)),
+    ("nested.nested_", "probabilities", np.ones(5)),
+    ("nested.nested_", "balanced", np.ones(5)),
+    ("nested.nested_", "auc", "no"),
+    ("nested.nested_", "rows", np.arange(3)),
     ("two classes", "selection_weight_", -np.ones(12)),
     ("two classes", "candidates_", None),
     ("two classes", "best_index_", 7),
@@ -629,8 +647,9 @@ def test_what_was_fitted_loads_and_predicts_the_same(tmp_path, name):
 
 @pytest.mark.parametrize(("name", "attribute", "value"), TAMPERED)
 def test_state_that_contradicts_itself_is_refused(tmp_path, name, attribute, value):
+    name, _, part = name.partition(".")
     model = copy.deepcopy(machine(name))
-    setattr(model, attribute, value)
+    object.__setattr__(getattr(model, part) if part else model, attribute, value)
     refused(tmp_path, model)
 
 

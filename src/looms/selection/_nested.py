@@ -156,8 +156,8 @@ def choose_nested(
         inner[:, better] = outputs[:, better]
         pairs[better[number]] = outputs[better[number]]
         least_of_pair = np.minimum(least_of_pair, of_pairs)
-        for m, of_rows in better_outputs.items():
-            pair_outputs[m] = of_rows
+        for pair, of_rows in better_outputs.items():
+            pair_outputs[pair] = of_rows
     if fit is None or (chosen < 0).any():
         raise ValueError("No candidate could be evaluated: scale the features, or use larger mu.")
     shape = (n, len(folds), *first.y.shape[1:])
