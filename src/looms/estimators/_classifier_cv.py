@@ -60,16 +60,19 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         Leaving one out leaves its copies in: where rows were entered repeatedly, "apart"
         flatters and selects a nearest neighbor. In tables of few discrete columns equal rows
         are ordinary samples, and "apart" is right.
-    cv : int, str, splitter, iterable or None, default=None
+    cv : int, str, splitter, iterable, ndarray or None, default=None
         Samples that are held out together: None for each by itself, or each group; a number of
         folds, stratified for classes; "5x2" for five repetitions of two folds; a splitter of
-        scikit-learn, or its splits, that trains on all samples that it does not test. The
-        criterion is the mean over repetitions. Holding out more resists over-fitting of kernels
-        with many hyper-parameters.
+        scikit-learn, or its splits, that trains on all samples that it does not test; or the
+        number of the fold of each sample, (n_samples,) or (n_repetitions, n_samples). A splitter
+        splits the samples of non-zero weight; splits and numbers are of all. The criterion is
+        the mean over repetitions. Holding out more resists over-fitting of kernels with many
+        hyper-parameters. A model file holds numbers and splits, but no splitter.
     search : {"gradient", "grid"}, default="gradient"
         Search by gradients, or a fixed grid around the start. With the grid the whole choice is
-        repeated without every fold (``nested_``), so that ``scores_`` are not flattered by it.
-        Parameters of one kernel move together there.
+        repeated without every fold (``nested_``), so that ``scores_`` are not flattered by it: it
+        takes one criterion, and three folds or groups or more, each held out once. Parameters of
+        one kernel move together there.
     nested : {"folds"} or None, default=None
         With "folds" a search along gradients is repeated without each of ten folds, for
         ``nested_``, at ten times the cost; `joblib.parallel_config` runs them in parallel.
