@@ -21,7 +21,7 @@ import numpy as np
 from _report import seconds, write_table
 
 from looms.lssvm import refit_loo
-from looms.lssvm._fold_pairs import fold_of_rows
+from looms.lssvm._without_folds import fold_of_rows
 from looms.selection import Objective
 from looms.selection._nested import NestedChoice, choose_nested
 
@@ -61,17 +61,13 @@ def refitted_outputs(
 
 def largest_difference(candidates: Candidates, choice: NestedChoice) -> float:
     """Of outputs without each fold, and without two, from those by refits."""
-    number = fold_of_rows(choice.folds, len(choice.outputs))
+    number = fold_of_rows(choice.folds, candidates[0][0].n_samples)
     differences = []
-    for g, fold in enumerate(choice.folds):
-        rest = np.flatnonzero(number != g)
-        theirs = refitted_outputs(candidates, number, rest, fold)
-        differences.append(np.abs(choice.outputs[fold] - theirs).max())
-    for pair, ours in zip(choice.fold_pairs, choice.pair_outputs, strict=True):
-        rest = np.flatnonzero(~np.isin(number, pair))
-        folds = np.concatenate([choice.folds[g] for g in pair])
-        theirs = refitted_outputs(candidates, number, rest, folds)
-        differences.append(np.abs(ours[:, 0] - theirs).max())
+    for round_, left_out in enumerate(choice.left_out):
+        rest = np.flatnonzero(~np.isin(number, left_out))
+        rows = np.concatenate([choice.folds[g] for g in left_out])
+        theirs = refitted_outputs(candidates, number, rest, rows)
+        differences.append(np.abs(choice.outputs[round_, rows, 0] - theirs).max())
     return float(max(differences))
 
 
@@ -95,7 +91,7 @@ def main() -> None:
         choice = choose_nested(candidates)
         plain = seconds(lambda candidates=candidates: values(candidates))
         nested = seconds(lambda candidates=candidates: choose_nested(candidates))
-        counts = (len(candidates), len(choice.folds), len(choice.fold_pairs))
+        counts = (len(candidates), len(choice.folds), len(choice.left_out) - len(choice.folds))
         rows.append((held_out, options.size, *counts, plain, nested, nested / plain, difference))
         print(*rows[-1], flush=True)
     header = (

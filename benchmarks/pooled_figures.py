@@ -1,4 +1,4 @@
-"""Figures of labels that are pure noise: pooled leave-one-out outputs, balanced ones, and pairs.
+"""Figures of labels that are pure noise: of pooled leave-one-out outputs, and of pairs of rows.
 
 The truth is ½ for the area under the ROC curve and for the balanced error rate. RBF kernel, 5
 features; the ridge n mu is given, or chosen with the width on a grid of 30 by "press". "tuned" are
@@ -18,16 +18,16 @@ from _report import write_table
 from joblib import Parallel, delayed
 from sklearn.metrics import roc_auc_score
 
-from looms.criteria import balanced_error_rate
-from looms.lssvm._fold_pairs import balanced_residuals, residuals_without
+from looms.criteria import balanced_error_rate, mean_class_error
 from looms.selection import Objective
+from looms.selection._decisions import Decided, Decisions
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._nested import NestedChoice, choose_nested
 
 N_FEATURES = 5
 RIDGES = (1.0, 10.0, 100.0)
 GRID = list(product((-4.0, -2.0, 0.0, 2.0, 4.0), 2.0 ** np.arange(-3.0, 8.0, 2.0)))
-FIGURES = ("pooled_auc", "balanced_auc", "pair_auc", "pooled_ber", "balanced_ber")
+FIGURES = ("pooled_auc", "pair_auc", "pooled_ber", "pair_ber")
 
 
 def noise(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -40,47 +40,45 @@ def point(objective: Objective, width: float, ridge: float) -> np.ndarray:
     return np.array([objective.theta0[0] + width, np.log2(ridge / objective.n_samples)])
 
 
-def of_outputs(
-    y: np.ndarray, pooled: np.ndarray, balanced: np.ndarray, pair_area: float
+def figures(
+    y: np.ndarray,
+    pooled: np.ndarray,
+    pairs: list[tuple[int, int]],
+    outputs: list[np.ndarray],
 ) -> tuple[float, ...]:
+    folds, Y, weight = list(np.arange(len(y))[:, None]), y[:, None], np.ones(len(y))
+    area, _ = pair_auc(Y, pooled[:, None], folds, pairs, outputs, weight)
+    decided = Decided.of(np.ravel(pairs), np.concatenate(outputs)[:, 0], 0.0, None)
+    labels = (y > 0).astype(int)
+    wrong = Decisions.of([decided], labels).wrong
     return (
         float(roc_auc_score(y, pooled)),
-        float(roc_auc_score(y, balanced)),
-        pair_area,
+        area,
         balanced_error_rate(y, pooled),
-        balanced_error_rate(y, balanced),
+        mean_class_error(labels, wrong),
     )
 
 
 def of_machine(objective: Objective, theta: np.ndarray) -> tuple[float, ...]:
     """Figures of one machine, its hyper-parameters as they are."""
     solution = objective.solve(theta)
-    n, y, weight = objective.n_samples, objective.y, objective.sample_weight
-    folds, Y = objective.parts[0].folds, y[:, None]
-    P, alpha = solution.projection.matrix(), solution.fit.alpha[:, None]
-    without_each = residuals_without(P, alpha, folds, [(i,) for i in range(n)], solution.mu)
-    balanced = Y - balanced_residuals(without_each, Y, folds, weight)
-    pairs = fold_pairs(Y, np.arange(n))
+    y, P = objective.y, solution.projection.matrix()
+    pairs = fold_pairs(y[:, None], np.arange(objective.n_samples))
     outputs = [
-        Y[list(pairs[part.start + m])] - e[list(pairs[part.start + m]), m]
-        for part, e in residuals_without(P, alpha, folds, pairs, solution.mu)
-        for m in range(e.shape[1])
+        (y[[i, j]] - np.linalg.solve(P[np.ix_([i, j], [i, j])], solution.fit.alpha[[i, j]]))[
+            :, None
+        ]
+        for i, j in pairs
     ]
-    pooled = solution.fit.outputs
-    area, _ = pair_auc(Y, pooled[:, None], folds, pairs, outputs, weight)
-    return of_outputs(y, pooled, balanced[:, 0], area)
+    return figures(y, solution.fit.outputs, pairs, outputs)
 
 
 def of_choice(objective: Objective, choice: NestedChoice) -> tuple[float, ...]:
     """Figures with the choice repeated without the rows that they are about."""
-    y, weight = objective.y, objective.sample_weight
-    Y = y[:, None]
-    without_each = [(slice(None), (Y - choice.pairs)[:, :, None])]
-    balanced = Y - balanced_residuals(without_each, Y, choice.folds, weight)
-    area, _ = pair_auc(
-        Y, choice.outputs[:, None], choice.folds, choice.fold_pairs, choice.pair_outputs, weight
-    )
-    return of_outputs(y, choice.outputs, balanced[:, 0], area)
+    n = objective.n_samples
+    pairs = [(i, j) for i, j in choice.left_out[n:]]
+    outputs = [choice.outputs[n + k, list(pair)] for k, pair in enumerate(pairs)]
+    return figures(objective.y, choice.held_out[:, 0], pairs, outputs)
 
 
 def of_draw(n: int, share: float, seed: int) -> list[tuple[float, ...]]:
@@ -109,9 +107,9 @@ def main() -> None:
         )
         means, errors = draws.mean(axis=0), draws.std(axis=0, ddof=1) / np.sqrt(len(draws))
         for machine, mean, error in zip(machines, means, errors, strict=True):
-            figures = np.column_stack([mean, error]).ravel()
-            rows.append((n, share, machine, len(draws), *(float(x) for x in figures)))
-            print(*rows[-1][:4], *figures.round(3), flush=True)
+            both = np.column_stack([mean, error]).ravel()
+            rows.append((n, share, machine, len(draws), *(float(x) for x in both)))
+            print(*rows[-1][:4], *both.round(3), flush=True)
     columns = [name for figure in FIGURES for name in (figure, f"{figure}_error")]
     write_table("pooled_figures", ("n", "positive", "machine", "draws", *columns), rows)
 

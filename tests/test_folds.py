@@ -149,7 +149,7 @@ class TestRefusals:
         "folds", [np.zeros(N - 1, int), np.zeros((1, N, 1), int), np.arange(N) / 2.0]
     )
     def test_an_array_that_is_no_number_of_a_fold_for_each_row(self, folds):
-        with pytest.raises(ValueError, match="a fold for each of 24 rows"):
+        with pytest.raises(ValueError, match="number of the fold of each of 24 rows"):
             fold_numbers(folds, Y)
 
     def test_an_array_that_would_be_refused_as_splits(self):
@@ -193,8 +193,10 @@ class TestGroups:
             pd.to_datetime(["2020-02-02", "2020-01-01", "2020-02-02"]),
         ],
     )
-    def test_labels_of_any_kind_are_numbered_in_order(self, labels):
-        assert_array_equal(group_numbers(labels, 3), [1, 0, 1])
+    def test_labels_of_any_kind_are_numbered(self, labels):
+        numbers = group_numbers(labels, 3)
+        assert numbers[0] == numbers[2]
+        assert sorted(set(numbers)) == [0, 1]
 
     @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
     def test_a_missing_label_is_refused(self, missing):

@@ -126,10 +126,13 @@ def test_what_was_held_out_comes_back(tmp_path, target, options):
     assert [repr(kernel) for kernel in loaded.nested_.kernels] == [
         repr(kernel) for kernel in model.nested_.kernels
     ]
-    for field in ("rows", "predicted", "probabilities", "balanced", "auc", "mus", "chosen"):
+    for field in ("rows", "folds", "mus", "chosen"):
         ours, theirs = (getattr(one.nested_, field) for one in (loaded, model))
         np.testing.assert_array_equal(ours, theirs)
     if target == "classes":
+        ours, theirs = (one.nested_.decisions for one in (loaded, model))
+        for field in ("outputs", "predicted", "wrong", "probabilities", "losses"):
+            np.testing.assert_array_equal(getattr(ours, field), getattr(theirs, field))
         np.testing.assert_array_equal(
             loaded.predict_set(samples, 0.7), model.predict_set(samples, 0.7)
         )
@@ -596,9 +599,10 @@ TAMPERED = [
     ("nested.nested_", "kernels", ("linear",)),
     ("nested.nested_", "mus", "x"),
     ("nested.nested_", "mus", np.array([-1.0])),
-    ("nested.nested_", "predicted", np.full(12, 2)),
-    ("nested.nested_", "probabilities", np.ones(5)),
-    ("nested.nested_", "balanced", np.ones(5)),
+    ("nested.nested_.decisions", "predicted", np.full(12, 2)),
+    ("nested.nested_.decisions", "probabilities", np.ones(5)),
+    ("nested.nested_.decisions", "wrong", np.ones(5)),
+    ("nested.nested_", "decisions", "no"),
     ("nested.nested_", "auc", "no"),
     ("nested.nested_", "rows", np.arange(3)),
     ("two classes", "selection_weight_", -np.ones(12)),
@@ -649,7 +653,7 @@ def test_what_was_fitted_loads_and_predicts_the_same(tmp_path, name):
 def test_state_that_contradicts_itself_is_refused(tmp_path, name, attribute, value):
     name, _, part = name.partition(".")
     model = copy.deepcopy(machine(name))
-    object.__setattr__(getattr(model, part) if part else model, attribute, value)
+    object.__setattr__(operator.attrgetter(part)(model) if part else model, attribute, value)
     refused(tmp_path, model)
 
 

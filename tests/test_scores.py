@@ -17,7 +17,10 @@ from sklearn.metrics import (
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms._classes import class_indices
 from looms.calibration import class_probabilities
+from looms.criteria import mean_class_error
+from looms.lssvm._folds import repetitions
 from looms.scores import class_scores, effective_size, number_scores
+from looms.selection._fold_pairs import fold_pairs
 
 N = 14
 RNG = np.random.default_rng(8)
@@ -45,7 +48,9 @@ class TestPlainFormulas:
     @pytest.mark.parametrize("weighted", [False, True])
     def test_of_classes(self, weighted):
         w = self.weight if weighted else np.ones(10)
-        arguments = self.labels, self.predicted, (0.7, 0.1), w, None, self.probabilities
+        losses = -np.log(self.probabilities[np.arange(10), self.labels])
+        wrong = 1.0 * (self.predicted != self.labels)
+        arguments = self.labels, wrong, (0.7, np.full(10, 0.1)), w, None, losses
         scores = class_scores(*arguments)
         assert list(scores) == ["error", "ber", "auc", "log_loss"]
         truth = {"y_true": self.labels, "sample_weight": w}
@@ -56,19 +61,18 @@ class TestPlainFormulas:
             "log_loss": log_loss(self.labels, self.probabilities, sample_weight=w),
         }
         assert {name: value for name, (value, _) in scores.items()} == pytest.approx(expected)
-        assert scores["auc"] == (0.7, 0.1)
+        assert scores["auc"] == pytest.approx((0.7, 0.1 * np.sqrt(10)))
         assert list(class_scores(*arguments[:-1])) == ["error", "ber", "auc"]
 
     def test_standard_errors_of_classes(self):
-        scores = class_scores(
-            self.labels, self.predicted, (0.7, 0.1), np.ones(10), None, self.probabilities
-        )
+        losses = -np.log(self.probabilities[np.arange(10), self.labels])
+        wrong = 1.0 * (self.predicted != self.labels)
+        scores = class_scores(self.labels, wrong, (0.7, wrong), np.ones(10), None, losses)
         p = (3 + 1) / 12
         assert scores["error"][1] == pytest.approx(np.sqrt(p * (1 - p) / 10))
         rates = [((1 + 1) / 6, 4), ((1 + 1) / 4, 2), ((1 + 1) / 6, 4)]
         total = sum(p * (1 - p) / n for p, n in rates)
         assert scores["ber"][1] == pytest.approx(np.sqrt(total) / 3)
-        losses = -np.log(self.probabilities[np.arange(10), self.labels])
         assert scores["log_loss"][1] == pytest.approx(losses.std(ddof=1) / np.sqrt(10))
 
     @pytest.mark.parametrize("targets", [(), (2,)])
@@ -77,7 +81,7 @@ class TestPlainFormulas:
         rng = np.random.default_rng(4)
         y, f = rng.normal(size=(2, 10, *targets))
         w = self.weight if weighted else np.ones(10)
-        scores = number_scores(y, f, w)
+        scores = number_scores(y, f[None], w)
         assert list(scores) == ["rmse", "mae", "r2"]
         mse = np.average(
             root_mean_squared_error(y, f, sample_weight=w, multioutput="raw_values") ** 2
@@ -92,22 +96,23 @@ class TestPlainFormulas:
             assert scores["rmse"][1] == pytest.approx(expected)
 
     def test_a_constant_target_has_no_r2_and_no_error_no_division(self):
-        scores = number_scores(np.ones(4), np.ones(4), np.ones(4))
+        scores = number_scores(np.ones(4), np.ones((1, 4)), np.ones(4))
         assert scores["rmse"] == (0.0, 0.0)
         assert np.isnan(scores["r2"][0])
 
     def test_rows_of_a_group_count_as_one_draw(self):
-        once = number_scores(SIGNAL, X[:, 0], np.ones(N))
+        once = number_scores(SIGNAL, X[None, :, 0], np.ones(N))
         copies = [np.tile(array, 3) for array in (SIGNAL, X[:, 0], np.ones(N), np.arange(N))]
+        copies[1] = copies[1][None]
         thrice = number_scores(*copies)
         apart = number_scores(*copies[:3])
-        for name in ("rmse", "mae"):
+        for name in ("rmse", "mae", "r2"):
             assert thrice[name] == pytest.approx(once[name])
             assert apart[name][1] < 0.6 * once[name][1]
-        labels, predicted, weight = (RNG.integers(0, 2, N), RNG.integers(0, 2, N), np.ones(N))
-        once = class_scores(labels, predicted, (0.5, 0.1), weight)
-        copies = [np.tile(array, 3) for array in (labels, predicted, weight, np.arange(N))]
-        thrice = class_scores(*copies[:2], (0.5, 0.1), *copies[2:])
+        labels, wrong, weight = RNG.integers(0, 2, N), 1.0 * RNG.integers(0, 2, N), np.ones(N)
+        once = class_scores(labels, wrong, (0.5, wrong), weight)
+        copies = [np.tile(array, 3) for array in (labels, wrong, weight, np.arange(N))]
+        thrice = class_scores(*copies[:2], (0.5, copies[1]), *copies[2:])
         assert thrice["error"] == pytest.approx(once["error"])
         assert thrice["ber"] == pytest.approx(once["ber"])
         assert effective_size(np.array([1.0, 1.0, 2.0, 0.0])) == pytest.approx(16 / 6)
@@ -138,29 +143,26 @@ def test_of_a_machine_are_of_pairs_left_out(target, together, weight):
     w, train = model.loo_.sample_weight, np.flatnonzero(model.fit_weight_)
     Y = model.loo_.y.reshape(N, -1)
     number = GROUPS if together == "groups" else np.arange(N)
-    outputs, areas = np.empty(Y.shape), []
-    for c in range(Y.shape[1]):
-        right = total = 0.0
-        for i in train:
-            values, shares = [], []
-            for j in train[Y[train, c] != Y[i, c]]:
-                out = np.flatnonzero(np.isin(number, number[[i, j]]))
-                f = refitted(model, out, [i, j]).reshape(2, -1)[:, c]
-                if number[i] != number[j]:
-                    values, shares = [*values, f[0]], [*shares, w[j]]
-                if Y[i, c] > 0:
-                    right, total = right + w[i] * w[j] * (f[0] > f[1]), total + w[i] * w[j]
-            outputs[i, c] = np.average(values, weights=shares)
-        areas.append(right / total)
-    outputs = outputs.reshape(model.loo_.y.shape)[train]
-    labels, w = class_indices(model.loo_.y)[train], w[train]
-    predicted = class_indices(outputs, model.threshold_)
-    probabilities = class_probabilities(model.calibrator_, outputs)
+    labels, kept = class_indices(model.loo_.y), np.empty(len(train), dtype=int)
+    parts = repetitions(number[train], len(train))
+    for g, rows in enumerate(parts[0].folds):
+        kept[rows] = g
+    rounds, wrong, losses = np.zeros((3, N))
+    pairs = fold_pairs(Y[train], kept)
+    alone = set(kept) - {g for pair in pairs for g in pair}
+    for out in [*pairs, *((g,) for g in alone)]:
+        rows = train[np.isin(kept, out)]
+        f = refitted(model, rows, rows)
+        rounds[rows] += 1
+        wrong[rows] += class_indices(f, model.threshold_) != labels[rows]
+        p = class_probabilities(model.calibrator_, f)
+        losses[rows] -= np.log(p[np.arange(len(rows)), labels[rows]])
+    wrong, losses, w = wrong[train] / rounds[train], losses[train] / rounds[train], w[train]
     expected = {
-        "error": zero_one_loss(labels, predicted, sample_weight=w),
-        "ber": 1 - balanced_accuracy_score(labels, predicted, sample_weight=w),
-        "auc": np.mean(areas),
-        "log_loss": log_loss(labels, probabilities, sample_weight=w),
+        "error": np.average(wrong, weights=w),
+        "ber": mean_class_error(labels[train], wrong, w),
+        "auc": model.scores_["auc"],
+        "log_loss": np.average(losses, weights=w),
     }
     assert model.scores_ == pytest.approx(expected, rel=1e-6)
     assert list(model.scores_se_) == list(expected)
@@ -180,8 +182,6 @@ def test_of_folds_areas_are_within_folds(cv):
             right, total = right + weight * roc_auc_score(positive, f), total + weight
         areas.append(right / total)
     assert model.scores_["auc"] == pytest.approx(np.mean(areas))
-    predicted = model.held_out_.outputs > model.threshold_
-    assert model.scores_["error"] == pytest.approx(np.mean(predicted != y))
     assert all(np.isfinite(list(model.scores_se_.values())))
 
 

@@ -35,8 +35,8 @@ def fold_numbers(
     ----------
     cv : None for each group by itself, or each row without `groups`; a number of folds, stratified
         for classes; "5x2" for five repetitions of two shuffled folds; a splitter of scikit-learn,
-        or its splits; or an array of integers, (n,) or (n_repetitions, n), the result itself.
-        Splits whose test parts overlap are different repetitions.
+        or its splits; an array of fold numbers, as returned. Splits whose test parts overlap are
+        different repetitions.
     y : (n,) or (n, t) targets, for splitters that look at them.
     groups : (n,) numbers; rows of one group are held out together.
     labels : (n,) class of every row; without them there are no classes.
@@ -71,8 +71,8 @@ def fold_numbers(
         folds = np.atleast_2d(cv)
         if folds.shape[1:] != (n,) or folds.dtype.kind not in "iu":
             raise ValueError(
-                f"cv as an array holds the number of a fold for each of {n} rows, in one "
-                f"repetition or several, but it is of {cv.dtype} and of shape {cv.shape}."
+                f"An array for cv holds the number of the fold of each of {n} rows, got "
+                f"{cv.dtype} of shape {cv.shape}."
             )
     else:
         targets = y if labels is None else labels
@@ -85,13 +85,13 @@ def fold_numbers(
         )
     if groups is not None:
         _check_groups_stay_together(folds, groups)
-    for row in folds:
-        _check_rest(row, labels, "group" if cv is None else "fold")
+    check_rest(folds, labels, "group" if cv is None else "fold")
     return folds
 
 
 def group_numbers(groups: Any, n: int) -> AnyArray:
-    """Number of the group of every row, (n,) from 0, in the order of the sorted labels.
+    """Number of the group of every row, (n,) from 0, in the order of the sorted labels, or of
+    their appearance if they are objects.
 
     Raises
     ------
@@ -122,12 +122,14 @@ def group_numbers(groups: Any, n: int) -> AnyArray:
             f"{int(np.argmax(missing))}: give every row its group, one of its own if it belongs to "
             "no other."
         )
-    if labels.dtype == object:
-        labels = labels.astype(str)
-    names, numbers = np.unique(labels, return_inverse=True)
-    if len(names) == 1:
+    if labels.dtype == object:  # 1 and "1" are two, and neither is less
+        known: dict[Any, int] = {}
+        numbers = np.array([known.setdefault(label, len(known)) for label in labels.tolist()])
+    else:
+        numbers = np.unique(labels, return_inverse=True)[1]
+    if numbers.max() == 0:
         raise ValueError(
-            f"All rows are in one group, {names[0]!s}: holding it out leaves none to train on. "
+            f"All rows are in one group, {labels[0]!s}: holding it out leaves none to train on. "
             "Leave groups out, or give a finer one."
         )
     return np.asarray(numbers)
@@ -219,17 +221,16 @@ def _check_groups_stay_together(folds: AnyArray, groups: AnyArray) -> None:
         )
 
 
-def _check_rest(folds: AnyArray, labels: AnyArray | None, unit: str) -> None:
-    """ValueError if the rows outside some fold are none, or lack a class."""
-    numbers = np.unique(folds[folds >= 0])
-    if len(numbers) == 1 and (folds >= 0).all():
+def check_rest(folds: AnyArray, labels: AnyArray | None, unit: str) -> None:
+    """ValueError if the rows outside some fold, (n_repetitions, n), are none, or lack a class."""
+    if any(len(np.unique(row)) == 1 for row in folds):
         raise ValueError(f"All rows are in one {unit}: holding it out leaves none to train on.")
     if labels is None:
         return
     classes, codes = np.unique(labels, return_inverse=True)
     for k, name in enumerate(classes.tolist()):
-        held = np.unique(folds[codes == k])
-        if len(held) == 1 and held[0] >= 0:
+        held = [np.unique(row[codes == k]) for row in folds]
+        if any(len(numbers) == 1 and numbers[0] >= 0 for numbers in held):
             raise ValueError(
                 f"All rows of class {name!r} are in one {unit}: holding it out leaves none of them "
                 "to train on. Give finer groups or more folds, or leave the class out."

@@ -2,8 +2,8 @@
 
 Held-out outputs lean away from the class of their own row, and more so the larger the ridge, so
 that of pure noise their error rate and the area under their ROC curve are no guess's. These scores
-are of `balanced` outputs, and the area is that of pairs of rows, each pair under one machine
-that has seen neither [docs/references.md, Pairs].
+are of pairs of rows of different classes, each under one machine that has seen neither
+[docs/references.md, Pairs].
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
-from looms.calibration import class_probabilities
 from looms.calibration._calibrators import Calibrator
 from looms.criteria import mean_class_error, standard_error
 from looms.kernels._samples import variances
-from looms.lssvm._fold_pairs import balanced_residuals, fold_of_rows, residuals_without
 from looms.lssvm._folds import HeldOutBlocks, Repetition
 from looms.lssvm._system import targets_as_columns
+from looms.lssvm._without_folds import fold_of_rows
+from looms.selection._decisions import Decided, Decisions
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 
 __all__ = ["class_scores", "number_scores"]
@@ -31,53 +31,54 @@ Scores = dict[str, tuple[float, float]]
 
 def class_scores(
     labels: AnyArray,
-    predicted: AnyArray,
-    auc: tuple[float, float],
+    wrong: Array,
+    auc: tuple[float, Array],
     weight: Array,
     groups: AnyArray | None = None,
-    probabilities: Array | None = None,
+    losses: Array | None = None,
 ) -> Scores:
     """Error rates, area under the ROC curve and log loss of held-out predictions.
 
     Parameters
     ----------
-    labels, predicted : (n,) class indices.
-    auc : value and standard error.
+    labels : (n,) class indices.
+    wrong : (n,) 1 for a row that was given another class, or the share of such decisions.
+    auc : the area, and what each row adds to its deviation, (n,).
     weight : (n,) nonnegative.
     groups : (n,) numbers, the same for rows that count as one draw; each row by itself unless
         given.
-    probabilities : (n, n_classes), or None.
+    losses : (n,) −log p of the class of the row, or None.
 
     Returns
     -------
-    scores : "error", "ber", "auc" and, of probabilities, "log_loss". Standard errors are over
-        draws of as many rows, or groups, the machine given; those of error rates are of
-        (wrong + 1) / (n + 2), in each class, so that no error among n is no certainty.
+    scores : "error", "ber", "auc" and "log_loss". Standard errors are over draws of as many rows,
+        or groups, the machines given; those of error rates are of (wrong + 1) / (n + 2), in each
+        class, so that no error among n is no certainty. Machines that share most of their rows
+        err together: over draws of the training rows the scores vary more.
 
     Examples
     --------
     >>> import numpy as np
-    >>> labels, predicted = np.array([0, 0, 0, 1]), np.array([0, 0, 0, 0])
-    >>> class_scores(labels, predicted, (0.5, 0.2), np.ones(4))["ber"][0]
+    >>> labels, wrong = np.array([0, 0, 0, 1]), np.array([0.0, 0.0, 0.0, 1.0])
+    >>> class_scores(labels, wrong, (0.5, np.zeros(4)), np.ones(4))["ber"][0]
     0.5
     """
-    wrong = labels != predicted
     present = np.unique(labels[weight > 0])
     rates = np.array([np.average(wrong[labels == k], weights=weight[labels == k]) for k in present])
     sizes = np.array([effective_size(weight * (labels == k), groups) for k in present])
-    error = np.average(wrong, weights=weight)
+    error = np.asarray(np.average(wrong, weights=weight))
     size = np.asarray(effective_size(weight, groups))
+    area, deviations = auc
     scores = {
         "error": (float(error), float(np.sqrt(_variance(error, size)))),
         "ber": (
             mean_class_error(labels, wrong, weight),
             float(np.sqrt(_variance(rates, sizes).sum()) / len(present)),
         ),
-        "auc": auc,
+        "auc": (area, standard_error(deviations, groups)),
     }
-    if probabilities is not None:
-        own = np.maximum(probabilities[np.arange(len(labels)), labels], np.finfo(np.float64).eps)
-        scores["log_loss"] = _mean(-np.log(own), weight, groups)
+    if losses is not None:
+        scores["log_loss"] = _mean(losses, weight, groups)
     return scores
 
 
@@ -88,8 +89,10 @@ def number_scores(
 
     Parameters
     ----------
-    y, outputs : (n,) or (n, t). Of several targets the root of the mean square over all, and the
+    y : (n,) or (n, t). Of several targets the root of the mean square over all, and the
         mean of absolute error and R².
+    outputs : (n_repetitions, n) or (n_repetitions, n, t), NaN where a row is not held out. Errors
+        are means over repetitions.
     weight, groups : as for `class_scores`.
 
     Returns
@@ -99,78 +102,90 @@ def number_scores(
     Examples
     --------
     >>> import numpy as np
-    >>> round(number_scores(np.array([1.0, 3.0]), np.array([2.0, 3.0]), np.ones(2))["r2"][0], 3)
+    >>> round(number_scores(np.array([1.0, 3.0]), np.array([[2.0, 3.0]]), np.ones(2))["r2"][0], 3)
     0.5
     """
-    y, residuals = targets_as_columns(y), targets_as_columns(y - outputs)
-    mean, error = _mean(np.mean(residuals**2, axis=1), weight, groups)
+    residuals = (y - outputs).reshape(len(outputs), len(y), -1)
+    y = targets_as_columns(y)
+    squares = np.nanmean(residuals**2, axis=0)
+    mean, error = _mean(squares.mean(axis=1), weight, groups)
     rmse = float(np.sqrt(mean))
     share, total = weight / weight.sum(), variances(y, weight)
-    explained = 1.0 - (share @ residuals**2)[total > 0] / total[total > 0]
+    varies = total > 0
+    gain = (share[:, None] * ((y - share @ y) ** 2 - squares))[:, varies] / total[varies]
+    r2 = float(gain.sum(axis=0).mean()) if varies.any() else float("nan")
+    # Contributions to R² = 1 − Σ w e² / Σ w (y − m)², to first order.
+    kept = (1.0 - gain.sum(axis=0)) * share[:, None] * (y - share @ y)[:, varies] ** 2
+    moved = (kept - share[:, None] * squares[:, varies]) / total[varies]
     return {
         "rmse": (rmse, error / (2 * rmse) if rmse > 0 else 0.0),
-        "mae": _mean(np.mean(np.abs(residuals), axis=1), weight, groups),
-        "r2": (float(explained.mean()) if len(explained) else float("nan"), float("nan")),
+        "mae": _mean(np.nanmean(np.abs(residuals), axis=0).mean(axis=1), weight, groups),
+        "r2": (r2, standard_error(moved.mean(axis=1), groups) if varies.any() else float("nan")),
     }
 
 
-def balanced(
-    P: Array, alpha: Array, y: Array, part: Repetition, weight: Array, mu: float
-) -> tuple[Array, tuple[float, float]]:
-    """Balanced held-out outputs of a machine, and its leave-pair-out area with standard error.
+def held_out_decisions(
+    P: Array,
+    alpha: Array,
+    y: Array,
+    parts: Sequence[Repetition],
+    weight: Array,
+    threshold: float,
+    calibrator: Calibrator | None,
+    mu: float,
+) -> tuple[Decisions, tuple[float, Array]]:
+    """Decisions of a machine on the rows that it has not seen, and the area under its ROC curve.
 
     Parameters
     ----------
     P : (n, n) M⁻¹ − η ηᵀ / Ση, both triangles valid.
     alpha : (n,) or (n, t) dual coefficients.
     y : targets ±1, shaped like ``alpha``.
-    part : rows that are held out, each by itself or with its group.
-    weight : (n,) nonnegative.
+    parts : rows that are held out. Of one repetition pairs of folds are, in which classes meet,
+        unless folds are so large that as many rows meet within them.
+    weight : (n,) for the area.
+    threshold, calibrator : of the machine.
     mu : regularization, for messages.
 
     Returns
     -------
-    outputs : shaped like ``y``.
-    auc : of several classes the mean over one against the rest.
+    decisions, auc : as `class_scores` takes them; the area is a mean over repetitions.
     """
-    Y, alpha = targets_as_columns(y), targets_as_columns(alpha)
-    folds = part.folds
-    single = [(g,) for g in range(len(folds))]
-    e = HeldOutBlocks(P.diagonal(), (part,), lambda G: P[np.ix_(G, G)], mu).solve(alpha)[0]
-    residuals = balanced_residuals(residuals_without(P, alpha, folds, single, mu), Y, folds, weight)
-    pairs, outputs = fold_pairs(Y, fold_of_rows(folds, len(Y))), []
-    for block, of_pairs in residuals_without(P, alpha, folds, pairs, mu):
-        for (g, h), column in zip(pairs[block], of_pairs.transpose(1, 0, 2), strict=True):
-            rows = np.concatenate([folds[g], folds[h]])
-            outputs.append(Y[rows] - column[rows])
-    auc = pair_auc(Y, Y - e, folds, pairs, outputs, weight)
-    return (Y - residuals).reshape(y.shape), auc
-
-
-def folded(
-    P: Array, alpha: Array, y: Array, parts: Sequence[Repetition], weight: Array, mu: float
-) -> tuple[Array, tuple[float, float]]:
-    """Held-out outputs of large folds, and the area under the curve within folds with its error.
-
-    Rows of one fold are compared under one machine that has seen neither. Arguments as for
-    `balanced`; both are means over repetitions, in some of which a row may be in no fold.
-    """
-    Y, alpha = targets_as_columns(y), targets_as_columns(alpha)
-    blocks = HeldOutBlocks(P.diagonal(), parts, lambda G: P[np.ix_(G, G)], mu)
-    outputs = blocks.outputs(Y, blocks.solve(alpha))
+    Y, A = targets_as_columns(y), targets_as_columns(alpha)
+    n = len(Y)
+    outputs = fold_outputs(P, A, Y, parts, mu)
+    folds = parts[0].folds
+    pairs = fold_pairs(Y, fold_of_rows(folds, n)) if len(parts) == 1 else []
+    rows_of_pairs = [np.concatenate([folds[g], folds[h]]) for g, h in pairs]
+    pair_outputs = [Y[S] - np.linalg.solve(P[np.ix_(S, S)], A[S]) for S in rows_of_pairs]
+    in_pairs = np.zeros(n, dtype=bool)
+    for S in rows_of_pairs:
+        in_pairs[S] = True
+    rounds = list(zip(rows_of_pairs, pair_outputs, strict=True))
+    for f in outputs:
+        alone = np.flatnonzero(np.isfinite(f[:, 0]) & ~in_pairs)
+        rounds.append((alone, f[alone]))
+    rows = np.concatenate([S for S, _ in rounds])
+    f = np.concatenate([values for _, values in rounds]).reshape(len(rows), *y.shape[1:])
+    decisions = Decisions.of([Decided.of(rows, f, threshold, calibrator)], class_indices(y))
     areas = [
-        pair_auc(Y, f, part.folds, [], [], weight) for part, f in zip(parts, outputs, strict=True)
+        pair_auc(Y, values, part.folds, pairs, pair_outputs, weight)
+        for part, values in zip(parts, outputs, strict=True)
     ]
-    area, error = np.nanmean(areas, axis=0)
-    return np.nanmean(outputs, axis=0).reshape(y.shape), (float(area), float(error))
+    known = [each for each in areas if np.isfinite(each[0])]
+    if not known:
+        return decisions, areas[0]
+    area = float(np.mean([value for value, _ in known]))
+    return decisions, (area, np.mean([deviations for _, deviations in known], axis=0))
 
 
-def decided(
-    outputs: Array, threshold: float, calibrator: Calibrator | None
-) -> tuple[AnyArray, Array | None]:
-    """Class indices of outputs above a threshold, and their probabilities, if any."""
-    probabilities = None if calibrator is None else class_probabilities(calibrator, outputs)
-    return class_indices(outputs, threshold), probabilities
+def fold_outputs(P: Array, alpha: Array, y: Array, parts: Sequence[Repetition], mu: float) -> Array:
+    """Held-out outputs of every repetition, (n_repetitions, n, t); NaN where a row is in no fold.
+
+    Arguments as for `held_out_decisions`, targets in columns.
+    """
+    blocks = HeldOutBlocks(P.diagonal(), parts, lambda G: P[np.ix_(G, G)], mu)
+    return blocks.outputs(y, blocks.solve(alpha))
 
 
 def effective_size(weight: Array, groups: AnyArray | None = None) -> float:

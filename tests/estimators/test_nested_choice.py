@@ -19,6 +19,7 @@ from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
 from looms.lssvm import refit_loo, solve
 from looms.selection import Objective
+from looms.selection._fold_pairs import fold_pairs
 from looms.selection._tune import grid_points
 from looms.threshold import balanced_error_threshold
 
@@ -182,8 +183,13 @@ def test_classes_and_probabilities_are_set_without_the_rows(
     mass = np.bincount(labels, weights=weight)
     if class_weight == "balanced":
         fit_weight *= weight.sum() / (len(mass) * mass[labels])
-    for g in np.unique(number):
-        fold, inner = np.flatnonzero(number == g), anew.without(g)
+    folds = [np.flatnonzero(number == g) for g in np.unique(number)]
+    position = np.unique(number, return_inverse=True)[1]
+    pairs = [tuple(np.unique(number)[[g, h]]) for g, h in fold_pairs(Y, position)]
+    alone = set(np.unique(number)) - {g for pair in pairs for g in pair}
+    rounds, wrong, losses = np.zeros((3, len(labels)))
+    for out in [*pairs, *((g,) for g in alone)]:
+        rows, inner = np.flatnonzero(np.isin(number, out)), anew.without(*out)
         rest = inner.rest
         outside = np.bincount(labels[rest], weights=weight[rest])
         factor = (mass / outside)[labels[rest]]
@@ -191,35 +197,28 @@ def test_classes_and_probabilities_are_set_without_the_rows(
         calibrator = fit_calibrator(
             HeldOut(anew.y[rest], inner.outputs, factor * fit_weight[rest]), "sigmoid"
         )
-        balanced = np.empty((len(fold), Y.shape[1]))
-        without_two = {
-            h: anew.outputs(inner.point, [g, h], fold).reshape(len(fold), -1)
-            for h in np.unique(number[rest])
-        }
-        for c in range(Y.shape[1]):
-            for i, row in enumerate(fold):
-                others = rest[Y[rest, c] != Y[row, c]]
-                values = [without_two[number[j]][i, c] for j in others]
-                balanced[i, c] = np.average(values, weights=weight[others])
-        balanced = balanced.reshape(len(fold), *anew.y.shape[1:])
-        assert_allclose(nested.balanced[fold], balanced, rtol=1e-6, atol=1e-8)
-        outputs = nested.held_out.outputs[fold]
-        expected = class_probabilities(calibrator, outputs)
-        assert_allclose(nested.probabilities[fold], expected, rtol=1e-5, atol=1e-7)
         limit = 0.0
         if threshold == "ber":
             limit = balanced_error_threshold(held_out)[0]
         elif target == "two classes":
             limit = output_at_half(calibrator, held_out.outputs)
-        assert_array_equal(nested.predicted[fold], class_indices(outputs, limit))
-    assert model.scores_["error"] == pytest.approx(
-        np.average(nested.predicted != labels, weights=weight)
+        f = anew.outputs(inner.point, out, rows)
+        rounds[rows] += 1
+        wrong[rows] += class_indices(f, limit) != labels[rows]
+        p = class_probabilities(calibrator, f)
+        losses[rows] -= np.log(p[np.arange(len(rows)), labels[rows]])
+    assert len(folds) > 3
+    assert_allclose(nested.decisions.wrong, wrong / rounds, atol=1e-12)
+    assert_allclose(nested.decisions.losses, losses / rounds, rtol=1e-5, atol=1e-7)
+    assert model.scores_["error"] == pytest.approx(np.average(wrong / rounds, weights=weight))
+    assert model.scores_["log_loss"] == pytest.approx(
+        np.average(losses / rounds, weights=weight), rel=1e-5
     )
 
 
 @pytest.mark.parametrize("target", ["two classes", "three classes"])
-@pytest.mark.parametrize("together", ["groups", "folds"])
-def test_area_is_of_pairs_with_the_choice_made_without_both(target, together):
+def test_area_is_of_pairs_with_the_choice_made_without_both(target):
+    together = "folds"
     model = fitted(target, together, "some are zero")
     anew = Anew(model)
     Y, number = anew.y.reshape(len(anew.y), -1), anew.number

@@ -15,7 +15,6 @@ from sklearn.model_selection import (
     KFold,
     LeaveOneGroupOut,
     PredefinedSplit,
-    ShuffleSplit,
     cross_validate,
 )
 from sklearn.pipeline import make_pipeline
@@ -212,20 +211,20 @@ def test_threshold_and_probabilities_are_of_the_outputs_held_out(options):
 
 
 class TestSplits:
-    def test_splits_number_all_rows_also_those_of_weight_zero(self):
+    def test_splits_and_splitters_number_all_rows_also_those_of_weight_zero(self):
         weight = np.where(np.arange(N) % 3 == 0, 0.0, 1.0)
         masks = [[np.isin(np.arange(N), part) for part in split] for split in SPLITS]
-        for cv in (SPLITS, masks, FIFTHS, np.stack([FIFTHS, FIFTHS])):
+        for cv in (SPLITS, masks, FIFTHS, np.stack([FIFTHS, FIFTHS]), PredefinedSplit(FIFTHS)):
             model = LSSVMRegressorCV(cv=cv).fit(X, SIGNAL, sample_weight=weight)
             assert_array_equal(model.folds_[0], np.where(weight > 0, FIFTHS, -1))
             kept = weight > 0
             alone = LSSVMRegressorCV(cv=FIFTHS[kept]).fit(X[kept], SIGNAL[kept])
             assert model.mu_ == pytest.approx(alone.mu_)
 
-    def test_a_splitter_splits_the_rows_that_take_part(self):
+    def test_a_number_of_folds_is_of_the_rows_that_take_part(self):
         weight = np.where(np.arange(N) % 3 == 0, 0.0, 1.0)
         kept = weight > 0
-        for cv in (3, "2x2", KFold(4), ShuffleSplit(12, test_size=0.4, random_state=0)):
+        for cv in (3, "2x2"):
             model = LSSVMRegressorCV(cv=cv).fit(X, SIGNAL, sample_weight=weight)
             alone = LSSVMRegressorCV(cv=cv).fit(X[kept], SIGNAL[kept])
             assert_array_equal(model.folds_[:, kept], alone.folds_)
@@ -255,7 +254,7 @@ class TestSplits:
         with pytest.raises(ValueError, match="holds out each row once: give cv as one number"):
             LSSVMRegressorCV(cv="2x3", search="grid").fit(X, SIGNAL)
         for cv, groups in ((2, None), (None, np.arange(N) % 2)):
-            with pytest.raises(ValueError, match="needs three or more, got 2"):
+            with pytest.raises(ValueError, match="give three or more"):
                 LSSVMRegressorCV(cv=cv, search="grid").fit(X, SIGNAL, groups=groups)
         for options in ({"prior": True}, {"criterion": ["press", "press"]}):
             with pytest.raises(ValueError, match="search='grid' compares its candidates by one"):
@@ -352,7 +351,7 @@ def test_clones_fit_the_same_and_pickles_keep_what_was_held_out(target, options)
             assert other.nested_ is model.nested_ is None
 
 
-@pytest.mark.parametrize("cv", [None, SPLITS])
+@pytest.mark.parametrize("cv", [None, 4])
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("groups", [None, GROUPS])
 @pytest.mark.parametrize("target", ["numbers", "two targets"])
@@ -370,7 +369,7 @@ def test_intervals_of_a_search_repeated_in_folds_are_of_machines_tuned_without_t
         rest = np.setdiff1d(np.flatnonzero(w), nested.rows[fold])
         tuned = (
             clone(model)
-            .set_params(nested=None, cv=None if cv is None else FIFTHS[rest])
+            .set_params(nested=None)
             .fit(
                 X[rest],
                 TARGETS[target][rest],

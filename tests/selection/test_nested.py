@@ -50,7 +50,9 @@ def test_it_is_the_choice_made_anew_without_each_fold(target, cv, weight, criter
     objective = candidates[0][0]
     zeta = objective.sample_weight
     number = np.arange(N) if objective.folds is None else objective.folds[0]
-    for g, fold in enumerate(choice.folds):
+    assert [len(left_out) for left_out in choice.left_out].count(1) == len(choice.folds)
+    for r, left_out in list(enumerate(choice.left_out))[:: 1 if cv == "folds" else 2]:
+        fold = np.concatenate([choice.folds[g] for g in left_out])
         rest = np.delete(np.arange(N), fold)
         machines = []
         for objective, theta in candidates:
@@ -71,16 +73,16 @@ def test_it_is_the_choice_made_anew_without_each_fold(target, cv, weight, criter
             for fit in machines
         ]
         k = int(np.argmin(values))
-        assert choice.chosen[g] == k
+        assert choice.chosen[r] == k
         objective, theta = candidates[k]
         fit = machines[k]
         K = objective.kernel_at(theta)(X)
         theirs = K[np.ix_(fold, rest)] @ fit.alpha + fit.intercept
-        assert_allclose(choice.outputs[fold], theirs, rtol=1e-8, atol=1e-9)
-        assert_allclose(choice.inner[rest, g], fit.held_out[0], rtol=1e-8, atol=1e-9)
-        for h, other in enumerate(choice.folds):  # the same pairs, seen from the other fold
-            if choice.chosen[h] == k and h != g:
-                assert_allclose(choice.pairs[other, g], choice.inner[other, g], rtol=1e-10)
+        ours = choice.outputs[r].reshape(y.shape)
+        assert_allclose(ours[fold], theirs, rtol=1e-8, atol=1e-9)
+        assert_allclose(ours[rest], fit.held_out[0], rtol=1e-8, atol=1e-9)
+        if len(left_out) == 1:
+            assert_array_equal(choice.held_out.reshape(y.shape)[fold], ours[fold])
 
 
 def test_candidates_that_cannot_be_evaluated_are_not_chosen():
@@ -93,7 +95,8 @@ def test_candidates_that_cannot_be_evaluated_are_not_chosen():
         choose_nested([(objective, np.array([-20.0]))])
 
 
-def test_repetitions_are_refused():
-    objective = Objective(X, LABELS, cv="2x3")
-    with pytest.raises(ValueError, match="one number"):
+@pytest.mark.parametrize(("cv", "match"), [("2x3", "one number"), (2, "three or more")])
+def test_repetitions_and_two_folds_are_refused(cv, match):
+    objective = Objective(X, LABELS, cv=cv)
+    with pytest.raises(ValueError, match=match):
         choose_nested([(objective, objective.theta0)])

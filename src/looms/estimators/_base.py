@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,10 +33,16 @@ from looms.kernels._samples import (
     training_rows,
 )
 from looms.lssvm._folds import repetitions
-from looms.lssvm._system import Fit, checked_weights
+from looms.lssvm._system import Fit, checked_weights, targets_as_columns
 from looms.lssvm.cholesky import solve_in_place
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels
-from looms.scores import Scores, balanced, class_scores, decided, folded, number_scores
+from looms.scores import (
+    Scores,
+    class_scores,
+    fold_outputs,
+    held_out_decisions,
+    number_scores,
+)
 from looms.selection._nested import Nested
 
 # Beside weights larger than this by its inverse, too few digits of a sample's ridge are left
@@ -188,6 +194,24 @@ class MachineModels:
         return [LocalScale(R, K) for R in np.moveaxis(residuals.reshape(*K.shape, -1), 2, 0)]
 
 
+class NestedModels(NamedTuple):
+    """Models of one kernel, each without a fold.
+
+    Attributes
+    ----------
+    kernel : with its values.
+    members : (m,) places of the rows, among those of the fit, whose folds these are.
+    fold : (m,) which of the models has not seen the row.
+    alpha, intercepts : (n, n_models, t) and (n_models, t).
+    """
+
+    kernel: Kernel
+    members: AnyArray
+    fold: AnyArray
+    alpha: Array
+    intercepts: Array
+
+
 class LeastSquaresMachine(KernelMachine):
     """Base of the least-squares machines: the fitted machine, its outputs."""
 
@@ -257,25 +281,52 @@ class LeastSquaresMachine(KernelMachine):
         If the choice was repeated without every fold, these are the models without the fold that
         were chosen so.
         """
-        nested = getattr(self, "nested_", None)
+        nested: Nested | None = getattr(self, "nested_", None)
         if nested is None:
             trained = self.leave_one_out_models()
             return trained.models.residuals, trained.outputs(X)
-        if "_nested_models" not in vars(self):
-            self._nested_models = [
-                self._models_of(kernel, float(mu), nested.folds)
-                for kernel, mu in zip(nested.kernels, nested.mus, strict=True)
-            ]
-        models = self._nested_models
+        cached: list[NestedModels] | None = vars(self).get("_nested_models")
+        if cached is None:
+            cached = self._nested_models = list(self._nested_models_of(nested))
+        X_fit, train = self.X_fit_, nested.rows
+        basis, models = Samples(X_fit, center=center_of(X_fit)), cached
+        residuals = nested.held_out.residuals
 
         def blocks() -> Iterator[tuple[slice, Array, Array]]:
-            for parts in zip(*(each.outputs(X) for each in models), strict=True):
-                rows, K, F = parts[0]
-                for k, (_, _, other) in enumerate(parts):
-                    F[:, nested.chosen == k] = other[:, nested.chosen == k]
-                yield rows, K, F
+            step = max(1, _NUMBERS // residuals.size)
+            for start in range(0, X.shape[0], step):
+                rows = Samples(X[start : start + step], start=start, center=basis.center)
+                F = np.empty((rows.n_samples, len(train), residuals.size // len(train)))
+                with blas_threads(basis.n_samples):
+                    for one in models:
+                        K = one.kernel.values(Pairs(rows, basis))[:, train]
+                        f = K @ one.alpha.reshape(len(train), -1) + one.intercepts.ravel()
+                        F[:, one.members] = f.reshape(len(K), *one.intercepts.shape)[:, one.fold]
+                yield (
+                    slice(start, start + rows.n_samples),
+                    K,
+                    F.reshape(len(F), *residuals.shape),
+                )
 
-        return nested.held_out.residuals, blocks()
+        return residuals, blocks()
+
+    def _nested_models_of(self, nested: Nested) -> Iterator[NestedModels]:
+        """Models without each fold, of every candidate that was chosen without some."""
+        for k, kernel in enumerate(nested.kernels):
+            members = np.flatnonzero(nested.chosen == k)
+            numbers, fold = np.unique(nested.folds[members], return_inverse=True)
+            if nested.alphas is not None and nested.intercepts is not None:
+                alpha, intercepts = nested.alphas[k][:, None], nested.intercepts[k][None]
+            else:
+                models = self._models_of(kernel, float(nested.mus[k]), nested.folds).models
+                e = targets_as_columns(models.residuals)
+                alpha = np.empty((len(e), len(numbers), e.shape[1]))
+                intercepts = np.empty(alpha.shape[1:])
+                for place, number in enumerate(numbers):
+                    G = np.flatnonzero(nested.folds == number)
+                    alpha[:, place] = targets_as_columns(models.fit.alpha) - models.P[:, G] @ e[G]
+                    intercepts[place] = models.fit.intercept - models.share[G] @ e[G]
+            yield NestedModels(kernel, members, fold, alpha, intercepts)
 
     @property
     def scores_(self) -> dict[str, float]:
@@ -303,28 +354,34 @@ class LeastSquaresMachine(KernelMachine):
     def _scored(self) -> Scores:
         """``scores_`` and their standard errors."""
         train = np.flatnonzero(self.fit_weight_)
-        weight = self.loo_.sample_weight[train]
-        groups = getattr(self, "groups_", None)
+        y, weight = self.loo_.y[train], self.loo_.sample_weight[train]
+        groups, folds = getattr(self, "groups_", None), getattr(self, "folds_", None)
         groups = None if groups is None else np.unique(groups[train], return_inverse=True)[1]
-        nested: Nested | None = getattr(self, "nested_", None)
-        y = self.loo_.y[train]
-        if not is_classifier(self):
-            held_out = self.held_out_.outputs[train] if nested is None else nested.held_out.outputs
-            return number_scores(y, held_out, weight, groups)
-        labels = class_indices(y)
-        if nested is not None and nested.predicted is not None and nested.auc is not None:
-            return class_scores(
-                labels, nested.predicted, nested.auc, weight, groups, nested.probabilities
-            )
-        models = self.leave_one_out_models().models
-        folds = getattr(self, "folds_", None)
         parts = repetitions(groups if folds is None else folds[:, train], len(train))
-        if folds is None:
-            outputs, auc = balanced(models.P, models.fit.alpha, y, parts[0], weight, self.mu_)
+        nested: Nested | None = getattr(self, "nested_", None)
+        if not is_classifier(self):
+            outputs = self.held_out_.outputs[None, train]
+            if nested is not None:
+                outputs = nested.held_out.outputs[None]
+            elif len(parts) > 1:
+                P, alpha = self._inverse_and_coefficients()
+                outputs = fold_outputs(P, alpha, targets_as_columns(y), parts, self.mu_)
+                outputs = outputs.reshape(len(parts), *y.shape)
+            return number_scores(y, outputs, weight, groups)
+        if nested is not None and nested.decisions is not None and nested.auc is not None:
+            decisions, auc = nested.decisions, nested.auc
         else:
-            outputs, auc = folded(models.P, models.fit.alpha, y, parts, weight, self.mu_)
-        predicted, probabilities = decided(outputs, self.threshold_, self.calibrator_)
-        return class_scores(labels, predicted, auc, weight, groups, probabilities)
+            P, alpha = self._inverse_and_coefficients()
+            decisions, auc = held_out_decisions(
+                P, alpha, y, parts, weight, self.threshold_, self.calibrator_, self.mu_
+            )
+        labels = class_indices(y)
+        return class_scores(labels, decisions.wrong, auc, weight, groups, decisions.losses)
+
+    def _inverse_and_coefficients(self) -> tuple[Array, Array]:
+        """P and the coefficients, (n, t), of the samples of the fit."""
+        models = self.leave_one_out_models().models
+        return models.P, targets_as_columns(models.fit.alpha)
 
     def _outputs(self, X: Matrix) -> Array:
         """f(x) = Σ_j α_j k(x_j, x) + b for validated samples."""

@@ -64,8 +64,8 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         Samples that are held out together: None for each by itself, or each group; a number of
         folds, stratified for classes; "5x2" for five repetitions of two folds; a splitter of
         scikit-learn, or its splits, that trains on all samples that it does not test; or the
-        number of the fold of each sample, (n_samples,) or (n_repetitions, n_samples). A splitter
-        splits the samples of non-zero weight; splits and numbers are of all. The criterion is
+        number of the fold of each sample, (n_samples,) or (n_repetitions, n_samples). A number of
+        folds is of the samples of non-zero weight; all else is of all. The criterion is
         the mean over repetitions. Holding out more resists over-fitting of kernels with many
         hyper-parameters. A model file holds numbers and splits, but no splitter.
     search : {"gradient", "grid"}, default="gradient"

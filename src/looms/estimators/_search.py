@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -20,15 +20,15 @@ from looms.copies import copy_groups
 from looms.criteria import Criterion, as_criterion
 from looms.estimators._base import LeastSquaresMachine, check_flag, fitted_machine, one_or_many
 from looms.estimators._warnings import warn_of_copies
-from looms.folds import fold_numbers, group_numbers, joined_groups
+from looms.folds import check_rest, fold_numbers, group_numbers, joined_groups
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
 from looms.lssvm._system import Fit
 from looms.optimize import Point
 from looms.optimize._minimize import OPTIMIZERS
-from looms.scores import decided
 from looms.selection import Objective, tune
 from looms.selection._candidates import Candidate, Choice, Score, choose
+from looms.selection._decisions import Decided, Decisions
 from looms.selection._fold_pairs import pair_auc
 from looms.selection._nested import Nested, choose_on_grid, nested_predictions
 from looms.selection._tune import Tuning
@@ -108,13 +108,19 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 f"{n} sample{'s' * (n != 1)}."
             )
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        folds = fold_numbers(
-            self._cv_of(train, targets),
-            targets[train],
-            None if groups is None else groups[train],
-            labels=None if labels is None else labels[train],
-            random_state=seed,
-        )
+        own_groups = None if groups is None else groups[train]
+        own_labels = None if labels is None else labels[train]
+        if self.cv is None or isinstance(self.cv, (int, str)):
+            folds = fold_numbers(
+                self.cv, targets[train], own_groups, labels=own_labels, random_state=seed
+            )
+        else:  # splits number all rows
+            of_all = fold_numbers(self.cv, targets, groups, labels=labels)
+            folds = np.asarray(of_all)[:, train]
+            check_rest(folds, own_labels, "fold")
+        outer = None
+        if self.nested == "folds":
+            outer = self._outer_folds(targets[train], own_groups, own_labels, seed)
         kernels, all_rows = one_or_many(self.kernel), np.arange(n)
         objective_of = partial(
             Objective,
@@ -151,9 +157,9 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 watcher=watcher,
                 random_state=seed,
             )
-        if self.nested == "folds":
+        if outer is not None:
             y = targets if labels is None else labels
-            nested = self._tuned_in_folds(X, y, targets, weight, fit_weight, groups, train, seed)
+            nested = self._tuned_in_folds(X, y, targets, weight, groups, train, outer)
         best, candidates = choice.best, choice.candidates
         return choice, {
             "candidates_": candidates,
@@ -180,13 +186,6 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             tolerance=self.tol_se,
         )
 
-    def _cv_of(self, rows: AnyArray, targets: Array) -> Any:
-        """``cv`` for some of the rows; its splits, if they are given, are of all of them."""
-        if isinstance(self.cv, Iterable) and not hasattr(self.cv, "split"):
-            folds = np.asarray(fold_numbers(self.cv, targets))[:, rows]
-            return folds[(folds >= 0).any(axis=1)]
-        return self.cv
-
     def _checked_groups(self, X: Matrix, groups: Any, train: AnyArray) -> AnyArray | None:
         """Numbers of the groups, joined with copies if these are held out together."""
         copies = copy_groups(X)
@@ -199,29 +198,38 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             warn_of_copies(X[train], copies[train], remedy)
         return np.asarray(groups) if groups is not None else None
 
+    def _outer_folds(
+        self, targets: Array, groups: AnyArray | None, labels: AnyArray | None, seed: int
+    ) -> AnyArray:
+        """Number of the fold of each row for ``nested="folds"``, classes in proportion."""
+        n_folds = len(targets) if groups is None else len(np.unique(groups))
+        if labels is not None and groups is None:
+            n_folds = max(2, np.unique(labels, return_counts=True)[1].min())
+        cv = f"1x{min(OUTER_FOLDS, n_folds)}"
+        try:
+            folds = fold_numbers(cv, targets, groups, labels=labels, random_state=seed)
+        except ValueError as error:
+            raise ValueError(f"nested='folds': {error}") from None
+        numbers: AnyArray = np.asarray(folds)[0]
+        return numbers
+
     def _tuned_in_folds(
         self,
         X: Matrix,
         y: AnyArray,
         targets: Array,
         weight: Array,
-        fit_weight: Array,
         groups: AnyArray | None,
         train: AnyArray,
-        seed: int,
+        folds: AnyArray,
     ) -> Nested:
         """Predictions of every fold by a machine that was tuned anew without it."""
         pairwise = self._kernels()[0].pairwise
-        own_groups = None if groups is None else groups[train]
-        n_folds = min(OUTER_FOLDS, len(train if own_groups is None else np.unique(own_groups)))
         labels = y[train] if is_classifier(self) else None
-        (folds,) = fold_numbers(  # type: ignore[misc]
-            f"1x{n_folds}", targets[train], own_groups, labels=labels, random_state=seed
-        )
 
         def machine_without(number: int) -> Any:
             rest = train[folds != number]
-            machine = clone(self).set_params(nested=None, cv=self._cv_of(rest, targets))
+            machine = clone(self).set_params(nested=None)
             machine.__dict__.pop("_skl_callbacks", None)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the machine of all rows has the same to say
@@ -234,38 +242,36 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 
         numbers = np.unique(folds)
         machines = Parallel()(delayed(machine_without)(number) for number in numbers)
-        outputs = np.empty(targets[train].shape)
-        predicted = np.empty(len(train), dtype=np.intp) if is_classifier(self) else None
-        probabilities = None
+        outputs, rounds = np.empty(targets[train].shape), []
         for number, machine in zip(numbers, machines, strict=True):
             out, rest = np.flatnonzero(folds == number), train[folds != number]
             rows = X[train[out]][:, rest] if pairwise else X[train[out]]
             outputs[out] = machine._outputs(rows)
-            if predicted is not None:
-                predicted[out], p = decided(outputs[out], machine.threshold_, machine.calibrator_)
-                if p is not None:
-                    if probabilities is None:
-                        probabilities = np.empty((len(train), p.shape[1]))
-                    probabilities[out] = p
-        auc = None
-        if predicted is not None:
+            if labels is not None:
+                rule = machine.threshold_, machine.calibrator_
+                rounds.append(Decided.of(out, outputs[out], *rule))
+        decisions = auc = None
+        if labels is not None:
+            decisions = Decisions.of(rounds, np.unique(labels, return_inverse=True)[1])
             sets = [np.flatnonzero(folds == number) for number in numbers]
             Y, F = targets[train].reshape(len(train), -1), outputs.reshape(len(train), -1)
             auc = pair_auc(Y, F, sets, [], [], weight[train])
-        mass = fit_weight[train]
-        shares = [mass[folds != number].sum() / mass.sum() for number in numbers]
+        t = targets[train].reshape(len(train), -1).shape[1]
+        alphas, intercepts = np.zeros((len(numbers), len(train), t)), np.empty((len(numbers), t))
+        for k, (number, machine) in enumerate(zip(numbers, machines, strict=True)):
+            alphas[k, folds != number] = machine.dual_coef_.reshape(-1, t)
+            intercepts[k] = machine.intercept_
         return Nested(
             rows=train,
             folds=folds,
             held_out=HeldOut(targets[train], outputs, weight[train]),
-            predicted=predicted,
-            probabilities=probabilities,
-            balanced=None,
+            decisions=decisions,
             auc=auc,
             kernels=tuple(machine.kernel_ for machine in machines),
-            # λ_i = μ Σw / w_i of the machine without the fold, and the sum of all rows.
-            mus=np.array([m.mu_ * share for m, share in zip(machines, shares, strict=True)]),
+            mus=np.array([machine.mu_ for machine in machines]),
             chosen=np.searchsorted(numbers, folds),
+            alphas=alphas,
+            intercepts=intercepts,
         )
 
     def _checked_search(self) -> list[str | Criterion]:
@@ -284,6 +290,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 "search='grid' compares its candidates by one criterion, without a prior: give one "
                 "criterion and prior=False."
             )
+        if self.nested is not None and not (self.cv is None or isinstance(self.cv, (int, str))):
+            raise ValueError("nested='folds' needs cv as None, a number of folds or as '5x2'.")
         if self.nested is not None and not (self.nested == "folds" and self.search == "gradient"):
             raise ValueError(
                 f"nested must be None or 'folds', got {self.nested!r}; with search='grid' the "

@@ -18,6 +18,7 @@ from looms.kernels import Kernel
 from looms.kernels._samples import Samples
 from looms.model_files._values import index, indices, numbers, positive, require
 from looms.selection._candidates import Candidate
+from looms.selection._decisions import Decisions
 from looms.selection._nested import Nested
 
 #: Degrees of a polynomial are multiplied out one by one.
@@ -129,19 +130,33 @@ def nested(nested: Any) -> None:
     proper = isinstance(kernels, tuple) and all(isinstance(one, Kernel) for one in kernels)
     require(proper, "kernels are none")
     positive(nested, "mus", len(kernels))
-    limits = {"chosen": len(kernels)}
-    if nested.predicted is not None:
-        limits["predicted"] = outputs.y.shape[1] if outputs.y.ndim == 2 else 2
-    for name, limit in limits.items():
-        values = numbers(nested, name, n)
-        proper = values.dtype.kind in "iu" and bool(((values >= 0) & (values < limit)).all())
-        require(proper, f"{name} points beyond {limit}")
-    if nested.probabilities is not None:
-        numbers(nested, "probabilities", n, None)
-    if nested.balanced is not None:
-        numbers(nested, "balanced", *outputs.y.shape)
+    chosen = numbers(nested, "chosen", n)
+    proper = chosen.dtype.kind in "iu" and bool(((chosen >= 0) & (chosen < len(kernels))).all())
+    require(proper, f"chosen points beyond {len(kernels)}")
+    made = nested.decisions
+    if made is not None:
+        require(isinstance(made, Decisions), "decisions are none")
+        require(len(made.predicted) == n, f"decisions are not of {n} rows")
     if nested.auc is not None:
         require(isinstance(nested.auc, tuple) and len(nested.auc) == 2, "auc is no pair")
+    if nested.alphas is not None:
+        t = outputs.y.size // n
+        numbers(nested, "alphas", len(kernels), n, t)
+        numbers(nested, "intercepts", len(kernels), t)
+
+
+def decisions(made: Any) -> None:
+    outputs = numbers(made, "outputs", *(None for _ in np.shape(made.outputs)))
+    n, n_classes = len(outputs), outputs.shape[1] if outputs.ndim == 2 else 2
+    predicted = numbers(made, "predicted", n)
+    proper = predicted.dtype.kind in "iu" and bool(
+        ((predicted >= 0) & (predicted < n_classes)).all()
+    )
+    require(proper, f"predicted points beyond {n_classes}")
+    numbers(made, "wrong", n)
+    if made.probabilities is not None:
+        numbers(made, "probabilities", n, n_classes)
+        numbers(made, "losses", n)
 
 
 def support_vector_machine(machine: Any) -> None:

@@ -103,6 +103,7 @@ TYPES = {
     "looms.optimize._search.Point": Held(),
     "looms.optimize._search.Search": Held(),
     "looms.selection._candidates.Candidate": Held(),
+    "looms.selection._decisions.Decisions": Held(machines.decisions),
     "looms.selection._nested.Nested": Held(machines.nested),
     "looms.selection._objective.HyperPrior": Held(),
     "looms.selection._tune.BoundMet": Held(),

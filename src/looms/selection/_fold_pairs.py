@@ -1,8 +1,9 @@
-"""Pairs of folds for the leave-pair-out area under the ROC curve.
+"""Pairs of folds, for figures that do not lean.
 
-Two held-out outputs are compared under one machine that has seen neither row: so the classes of
-the two cannot be told from the machine, and of pure noise half of the pairs are in order, on
-average, whatever the ridge (Airola et al. 2010).
+A held-out row is rarer by one among those that its machine has seen, so that its output leans away
+from its class. With a row of another class left out as well, the two cannot be told apart by what
+is left: of pure noise half of the pairs are in order, and half of the decisions wrong, whatever
+the ridge (Airola et al. 2010; Austin, Pe'er & Korem 2025).
 """
 
 from __future__ import annotations
@@ -12,40 +13,42 @@ from collections.abc import Sequence
 import numpy as np
 
 from looms._typing import AnyArray, Array
-from looms.criteria import standard_error
 
-#: Pairs that each fold of the larger class is in.
-_MATCHINGS = 4
+#: Partners that each fold draws for each of its classes.
+_PARTNERS = 2
 
 
 def fold_pairs(Y: Array, number: AnyArray, seed: int = 0) -> list[tuple[int, int]]:
     """Pairs of folds in which rows of different classes meet.
 
-    Random matchings of the folds that have a class with those that have others, so that each is
-    in about as many pairs as the others; all pairs of folds if there are few; and none
-    if as many rows meet within the folds, or there are too few folds to choose without two.
+    For every class each fold that has it draws partners among those that have others, each of
+    which is drawn about as often; pairs without which a class would be missing are left out. There
+    are none if as many rows meet within the folds, or there
+    are too few folds to choose a machine without two.
 
     Parameters
     ----------
     Y : (n, t) targets ±1.
     number : (n,) fold of each row.
+    seed : of the draws.
     """
     n_folds = int(number.max()) + 1
     by_fold = np.stack([np.bincount(number, weights=y > 0) for y in Y.T])
-    within = by_fold * (np.bincount(number) - by_fold)
-    if n_folds < 4 or (within.sum(axis=1) >= _MATCHINGS * len(Y)).all():
+    sizes = np.bincount(number)
+    within = by_fold * (sizes - by_fold)
+    if n_folds < 4 or (within.sum(axis=1) >= _PARTNERS * len(Y)).all():
         return []
-    if n_folds * (n_folds - 1) // 2 <= 2 * _MATCHINGS * n_folds:
-        return [(g, h) for g in range(n_folds) for h in range(g + 1, n_folds)]
     rng = np.random.default_rng(seed)
     pairs: set[tuple[int, int]] = set()
-    for column in Y.T:
-        positive, negative = (np.unique(number[of]) for of in (column > 0, column <= 0))
-        size = max(len(positive), len(negative))
-        for _ in range(_MATCHINGS):
-            met = [np.resize(rng.permutation(of), size) for of in (positive, negative)]
-            pairs.update((int(g), int(h)) for g, h in np.sort(met, axis=0).T if g != h)
-    return sorted(pairs)
+    for y in np.vstack([Y.T, -Y.T]) if Y.shape[1] == 1 else Y.T:
+        own, others = (np.unique(number[of]) for of in (y > 0, y <= 0))
+        for _ in range(_PARTNERS):
+            drawn = np.resize(rng.permutation(others), len(own))
+            met = np.sort(np.stack([rng.permutation(own), drawn]), axis=0).T
+            pairs.update((int(g), int(h)) for g, h in met if g != h)
+    rest = {(g, h): by_fold.sum(axis=1) - by_fold[:, g] - by_fold[:, h] for g, h in pairs}
+    n_rest = {(g, h): len(number) - sizes[g] - sizes[h] for g, h in pairs}
+    return sorted(p for p in pairs if ((rest[p] > 0) & (rest[p] < n_rest[p])).all())
 
 
 def pair_auc(
@@ -55,8 +58,8 @@ def pair_auc(
     pairs: Sequence[tuple[int, int]],
     pair_outputs: Sequence[Array],
     weight: Array,
-) -> tuple[float, float]:
-    """Leave-pair-out area under the ROC curve, mean over classes, and its standard error.
+) -> tuple[float, Array]:
+    """Leave-pair-out area under the ROC curve, mean over classes, and what each row adds to it.
 
     Parameters
     ----------
@@ -67,35 +70,38 @@ def pair_auc(
     pairs, pair_outputs : numbers of two folds, and (m, t) outputs of their rows by the machine
         that has seen neither, those of the first fold first.
     weight : (n,) nonnegative.
+
+    Returns
+    -------
+    area : NaN if no rows of different classes are compared.
+    deviations : (n,) first-order contributions of the rows, for `looms.criteria.standard_error`.
     """
-    areas, errors = [], []
+    areas, deviations = [], []
     for c, y in enumerate(Y.T > 0):
         # Weighted sums of comparisons by row, within folds and between.
         right, mass = np.zeros((2, 2, len(y)))
+        within = 0.0
         for rows in folds:
             if len(rows) > 1:
                 _compare(y, outputs[rows, c], rows, weight, right[0], mass[0])
+            within += weight[rows][y[rows]].sum() * weight[rows][~y[rows]].sum()
         for (g, h), f in zip(pairs, pair_outputs, strict=True):
             rows = np.concatenate([folds[g], folds[h]])
-            between = np.repeat([0, 1], [len(folds[g]), len(folds[h])])
-            _compare(y, f[:, c], rows, weight, right[1], mass[1], between)
-        within = 0.0
-        for rows in folds:
-            within += weight[rows][y[rows]].sum() * weight[rows][~y[rows]].sum()
+            side = np.repeat([0, 1], [len(folds[g]), len(folds[h])])
+            _compare(y, f[:, c], rows, weight, right[1], mass[1], side)
         total = weight[y].sum() * weight[~y].sum()
-        share = np.array([within, total - within]) / total
         drawn = np.array([part[y].sum() for part in mass])
-        scale = np.where(drawn > 0, share / np.where(drawn > 0, drawn, 1.0), 0.0)
-        scale /= (scale @ drawn) or np.nan
-        area = float(scale @ [part[y].sum() for part in right])
+        if not (drawn.any() and total > 0):
+            continue
+        scale = np.array([within, total - within]) / total
+        scale = np.where(drawn > 0, scale / np.where(drawn > 0, drawn, 1.0), 0.0)
+        scale = scale / (scale @ drawn) if scale.any() else (drawn > 0) / drawn.sum()
+        areas.append(float(scale @ [part[y].sum() for part in right]))
         # Each comparison counts for both of its rows, as in a U statistic of two samples.
-        deviations = scale @ (right - area * mass)
-        number = np.zeros(len(y), dtype=np.intp)
-        for k, rows in enumerate(folds):
-            number[rows] = k
-        areas.append(area)
-        errors.append(standard_error(deviations, number))
-    return float(np.mean(areas)), float(np.mean(errors))
+        deviations.append(scale @ (right - areas[-1] * mass))
+    if not areas:
+        return float("nan"), np.full(len(Y), np.nan)
+    return float(np.mean(areas)), np.mean(deviations, axis=0)
 
 
 def _compare(
@@ -109,6 +115,8 @@ def _compare(
 ) -> None:
     """Add the comparisons of positive with negative rows, of different sides if there are any."""
     p, q = np.flatnonzero(y[rows]), np.flatnonzero(~y[rows])
+    if not (len(p) and len(q)):
+        return
     w = np.outer(weight[rows[p]], weight[rows[q]])
     if side is not None:
         w *= side[p][:, None] != side[q]

@@ -17,17 +17,17 @@ import numpy as np
 from looms._classes import class_indices
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
-from looms.calibration import class_probabilities
 from looms.criteria import Criterion, PointwiseCriterion
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._names import KernelLike, as_kernel, kernel_name
 from looms.lssvm import NotPositiveDefiniteError
-from looms.lssvm._fold_pairs import balanced_residuals, fold_of_rows, residuals_without
 from looms.lssvm._system import Fit, targets_as_columns
+from looms.lssvm._without_folds import fold_of_rows, residuals_without
 from looms.optimize import Outcome, Point
 from looms.optimize._search import Search
 from looms.selection._candidates import Candidate, Choice, Score, Watcher, candidate_name
+from looms.selection._decisions import Decided, Decisions
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._objective import Objective
 from looms.selection._tune import Tuning, grid_points
@@ -35,7 +35,7 @@ from looms.selection._tune import Tuning, grid_points
 
 @dataclass(frozen=True, eq=False)
 class NestedChoice:
-    """Choice of a candidate on all rows, and without each fold.
+    """Choice of a candidate on all rows, and without some folds: one, or two.
 
     Attributes
     ----------
@@ -44,15 +44,11 @@ class NestedChoice:
         candidate cannot be evaluated.
     fit : the machine of the best candidate.
     folds : rows of each fold.
-    chosen : (n_folds,) candidate of the least criterion on the rows outside the fold, the machines
-        of which have not seen the fold.
-    outputs : held-out output of each row by the candidate that was chosen without its fold, shaped
-        like the targets.
-    inner : (n, n_folds) or (n, n_folds, t) held-out outputs of each row by the candidate chosen
-        without the fold of the second axis, on the rows without that fold.
-    pairs : as ``inner``, by the candidate chosen without the fold of the row.
-    fold_pairs, pair_outputs : two folds, and the outputs (m, t) of their rows by the candidate
-        that was chosen without both, on the rows without both; for classes only.
+    left_out : numbers of the folds that are left out in each round: every fold, then pairs of
+        folds in which classes meet.
+    chosen : (n_rounds,) candidate of the least criterion on the rows outside the round.
+    outputs : (n_rounds, n, t) by that candidate: of rows outside, held out as well; of the folds
+        left out, by the machine that is trained without them.
     """
 
     best: int
@@ -60,36 +56,38 @@ class NestedChoice:
     standard_errors: Array
     fit: Fit
     folds: tuple[AnyArray, ...]
+    left_out: list[tuple[int, ...]]
     chosen: AnyArray
     outputs: Array
-    inner: Array
-    pairs: Array
-    fold_pairs: list[tuple[int, int]]
-    pair_outputs: list[Array]
+
+    @property
+    def held_out(self) -> Array:
+        """Output of each row by the candidate that was chosen without its fold, (n, t)."""
+        n = self.outputs.shape[1]
+        return np.asarray(self.outputs[fold_of_rows(self.folds, n), np.arange(n)])
 
 
 def choose_nested(
     candidates: Iterable[tuple[Objective, Array]],
     evaluated: Callable[[Objective, Point], None] | None = None,
 ) -> NestedChoice:
-    """Candidate of the least criterion, and the same choice without each fold.
+    """Candidate of the least criterion, and the same choice without one fold, and without two.
 
     Parameters
     ----------
     candidates : objective and (p + 1,) point of each; the objectives differ in their kernels only,
-        and hold out each row once.
+        and hold out each row once, in three folds or more.
     evaluated : called with the objective and the point after every evaluation, before
         ``candidates`` give the next.
 
     Raises
     ------
     ValueError
-        If rows are held out in several repetitions, there are fewer than three folds, or no
-        candidate can be evaluated.
+        If rows are held out in several repetitions, in two folds, or no candidate can be evaluated.
 
     Notes
     -----
-    n³ flops for a candidate and O(n F t) numbers for F folds.
+    n³ flops for a candidate, and O(n² t) for single rows; 3 n² t numbers are kept for these.
 
     Examples
     --------
@@ -99,7 +97,7 @@ def choose_nested(
     >>> objective = Objective(X, y)
     >>> points = [objective.theta0 + [0.0, shift] for shift in range(-6, 8)]
     >>> choice = choose_nested([(objective, point) for point in points])
-    >>> bool(np.mean((y - choice.outputs) ** 2) > choice.values[choice.best])
+    >>> bool(np.mean((y - choice.held_out[:, 0]) ** 2) > choice.values[choice.best])
     True
     """
     rest = iter(candidates)
@@ -110,70 +108,48 @@ def choose_nested(
     folds = first.parts[0].folds
     if len(folds) < 3:
         raise ValueError(
-            f"Nested cross-validation leaves out two folds, or groups, at once and needs three or "
-            f"more, got {len(folds)}: give more, or search by gradients."
+            "Nested cross-validation leaves out two folds or groups, and there are no others: give "
+            "three or more, or search='gradient'."
         )
     number = fold_of_rows(folds, n)
-    labeled = bool(np.isin(Y, (-1.0, 1.0)).all())
-    single = [(g,) for g in range(len(folds))]
-    double = fold_pairs(Y, number) if labeled else []
+    single: list[tuple[int, ...]] = [(g,) for g in range(len(folds))]
+    double: list[tuple[int, ...]] = [*fold_pairs(Y, number)] if first.labeled else []
     points: list[Point] = []
-    least, least_of_pair = np.full(len(folds), np.inf), np.full(len(double), np.inf)
-    chosen = np.full(len(folds), -1)
-    inner, pairs = np.empty((2, n, len(folds), Y.shape[1]))
-    pair_outputs: list[Array] = [np.empty(0)] * len(double)
+    least = np.full(len(single) + len(double), np.inf)
+    chosen = np.full(len(least), -1)
+    outputs = np.empty((len(least), n, Y.shape[1]))
     fit, best = None, -1
     for k, (objective, theta) in enumerate(chain([(first, start)], rest)):
-        of_folds, of_pairs = np.full(len(folds), np.inf), np.full(len(double), np.inf)
-        better_outputs: dict[int, Array] = {}
+        better: list[tuple[AnyArray, Array, Array]] = []
         points.append(Point(theta, np.inf, np.inf))
         try:
             with blas_threads(n):
                 solution = objective.solve(theta)
                 P, alpha = solution.projection.matrix(), targets_as_columns(solution.fit.alpha)
-                e = [part for _, part in residuals_without(P, alpha, folds, single, solution.mu)]
-                outputs = Y[:, None] - np.concatenate(e, axis=1)
                 value, error, _ = objective.criterion_of(solution.fit.held_out)
                 if np.isfinite(value):
-                    of_folds = _values_without(objective, Y, outputs, number, single)
-                    for part, residuals in residuals_without(P, alpha, folds, double, solution.mu):
-                        f = Y[:, None] - residuals
-                        of_pairs[part] = _values_without(objective, Y, f, number, double[part])
-                        for m in np.flatnonzero(of_pairs[part] < least_of_pair[part]):
-                            rows = np.concatenate([folds[g] for g in double[part.start + m]])
-                            better_outputs[part.start + m] = f[rows, m]
+                    for rounds, shift in ((single, 0), (double, len(single))):
+                        for part, e in residuals_without(P, alpha, folds, rounds, solution.mu):
+                            f = Y[:, None] - e
+                            out = [rounds[r] for r in part]
+                            inner = _values_without(objective, Y, f, number, out)
+                            less = np.flatnonzero(inner < least[part + shift])
+                            better.append((part[less] + shift, inner[less], f[:, less]))
                     points[k] = Point(theta, value, error)
         except NotPositiveDefiniteError:
-            pass
+            better = []
+        for rounds_better, inner, f in better:
+            least[rounds_better], chosen[rounds_better] = inner, k
+            outputs[rounds_better] = f.transpose(1, 0, 2)
+        if points[k].value < np.inf and (best < 0 or points[k].value < points[best].value):
+            best, fit = k, solution.fit
         if evaluated is not None:
             evaluated(objective, points[k])
-        if points[k].value == np.inf:
-            continue
-        if best < 0 or points[k].value < points[best].value:
-            best, fit = k, solution.fit
-        better = of_folds < least
-        least[better], chosen[better] = of_folds[better], k
-        inner[:, better] = outputs[:, better]
-        pairs[better[number]] = outputs[better[number]]
-        least_of_pair = np.minimum(least_of_pair, of_pairs)
-        for pair, of_rows in better_outputs.items():
-            pair_outputs[pair] = of_rows
     if fit is None or (chosen < 0).any():
         raise ValueError("No candidate could be evaluated: scale the features, or use larger mu.")
-    shape = (n, len(folds), *first.y.shape[1:])
-    return NestedChoice(
-        best,
-        np.array([point.value for point in points]),
-        np.array([point.standard_error for point in points]),
-        fit,
-        folds,
-        chosen,
-        inner[np.arange(n), number].reshape(first.y.shape),
-        inner.reshape(shape),
-        pairs.reshape(shape),
-        double,
-        pair_outputs,
-    )
+    values = np.array([point.value for point in points])
+    errors = np.array([point.standard_error for point in points])
+    return NestedChoice(best, values, errors, fit, folds, single + double, chosen, outputs)
 
 
 def _values_without(
@@ -214,14 +190,15 @@ class Nested:
     rows : (m,) the rows of positive weight, in the order of what follows.
     folds : (m,) number of the fold of each, with which it was left out.
     held_out : outputs of each row by the candidate that was chosen without its fold.
-    predicted : (m,) class index by the threshold that was set without the fold; None for numbers.
-    probabilities : (m, n_classes) by the calibrator of the rows outside the fold; None without.
-    balanced : outputs to pool, as in a curve, shaped like the targets: with a row of another class
-        left out as well, a mean over those; None for numbers.
-    auc : leave-pair-out area under the ROC curve and its standard error; the candidate is chosen
-        without the pair. None for numbers.
+    decisions : classes and probabilities by the threshold and the calibrator that were set without
+        the row; None for numbers. In each round of them a row of another class is left out, too,
+        where there are folds enough.
+    auc : leave-pair-out area under the ROC curve, and what each row adds to it; the candidate is
+        chosen without the pair. None for numbers.
     kernels, mus : of the candidates that were chosen without some fold.
     chosen : (m,) which of these belongs to a row.
+    alphas, intercepts : (n_machines, m, t) and (n_machines, t) of machines that were tuned by
+        gradients, each without one fold; None of those of a grid, which follow from the kernels.
 
     Notes
     -----
@@ -235,20 +212,20 @@ class Nested:
     >>> from looms import LSSVMClassifierCV
     >>> X, y = load_iris(return_X_y=True)
     >>> nested = LSSVMClassifierCV(search="grid").fit(X[::2], y[::2]).nested_
-    >>> int((nested.predicted != y[::2]).sum())              # of 75
-    4
+    >>> int((nested.decisions.predicted != y[::2]).sum())              # of 75
+    3
     """
 
     rows: AnyArray
     folds: AnyArray
     held_out: HeldOut
-    predicted: AnyArray | None
-    probabilities: Array | None
-    balanced: Array | None
-    auc: tuple[float, float] | None
+    decisions: Decisions | None
+    auc: tuple[float, Array] | None
     kernels: tuple[Kernel, ...]
     mus: Array
     chosen: AnyArray
+    alphas: Array | None = None
+    intercepts: Array | None = None
 
 
 def choose_on_grid(
@@ -338,45 +315,41 @@ def nested_predictions(
     ----------
     nested, machines : from `choose_on_grid`.
     rows : (m,) numbers of the rows.
-    weight : (m,) for balanced outputs and the area under the curve.
+    weight : (m,) for the area under the curve.
     scorer : threshold and calibrator of held-out outputs of some of the m rows, and factors of
         their weights.
     """
-    y = nested.fit.y
-    number = fold_of_rows(nested.folds, len(y))
-    used, machine = np.unique(nested.chosen, return_inverse=True)
-    predicted = probabilities = balanced = auc = None
+    y, folds = nested.fit.y, nested.folds
+    Y, n = targets_as_columns(y), len(y)
+    number = fold_of_rows(folds, n)
+    used, machine = np.unique(nested.chosen[: len(folds)], return_inverse=True)
+    decisions, auc = None, None
     if np.isin(y, (-1.0, 1.0)).all():
-        Y, pairs = targets_as_columns(y), nested.pairs.reshape(*nested.pairs.shape[:2], -1)
-        folds, whole = nested.folds, slice(0, len(nested.folds))
-        residuals = balanced_residuals([(whole, Y[:, None] - pairs)], Y, folds, weight)
-        balanced = (Y - residuals).reshape(y.shape)
-        predicted = np.empty(len(y), dtype=np.intp)
         labels = class_indices(y)
         mass = np.bincount(labels, weights=weight)
-        for g, fold in enumerate(folds):
-            rest = np.flatnonzero(number != g)
-            # Classes in the proportions of all rows: without a row its own is rarer by one, and
-            # threshold and calibration would lean away from it.
+        pairs = range(len(folds), len(nested.left_out))
+        in_pairs = {g for k in pairs for g in nested.left_out[k]}
+        rounds = []
+        for k in [*pairs, *(g for g in range(len(folds)) if g not in in_pairs)]:
+            out = np.concatenate([folds[g] for g in nested.left_out[k]])
+            rest = np.delete(np.arange(n), out)
             outside = np.bincount(labels[rest], weights=weight[rest], minlength=len(mass))
             factor = (mass / np.where(outside > 0, outside, 1.0))[labels[rest]]
-            score = scorer(HeldOut(y[rest], nested.inner[rest, g]), rest, factor)
-            # Not the balanced ones: the outputs that set the threshold lean as these do.
-            predicted[fold] = class_indices(nested.outputs[fold], score.threshold)
-            if score.calibrator is not None:
-                p = class_probabilities(score.calibrator, nested.outputs[fold])
-                if probabilities is None:
-                    probabilities = np.empty((len(y), p.shape[1]))
-                probabilities[fold] = p
-        outputs = targets_as_columns(nested.outputs)
-        auc = pair_auc(Y, outputs, folds, nested.fold_pairs, nested.pair_outputs, weight)
+            f = nested.outputs[k].reshape(y.shape)
+            score = scorer(HeldOut(y[rest], f[rest]), rest, factor)
+            rounds.append(Decided.of(out, f[out], score.threshold, score.calibrator))
+        decisions = Decisions.of(rounds, labels)
+        left_out = [(g, h) for g, h in nested.left_out[len(folds) :]]
+        outputs = [
+            nested.outputs[k][np.concatenate([folds[g], folds[h]])]
+            for k, (g, h) in zip(pairs, left_out, strict=True)
+        ]
+        auc = pair_auc(Y, nested.held_out, folds, left_out, outputs, weight)
     return Nested(
         rows,
         number,
-        HeldOut(y, nested.outputs, weight),
-        predicted,
-        probabilities,
-        balanced,
+        HeldOut(y, nested.held_out.reshape(y.shape), weight),
+        decisions,
         auc,
         tuple(machines[k][0] for k in used),
         np.array([machines[k][1] for k in used]),

@@ -139,7 +139,9 @@ class Objective:
             if not self.selection_weight.any():
                 raise ValueError("selection_weight is zero for every sample.")
         self.groups = None if groups is None else group_numbers(groups, self.n_samples)
-        self.folds = fold_numbers(cv, self.y, self.groups, labels=self._labels())
+        self.folds = fold_numbers(
+            cv, self.y, self.groups, labels=class_indices(self.y) if self.labeled else None
+        )
         self.parts = repetitions(self.folds, self.n_samples)
         opened = as_kernel(kernel)
         if opened.pairwise and self.X.shape[0] != self.X.shape[1]:
@@ -287,8 +289,9 @@ class Objective:
             selection_weight=self.selection_weight[rows],
             fit_intercept=self.fit_intercept,
         )
-        part.folds = None if self.folds is None else self.folds[:, rows]
-        part.parts = repetitions(part.folds, part.n_samples)
+        if self.folds is not None:
+            part.folds = self.folds[:, rows]
+            part.parts = repetitions(part.folds, part.n_samples)
         part.groups = None if self.groups is None else self.groups[rows]
         part.prior = self.prior
         part.bounds = self.bounds.copy()
@@ -349,9 +352,10 @@ class Objective:
         self.bounds: Array = np.array(box, dtype=np.float64)
         self.theta0: Array = np.clip(np.append(theta, log_unit + _RIDGE_START), *self.bounds.T)
 
-    def _labels(self) -> AnyArray | None:
-        """Class of every row; None where the targets are no labels."""
-        return class_indices(self.y) if np.isin(self.y, (-1.0, 1.0)).all() else None
+    @property
+    def labeled(self) -> bool:
+        """True where all targets are labels ±1."""
+        return bool(np.isin(self.y, (-1.0, 1.0)).all())
 
     def _check(self) -> None:
         n = self.n_samples

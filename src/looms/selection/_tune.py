@@ -37,6 +37,8 @@ GRID_SHIFTS = np.arange(-6.0, 4.0, 1.5)
 GRID_RIDGES = np.arange(-9.0, 8.0, 2.0)
 _SCAN_SAMPLES = 200
 _GROWTH = 4  # of the number of samples from stage to stage
+#: Groups of which a subsample has as many or more are drawn as a whole, larger ones in part.
+_FEW_GROUPS = 10
 _FEW = 16  # hyper-parameters whose curvature is measured by differences
 # Where a start cannot be evaluated: more ridge, log₂, and how often, before a kernel is
 # taken for none.
@@ -295,8 +297,9 @@ def _curvature(
 
 def _nested_subsets(objective: Objective, rng: np.random.RandomState) -> list[AnyArray]:
     """Indices of growing subsamples, each in the next, classes in proportion."""
-    n = objective.n_samples
-    unit = np.arange(n) if objective.groups is None else objective.groups
+    n, sizes, unit = objective.n_samples, stage_sizes(objective.n_samples), objective.groups
+    if unit is None or (sizes and _FEW_GROUPS * np.bincount(unit).max() > sizes[0]):
+        unit = np.arange(n)
     _, first, unit = np.unique(unit, return_index=True, return_inverse=True)
     labeled = bool(np.isin(objective.y, (-1.0, 1.0)).all())
     place = (
@@ -305,7 +308,10 @@ def _nested_subsets(objective: Objective, rng: np.random.RandomState) -> list[An
         else np.argsort(rng.permutation(len(first)))
     )
     order = np.argsort(place[unit], kind="stable")  # rows of a group one after the other
-    return [np.sort(order[:size]) for size in stage_sizes(n)]
+    subsets = [np.sort(order[:size]) for size in sizes]
+    if objective.folds is None:
+        return subsets
+    return [s for s in subsets if all(len(np.unique(row[s])) > 1 for row in objective.folds)]
 
 
 def stage_sizes(n_samples: int) -> list[int]:

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from looms.kernels import RBF
 from looms.lssvm import NotPositiveDefiniteError, refit_loo, solve
-from looms.lssvm._fold_pairs import residuals_without
+from looms.lssvm._without_folds import residuals_without
 
 N, MU = 14, 0.03
 RNG = np.random.default_rng(3)
@@ -40,7 +40,7 @@ def test_they_are_the_held_out_residuals_of_the_machine_without_some_folds(
     alpha = models.fit.alpha.reshape(N, -1)
     outer = list(combinations(range(len(folds)), n_left_out))[:40]
     for part, residuals in residuals_without(models.P, alpha, folds, outer, MU):
-        for left_out, e in zip(outer[part], residuals.transpose(1, 0, 2), strict=True):
+        for left_out, e in zip([outer[k] for k in part], residuals.transpose(1, 0, 2), strict=True):
             out = np.isin(labels, np.unique(labels)[list(left_out)])
             rest = np.flatnonzero(~out)
             options = {"sample_weight": WEIGHT[rest], "fit_intercept": intercept}

@@ -1,0 +1,82 @@
+"""Classes and probabilities of held-out outputs, over the rounds in which a row is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from looms._classes import class_indices
+from looms._typing import AnyArray, Array
+from looms.calibration import class_probabilities
+from looms.calibration._calibrators import Calibrator
+
+
+class Decided(NamedTuple):
+    """Rows that were left out in some rounds, with their classes and probabilities.
+
+    Attributes
+    ----------
+    rows : (m,) a row may be there several times.
+    outputs : (m,) or (m, n_classes).
+    predicted : (m,) class indices.
+    probabilities : (m, n_classes), or None.
+    """
+
+    rows: AnyArray
+    outputs: Array
+    predicted: AnyArray
+    probabilities: Array | None
+
+    @classmethod
+    def of(
+        cls, rows: AnyArray, outputs: Array, threshold: float, calibrator: Calibrator | None
+    ) -> Decided:
+        """Decisions on outputs by a threshold, and probabilities by a calibrator."""
+        p = None if calibrator is None else class_probabilities(calibrator, outputs)
+        return cls(rows, outputs, class_indices(outputs, threshold), p)
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """Decisions on every row, each by machines that have not seen it.
+
+    Attributes
+    ----------
+    outputs : (n,) or (n, n_classes) means over rounds.
+    predicted : (n,) class index that most rounds give it, of equally many the first.
+    wrong : (n,) share of the rounds that give it another class than it has.
+    probabilities : (n, n_classes) means over rounds, or None.
+    losses : (n,) mean over rounds of −log p of the class that it has, or None.
+    """
+
+    outputs: Array
+    predicted: AnyArray
+    wrong: Array
+    probabilities: Array | None
+    losses: Array | None
+
+    @classmethod
+    def of(cls, rounds: Sequence[Decided], labels: AnyArray) -> Decisions:
+        """Decisions from rounds, in which every row is left out at least once."""
+        rows = np.concatenate([one.rows for one in rounds])
+        predicted = np.concatenate([one.predicted for one in rounds])
+        n, n_classes = len(labels), int(labels.max()) + 1
+        votes = np.zeros((n, n_classes))
+        np.add.at(votes, (rows, predicted), 1.0)
+        count = np.bincount(rows, minlength=n)
+        f = np.concatenate([one.outputs for one in rounds])
+        outputs = np.zeros((n, *f.shape[1:]))
+        np.add.at(outputs, rows, f / count[rows].reshape(-1, *(1 for _ in f.shape[1:])))
+        wrong = 1.0 - votes[np.arange(n), labels] / count
+        if rounds[0].probabilities is None:
+            return cls(outputs, votes.argmax(axis=1), wrong, None, None)
+        p = np.concatenate([one.probabilities for one in rounds if one.probabilities is not None])
+        means = np.zeros((n, n_classes))
+        np.add.at(means, rows, p / count[rows, None])
+        own = np.maximum(p[np.arange(len(rows)), labels[rows]], np.finfo(np.float64).eps)
+        losses = np.zeros(n)
+        np.add.at(losses, rows, -np.log(own) / count[rows])
+        return cls(outputs, votes.argmax(axis=1), wrong, means, losses)
