@@ -83,13 +83,15 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         coefficients fixed beforehand (kernel and its values, regularization, weights), a
         new target is inside with a probability of at least 2 coverage − 1 for "plus" and
         "scaled", mostly about `coverage`, and of at least `coverage` for "minmax" [B21]. That is
-        an average over training sets and new samples, not a promise for each x. The same holds
-        of a machine that was tuned with ``search="grid"``, by "plus" and "minmax": each of its
-        models was chosen without the sample, group or fold that it leaves out. What was done to the
-        features before, such as a scaling that all samples took part in, is not inside; nor
-        is the choice by a search along gradients, after which leave-one-out residuals are too
-        small, the more so the more hyper-parameters there are for few samples. With groups the
-        promise is for a sample of a new group.
+        an average over training sets and new samples, not a promise for each x.
+
+        Of a machine that was tuned with ``search="grid"`` each model of "plus" and "minmax" was
+        chosen without the sample that it leaves out, and the promise holds for the tuned
+        machine, but for what all samples took part in: the place of the grid, which depends on
+        the features alone, and a scaling before. Without ``nested_`` the choice is not inside:
+        leave-one-out residuals are too small, the more so the more hyper-parameters there are
+        for few samples. With folds the promise is weaker by a term of their number [B21], and
+        with groups it is for a sample of a new group of one size.
 
         Samples of weight zero take no part. The first call costs n³ flops and keeps n²
         numbers with the machine, not in its copies and files ("scaled" another n² a

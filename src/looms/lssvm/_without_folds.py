@@ -17,7 +17,7 @@ import numpy as np
 from looms._typing import AnyArray, Array
 from looms.lssvm._system import LeverageError
 
-_NUMBERS = 1 << 21  # in a block of residuals
+_NUMBERS = 1 << 18  # in a block of residuals, as many as stay near the processor
 
 
 def residuals_without(
