@@ -69,17 +69,10 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         the mean over repetitions. Holding out more resists over-fitting of kernels with many
         hyper-parameters. A model file holds numbers and splits, but no splitter.
     search : {"gradient", "grid"}, default="gradient"
-<<<<<<< HEAD
-        Search by gradients, or a fixed grid around the start. With the grid the whole choice is
-        repeated without every fold (``nested_``), so that ``scores_`` are not flattered by it: it
-        takes one criterion, and three folds or groups or more, each held out once. Parameters of
-        one kernel move together there.
-=======
         Search by gradients, or a fixed grid of 63 points around the start. With the grid the whole
         choice is repeated without every fold (``nested_``), so that ``scores_`` are not flattered
         by it, for four times the time of the grid and 3 n² numbers in memory for each class of
         several: for up to some thousand samples. Parameters of one kernel move together there.
->>>>>>> held
     nested : {"folds"} or None, default=None
         With "folds" a search along gradients is repeated without each of ten folds, for
         ``nested_``, at ten times the cost; `joblib.parallel_config` runs them in parallel.
@@ -105,15 +98,9 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     best_index_ : int
         Index of the chosen candidate in ``candidates_``.
     held_out_ : HeldOut
-<<<<<<< HEAD
-        Outputs that the criterion saw: exact outputs of machines without the sample's fold or
-        group, means over repetitions. They are ``loo_`` without `cv` and groups. Threshold
-        and calibration are set by them.
-=======
         Exact outputs of machines without the sample's fold or group, on which the criterion was
         evaluated; means over repetitions. They are ``loo_`` without `cv` and groups. Threshold
         and calibration are set by them; intervals and sets leave out single samples, or groups.
->>>>>>> held
     groups_ : ndarray of shape (n_samples,) or None
         Numbers of the groups; None if each sample was by itself.
     folds_ : ndarray of shape (n_repetitions, n_samples) or None
