@@ -30,6 +30,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import VotingClassifier
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC
@@ -85,6 +86,72 @@ def test_the_record_of_a_search_comes_back(tmp_path):
     assert ours.outcome is theirs.outcome
     (_, search), (_, expected) = ours.stages[-1], theirs.stages[-1]
     assert [p.value for p in search.history] == [p.value for p in expected.history]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cv": 3},
+        {"cv": "2x3"},
+        {"cv": np.arange(24) % 4},
+        {"cv": 4, "search": "grid"},
+        {"search": "grid", "groups": np.array(["Ann", "Bo", "Cy"] * 8)},
+        {"search": "grid"},
+    ],
+)
+@pytest.mark.parametrize("target", ["numbers", "classes", "two targets"])
+def test_what_was_held_out_comes_back(tmp_path, target, options):
+    rng = np.random.default_rng(0)
+    samples, signal = rng.normal(size=(2, 24, 2))
+    signal += samples
+    options = {"kernel": ["linear", "rbf"], **options}
+    groups = options.pop("groups", None)
+    if target == "classes":
+        model = LSSVMClassifierCV(**options).fit(samples, signal[:, 0] > 0, groups=groups)
+    else:
+        numbers = signal if target == "two targets" else signal[:, 0]
+        model = LSSVMRegressorCV(**options).fit(samples, numbers, groups=groups)
+    save_model(tmp_path / "m.skops", model, {})
+    loaded = load_model(tmp_path / "m.skops").model
+    for name in ("held_out_", "loo_"):
+        ours, theirs = (getattr(one, name) for one in (loaded, model))
+        np.testing.assert_array_equal(ours.outputs, theirs.outputs)
+    for name in ("folds_", "groups_", "cv"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(model, name))
+    assert loaded.scores_ == pytest.approx(model.scores_, nan_ok=True)
+    assert loaded.scores_se_ == pytest.approx(model.scores_se_, nan_ok=True)
+    if model.nested_ is None:
+        assert loaded.nested_ is None
+        return
+    assert [repr(kernel) for kernel in loaded.nested_.kernels] == [
+        repr(kernel) for kernel in model.nested_.kernels
+    ]
+    for field in ("rows", "folds", "mus", "chosen"):
+        ours, theirs = (getattr(one.nested_, field) for one in (loaded, model))
+        np.testing.assert_array_equal(ours, theirs)
+    if target == "classes":
+        ours, theirs = (one.nested_.decisions for one in (loaded, model))
+        for field in ("outputs", "predicted", "wrong", "probabilities", "losses"):
+            np.testing.assert_array_equal(getattr(ours, field), getattr(theirs, field))
+        np.testing.assert_array_equal(
+            loaded.predict_set(samples, 0.7), model.predict_set(samples, 0.7)
+        )
+    else:
+        np.testing.assert_array_equal(
+            loaded.predict_interval(samples, 0.7), model.predict_interval(samples, 0.7)
+        )
+
+
+def test_splits_are_saved_and_a_splitter_is_refused(tmp_path):
+    """A splitter is an object of scikit-learn that a file may not name; its splits are arrays."""
+    model = LSSVMRegressorCV("linear", cv=KFold(3)).fit(X, Y)
+    with pytest.raises(ModelFileError, match=r"the model holds sklearn.*KFold"):
+        save_model(tmp_path / "m.skops", model, {})
+    model = LSSVMRegressorCV("linear", cv=list(KFold(3).split(X))).fit(X, Y)
+    save_model(tmp_path / "m.skops", model, {})
+    loaded = load_model(tmp_path / "m.skops").model
+    np.testing.assert_array_equal(loaded.folds_, model.folds_)
+    np.testing.assert_array_equal(loaded.fit(X, Y).folds_, model.folds_)
 
 
 @pytest.mark.parametrize("outcome", Outcome)
@@ -472,6 +539,7 @@ FRAME = pd.DataFrame({"n": [*range(11), None], "k": [*"abcdefabcde", None]})
 
 MACHINES = {
     "two classes": lambda: LSSVMClassifierCV("linear").fit(POINTS, LABELS == "a"),
+    "nested": lambda: LSSVMClassifierCV("linear", search="grid", cv=3).fit(POINTS, LABELS == "a"),
     "three classes": lambda: LSSVMClassifierCV("ard", calibration="isotonic").fit(POINTS, LABELS),
     "regression": lambda: regressor(np.eye(6)),
     "svm": lambda: SVCCV("linear").fit(POINTS, LABELS),
@@ -519,6 +587,24 @@ TAMPERED = [
     ("two classes", "fit_weight_", -np.ones(12)),
     ("two classes", "selection_weight_", np.ones(5)),
     ("two classes", "groups_", np.arange(5)),
+    ("two classes", "held_out_", None),
+    ("two classes", "held_out_", HeldOut(np.ones(3), np.ones(3))),
+    ("nested", "folds_", np.zeros((1, 5), dtype=int)),
+    ("nested", "nested_", 3),
+    ("nested", "fit_weight_", np.eye(12)[0]),
+    ("nested.nested_", "chosen", np.full(12, 99)),
+    ("nested.nested_", "chosen", np.zeros(5, dtype=int)),
+    ("nested.nested_", "folds", np.linspace(0.0, 1.0, 12)),
+    ("nested.nested_", "held_out", HeldOut(np.ones(3), np.ones(3))),
+    ("nested.nested_", "kernels", ("linear",)),
+    ("nested.nested_", "mus", "x"),
+    ("nested.nested_", "mus", np.array([-1.0])),
+    ("nested.nested_.decisions", "predicted", np.full(12, 2)),
+    ("nested.nested_.decisions", "probabilities", np.ones(5)),
+    ("nested.nested_.decisions", "wrong", np.ones(5)),
+    ("nested.nested_", "decisions", "no"),
+    ("nested.nested_", "auc", "no"),
+    ("nested.nested_", "rows", np.arange(3)),
     ("two classes", "selection_weight_", -np.ones(12)),
     ("two classes", "candidates_", None),
     ("two classes", "best_index_", 7),
@@ -565,8 +651,9 @@ def test_what_was_fitted_loads_and_predicts_the_same(tmp_path, name):
 
 @pytest.mark.parametrize(("name", "attribute", "value"), TAMPERED)
 def test_state_that_contradicts_itself_is_refused(tmp_path, name, attribute, value):
+    name, _, part = name.partition(".")
     model = copy.deepcopy(machine(name))
-    setattr(model, attribute, value)
+    object.__setattr__(operator.attrgetter(part)(model) if part else model, attribute, value)
     refused(tmp_path, model)
 
 

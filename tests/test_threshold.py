@@ -72,9 +72,11 @@ def test_between_separated_classes_midway():
     assert balanced_error_threshold(loo) == (pytest.approx(0.2), 0.0)
 
 
-def test_where_nothing_separates_it_lies_outside():
-    threshold, rate = balanced_error_threshold(HeldOut([1, -1], [0.0, 3.0]))
-    assert (threshold, rate) == (-1.0, 0.5)
+@pytest.mark.parametrize("shift", [-9.0, 0.0, 9.0])
+def test_where_nothing_separates_it_lies_above_wherever_the_outputs_are(shift):
+    """Which end is nearer to zero would tell, in nested predictions, the class left out."""
+    threshold, rate = balanced_error_threshold(HeldOut([1, -1], [0.0 + shift, 3.0 + shift]))
+    assert (threshold, rate) == (4.0 + shift, 0.5)
 
 
 def test_equal_outputs_are_never_cut_apart():

@@ -77,8 +77,14 @@ def fold_numbers(
     else:
         targets = y if labels is None else labels
         folds = _repetitions(_splits(cv, targets, groups, labels is not None, random_state), n)
-        if groups is not None:
-            _check_groups_stay_together(folds, groups)
+    never = (folds < 0).all(axis=0)
+    if never.any():
+        raise ValueError(
+            f"cv tests {n - int(never.sum())} of {n} rows, and never row {int(np.argmax(never))}: "
+            "each row must be held out at least once; give more splits, or a splitter as KFold."
+        )
+    if groups is not None:
+        _check_groups_stay_together(folds, groups)
     check_rest(folds, labels, "group" if cv is None else "fold")
     return folds
 
@@ -202,14 +208,7 @@ def _repetitions(splits: Any, n: int) -> AnyArray:
         rows[-1][test] = number
     if not rows:
         raise ValueError("cv gives no split.")
-    folds = np.stack(rows)
-    never = (folds < 0).all(axis=0)
-    if never.any():
-        raise ValueError(
-            f"cv tests {n - int(never.sum())} of {n} rows, and never row {int(np.argmax(never))}: "
-            "each row must be held out at least once; give more splits, or a splitter as KFold."
-        )
-    return folds
+    return np.stack(rows)
 
 
 def _check_groups_stay_together(folds: AnyArray, groups: AnyArray) -> None:

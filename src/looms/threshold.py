@@ -261,7 +261,7 @@ def find_threshold(loo: HeldOut, rule: Any = "ber") -> tuple[float, float]:
 
     Outputs above the threshold are positive. It lies midway between two neighboring outputs
     (outside all of them by 1 if one class takes everything); of equally good ones it is the
-    one nearest to zero.
+    one nearest to zero, and, where nothing separates better, the one above all outputs.
 
     Parameters
     ----------
@@ -326,7 +326,8 @@ def find_threshold(loo: HeldOut, rule: Any = "ber") -> tuple[float, float]:
     for loss in losses:
         best = best[loss[best] <= loss[best].min() + _ROUNDING]
     cuts = cuts[distinct]
-    chosen = best[np.argmin(np.abs(cuts[best]))]
+    inner = best[(best > 0) & (best < len(cuts) - 1)]
+    chosen = inner[np.argmin(np.abs(cuts[inner]))] if len(inner) else best[-1]
     return float(cuts[chosen]), float(losses[0][chosen])
 
 

@@ -279,3 +279,15 @@ def test_refusals():
             fit([np.nan, 0.0], [1, -1], None)
         with pytest.raises(ValueError, match="shape"):
             fit(np.zeros((2, 2)), [1, -1], None)
+
+
+@each_calibration
+def test_classes_of_equal_weight_but_for_rounding_are_equal_where_it_is_flat(calibration):
+    """Else rounding would give all outputs to one class, and which tells what was left out."""
+    for n in range(5, 60):
+        labels = np.repeat([-1.0, 1.0], [n - 3, n])
+        weight = np.repeat([n / (n - 3), 1.0], [n - 3, n])
+        for order in (1, -1):
+            against = HeldOut(order * labels, -order * labels, weight)
+            calibrator = fit_calibrator(against, calibration)
+            assert calibrator.probability(np.array([-1.0, 1.0])).tolist() == [0.5, 0.5]

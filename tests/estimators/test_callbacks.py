@@ -201,3 +201,37 @@ def test_evaluations_are_heard_of_by_who_wants_them(monkeypatch):
     assert {n for n, _ in counter.evaluations} == {15, 60}
     last = [value for n, value in counter.evaluations if n == 60]
     assert min(last) == pytest.approx(model.selection_.value)
+
+
+class TestOnAGrid:
+    def grid(self, recorder, kernels=CANDIDATES):
+        return fitted(recorder, LSSVMRegressorCV(kernels, search="grid"))
+
+    def test_candidates_begin_and_end_one_after_the_other(self):
+        recorder = Recorder()
+        model = self.grid(recorder)
+        names = [name for _, _, name in recorder.ended(CANDIDATE)]
+        assert names == [candidate.name for candidate in model.candidates_]
+        assert len(recorder.ended(ROOT)) == 1
+        assert recorder.open == recorder.ended(ITERATION) == []
+
+    def test_stopping_a_candidate_ends_the_selection(self):
+        recorder = Recorder(stop=lambda c: depth(c) == CANDIDATE and c.task_id == 1)
+        model = self.grid(recorder)
+        assert len(recorder.ended(CANDIDATE)) == len(model.candidates_) == 2
+        two = LSSVMRegressorCV(CANDIDATES[:2], search="grid").fit(X, Y)
+        assert_allclose(model.nested_.held_out.outputs, two.nested_.held_out.outputs, rtol=1e-12)
+
+    def test_all_evaluations_are_heard_of_and_a_kernel_without_any_ends_too(self):
+        class Counter(Recorder):
+            values = ()
+
+            def on_evaluation(self, estimator, n_samples, value):
+                self.values += (value,)
+
+        counter = Counter(stop=lambda context: depth(context) == CANDIDATE)
+        model = self.grid(counter, [lambda A, B: -1e9 * (A @ B.T), "linear", "rbf"])
+        impossible, linear = model.candidates_  # nothing to stop with after the first
+        assert impossible.n_failures == impossible.n_evaluations > 0
+        assert np.isfinite(counter.values).sum() == linear.n_evaluations
+        assert len(counter.values) == linear.n_evaluations + impossible.n_evaluations

@@ -33,6 +33,10 @@ VARIANTS = [
     LSSVMClassifierCV("linear", calibration=None),
     LSSVMClassifierCV(["linear", "rbf"], optimizer="scg", calibration=None),
     LSSVMRegressorCV(["linear", "rbf"]),
+    LSSVMClassifierCV("linear", search="grid"),
+    LSSVMRegressorCV(["linear", "rbf"], search="grid"),
+    LSSVMClassifierCV("linear", cv=3),
+    LSSVMRegressorCV(cv="2x3"),
     SVCCV(resolution=2.0),
     SVCCV("linear", "ber", param_grid={"C": [0.1, 1.0, 10.0]}, search="grid", probability=None),
 ]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
 from looms._typing import Array
-from looms.calibration._sigmoid import checked_sample, platt_targets
+from looms.calibration._sigmoid import checked_sample, half_but_for_rounding, platt_targets
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ def fit_isotonic(
     knots, group = np.unique(f, return_inverse=True)
     mass = np.bincount(group, weights=weight)
     share = np.bincount(group, weights=weight * positive) / mass
-    p = isotonic_regression(share, weights=mass).x
+    p = half_but_for_rounding(isotonic_regression(share, weights=mass).x)
     # Platt's targets of a class that is absent bound nothing.
     p = np.clip(p, lowest[0] if len(lowest) else 0.0, highest[0] if len(highest) else 1.0)
     changes = p[1:] != p[:-1]

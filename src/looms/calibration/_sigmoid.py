@@ -176,9 +176,14 @@ def fit_increasing_sigmoids(
     slopes, intercepts = fit_sigmoids(outputs, labels, sample_weight)
     falling = np.flatnonzero(slopes > 0)
     targets, weight = platt_targets(np.asarray(labels) > 0, sample_weight[falling])
-    mean = np.average(targets, axis=-1, weights=weight)
+    mean = half_but_for_rounding(np.average(targets, axis=-1, weights=weight))
     slopes[falling], intercepts[falling] = 0.0, np.log((1.0 - mean) / mean)
     return slopes, intercepts
+
+
+def half_but_for_rounding(p: Array) -> Array:
+    """Probabilities, with ½ for those that are ½ but for rounding: that decides for no class."""
+    return np.where(np.abs(p - 0.5) < 1e-12, 0.5, p)
 
 
 def checked_sample(

@@ -278,7 +278,8 @@ class LeastSquaresMachine(KernelMachine):
     def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array, Array]]]:
         """Held-out residuals, and the outputs of the models without each row at new samples.
 
-        If the choice was repeated without every fold, these are the models chosen so.
+        If the choice was repeated without every fold, these are the models without the fold that
+        were chosen so.
         """
         nested: Nested | None = getattr(self, "nested_", None)
         if nested is None:

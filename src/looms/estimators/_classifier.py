@@ -87,8 +87,9 @@ class Classifier(ThresholdedClassifier, UpdatableMachine):
         the coefficients fixed beforehand (kernel and its values, regularization, weights),
         the class of a new sample is in its set with a probability of at least
         2 coverage − 1, mostly about `coverage`; with `class_conditional` so within each class
-        [B21, RSC20]. Where the same samples chose the hyper-parameters, or a kernel took
-        its width from them, nothing is guaranteed.
+        [B21, RSC20]. The same holds of a machine that was tuned with ``search="grid"``: each of
+        its models was chosen without the sample, group or fold that it leaves out. After a search
+        along gradients, or where a kernel took its width from the samples, nothing is guaranteed.
 
         Samples of weight zero take no part. It costs as much as
         `LSSVMRegressor.predict_interval`.

@@ -60,12 +60,14 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         Leaving one out leaves its copies in: where rows were entered repeatedly, "apart"
         flatters and selects a nearest neighbor. In tables of few discrete columns equal rows
         are ordinary samples, and "apart" is right.
-    cv : int, str, splitter, iterable or None, default=None
+    cv : int, str, splitter, iterable, ndarray or None, default=None
         Samples that are held out together: None for each by itself, or each group; a number of
         folds, stratified for classes; "5x2" for five repetitions of two folds; a splitter of
-        scikit-learn, or its splits, that trains on all samples that it does not test. The
-        criterion is the mean over repetitions. Holding out more resists over-fitting of kernels
-        with many hyper-parameters.
+        scikit-learn, or its splits, that trains on all samples that it does not test; or the
+        number of the fold of each sample, (n_samples,) or (n_repetitions, n_samples). A number of
+        folds is of the samples of non-zero weight; all else is of all. The criterion is
+        the mean over repetitions. Holding out more resists over-fitting of kernels with many
+        hyper-parameters. A model file holds numbers and splits, but no splitter.
     search : {"gradient", "grid"}, default="gradient"
         Search by gradients, or a fixed grid of 63 points around the start. With the grid the whole
         choice is repeated without every fold (``nested_``), so that ``scores_`` are not flattered

@@ -143,10 +143,10 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         watcher.begins(len(kernels) * len(criteria))
         nested = None
         if self.search == "grid":
-            choice, in_folds, points = choose_on_grid(
+            choice, in_folds, machines = choose_on_grid(
                 kernels, criteria[0], objective_of=objective_of, scorer=score, watcher=watcher
             )
-            nested = nested_predictions(in_folds, points, train, weight[train], score)
+            nested = nested_predictions(in_folds, machines, train, weight[train], score)
         else:
             choice = choose(
                 kernels,

@@ -18,6 +18,8 @@ from looms.kernels import Kernel
 from looms.kernels._samples import Samples
 from looms.model_files._values import index, indices, numbers, positive, require
 from looms.selection._candidates import Candidate
+from looms.selection._decisions import Decisions
+from looms.selection._nested import Nested
 
 #: Degrees of a polynomial are multiplied out one by one.
 _HIGHEST_DEGREE = 1000
@@ -65,9 +67,10 @@ def _expansion(owner: Any, n: int) -> int | None:
     return outputs[0] if outputs else None
 
 
-def _loo(owner: Any, shape: tuple[int, ...]) -> None:
-    require(isinstance(owner.loo_, HeldOut), "loo_ holds no leave-one-out outputs")
-    require(owner.loo_.y.shape == shape, f"loo_ has shape {owner.loo_.y.shape}, not {shape}")
+def _held_out(owner: Any, name: str, shape: tuple[int, ...]) -> None:
+    outputs = getattr(owner, name)
+    require(isinstance(outputs, HeldOut), f"{name} holds no held-out outputs")
+    require(outputs.y.shape == shape, f"{name} has shape {outputs.y.shape}, not {shape}")
 
 
 def _weights(owner: Any, n: int) -> None:
@@ -83,10 +86,17 @@ def least_squares(machine: Any) -> None:
     _expansion(machine, n)
     _kernel_of(machine, machine.X_fit_)
     positive(machine, "mu_")
-    _loo(machine, machine.dual_coef_.shape)
+    for name in ("loo_", "held_out_"):
+        _held_out(machine, name, machine.dual_coef_.shape)
     _weights(machine, n)
     if getattr(machine, "groups_", None) is not None:
         numbers(machine, "groups_", n)
+    if getattr(machine, "folds_", None) is not None:
+        numbers(machine, "folds_", None, n)
+    if getattr(machine, "nested_", None) is not None:
+        require(isinstance(machine.nested_, Nested), "nested_ holds no nested predictions")
+        train = np.flatnonzero(machine.fit_weight_)
+        require(np.array_equal(machine.nested_.rows, train), "nested_ is not of the rows fitted")
     if "candidates_" in vars(machine):
         candidates = machine.candidates_
         require(
@@ -111,6 +121,44 @@ def classifier(machine: Any) -> None:
     require(calibrator is None or isinstance(calibrator, _CALIBRATORS), "calibrator_ is none")
 
 
+def nested(nested: Any) -> None:
+    n = len(numbers(nested, "rows", None))
+    outputs = nested.held_out
+    _held_out(nested, "held_out", (n, *outputs.y.shape[1:]))
+    require(numbers(nested, "folds", n).dtype.kind in "iu", "folds are no integers")
+    kernels = nested.kernels
+    proper = isinstance(kernels, tuple) and all(isinstance(one, Kernel) for one in kernels)
+    require(proper, "kernels are none")
+    positive(nested, "mus", len(kernels))
+    chosen = numbers(nested, "chosen", n)
+    proper = chosen.dtype.kind in "iu" and bool(((chosen >= 0) & (chosen < len(kernels))).all())
+    require(proper, f"chosen points beyond {len(kernels)}")
+    made = nested.decisions
+    if made is not None:
+        require(isinstance(made, Decisions), "decisions are none")
+        require(len(made.predicted) == n, f"decisions are not of {n} rows")
+    if nested.auc is not None:
+        require(isinstance(nested.auc, tuple) and len(nested.auc) == 2, "auc is no pair")
+    if nested.alphas is not None:
+        t = outputs.y.size // n
+        numbers(nested, "alphas", len(kernels), n, t)
+        numbers(nested, "intercepts", len(kernels), t)
+
+
+def decisions(made: Any) -> None:
+    outputs = numbers(made, "outputs", *(None for _ in np.shape(made.outputs)))
+    n, n_classes = len(outputs), outputs.shape[1] if outputs.ndim == 2 else 2
+    predicted = numbers(made, "predicted", n)
+    proper = predicted.dtype.kind in "iu" and bool(
+        ((predicted >= 0) & (predicted < n_classes)).all()
+    )
+    require(proper, f"predicted points beyond {n_classes}")
+    numbers(made, "wrong", n)
+    if made.probabilities is not None:
+        numbers(made, "probabilities", n, n_classes)
+        numbers(made, "losses", n)
+
+
 def support_vector_machine(machine: Any) -> None:
     if "dual_coef_" not in vars(machine):
         return
@@ -121,9 +169,9 @@ def support_vector_machine(machine: Any) -> None:
     _kernel_of(machine, machine.support_vectors_)
     positive(machine, "C_")
     numbers(machine, "threshold_")
-    require(isinstance(machine.loo_, HeldOut), "loo_ holds no leave-one-out outputs")
+    require(isinstance(machine.loo_, HeldOut), "loo_ holds no held-out outputs")
     rows = machine.loo_.y.shape[0]
-    _loo(machine, (rows,) if n_pairs == 1 else (rows, n_classes))
+    _held_out(machine, "loo_", (rows,) if n_pairs == 1 else (rows, n_classes))
     _weights(machine, rows)
     require(len(indices(machine, "support_", rows)) == n, f"support_ is not of {n} rows")
     calibrators = machine.calibrators_

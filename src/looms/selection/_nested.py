@@ -8,8 +8,9 @@ round, from one factorization each.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -67,7 +68,7 @@ class NestedChoice:
 
 
 def choose_nested(
-    candidates: Sequence[tuple[Objective, Array]],
+    candidates: Iterable[tuple[Objective, Array]],
     evaluated: Callable[[Objective, Point], None] | None = None,
 ) -> NestedChoice:
     """Candidate of the least criterion, and the same choice without one fold, and without two.
@@ -76,7 +77,8 @@ def choose_nested(
     ----------
     candidates : objective and (p + 1,) point of each; the objectives differ in their kernels only,
         and hold out each row once, in three folds or more.
-    evaluated : called after every evaluation, with the objective and the point.
+    evaluated : called with the objective and the point after every evaluation, before
+        ``candidates`` give the next.
 
     Raises
     ------
@@ -98,7 +100,8 @@ def choose_nested(
     >>> bool(np.mean((y - choice.held_out[:, 0]) ** 2) > choice.values[choice.best])
     True
     """
-    first = candidates[0][0]
+    rest = iter(candidates)
+    first, start = next(rest)
     n, Y = first.n_samples, targets_as_columns(first.y)
     if len(first.parts) > 1:
         raise ValueError("Nested cross-validation holds out each row once: give cv as one number.")
@@ -111,39 +114,41 @@ def choose_nested(
     number = fold_of_rows(folds, n)
     single: list[tuple[int, ...]] = [(g,) for g in range(len(folds))]
     double: list[tuple[int, ...]] = [*fold_pairs(Y, number)] if first.labeled else []
-    values, errors = np.full((2, len(candidates)), np.inf)
+    points: list[Point] = []
     least = np.full(len(single) + len(double), np.inf)
     chosen = np.full(len(least), -1)
     outputs = np.empty((len(least), n, Y.shape[1]))
     fit, best = None, -1
-    with blas_threads(n):
-        for k, (objective, theta) in enumerate(candidates):
-            better: list[tuple[AnyArray, Array, Array]] = []
-            try:
+    for k, (objective, theta) in enumerate(chain([(first, start)], rest)):
+        better: list[tuple[AnyArray, Array, Array]] = []
+        points.append(Point(theta, np.inf, np.inf))
+        try:
+            with blas_threads(n):
                 solution = objective.solve(theta)
                 P, alpha = solution.projection.matrix(), targets_as_columns(solution.fit.alpha)
-                evaluation = objective.criterion_of(solution.fit.held_out)
-                if not np.isfinite(evaluation.value):
-                    continue
-                for rounds, shift in ((single, 0), (double, len(single))):
-                    for part, e in residuals_without(P, alpha, folds, rounds, solution.mu):
-                        f = Y[:, None] - e
-                        out = [rounds[r] for r in part]
-                        inner = _values_without(objective, Y, f, number, out)
-                        less = np.flatnonzero(inner < least[part + shift])
-                        better.append((part[less] + shift, inner[less], f[:, less]))
-            except NotPositiveDefiniteError:
-                continue
-            for rounds_better, inner, f in better:
-                least[rounds_better], chosen[rounds_better] = inner, k
-                outputs[rounds_better] = f.transpose(1, 0, 2)
-            values[k], errors[k] = evaluation.value, evaluation.standard_error
-            if best < 0 or values[k] < values[best]:
-                best, fit = k, solution.fit
-            if evaluated is not None:
-                evaluated(objective, Point(theta, values[k], errors[k]))
+                value, error, _ = objective.criterion_of(solution.fit.held_out)
+                if np.isfinite(value):
+                    for rounds, shift in ((single, 0), (double, len(single))):
+                        for part, e in residuals_without(P, alpha, folds, rounds, solution.mu):
+                            f = Y[:, None] - e
+                            out = [rounds[r] for r in part]
+                            inner = _values_without(objective, Y, f, number, out)
+                            less = np.flatnonzero(inner < least[part + shift])
+                            better.append((part[less] + shift, inner[less], f[:, less]))
+                    points[k] = Point(theta, value, error)
+        except NotPositiveDefiniteError:
+            better = []
+        for rounds_better, inner, f in better:
+            least[rounds_better], chosen[rounds_better] = inner, k
+            outputs[rounds_better] = f.transpose(1, 0, 2)
+        if points[k].value < np.inf and (best < 0 or points[k].value < points[best].value):
+            best, fit = k, solution.fit
+        if evaluated is not None:
+            evaluated(objective, points[k])
     if fit is None or (chosen < 0).any():
         raise ValueError("No candidate could be evaluated: scale the features, or use larger mu.")
+    values = np.array([point.value for point in points])
+    errors = np.array([point.standard_error for point in points])
     return NestedChoice(best, values, errors, fit, folds, single + double, chosen, outputs)
 
 
@@ -208,7 +213,7 @@ class Nested:
     >>> X, y = load_iris(return_X_y=True)
     >>> nested = LSSVMClassifierCV(search="grid").fit(X[::2], y[::2]).nested_
     >>> int((nested.decisions.predicted != y[::2]).sum())              # of 75
-    3
+    4
     """
 
     rows: AnyArray
@@ -230,7 +235,7 @@ def choose_on_grid(
     objective_of: Callable[..., Objective],
     scorer: Callable[[HeldOut], Score],
     watcher: Watcher,
-) -> tuple[Choice, NestedChoice, list[tuple[Objective, Array]]]:
+) -> tuple[Choice, NestedChoice, list[tuple[Kernel, float]]]:
     """Point of the least criterion on the grids of some kernels, and the choice in every fold.
 
     Parameters
@@ -243,63 +248,63 @@ def choose_on_grid(
     -------
     choice : a candidate for each kernel, its best point, and the machine of the best.
     nested : `choose_nested` on all points.
-    points : objective and point of each.
+    machines : kernel and μ of each point.
     """
-    objectives = [objective_of(kernel=as_kernel(kernel), criterion=criterion) for kernel in kernels]
-    points = [(objective, theta) for objective in objectives for theta in grid_points(objective)]
-    began = time.perf_counter()
-    running: list[Objective] = []
+    candidates: list[Candidate] = []
+    tunings: list[Tuning] = []
+    machines: list[tuple[Kernel, float]] = []
+    record: list[Point] = []
 
     def evaluated(objective: Objective, point: Point) -> None:
-        if objective not in running:
-            running.append(objective)
-            k = objectives.index(objective)
-            watcher.candidate_begins(candidate_name(kernels[k], criterion))
+        record.append(point)
         watcher.evaluation_done(objective, point)
 
-    nested = choose_nested(points, evaluated)
-    seconds = (time.perf_counter() - began) / len(kernels)
-    score = scorer(nested.fit.mean_held_out)
-    candidates, tunings = [], []
-    for kernel, objective in zip(kernels, objectives, strict=True):
-        own = [k for k, (other, _) in enumerate(points) if other is objective]
-        best = min(own, key=nested.values.__getitem__)
-        record = [Point(points[k][1], nested.values[k], nested.standard_errors[k]) for k in own]
-        least = record[own.index(best)]
-        search = Search(least, Outcome.GRID, tuple(record), len(record))
-        stages = ((objective.n_samples, search),)
-        tunings.append(
-            Tuning(least.theta, least.value, least.standard_error, Outcome.GRID, stages, 0, ())
-        )
-        candidates.append(
-            Candidate(
-                kernel_name=kernel_name(kernel),
-                kernel=objective.kernel_at(least.theta),
-                mu=objective.mu_at(least.theta),
-                criterion=criterion,
-                value=least.value,
-                standard_error=least.standard_error,
-                score=least.value,
-                threshold=score.threshold if best == nested.best else 0.0,
-                n_evaluations=len(record),
-                n_failures=search.n_failures,
-                seconds=seconds,
-                outcome=Outcome.GRID,
-                at_bounds=(),
+    def points() -> Iterator[tuple[Objective, Array]]:
+        for kernel in kernels:
+            watcher.candidate_begins(candidate_name(kernel, criterion))
+            began = time.perf_counter()
+            objective = objective_of(kernel=as_kernel(kernel), criterion=criterion)
+            record.clear()
+            for theta in grid_points(objective):
+                machines.append((objective.kernel_at(theta), objective.mu_at(theta)))
+                yield objective, theta
+            least = min(record, key=lambda point: point.value)
+            search = Search(least, Outcome.GRID, tuple(record), len(record))
+            stages = ((objective.n_samples, search),)
+            tunings.append(
+                Tuning(least.theta, least.value, least.standard_error, Outcome.GRID, stages, 0, ())
             )
-        )
-        watcher.candidate_ends(candidates[-1])
-    taken = objectives.index(points[nested.best][0])
-    return (
-        Choice(candidates, candidates[taken], score, tunings[taken], nested.fit),
-        nested,
-        points,
-    )
+            candidates.append(
+                Candidate(
+                    kernel_name=kernel_name(kernel),
+                    kernel=objective.kernel_at(least.theta),
+                    mu=objective.mu_at(least.theta),
+                    criterion=criterion,
+                    value=least.value,
+                    standard_error=least.standard_error,
+                    score=least.value,
+                    threshold=0.0,
+                    n_evaluations=len(record),
+                    n_failures=search.n_failures,
+                    seconds=time.perf_counter() - began,
+                    outcome=Outcome.GRID,
+                    at_bounds=(),
+                )
+            )
+            stopped = watcher.candidate_ends(candidates[-1])
+            if stopped and any(np.isfinite(candidate.value) for candidate in candidates):
+                break
+
+    nested = choose_nested(points(), evaluated)
+    score = scorer(nested.fit.mean_held_out)
+    k = int(np.argmin([candidate.value for candidate in candidates]))
+    candidates[k] = replace(candidates[k], threshold=score.threshold)
+    return Choice(candidates, candidates[k], score, tunings[k], nested.fit), nested, machines
 
 
 def nested_predictions(
     nested: NestedChoice,
-    points: Sequence[tuple[Objective, Array]],
+    machines: Sequence[tuple[Kernel, float]],
     rows: AnyArray,
     weight: Array,
     scorer: Callable[[HeldOut, AnyArray, Array], Score],
@@ -308,7 +313,7 @@ def nested_predictions(
 
     Parameters
     ----------
-    nested, points : from `choose_on_grid`.
+    nested, machines : from `choose_on_grid`.
     rows : (m,) numbers of the rows.
     weight : (m,) for the area under the curve.
     scorer : threshold and calibrator of held-out outputs of some of the m rows, and factors of
@@ -319,7 +324,7 @@ def nested_predictions(
     number = fold_of_rows(folds, n)
     used, machine = np.unique(nested.chosen[: len(folds)], return_inverse=True)
     decisions, auc = None, None
-    if points[0][0].labeled:
+    if np.isin(y, (-1.0, 1.0)).all():
         labels = class_indices(y)
         mass = np.bincount(labels, weights=weight)
         pairs = range(len(folds), len(nested.left_out))
@@ -346,7 +351,7 @@ def nested_predictions(
         HeldOut(y, nested.held_out.reshape(y.shape), weight),
         decisions,
         auc,
-        tuple(objective.kernel_at(theta) for objective, theta in (points[k] for k in used)),
-        np.array([objective.mu_at(theta) for objective, theta in (points[k] for k in used)]),
+        tuple(machines[k][0] for k in used),
+        np.array([machines[k][1] for k in used]),
         machine[number],
     )

@@ -1,0 +1,384 @@
+"""Rows that are held out together: folds, groups and copies in the self-tuning machines."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import pairwise
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    PredefinedSplit,
+    cross_validate,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from looms import LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms._classes import class_indices
+from looms.calibration import fit_calibrator
+from looms.calibration._calibrators import output_at_half
+from looms.conformal import jackknife_minmax, jackknife_plus, prediction_sets
+from looms.conformal._sets import class_margins
+from looms.held_out import HeldOut
+from looms.kernels import RBF
+from looms.threshold import balanced_error_threshold
+
+N = 40
+RNG = np.random.default_rng(11)
+X = RNG.normal(size=(N, 3))
+X[[21, 23, 25, 27]] = X[[0, 2, 4, 6]]  # copies in other groups
+SIGNAL = np.sin(2 * X[:, 0]) + X[:, 1] + 0.6 * RNG.normal(size=N)
+GROUPS = np.array([f"patient {i % 10}" for i in range(N)])
+TARGETS = {
+    "numbers": SIGNAL,
+    "two targets": np.column_stack([SIGNAL, X[:, 2] + RNG.normal(size=N)]),
+    "two classes": np.where(SIGNAL > 0.4, "yes", "no"),
+    "three classes": np.digitize(SIGNAL, [-0.7, 0.7]),
+}
+WEIGHTS = {"unweighted": None, "some are zero": RNG.choice([0.0, 0.5, 1.0, 2.0], N)}
+FIFTHS = np.arange(N) % 10 // 2  # keep groups and copies together
+SPLITS = list(PredefinedSplit(FIFTHS).split())
+CVS = {
+    "one at a time": lambda groups: None,
+    "number": lambda groups: 4,
+    "repetitions": lambda groups: "3x2",
+    "splitter": lambda groups: KFold(5) if groups is None else GroupKFold(5),
+    "splits": lambda groups: SPLITS,
+}
+
+
+# The data have copies on purpose, and are few.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::looms.CopiesWarning"),
+    pytest.mark.filterwarnings("ignore::looms.BoundWarning"),
+    pytest.mark.filterwarnings("ignore::looms.OneClassWarning"),
+]
+
+
+def machine(target, **options):
+    estimator = LSSVMClassifierCV if "classes" in target else LSSVMRegressorCV
+    return estimator(**{"max_iter": 10, **options})
+
+
+def refitted(model, fold, K, new=None):
+    """Outputs for a fold by the machine without it, or for new rows of kernel values.
+
+    λ_i = n μ / ζ_i is held, and is μ Σw / w_i.
+    """
+    w = model.fit_weight_
+    rest = np.setdiff1d(np.flatnonzero(w), fold)
+    given = LSSVMRegressor(
+        "precomputed", mu=model.mu_ * w.sum() / w[rest].sum(), fit_intercept=model.fit_intercept_
+    ).fit(K[np.ix_(rest, rest)], model.loo_.y[rest], sample_weight=w[rest])
+    return given.predict((K[fold] if new is None else new)[:, rest])
+
+
+def gram(model):
+    return model.X_fit_ if model.kernel == "precomputed" else model.kernel_(X)
+
+
+@pytest.mark.parametrize(
+    ("target", "cv", "grouped", "weight", "copies", "kernel", "search", "intercept"),
+    pairwise(
+        TARGETS,
+        CVS,
+        [False, True],
+        WEIGHTS,
+        ["apart", "together"],
+        ["rbf", "precomputed"],
+        ["gradient", "grid"],
+        [True, False],
+    ),
+)
+def test_held_out_outputs_are_those_of_refits(
+    target, cv, grouped, weight, copies, kernel, search, intercept
+):
+    groups, w = GROUPS if grouped else None, WEIGHTS[weight]
+    splitter = CVS[cv](groups)
+    if cv == "repetitions" and search == "grid":
+        splitter = 3
+    if cv == "splitter" and copies == "together":
+        splitter = GroupKFold(5)
+    model = machine(
+        target, kernel=kernel, cv=splitter, copies=copies, search=search, fit_intercept=intercept
+    )
+    samples = RBF(0.3)(X) if kernel == "precomputed" else X
+    model.fit(samples, TARGETS[target], sample_weight=w, groups=groups)
+    train = np.flatnonzero(np.ones(N) if w is None else w)
+    K = gram(model)
+
+    # Rows that are linked by a group or by being copies, where that counts.
+    together = np.eye(N, dtype=bool)
+    if grouped:
+        together |= GROUPS[:, None] == GROUPS
+    if copies == "together":
+        together |= (X[:, None] == X).all(axis=2)
+    together = np.linalg.matrix_power(together.astype(int), 8) > 0
+    if grouped or copies == "together":
+        assert_array_equal(model.groups_[:, None] == model.groups_, together)
+    else:
+        assert model.groups_ is None
+
+    if splitter is None:
+        assert model.folds_ is None
+        folds = [{tuple(train[together[i, train]]) for i in train}]
+    else:
+        assert (np.delete(model.folds_, train, axis=1) == -1).all()
+        assert len(model.folds_) == (3 if splitter == "3x2" else 1)
+        folds = [
+            {tuple(np.flatnonzero(row == number)) for number in row[train]} for row in model.folds_
+        ]
+        assert all(len(fold) > 2 for fold in folds[0])
+        for row in model.folds_[:, train]:
+            assert (row[:, None] == row)[together[np.ix_(train, train)]].all()
+    expected = np.zeros(model.loo_.y.shape)
+    for repetition in folds:
+        for fold in map(np.array, repetition):
+            expected[fold] += refitted(model, fold, K) / len(folds)
+    assert_allclose(model.held_out_.outputs[train], expected[train], rtol=1e-6, atol=1e-8)
+    single = [refitted(model, np.array([i]), K)[0] for i in train]
+    assert_allclose(model.loo_.outputs[train], single, rtol=1e-6, atol=1e-8)
+    if splitter is None and not grouped and copies == "apart":
+        assert_array_equal(model.held_out_.outputs, model.loo_.outputs)
+    unseen = np.setdiff1d(np.arange(N), train)
+    if len(unseen):
+        ordinary = refitted(model, unseen, K)
+        assert_allclose(model.held_out_.outputs[unseen], ordinary, rtol=1e-6, atol=1e-8)
+        assert_allclose(model.loo_.outputs[unseen], ordinary, rtol=1e-6, atol=1e-8)
+    assert_array_equal(model.held_out_.sample_weight, np.ones(N) if w is None else w)
+
+
+@pytest.mark.parametrize("target", ["two classes", "numbers"])
+@pytest.mark.parametrize("search", ["gradient", "grid"])
+@pytest.mark.parametrize(
+    ("option", "groups"),
+    [
+        ({"cv": 4}, None),
+        ({"cv": 3}, None),
+        ({"cv": KFold(4)}, None),
+        ({"copies": "together"}, None),
+        ({}, GROUPS),
+        ({"cv": 4}, GROUPS),
+        ({"copies": "together"}, GROUPS),
+    ],
+)
+def test_each_option_changes_what_the_choice_is_made_by(target, search, option, groups):
+    plain = machine(target, search=search).fit(X, TARGETS[target])
+    other = machine(target, search=search, **option).fit(X, TARGETS[target], groups=groups)
+    assert other.selection_.value != pytest.approx(plain.selection_.value, rel=1e-6)
+    assert np.abs(other.held_out_.outputs - other.loo_.outputs).max() > 1e-3
+    if option and groups is not None:
+        without = machine(target, search=search).fit(X, TARGETS[target], groups=groups)
+        assert other.selection_.value != pytest.approx(without.selection_.value, rel=1e-6)
+
+
+def test_the_seed_draws_repetitions_and_search_takes_another_way():
+    def fitted(**options):
+        return machine("two classes", cv="2x3", **options).fit(X, TARGETS["two classes"])
+
+    assert_array_equal(fitted(random_state=1).folds_, fitted(random_state=1).folds_)
+    assert (fitted(random_state=1).folds_ != fitted(random_state=2).folds_).any()
+    one = machine("two classes", cv=3, search="grid").fit(X, TARGETS["two classes"])
+    assert one.nested_ is not None
+    assert fitted().nested_ is None
+    assert one.mu_ != fitted().mu_
+
+
+@pytest.mark.parametrize("options", [{"cv": 4}, {}])
+def test_threshold_and_probabilities_are_of_the_outputs_held_out(options):
+    y = TARGETS["two classes"]
+    weight = np.maximum(WEIGHTS["some are zero"], 0.1)
+    for threshold in (None, "ber"):
+        model = machine("two classes", threshold=threshold, **options)
+        model.fit(X, y, sample_weight=weight, groups=GROUPS)
+        held_out = HeldOut(np.where(y == "yes", 1.0, -1.0), model.held_out_.outputs, weight)
+        calibrator = fit_calibrator(held_out, "sigmoid")
+        assert model.calibrator_.slope == pytest.approx(calibrator.slope)
+        assert model.calibrator_.slope != pytest.approx(
+            fit_calibrator(model.loo_, "sigmoid").slope, rel=1e-4
+        )
+        if threshold is None:
+            assert model.threshold_ == pytest.approx(output_at_half(calibrator, held_out.outputs))
+        else:
+            assert model.threshold_ == pytest.approx(balanced_error_threshold(held_out)[0])
+
+
+class TestSplits:
+    def test_splits_and_splitters_number_all_rows_also_those_of_weight_zero(self):
+        weight = np.where(np.arange(N) % 3 == 0, 0.0, 1.0)
+        masks = [[np.isin(np.arange(N), part) for part in split] for split in SPLITS]
+        for cv in (SPLITS, masks, FIFTHS, np.stack([FIFTHS, FIFTHS]), PredefinedSplit(FIFTHS)):
+            model = LSSVMRegressorCV(cv=cv).fit(X, SIGNAL, sample_weight=weight)
+            assert_array_equal(model.folds_[0], np.where(weight > 0, FIFTHS, -1))
+            kept = weight > 0
+            alone = LSSVMRegressorCV(cv=FIFTHS[kept]).fit(X[kept], SIGNAL[kept])
+            assert model.mu_ == pytest.approx(alone.mu_)
+
+    def test_a_number_of_folds_is_of_the_rows_that_take_part(self):
+        weight = np.where(np.arange(N) % 3 == 0, 0.0, 1.0)
+        kept = weight > 0
+        for cv in (3, "2x2"):
+            model = LSSVMRegressorCV(cv=cv).fit(X, SIGNAL, sample_weight=weight)
+            alone = LSSVMRegressorCV(cv=cv).fit(X[kept], SIGNAL[kept])
+            assert_array_equal(model.folds_[:, kept], alone.folds_)
+            assert_allclose(model.held_out_.outputs[kept], alone.held_out_.outputs, rtol=1e-7)
+
+    @pytest.mark.parametrize(
+        ("cv", "groups", "message"),
+        [
+            (1, None, "2 folds to as many"),
+            ("x", None, "cv must be None, a number of folds"),
+            (KFold(5), GROUPS, "separates rows of a group"),
+            (LeaveOneGroupOut(), None, "'groups' parameter should not be None"),
+            (None, GROUPS[1:], "groups must hold one label per row"),
+            (None, [None, *GROUPS[1:]], "no label for 1 of 40 rows"),
+            (None, ["all"] * N, "All rows are in one group, all"),
+            (None, TARGETS["two classes"], "All rows of class 'no' are in one group"),
+        ],
+    )
+    @pytest.mark.filterwarnings("ignore:The groups parameter is ignored")
+    def test_what_cannot_be_held_out_is_refused_before_any_work(self, cv, groups, message):
+        model = LSSVMClassifierCV(cv=cv)
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, TARGETS["two classes"], groups=groups)
+        assert "kernel_" not in vars(model)
+
+    def test_a_grid_is_chosen_from_with_one_repetition(self):
+        with pytest.raises(ValueError, match="holds out each row once: give cv as one number"):
+            LSSVMRegressorCV(cv="2x3", search="grid").fit(X, SIGNAL)
+        for cv, groups in ((2, None), (None, np.arange(N) % 2)):
+            with pytest.raises(ValueError, match="give three or more"):
+                LSSVMRegressorCV(cv=cv, search="grid").fit(X, SIGNAL, groups=groups)
+        for options in ({"prior": True}, {"criterion": ["press", "press"]}):
+            with pytest.raises(ValueError, match="search='grid' compares its candidates by one"):
+                LSSVMRegressorCV(search="grid", **options).fit(X, SIGNAL)
+        with pytest.raises(ValueError, match="known are gradient, grid"):
+            LSSVMRegressorCV(search="random").fit(X, SIGNAL)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_intervals_and_sets_leave_out_the_whole_group(target):
+    weight = WEIGHTS["some are zero"]
+    new = RNG.normal(size=(5, 3))
+    model = machine(target).fit(X, TARGETS[target], sample_weight=weight, groups=GROUPS)
+    train = np.flatnonzero(weight)
+    K, K_new = gram(model), model.kernel_(new, X)
+    F = np.empty((len(new), *model.loo_.y.shape))
+    for group in np.unique(GROUPS):
+        fold = np.flatnonzero(group == GROUPS)
+        F[:, fold] = refitted(model, fold, K, K_new)[:, None]
+    r = model.held_out_.residuals[train]
+    single = machine(target).fit(X, TARGETS[target], sample_weight=weight)
+    if "classes" in target:
+        labels = class_indices(model.loo_.y[train])
+        own = class_margins(model.held_out_.outputs[train].reshape(len(r), -1))
+        margins = class_margins(F[:, train].reshape(len(new), len(r), -1))
+        for share in (0.6, 0.85):
+            sets = prediction_sets(own[np.arange(len(r)), labels], margins, share)
+            assert_array_equal(model.predict_set(new, share), sets)
+        return
+    for method, jackknife in (("plus", jackknife_plus), ("minmax", jackknife_minmax)):
+        ours = model.predict_interval(new, 0.8, method)
+        assert_allclose(ours, jackknife(r, F[:, train], 0.8), rtol=1e-6, atol=1e-8)
+        assert (np.abs(ours - single.predict_interval(new, 0.8, method)) > 1e-3).any()
+    with pytest.raises(ValueError, match="needs copies='apart' and no groups"):
+        model.predict_interval(new, 0.8, "scaled")
+
+
+class TestRouting:
+    """Groups through scikit-learn's metadata routing."""
+
+    @pytest.fixture(autouse=True)
+    def routing(self):
+        with config_context(enable_metadata_routing=True):
+            yield
+
+    def plain(self, rows, **options):
+        model = LSSVMRegressorCV("linear", **options)
+        return model.fit(X[rows], SIGNAL[rows], groups=GROUPS[rows])
+
+    def test_a_pipeline_passes_them_on_when_asked(self):
+        machine = LSSVMRegressorCV("linear")
+        expected = self.plain(slice(None))
+        asked = make_pipeline(FunctionTransformer(), clone(machine).set_fit_request(groups=True))
+        asked.fit(X, SIGNAL, groups=GROUPS)
+        assert asked[-1].mu_ == expected.mu_
+        assert_array_equal(asked[-1].held_out_.outputs, expected.held_out_.outputs)
+        renamed = make_pipeline(FunctionTransformer(), machine.set_fit_request(groups="patient"))
+        assert_array_equal(renamed.fit(X, SIGNAL, patient=GROUPS)[-1].groups_, asked[-1].groups_)
+        with pytest.raises(UnsetMetadataPassedError, match="groups"):
+            make_pipeline(LSSVMRegressorCV()).fit(X, SIGNAL, groups=GROUPS)
+
+    def test_searches_and_cross_validation_split_them_with_the_rows(self):
+        model = LSSVMRegressorCV("linear").set_fit_request(groups=True)
+        outer = GroupKFold(4)
+        grid = GridSearchCV(model, {"fit_intercept": [True, False]}, cv=outer)
+        grid.fit(X, SIGNAL, groups=GROUPS)
+        expected = self.plain(slice(None), fit_intercept=grid.best_params_["fit_intercept"])
+        assert_array_equal(grid.best_estimator_.held_out_.outputs, expected.held_out_.outputs)
+        run = cross_validate(
+            model, X, SIGNAL, cv=outer, params={"groups": GROUPS}, return_estimator=True
+        )
+        for fitted, (train, _) in zip(
+            run["estimator"], outer.split(X, SIGNAL, GROUPS), strict=True
+        ):
+            assert fitted.mu_ == self.plain(train).mu_
+            assert_array_equal(fitted.groups_, self.plain(train).groups_)
+
+
+@pytest.mark.parametrize(
+    "options", [{"cv": "2x3"}, {"cv": 4, "search": "grid"}, {"search": "grid"}, {"cv": KFold(3)}]
+)
+@pytest.mark.parametrize("target", ["two classes", "two targets"])
+def test_clones_fit_the_same_and_pickles_keep_what_was_held_out(target, options):
+    model = machine(target, **options).fit(X, TARGETS[target])
+    again = clone(model).fit(X, TARGETS[target])
+    kept = pickle.loads(pickle.dumps(model))
+    for other in (again, kept):
+        assert_array_equal(other.held_out_.outputs, model.held_out_.outputs)
+        assert_array_equal(other.folds_, model.folds_)
+        assert other.scores_ == pytest.approx(model.scores_, nan_ok=True)
+        if "search" in options:
+            assert_array_equal(other.nested_.held_out.outputs, model.nested_.held_out.outputs)
+        else:
+            assert other.nested_ is model.nested_ is None
+
+
+@pytest.mark.parametrize("cv", [None, 4])
+@pytest.mark.parametrize("weight", WEIGHTS)
+@pytest.mark.parametrize("groups", [None, GROUPS])
+@pytest.mark.parametrize("target", ["numbers", "two targets"])
+def test_intervals_of_a_search_repeated_in_folds_are_of_machines_tuned_without_them(
+    target, groups, weight, cv
+):
+    w = np.ones(N) if WEIGHTS[weight] is None else WEIGHTS[weight]
+    model = machine(target, nested="folds", cv=cv)
+    model.fit(X, TARGETS[target], sample_weight=w, groups=groups)
+    nested, new = model.nested_, RNG.normal(size=(4, 3))
+    F = np.empty((len(new), *nested.held_out.y.shape))
+    outputs = np.empty(nested.held_out.y.shape)
+    for number in np.unique(nested.folds):
+        fold = nested.folds == number
+        rest = np.setdiff1d(np.flatnonzero(w), nested.rows[fold])
+        tuned = (
+            clone(model)
+            .set_params(nested=None)
+            .fit(
+                X[rest],
+                TARGETS[target][rest],
+                sample_weight=w[rest],
+                groups=None if groups is None else groups[rest],
+            )
+        )
+        outputs[fold] = tuned.predict(X[nested.rows[fold]])
+        F[:, fold] = tuned.predict(new)[:, None]
+    assert_allclose(nested.held_out.outputs, outputs, rtol=1e-6, atol=1e-8)
+    expected = jackknife_plus(nested.held_out.residuals, F, 0.8)
+    assert_allclose(model.predict_interval(new, 0.8), expected, rtol=1e-6, atol=1e-8)

@@ -1,0 +1,226 @@
+"""Folds: rows that are held out together, from whatever scikit-learn calls cv."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    LeaveOneOut,
+    LeavePOut,
+    PredefinedSplit,
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    TimeSeriesSplit,
+)
+
+from looms.folds import fold_numbers, group_numbers, joined_groups
+
+N = 24
+Y = np.arange(float(N))
+LABELS = np.array(["no", "yes", "yes"] * 8)
+GROUPS = np.arange(N) // 2 % 6
+X = np.zeros((N, 1))
+
+
+def sets_of(folds):
+    """Sets of rows that some repetition holds out together."""
+    return {
+        tuple(np.flatnonzero(row == number)) for row in folds for number in np.unique(row[row >= 0])
+    }
+
+
+def splits_of(splitter, y=Y, groups=None):
+    return {tuple(np.sort(test)) for _, test in splitter.split(X, y, groups)}
+
+
+SPLITTERS = {
+    "each row": (LeaveOneOut(), 1),
+    "folds": (KFold(5), 1),
+    "classes": (StratifiedKFold(4, shuffle=True, random_state=3), 1),
+    "groups": (GroupKFold(3), 1),
+    "classes in groups": (StratifiedGroupKFold(3), 1),
+    "each group": (LeaveOneGroupOut(), 1),
+    "repeated": (RepeatedKFold(n_splits=3, n_repeats=4, random_state=0), 4),
+    "repeated classes": (RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0), 2),
+    "drawn": (ShuffleSplit(12, test_size=0.5, random_state=0), 12),
+    "pairs": (LeavePOut(2), None),
+    "predefined": (PredefinedSplit(np.arange(N) % 4), 1),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The groups parameter is ignored")
+@pytest.mark.parametrize("name", SPLITTERS)
+def test_folds_of_a_splitter_are_its_test_rows(name):
+    splitter, n_repetitions = SPLITTERS[name]
+    groups = GROUPS if "group" in name else None
+    folds = fold_numbers(splitter, Y, groups, labels=LABELS)
+    assert sets_of(folds) == splits_of(splitter, LABELS, groups)
+    if n_repetitions is not None:
+        assert len(folds) == n_repetitions
+    as_splits = list(splitter.split(X, LABELS, groups))
+    as_masks = [[np.isin(np.arange(N), part) for part in split] for split in as_splits]
+    for other in (as_splits, as_masks, iter(as_splits)):
+        if name != "drawn":
+            assert_array_equal(fold_numbers(other, Y, groups, labels=LABELS), folds)
+
+
+@pytest.mark.parametrize(
+    ("labels", "groups", "splitter"),
+    [
+        (None, None, KFold(3)),
+        (LABELS, None, StratifiedKFold(3)),
+        (None, GROUPS, GroupKFold(3)),
+        (LABELS, GROUPS, StratifiedGroupKFold(3)),
+    ],
+)
+def test_a_number_of_folds_is_stratified_for_classes_and_keeps_groups(labels, groups, splitter):
+    targets = Y if labels is None else labels
+    for three in (3, np.int64(3), "3"):
+        folds = fold_numbers(three, Y, groups, labels=labels)
+        assert sets_of(folds) == splits_of(splitter, targets, groups)
+    twice = fold_numbers("2x3", Y, groups, labels=labels)
+    assert twice.shape == (2, N)
+    assert sets_of(twice[:1]) != sets_of(twice[1:])
+    assert_array_equal(fold_numbers("2x3", Y, groups, labels=labels), twice)
+    other = fold_numbers("2x3", Y, groups, labels=labels, random_state=7)
+    assert sets_of(other) != sets_of(twice)
+
+
+def test_without_cv_it_is_each_row_or_each_group():
+    assert fold_numbers(None, Y, labels=LABELS) is None
+    assert_array_equal(fold_numbers(None, Y, GROUPS, labels=LABELS), [GROUPS])
+
+
+def test_numbers_of_folds_are_taken_as_they_are():
+    folds = fold_numbers("2x3", Y)
+    assert_array_equal(fold_numbers(folds, Y), folds)
+    assert_array_equal(fold_numbers(folds[0], Y), folds[:1])
+    assert_array_equal(fold_numbers(GROUPS, Y, GROUPS, labels=LABELS), [GROUPS])
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("cv", [2.5, 3.0, True, "x", "5x", "x2", "2x3x4", "", -2, object()])
+    def test_what_is_no_cv(self, cv):
+        with pytest.raises(ValueError, match="cv must be None, a number of folds, repetitions"):
+            fold_numbers(cv, Y)
+
+    @pytest.mark.parametrize(
+        ("cv", "groups", "message"),
+        [
+            (1, None, "2 folds to as many as rows, 24, got 1"),
+            (0, None, "2 folds to as many as rows"),
+            ("5x1", None, "2 folds to as many as rows, 24, got 5x1"),
+            ("0x2", None, "got 0x2"),
+            (25, None, "2 folds to as many as rows, 24, got 25"),
+            (7, GROUPS, "2 folds to as many as groups, 6, got 7"),
+        ],
+    )
+    def test_a_number_of_folds_out_of_range(self, cv, groups, message):
+        with pytest.raises(ValueError, match=message):
+            fold_numbers(cv, Y, groups)
+
+    @pytest.mark.parametrize(
+        ("cv", "message"),
+        [
+            (TimeSeriesSplit(3), r"Split 0 of cv trains on 6 and tests on 6 of 24.*looms.assess"),
+            ([(range(13), range(12, N))], "trains on 13 and tests on 12 of 24"),
+            ([(range(1, N), [0]), (range(N), [])], "Split 1 of cv tests no row"),
+            ([(np.ones(N - 1, bool), np.zeros(N - 1, bool))], "Split 0 of cv trains on"),
+            ([(-1 - np.arange(12), np.arange(12))], "trains on 12 and tests on 12"),
+            ([(np.arange(12.0) + 12.5, np.arange(12))], "trains on 12 and tests on 12"),
+            ([([], range(N))], "All rows are in one fold"),
+            ([], "cv gives no split"),
+            ([1, 2], "cv must give pairs"),
+            (PredefinedSplit([0] * 12 + [-1] * 12), "12 of 24 rows, and never row 12"),
+            (ShuffleSplit(2, random_state=0), "tests 6 of 24 rows.*give more splits"),
+        ],
+    )
+    def test_splits_that_leave_rows_out_of_both_parts_or_out_of_all_tests(self, cv, message):
+        with pytest.raises(ValueError, match=message):
+            fold_numbers(cv, Y)
+
+    @pytest.mark.parametrize(
+        "folds", [np.zeros(N - 1, int), np.zeros((1, N, 1), int), np.arange(N) / 2.0]
+    )
+    def test_an_array_that_is_no_number_of_a_fold_for_each_row(self, folds):
+        with pytest.raises(ValueError, match="number of the fold of each of 24 rows"):
+            fold_numbers(folds, Y)
+
+    def test_an_array_that_would_be_refused_as_splits(self):
+        for folds, message in (
+            (np.zeros(N, int), "All rows are in one fold"),
+            (np.arange(N) - 1, "never row 0"),
+            (np.arange(N) % 2, "separates rows of a group"),
+            ((LABELS == "no").astype(int), "class 'no' are in one fold"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                fold_numbers(folds, Y, GROUPS if "group" in message else None, labels=LABELS)
+
+    def test_a_fold_or_group_that_has_a_class_to_itself(self):
+        labels = np.sort(LABELS)
+        for cv, groups, message in (
+            (KFold(3), None, "All rows of class 'no' are in one fold.*finer groups or more folds"),
+            (None, np.arange(N) // 8, "All rows of class 'no' are in one group"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                fold_numbers(cv, Y, groups, labels=labels)
+        for cv, groups in ((KFold(3), None), (None, np.arange(N) // 8)):
+            fold_numbers(cv, Y, groups)  # numbers have no classes
+
+    @pytest.mark.filterwarnings("ignore:The groups parameter is ignored")
+    def test_folds_that_separate_a_group(self):
+        with pytest.raises(ValueError, match=r"separates rows of a group.*GroupKFold"):
+            fold_numbers(KFold(5), Y, GROUPS)
+        with pytest.raises(ValueError, match="'groups' parameter should not be None"):
+            fold_numbers(GroupKFold(3), Y)
+
+
+class TestGroups:
+    @pytest.mark.parametrize(
+        "labels",
+        [
+            ["b", "a", "b"],
+            [2, 1, 2],
+            np.array(["b", 7, "b"], dtype=object),
+            pd.Categorical(["b", "a", "b"]),
+            pd.Series(["b", "a", "b"], dtype="string", index=[5, 6, 7]),
+            pd.to_datetime(["2020-02-02", "2020-01-01", "2020-02-02"]),
+        ],
+    )
+    def test_labels_of_any_kind_are_numbered(self, labels):
+        numbers = group_numbers(labels, 3)
+        assert numbers[0] == numbers[2]
+        assert sorted(set(numbers)) == [0, 1]
+
+    @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
+    def test_a_missing_label_is_refused(self, missing):
+        with pytest.raises(ValueError, match="no label for 2 of 4 rows, the first is row 1: give"):
+            group_numbers(pd.Series(["a", missing, "b", missing], dtype=object), 4)
+        with pytest.raises(ValueError, match="no label for 1 of 3 rows"):
+            group_numbers(pd.Series(["a", "b", None], dtype="string"), 3)
+
+    @pytest.mark.parametrize("labels", [[1, 2], np.ones((3, 1)), 5])
+    def test_another_number_of_labels_than_rows_is_refused(self, labels):
+        with pytest.raises(ValueError, match="one label per row, 3 of them"):
+            group_numbers(labels, 3)
+
+    def test_one_group_of_all_rows_is_refused(self):
+        with pytest.raises(ValueError, match=r"All rows are in one group, Ann: .*a finer one"):
+            group_numbers(["Ann"] * 3, 3)
+
+    def test_joined_groups_are_the_least_that_separate_neither(self):
+        rng = np.random.default_rng(0)
+        for _ in range(20):
+            a, b = rng.integers(0, 12, (2, 15))
+            together = (a[:, None] == a) | (b[:, None] == b)
+            for _ in range(4):  # 16 steps from row to row
+                together = together @ together
+            joined = joined_groups(a, b)
+            assert_array_equal(joined[:, None] == joined, together)
+            assert_array_equal(np.unique(joined), np.arange(joined.max() + 1))

@@ -1,0 +1,247 @@
+"""Scores of held-out predictions: against plain formulas, refits, and chance."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    log_loss,
+    mean_absolute_error,
+    r2_score,
+    roc_auc_score,
+    root_mean_squared_error,
+    zero_one_loss,
+)
+
+from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms._classes import class_indices
+from looms.calibration import class_probabilities
+from looms.criteria import mean_class_error
+from looms.lssvm._folds import repetitions
+from looms.scores import class_scores, effective_size, number_scores
+from looms.selection._fold_pairs import fold_pairs
+
+N = 14
+RNG = np.random.default_rng(8)
+X = RNG.normal(size=(N, 2))
+SIGNAL = X[:, 0] + 0.8 * RNG.normal(size=N)
+LABELS = {"two classes": SIGNAL > 0.3, "three classes": SIGNAL.argsort().argsort() // 5}
+GROUPS = np.arange(N) * 3 % 7
+WEIGHTS = {
+    "unweighted": None,
+    "some are zero": np.where(np.arange(N) == 5, 0, RNG.uniform(1, 2, N)),
+}
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::looms.BoundWarning"),
+    pytest.mark.filterwarnings("ignore::looms.OneClassWarning"),
+]
+
+
+class TestPlainFormulas:
+    labels = np.array([0, 0, 0, 1, 1, 2, 2, 2, 2, 0])
+    predicted = np.array([0, 1, 0, 1, 2, 2, 2, 0, 2, 0])
+    probabilities = RNG.dirichlet(np.ones(3), size=10)
+    weight = RNG.integers(1, 4, size=10).astype(float)
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_of_classes(self, weighted):
+        w = self.weight if weighted else np.ones(10)
+        losses = -np.log(self.probabilities[np.arange(10), self.labels])
+        wrong = 1.0 * (self.predicted != self.labels)
+        arguments = self.labels, wrong, (0.7, np.full(10, 0.1)), w, None, losses
+        scores = class_scores(*arguments)
+        assert list(scores) == ["error", "ber", "auc", "log_loss"]
+        truth = {"y_true": self.labels, "sample_weight": w}
+        expected = {
+            "error": zero_one_loss(y_pred=self.predicted, **truth),
+            "ber": 1 - balanced_accuracy_score(y_pred=self.predicted, **truth),
+            "auc": 0.7,
+            "log_loss": log_loss(self.labels, self.probabilities, sample_weight=w),
+        }
+        assert {name: value for name, (value, _) in scores.items()} == pytest.approx(expected)
+        assert scores["auc"] == pytest.approx((0.7, 0.1 * np.sqrt(10)))
+        assert list(class_scores(*arguments[:-1])) == ["error", "ber", "auc"]
+
+    def test_standard_errors_of_classes(self):
+        losses = -np.log(self.probabilities[np.arange(10), self.labels])
+        wrong = 1.0 * (self.predicted != self.labels)
+        scores = class_scores(self.labels, wrong, (0.7, wrong), np.ones(10), None, losses)
+        p = (3 + 1) / 12
+        assert scores["error"][1] == pytest.approx(np.sqrt(p * (1 - p) / 10))
+        rates = [((1 + 1) / 6, 4), ((1 + 1) / 4, 2), ((1 + 1) / 6, 4)]
+        total = sum(p * (1 - p) / n for p, n in rates)
+        assert scores["ber"][1] == pytest.approx(np.sqrt(total) / 3)
+        assert scores["log_loss"][1] == pytest.approx(losses.std(ddof=1) / np.sqrt(10))
+
+    @pytest.mark.parametrize("targets", [(), (2,)])
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_of_numbers(self, targets, weighted):
+        rng = np.random.default_rng(4)
+        y, f = rng.normal(size=(2, 10, *targets))
+        w = self.weight if weighted else np.ones(10)
+        scores = number_scores(y, f[None], w)
+        assert list(scores) == ["rmse", "mae", "r2"]
+        mse = np.average(
+            root_mean_squared_error(y, f, sample_weight=w, multioutput="raw_values") ** 2
+        )
+        assert scores["rmse"][0] == pytest.approx(np.sqrt(mse))
+        assert scores["mae"][0] == pytest.approx(mean_absolute_error(y, f, sample_weight=w))
+        assert scores["r2"][0] == pytest.approx(r2_score(y, f, sample_weight=w))
+        if not (weighted or targets):
+            squares, sizes = (y - f) ** 2, np.abs(y - f)
+            assert scores["mae"][1] == pytest.approx(sizes.std(ddof=1) / np.sqrt(10))
+            expected = squares.std(ddof=1) / np.sqrt(10) / (2 * np.sqrt(mse))
+            assert scores["rmse"][1] == pytest.approx(expected)
+
+    def test_a_constant_target_has_no_r2_and_no_error_no_division(self):
+        scores = number_scores(np.ones(4), np.ones((1, 4)), np.ones(4))
+        assert scores["rmse"] == (0.0, 0.0)
+        assert np.isnan(scores["r2"][0])
+
+    def test_rows_of_a_group_count_as_one_draw(self):
+        once = number_scores(SIGNAL, X[None, :, 0], np.ones(N))
+        copies = [np.tile(array, 3) for array in (SIGNAL, X[:, 0], np.ones(N), np.arange(N))]
+        copies[1] = copies[1][None]
+        thrice = number_scores(*copies)
+        apart = number_scores(*copies[:3])
+        for name in ("rmse", "mae", "r2"):
+            assert thrice[name] == pytest.approx(once[name])
+            assert apart[name][1] < 0.6 * once[name][1]
+        labels, wrong, weight = RNG.integers(0, 2, N), 1.0 * RNG.integers(0, 2, N), np.ones(N)
+        once = class_scores(labels, wrong, (0.5, wrong), weight)
+        copies = [np.tile(array, 3) for array in (labels, wrong, weight, np.arange(N))]
+        thrice = class_scores(*copies[:2], (0.5, copies[1]), *copies[2:])
+        assert thrice["error"] == pytest.approx(once["error"])
+        assert thrice["ber"] == pytest.approx(once["ber"])
+        assert effective_size(np.array([1.0, 1.0, 2.0, 0.0])) == pytest.approx(16 / 6)
+
+
+def refitted(model, out, at):
+    """Outputs at rows by the machine without others; λ_i = n μ / ζ_i is held, μ Σw / w_i."""
+    w = model.fit_weight_
+    rest = np.setdiff1d(np.flatnonzero(w), out)
+    given = LSSVMRegressor(model.kernel_, mu=model.mu_ * w.sum() / w[rest].sum())
+    return given.fit(X[rest], model.loo_.y[rest], sample_weight=w[rest]).predict(X[at])
+
+
+def fitted(target, together, weight):
+    weight = WEIGHTS[weight]
+    if together == "rows, given":
+        return LSSVMClassifier(mu=0.05).fit(X, LABELS[target], sample_weight=weight)
+    groups = GROUPS if together == "groups" else None
+    model = LSSVMClassifierCV(threshold=0.1 if target == "two classes" else None)
+    return model.fit(X, LABELS[target], sample_weight=weight, groups=groups)
+
+
+@pytest.mark.parametrize("weight", WEIGHTS)
+@pytest.mark.parametrize("together", ["rows", "rows, given", "groups"])
+@pytest.mark.parametrize("target", LABELS)
+def test_of_a_machine_are_of_pairs_left_out(target, together, weight):
+    model = fitted(target, together, weight)
+    w, train = model.loo_.sample_weight, np.flatnonzero(model.fit_weight_)
+    Y = model.loo_.y.reshape(N, -1)
+    number = GROUPS if together == "groups" else np.arange(N)
+    labels, kept = class_indices(model.loo_.y), np.empty(len(train), dtype=int)
+    parts = repetitions(number[train], len(train))
+    for g, rows in enumerate(parts[0].folds):
+        kept[rows] = g
+    rounds, wrong, losses = np.zeros((3, N))
+    pairs = fold_pairs(Y[train], kept)
+    alone = set(kept) - {g for pair in pairs for g in pair}
+    for out in [*pairs, *((g,) for g in alone)]:
+        rows = train[np.isin(kept, out)]
+        f = refitted(model, rows, rows)
+        rounds[rows] += 1
+        wrong[rows] += class_indices(f, model.threshold_) != labels[rows]
+        p = class_probabilities(model.calibrator_, f)
+        losses[rows] -= np.log(p[np.arange(len(rows)), labels[rows]])
+    wrong, losses, w = wrong[train] / rounds[train], losses[train] / rounds[train], w[train]
+    expected = {
+        "error": np.average(wrong, weights=w),
+        "ber": mean_class_error(labels[train], wrong, w),
+        "auc": model.scores_["auc"],
+        "log_loss": np.average(losses, weights=w),
+    }
+    assert model.scores_ == pytest.approx(expected, rel=1e-6)
+    assert list(model.scores_se_) == list(expected)
+    assert all(0 < error < 1 for error in model.scores_se_.values())
+
+
+@pytest.mark.parametrize("cv", [3, "4x3"])
+def test_of_folds_areas_are_within_folds(cv):
+    model = LSSVMClassifierCV(cv=cv).fit(X, LABELS["two classes"])
+    y, areas = LABELS["two classes"], []
+    for folds in model.folds_:
+        right = total = 0
+        for number in np.unique(folds):
+            rows = np.flatnonzero(folds == number)
+            f, positive = refitted(model, rows, rows), y[rows]
+            weight = positive.sum() * (~positive).sum()
+            right, total = right + weight * roc_auc_score(positive, f), total + weight
+        areas.append(right / total)
+    assert model.scores_["auc"] == pytest.approx(np.mean(areas))
+    assert all(np.isfinite(list(model.scores_se_.values())))
+
+
+@pytest.mark.parametrize("options", [{}, {"cv": 3}, {"groups": GROUPS}, {"search": "grid"}])
+def test_of_numbers_are_of_the_outputs_held_out(options):
+    options = dict(options)
+    groups = options.pop("groups", None)
+    model = LSSVMRegressorCV(**options).fit(
+        X, SIGNAL, sample_weight=WEIGHTS["some are zero"], groups=groups
+    )
+    kept = model.fit_weight_ > 0
+    outputs = model.held_out_.outputs[kept]
+    if model.nested_ is not None:
+        outputs = model.nested_.held_out.outputs
+    y, w = SIGNAL[kept], model.loo_.sample_weight[kept]
+    assert model.scores_["rmse"] == pytest.approx(
+        root_mean_squared_error(y, outputs, sample_weight=w)
+    )
+    assert model.scores_["r2"] == pytest.approx(r2_score(y, outputs, sample_weight=w))
+    assert model.scores_se_["rmse"] > 0
+
+
+def test_they_are_made_once_and_again_after_another_fit(monkeypatch):
+    model = LSSVMClassifierCV(search="grid", kernel="linear").fit(X, LABELS["two classes"])
+    first = model.scores_
+    made = type(model)._scored
+    monkeypatch.setattr(type(model), "_scored", None)
+    assert model.scores_ == first
+    assert model.scores_se_.keys() == first.keys()
+    kept = pickle.loads(pickle.dumps(model))
+    assert "_held_out_scores" not in vars(kept)
+    monkeypatch.setattr(type(model), "_scored", made)
+    assert kept.scores_ == first
+    model.scores_["error"] = 7.0
+    assert model.scores_ == first
+    other = RNG.permutation(LABELS["two classes"])
+    assert model.fit(X, other).scores_ != first
+    without = LSSVMClassifier(calibration=None).fit(X, other)
+    assert list(without.scores_) == ["error", "ber", "auc"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threshold", [None, "ber"])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_of_noise_they_are_chance(grouped, threshold):
+    """Labels drawn for rows, or for groups of rows that are alike, in equal numbers."""
+    rng = np.random.default_rng(3)
+    draws = []
+    for _ in range(40):
+        units = 20 if grouped else 30
+        y = rng.permutation(np.arange(units) % 2)
+        X = rng.normal(size=(units, 4))
+        number = np.arange(units)
+        if grouped:
+            number = np.repeat(number, 3)
+            X = X[number] + 0.2 * rng.normal(size=(len(number), 4))
+            y = y[number]
+        model = LSSVMClassifierCV(search="grid", threshold=threshold)
+        scores = model.fit(X, y, groups=number if grouped else None).scores_
+        draws.append([scores["error"], scores["ber"], scores["auc"]])
+    mean, error = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))
+    assert (np.abs(mean - 0.5) < 2.5 * error).all(), (mean, error)
+    assert (error < 0.04).all()
