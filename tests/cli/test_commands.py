@@ -215,7 +215,8 @@ def test_figures_are_at_the_threshold(looms, data_folder, figures):
     machine = load_model("haberman.looms.skops").model[-1]
     assert abs(machine.threshold_) > 0.1
     assert f"threshold = {machine.threshold_:.4g}" in result.stdout
-    assert figures(result.stdout)[1] == pytest.approx(machine.candidates_[0].score, abs=1e-4)
+    assert figures(result.stdout)[1] == pytest.approx(machine.scores_["ber"], abs=1e-4)
+    assert f"{machine.candidates_[0].score:.4g}" in result.stdout
 
 
 def test_defaults_are_those_of_the_estimator(looms, pets):

@@ -264,9 +264,9 @@ def show_choice(model: Pipeline, metadata: Mapping[str, Any]) -> None:
     method = method_of(machine)
     values, errors = held_out_figures(machine)
     show_figures({method: values, "± s.e.": errors})
-    if is_regressor(machine):
-        return
     _, rows, decisions = scored(machine)
+    if decisions is None:
+        return
     truth, predicted = class_indices(machine.loo_.y[rows]), decisions.predicted
     if len(machine.classes_) <= MOST_CONFUSED:
         labels = machine.classes_
