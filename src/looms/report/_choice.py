@@ -65,7 +65,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
             "No outer estimate",
             f"{sentence(model.method)} chose {tuned}, so its figures flatter the machine. Honest "
             "ones are of a selection that is repeated without the samples that it is scored on: "
-            "search='grid' and looms.assess give them.",
+            "search='grid', nested='folds' and looms.assess give them.",
         )
     elif assessment is not None:
         name = assessment.scores[0]
