@@ -30,7 +30,7 @@ class Repetition(NamedTuple):
     Attributes
     ----------
     single : rows that are held out each by itself.
-    sets : rows of each fold of two or more, in increasing order.
+    sets : rows of each fold of two or more, in increasing order, as their first rows are.
     """
 
     single: AnyArray
@@ -78,10 +78,11 @@ def _repetition(labels: AnyArray) -> Repetition:
     order = np.argsort(number, kind="stable")
     starts = np.cumsum(sizes) - sizes
     first = labels[order[starts]]
-    sets = tuple(
+    sets = [
         order[starts[k] : starts[k] + sizes[k]] for k in np.flatnonzero((sizes > 1) & (first >= 0))
-    )
-    return Repetition(np.flatnonzero((sizes[number] == 1) & (labels >= 0)), sets)
+    ]
+    sets.sort(key=lambda rows: int(rows[0]))  # whatever the numbers
+    return Repetition(np.flatnonzero((sizes[number] == 1) & (labels >= 0)), tuple(sets))
 
 
 class HeldOutBlocks:
