@@ -139,8 +139,8 @@ def test_copies_held_out_together_are_not_seen_by_the_machine_that_predicts_them
     together = Estimator(copies="together").fit(X[AGAIN], Y[AGAIN])
     assert apart.groups_ is None
     assert partition(together.groups_) == partition(AGAIN)
-    ours = together.loo_
-    theirs = refit_loo(together.kernel_(X[AGAIN]), ours.y, together.mu_, groups=AGAIN)
+    ours = together.held_out_
+    theirs = refit_loo(together.kernel_(X[AGAIN]), ours.y, together.mu_, folds=AGAIN)
     assert_allclose(ours.outputs, theirs.outputs, rtol=1e-7, atol=1e-9)
     assert_allclose(ours.outputs[N:], ours.outputs[:30], atol=1e-12)
     # The criterion chose by them, so the copies did not pull it to a nearest neighbor.
@@ -152,7 +152,7 @@ def test_intervals_come_from_machines_that_saw_no_copy():
     machine = LSSVMRegressorCV(copies="together").fit(X[AGAIN], Y[AGAIN])
     K, new = machine.kernel_(X[AGAIN]), X[:5] + 0.1
     together, apart = (
-        solve(K, Y[AGAIN], machine.mu_, groups=groups).models() for groups in (AGAIN, None)
+        solve(K, Y[AGAIN], machine.mu_, folds=folds).models() for folds in (AGAIN, None)
     )
     ours = machine.predict_interval(new, coverage=0.8)
     outputs = together.outputs(machine.kernel_(new, X[AGAIN]))

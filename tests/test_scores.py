@@ -207,13 +207,13 @@ def test_of_numbers_are_of_the_outputs_held_out(options):
 def test_they_are_made_once_and_again_after_another_fit(monkeypatch):
     model = LSSVMClassifierCV(search="grid", kernel="linear").fit(X, LABELS["two classes"])
     first = model.scores_
-    made = type(model)._scored
-    monkeypatch.setattr(type(model), "_scored", None)
+    made = type(model)._scored_anew
+    monkeypatch.setattr(type(model), "_scored_anew", None)
     assert model.scores_ == first
     assert model.scores_se_.keys() == first.keys()
     kept = pickle.loads(pickle.dumps(model))
     assert "_held_out_scores" not in vars(kept)
-    monkeypatch.setattr(type(model), "_scored", made)
+    monkeypatch.setattr(type(model), "_scored_anew", made)
     assert kept.scores_ == first
     model.scores_["error"] = 7.0
     assert model.scores_ == first
