@@ -18,6 +18,8 @@ from looms.criteria import as_criterion
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
 from looms.lssvm import refit_loo, solve
+from looms.lssvm._folds import repetitions
+from looms.lssvm._without_folds import fold_of_rows
 from looms.selection import Objective
 from looms.selection._fold_pairs import fold_pairs
 from looms.selection._tune import grid_points
@@ -74,6 +76,8 @@ class Anew:
             self.number = model.folds_[0, self.rows]
         else:
             self.number = np.arange(n) if model.groups_ is None else model.groups_[self.rows]
+        (part,) = repetitions(self.number, n)
+        self.number = fold_of_rows(part.folds, n)  # pairs are drawn by the order of folds
         objectives = [
             Objective(X[self.rows], self.y, kernel=kernel, sample_weight=self.w)
             for kernel in KERNELS
