@@ -120,7 +120,7 @@ class HeldOutBlocks:
             for G in part.sets:
                 P_GG = block(G)
                 smallest = len(p) * np.finfo(np.float64).eps * P_GG.diagonal()
-                R, failed = lapack.dpotrf(np.asfortranarray(P_GG), lower=1, overwrite_a=1)
+                R, failed = lapack.dpotrf(np.asfortranarray(P_GG.T), lower=1, overwrite_a=1)
                 safe = R.diagonal() ** 2 > smallest
                 if failed or not safe.all():
                     raise LeverageError(mu, int(G[failed - 1 if failed else np.argmin(safe)]))
@@ -199,7 +199,7 @@ def _blocks_of_columns(
     Z = np.empty((min(_COLUMNS, n_columns), n))
     for start in range(0, len(rows), _COLUMNS):
         some = rows[start : start + _COLUMNS]
-        np.take(P, some, axis=0, out=Z[: len(some)])
+        np.take(P.T, some, axis=0, out=Z[: len(some)])  # of symmetric P, as it lies in memory
         Z[: len(some)] *= np.sqrt(h[some, None])
         if len(some) == _COLUMNS:
             yield Z.T
@@ -211,7 +211,7 @@ def _blocks_of_columns(
             if filled + len(vectors) > _COLUMNS:
                 yield Z[:filled].T
                 filled = 0
-            Z[filled : filled + len(vectors)] = vectors @ P[G]
+            Z[filled : filled + len(vectors)] = vectors @ P.T[G]
             filled += len(vectors)
     if filled:
         yield Z[:filled].T

@@ -94,7 +94,7 @@ def _without_single_rows(P: Array, alpha: Array, out: AnyArray, mu: float) -> Ar
     _factors(blocks, out, mu)
     inverse = np.linalg.inv(blocks)
     e = inverse @ alpha[out]
-    rows = [np.take(P, out[:, k], axis=0) for k in range(m)]  # each (b, n)
+    rows = [np.take(P.T, out[:, k], axis=0) for k in range(m)]  # each (b, n)
     left = np.tile(p, (len(out), 1))
     for k in range(m):
         for j in range(k + 1):
