@@ -216,8 +216,8 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise TypeError(f"a pandas data frame is needed, not {type(X).__name__}")
         absent = [name for name in self.kinds if name not in X.columns]
         if absent:
-            there = [str(name) for name in X.columns]
-            alike = difflib.get_close_matches(absent[0], there, 1)
+            columns = [str(name) for name in X.columns]
+            alike = difflib.get_close_matches(absent[0], columns, 1)
             hint = f" ({alike[0]!r} is there)" if alike else ""
             shown = ", ".join(map(repr, absent[:10])) + (", ..." if len(absent) > 10 else "")
             raise ValueError(

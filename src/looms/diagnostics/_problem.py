@@ -203,8 +203,8 @@ def _(fitted: SVCCV) -> Any:
     kernel = "precomputed" if fitted.kernel_.pairwise else clone(fitted.kernel_, safe=False)
     weights, (codes, _, weight) = None, fitted.loo_
     if not np.array_equal(fitted.fit_weight_, weight):
-        seen = np.flatnonzero(weight)
-        first = seen[np.unique(class_indices(codes[seen]), return_index=True)[1]]
+        train = np.flatnonzero(weight)
+        first = train[np.unique(class_indices(codes[train]), return_index=True)[1]]
         each = fitted.fit_weight_[first] / weight[first]
         weights = dict(zip(fitted.classes_.tolist(), each.tolist(), strict=True))
     return SVC(C=fitted.C_, kernel=kernel, class_weight=weights, tol=_TOLERANCE)

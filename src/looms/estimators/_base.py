@@ -452,8 +452,8 @@ def fitted_machine(
         dual_coef[train] = fit.alpha
         loo[train] = fit.outputs
         loo[others] = outputs(kernel, X[others], X, dual_coef, fit.intercept)
-        held_out = loo.copy()
-        held_out[train] = fit.mean_held_out.outputs
+        held_out_of_train, held_out = held_out, loo.copy()
+        held_out[train] = held_out_of_train
     return {
         "X_fit_": X,
         "kernel_": kernel,

@@ -23,7 +23,7 @@ from looms.estimators._warnings import warn_of_copies
 from looms.folds import check_rest, fold_numbers, group_numbers, joined_groups
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
-from looms.lssvm._system import Fit
+from looms.lssvm._system import Fit, targets_as_columns
 from looms.optimize import Point
 from looms.optimize._minimize import OPTIMIZERS
 from looms.selection import Objective, tune
@@ -130,7 +130,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             selection_weight=selection_weight[train],
             fit_intercept=self.fit_intercept,
             cv=folds,
-            groups=None if groups is None else groups[train],
+            groups=own_groups,
             prior=self.prior,
         )
 
@@ -189,14 +189,13 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     def _checked_groups(self, X: Matrix, groups: Any, train: AnyArray) -> AnyArray | None:
         """Numbers of the groups, joined with copies if these are held out together."""
         copies = copy_groups(X)
-        if groups is not None:
-            groups = group_numbers(groups, X.shape[0])
+        numbers = None if groups is None else group_numbers(groups, X.shape[0])
         if self.copies == "together":
-            return copies if groups is None else joined_groups(groups, copies)
-        if groups is None:
+            return copies if numbers is None else joined_groups(numbers, copies)
+        if numbers is None:
             remedy = "Drop them, or hold them out together: copies='together'."
             warn_of_copies(X[train], copies[train], remedy)
-        return np.asarray(groups) if groups is not None else None
+        return numbers
 
     def _outer_folds(
         self, targets: Array, groups: AnyArray | None, labels: AnyArray | None, seed: int
@@ -242,29 +241,31 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 
         numbers = np.unique(folds)
         machines = Parallel()(delayed(machine_without)(number) for number in numbers)
-        outputs, rounds = np.empty(targets[train].shape), []
-        for number, machine in zip(numbers, machines, strict=True):
+        y_train = targets[train]
+        Y, sets = targets_as_columns(y_train), []
+        outputs, rounds = np.empty(y_train.shape), []
+        alphas, intercepts = (
+            np.zeros((len(numbers), *Y.shape)),
+            np.empty((len(numbers), Y.shape[1])),
+        )
+        for k, (number, machine) in enumerate(zip(numbers, machines, strict=True)):
             out, rest = np.flatnonzero(folds == number), train[folds != number]
             rows = X[train[out]][:, rest] if pairwise else X[train[out]]
             outputs[out] = machine._outputs(rows)
+            alphas[k, folds != number] = targets_as_columns(machine.dual_coef_)
+            intercepts[k] = machine.intercept_
+            sets.append(out)
             if labels is not None:
                 rule = machine.threshold_, machine.calibrator_
                 rounds.append(Decided.of(out, outputs[out], *rule))
         decisions = auc = None
         if labels is not None:
             decisions = Decisions.of(rounds, np.unique(labels, return_inverse=True)[1])
-            sets = [np.flatnonzero(folds == number) for number in numbers]
-            Y, F = targets[train].reshape(len(train), -1), outputs.reshape(len(train), -1)
-            auc = pair_auc(Y, F, sets, [], [], weight[train])
-        t = targets[train].reshape(len(train), -1).shape[1]
-        alphas, intercepts = np.zeros((len(numbers), len(train), t)), np.empty((len(numbers), t))
-        for k, (number, machine) in enumerate(zip(numbers, machines, strict=True)):
-            alphas[k, folds != number] = machine.dual_coef_.reshape(-1, t)
-            intercepts[k] = machine.intercept_
+            auc = pair_auc(Y, targets_as_columns(outputs), sets, [], [], weight[train])
         return Nested(
             rows=train,
             folds=folds,
-            held_out=HeldOut(targets[train], outputs, weight[train]),
+            held_out=HeldOut(y_train, outputs, weight[train]),
             decisions=decisions,
             auc=auc,
             kernels=tuple(machine.kernel_ for machine in machines),

@@ -68,10 +68,10 @@ class Inverse:
         except np.linalg.LinAlgError:
             raise LeverageError(np.nan, int(rows[0])) from None
         rest = np.delete(np.arange(len(self.P)), rows)
-        taken = scipy.linalg.cho_solve(factor, self.P[np.ix_(rows, rest)])
+        P_GR = self.P[np.ix_(rows, rest)]
+        taken = scipy.linalg.cho_solve(factor, P_GR)
         e = scipy.linalg.cho_solve(factor, self.alpha[rows])
         v = scipy.linalg.cho_solve(factor, self.share[rows])
-        P_GR = self.P[np.ix_(rows, rest)]
         return Inverse(
             self.P[np.ix_(rest, rest)] - P_GR.T @ taken,
             self.share[rest] - P_GR.T @ v,

@@ -23,8 +23,8 @@ def fold_pairs(Y: Array, number: AnyArray, seed: int = 0) -> list[tuple[int, int
 
     For every class each fold that has it draws partners among those that have others, each of
     which is drawn about as often; pairs without which a class would be missing are left out. There
-    are none if as many rows meet within the folds, or there
-    are too few folds to choose a machine without two.
+    are none if as many rows meet within the folds, or there are too few folds to choose a machine
+    without two.
 
     Parameters
     ----------

@@ -373,7 +373,7 @@ class Objective:
                 "and the spread of their squared residuals is beyond the range of numbers: scale "
                 "the targets."
             )
-        if self.criterion.needs_labels and not np.isin(self.y, (-1.0, 1.0)).all():
+        if self.criterion.needs_labels and not self.labeled:
             raise ValueError(
                 f"Criterion {type(self.criterion).__name__} needs labels -1 and +1; for other "
                 "targets use 'press'."

@@ -301,10 +301,9 @@ def _nested_subsets(objective: Objective, rng: np.random.RandomState) -> list[An
     if unit is None or (sizes and _FEW_GROUPS * np.bincount(unit).max() > sizes[0]):
         unit = np.arange(n)
     _, first, unit = np.unique(unit, return_index=True, return_inverse=True)
-    labeled = bool(np.isin(objective.y, (-1.0, 1.0)).all())
     place = (
         _stratified_place(objective.y[first], rng)
-        if labeled
+        if objective.labeled
         else np.argsort(rng.permutation(len(first)))
     )
     order = np.argsort(place[unit], kind="stable")  # rows of a group one after the other
