@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler, scale
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.conformal import LocalScale, jackknife_minmax, jackknife_plus
-from looms.estimators import _base
+from looms.estimators import _held_out_models
 from looms.kernels import RBF, Polynomial
 from looms.kernels._names import as_kernel
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels
@@ -160,12 +160,12 @@ class TestModels:
         model = LSSVMRegressor(RBF(0.3)).fit(X, TARGETS[targets])
         whole = model.predict_interval(X_NEW, 0.8, method)
         for numbers in (1, 3 * N, 8 * N):
-            monkeypatch.setattr(_base, "_NUMBERS", numbers)
+            monkeypatch.setattr(_held_out_models, "_NUMBERS", numbers)
             parts = clone(model).fit(X, TARGETS[targets]).predict_interval(X_NEW, 0.8, method)
             assert_allclose(parts, whole, rtol=1e-10)
 
     def test_memory_does_not_grow_with_new_points(self, monkeypatch):
-        monkeypatch.setattr(_base, "_NUMBERS", 4 * N)
+        monkeypatch.setattr(_held_out_models, "_NUMBERS", 4 * N)
         model = LSSVMRegressor(RBF(0.3)).fit(X, NOISY)
         sizes = [F.size for _, _, F in model.leave_one_out_models().outputs(np.tile(X_NEW, (9, 1)))]
         assert max(sizes) == 4 * N
@@ -474,7 +474,7 @@ def test_the_matrix_product_does_not_go_by_targets(monkeypatch):
     model = LSSVMClassifier(RBF(0.3)).fit(X, y)
     X_many = np.random.default_rng(1).normal(size=(40, 3))
     whole = model.predict_set(X_many, 0.7)
-    monkeypatch.setattr(_base, "_NUMBERS", N * 20)
+    monkeypatch.setattr(_held_out_models, "_NUMBERS", N * 20)
     rows, sizes = [], []
     output_blocks = LeaveOneOutModels.output_blocks
     monkeypatch.setattr(

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,13 +17,12 @@ from looms._classes import class_indices
 from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.conformal import LocalScale
+from looms.estimators._held_out_models import MachineModels, NestedModels, nested_outputs
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._gram import GramBlocks, check_finite_lower, expansion, gram_into
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import (
-    Pairs,
     Samples,
     as_matrix,
     center_of,
@@ -35,7 +32,6 @@ from looms.kernels._samples import (
 from looms.lssvm._folds import repetitions
 from looms.lssvm._system import Fit, checked_weights, targets_as_columns
 from looms.lssvm.cholesky import solve_in_place
-from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 from looms.scores import (
     Scored,
     class_scores,
@@ -48,7 +44,6 @@ from looms.selection._nested import Nested
 # Beside weights larger than this by its inverse, too few digits of a sample's ridge are left
 # for the machine without one of the heavy samples.
 _NEGLIGIBLE = 1e-10
-_NUMBERS = 1 << 20  # in an array of a block
 
 
 class KernelMachine(BaseEstimator):  # type: ignore[misc]
@@ -142,76 +137,6 @@ _MADE_AGAIN = ("_machine_models", "_nested_models", "_held_out_scores")
 _OF_SOME_FITS = ("certified_", "groups_")
 
 
-@dataclass(eq=False)
-class MachineModels:
-    """Leave-one-out models of a machine, for points as the machine itself takes them.
-
-    Attributes
-    ----------
-    models : one for each sample that took part in the fit.
-    train : indices of these samples.
-    """
-
-    models: LeaveOneOutModels
-    train: AnyArray
-    _kernel: Kernel
-    _basis: Samples
-
-    def blocks(self, X: Matrix) -> Iterator[tuple[slice, Array]]:
-        """Rows of ``X`` and their kernel values with the samples of the fit, (rows, n_train).
-
-        As many rows as give an array of rows × samples 2²⁰ numbers.
-        """
-        step = max(1, _NUMBERS // self._basis.n_samples)
-        for start in range(0, X.shape[0], step):
-            part = X[start : start + step]
-            rows = Samples(part, start=start, center=self._basis.center)
-            K = self._kernel.values(Pairs(rows, self._basis))
-            yield (
-                slice(start, start + step),
-                K if K.shape[1] == len(self.train) else K[:, self.train],
-            )
-
-    def outputs(self, X: Matrix) -> Iterator[tuple[slice, Array, Array]]:
-        """Rows of ``X``, their kernel values, and what every leave-one-out model gives there.
-
-        As many rows as give an array of rows × samples × targets 2²⁰ numbers.
-        """
-        step = max(1, _NUMBERS // self.models.fit.alpha.size)
-        with blas_threads(self._basis.n_samples):
-            for rows, K in self.blocks(X):
-                for start, F in zip(
-                    range(0, len(K), step), self.models.output_blocks(K, step), strict=True
-                ):
-                    first = rows.start + start
-                    yield slice(first, first + len(F)), K[start : start + step], F
-
-    @cached_property
-    def local_scales(self) -> list[LocalScale]:
-        """Scale of the noise around a point, for each target."""
-        K = np.vstack([K for _, K in self.blocks(self._basis.X)])[self.train]
-        residuals = self.models.pair_residuals()
-        return [LocalScale(R, K) for R in np.moveaxis(residuals.reshape(*K.shape, -1), 2, 0)]
-
-
-class NestedModels(NamedTuple):
-    """Models of one kernel, each without a fold.
-
-    Attributes
-    ----------
-    kernel : with its values.
-    members : (m,) places of the rows, among those of the fit, whose folds these are.
-    fold : (m,) which of the models has not seen the row.
-    alpha, intercepts : (n, n_models, t) and (n_models, t).
-    """
-
-    kernel: Kernel
-    members: AnyArray
-    fold: AnyArray
-    alpha: Array
-    intercepts: Array
-
-
 class LeastSquaresMachine(KernelMachine):
     """Base of the least-squares machines: the fitted machine, its outputs."""
 
@@ -288,27 +213,9 @@ class LeastSquaresMachine(KernelMachine):
         cached: list[NestedModels] | None = vars(self).get("_nested_models")
         if cached is None:
             cached = self._nested_models = list(self._nested_models_of(nested))
-        X_fit, train = self.X_fit_, nested.rows
-        basis, models = Samples(X_fit, center=center_of(X_fit)), cached
+        basis = Samples(self.X_fit_, center=center_of(self.X_fit_))
         residuals = nested.held_out.residuals
-
-        def blocks() -> Iterator[tuple[slice, Array, Array]]:
-            step = max(1, _NUMBERS // residuals.size)
-            for start in range(0, X.shape[0], step):
-                rows = Samples(X[start : start + step], start=start, center=basis.center)
-                F = np.empty((rows.n_samples, len(train), residuals.size // len(train)))
-                with blas_threads(basis.n_samples):
-                    for one in models:
-                        K = one.kernel.values(Pairs(rows, basis))[:, train]
-                        f = K @ one.alpha.reshape(len(train), -1) + one.intercepts.ravel()
-                        F[:, one.members] = f.reshape(len(K), *one.intercepts.shape)[:, one.fold]
-                yield (
-                    slice(start, start + rows.n_samples),
-                    K,
-                    F.reshape(len(F), *residuals.shape),
-                )
-
-        return residuals, blocks()
+        return residuals, nested_outputs(cached, X, basis, nested.rows, residuals.shape)
 
     def _nested_models_of(self, nested: Nested) -> Iterator[NestedModels]:
         """Models without each fold, of every candidate that was chosen without some."""

@@ -21,11 +21,11 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.estimators._base import (
     GivenMachine,
     LeastSquaresMachine,
-    MachineModels,
     check_flag,
     checked_sample_weight,
     fitted_machine,
 )
+from looms.estimators._held_out_models import MachineModels
 from looms.kernels._samples import Pairs, Samples, center_of, check_scale, training_rows
 from looms.lssvm import refit_loo
 from looms.lssvm._folds import HeldOutBlocks, repetitions

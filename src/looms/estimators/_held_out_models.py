@@ -1,0 +1,118 @@
+"""Models of a machine without each row, or without each fold, at new samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from looms._threads import blas_threads
+from looms._typing import AnyArray, Array, Matrix
+from looms.conformal import LocalScale
+from looms.kernels import Kernel
+from looms.kernels._samples import Pairs, Samples
+from looms.lssvm.leave_one_out_models import LeaveOneOutModels
+
+_NUMBERS = 1 << 20  # in an array of a block
+
+
+@dataclass(eq=False)
+class MachineModels:
+    """Leave-one-out models of a machine, for points as the machine itself takes them.
+
+    Attributes
+    ----------
+    models : one for each sample that took part in the fit.
+    train : indices of these samples.
+    """
+
+    models: LeaveOneOutModels
+    train: AnyArray
+    _kernel: Kernel
+    _basis: Samples
+
+    def blocks(self, X: Matrix) -> Iterator[tuple[slice, Array]]:
+        """Rows of ``X`` and their kernel values with the samples of the fit, (rows, n_train).
+
+        As many rows as give an array of rows × samples 2²⁰ numbers.
+        """
+        step = max(1, _NUMBERS // self._basis.n_samples)
+        for start in range(0, X.shape[0], step):
+            part = X[start : start + step]
+            rows = Samples(part, start=start, center=self._basis.center)
+            K = self._kernel.values(Pairs(rows, self._basis))
+            yield (
+                slice(start, start + step),
+                K if K.shape[1] == len(self.train) else K[:, self.train],
+            )
+
+    def outputs(self, X: Matrix) -> Iterator[tuple[slice, Array, Array]]:
+        """Rows of ``X``, their kernel values, and what every leave-one-out model gives there.
+
+        As many rows as give an array of rows × samples × targets 2²⁰ numbers.
+        """
+        step = max(1, _NUMBERS // self.models.fit.alpha.size)
+        with blas_threads(self._basis.n_samples):
+            for rows, K in self.blocks(X):
+                for start, F in zip(
+                    range(0, len(K), step), self.models.output_blocks(K, step), strict=True
+                ):
+                    first = rows.start + start
+                    yield slice(first, first + len(F)), K[start : start + step], F
+
+    @cached_property
+    def local_scales(self) -> list[LocalScale]:
+        """Scale of the noise around a point, for each target."""
+        K = np.vstack([K for _, K in self.blocks(self._basis.X)])[self.train]
+        residuals = self.models.pair_residuals()
+        return [LocalScale(R, K) for R in np.moveaxis(residuals.reshape(*K.shape, -1), 2, 0)]
+
+
+class NestedModels(NamedTuple):
+    """Models of one kernel, each without a fold.
+
+    Attributes
+    ----------
+    kernel : with its values.
+    members : (m,) places of the rows, among those of the fit, whose folds these are.
+    fold : (m,) which of the models has not seen the row.
+    alpha, intercepts : (n, n_models, t) and (n_models, t).
+    """
+
+    kernel: Kernel
+    members: AnyArray
+    fold: AnyArray
+    alpha: Array
+    intercepts: Array
+
+
+def nested_outputs(
+    models: Sequence[NestedModels],
+    X: Matrix,
+    basis: Samples,
+    train: AnyArray,
+    shape: tuple[int, ...],
+) -> Iterator[tuple[slice, Array, Array]]:
+    """Rows of ``X``, kernel values, and what the model without each row of the fit gives there.
+
+    Parameters
+    ----------
+    models : that have not seen some row; every row is among the members of one.
+    basis : the samples of the machine.
+    train : those that took part in the fit.
+    shape : (n_train,) or (n_train, t), of the targets.
+    """
+    size = int(np.prod(shape))
+    step = max(1, _NUMBERS // size)
+    for start in range(0, X.shape[0], step):
+        rows = Samples(X[start : start + step], start=start, center=basis.center)
+        F = np.empty((rows.n_samples, len(train), size // len(train)))
+        with blas_threads(basis.n_samples):
+            for one in models:
+                K = one.kernel.values(Pairs(rows, basis))[:, train]
+                f = K @ one.alpha.reshape(len(train), -1) + one.intercepts.ravel()
+                F[:, one.members] = f.reshape(len(K), *one.intercepts.shape)[:, one.fold]
+        yield slice(start, start + rows.n_samples), K, F.reshape(len(F), *shape)
