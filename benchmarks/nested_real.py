@@ -1,13 +1,14 @@
 """Figures of small real samples beside the truth: pooled leave-one-out, `scores_`, and test rows.
 
-60 or 100 rows are drawn from each set, stratified, and the others are for testing; 20 draws. The
-area under the ROC curve and the error rate of the machine that a search along gradients chose:
-counted on its pooled leave-one-out outputs, as its `scores_`, and on the test rows; then `scores_`
-of the grid, where the choice is repeated without each row, and the test rows of that machine. The
-last columns are means of `scores_` less the figure on test rows, with standard errors over draws: a
-positive one of the AUC, or a negative one of the error, flatters.
+60 or 200 rows are drawn from each set, stratified, and the others are for testing; 20 draws. The
+area under the ROC curve, the error rate and the log loss of the machine that a search along
+gradients chose: counted on its pooled leave-one-out outputs, as its `scores_` without and with
+outer folds that tune anew, and on the test rows; then `scores_` of the grid, where the choice is
+repeated without each row, and the test rows of that machine. The last columns are means of
+`scores_` less the figure on test rows, with standard errors over draws: a positive one of the AUC,
+or a negative one of the others, flatters.
 
-    python benchmarks/nested_real.py [--draws 20] [--sizes 60 100] [--jobs 1] [pima ...]
+    python benchmarks/nested_real.py [--draws 20] [--sizes 60 200] [--jobs 1] [pima ...]
 
 Sets that are not in LOOMS_DATA are left out.
 """
@@ -22,11 +23,12 @@ import pandas as pd
 from _report import DATA, write_table
 from calibration import read
 from joblib import Parallel, delayed
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from looms import LSSVMClassifierCV
+from looms.calibration import class_probabilities
 from looms.criteria import error_rate
 from looms.tables import table_preprocessor
 
@@ -41,8 +43,9 @@ SETS = (
     "credit",
     "mackerel",
 )
-FIGURES = ("auc", "error")
-COLUMNS = ("pooled", "scores_gradient", "test_gradient", "scores_grid", "test_grid")
+FIGURES = ("auc", "error", "log_loss")
+COLUMNS = ("pooled", "gradient", "folds", "test_gradient", "grid", "test_grid")
+TESTS = {"gradient": "test_gradient", "folds": "test_gradient", "grid": "test_grid"}
 
 
 def loaded(name: str) -> tuple[pd.DataFrame, np.ndarray]:
@@ -55,6 +58,19 @@ def loaded(name: str) -> tuple[pd.DataFrame, np.ndarray]:
     return pd.DataFrame(X).add_prefix("x"), y
 
 
+def of_scores(machine: LSSVMClassifierCV) -> tuple[float, ...]:
+    """`scores_` in the order of the figures."""
+    return tuple(machine.scores_[figure] for figure in FIGURES)
+
+
+def of_rows(machine: LSSVMClassifierCV, X: np.ndarray, y: np.ndarray) -> tuple[float, ...]:
+    """Figures on rows for testing."""
+    positive = y == machine.classes_[1]
+    area = roc_auc_score(positive, machine.decision_function(X))
+    loss = log_loss(positive, machine.predict_proba(X)[:, 1])
+    return area, 1.0 - machine.score(X, y), loss
+
+
 def of_draw(table: pd.DataFrame, y: np.ndarray, n: int, seed: int) -> np.ndarray:
     """(n_figures, n_columns) figures of one draw of ``n`` rows."""
     parts = train_test_split(table, y, train_size=n, stratify=y, random_state=seed)
@@ -64,16 +80,17 @@ def of_draw(table: pd.DataFrame, y: np.ndarray, n: int, seed: int) -> np.ndarray
         warnings.simplefilter("ignore")  # few rows: searches end at bounds, columns are constant
         prepare = table_preprocessor(X).fit(X)
         X, X_test = prepare.transform(X), prepare.transform(X_test)
-        for search in ("gradient", "grid"):
-            machine = LSSVMClassifierCV(search=search).fit(X, y)
-            if search == "gradient":
-                pooled = machine.loo_
-                error = error_rate(pooled.y, pooled.outputs, threshold=machine.threshold_)
-                columns.append((roc_auc_score(pooled.y, pooled.outputs), error))
-            columns.append(tuple(machine.scores_[figure] for figure in FIGURES))
-            positive = y_test == machine.classes_[1]
-            area = roc_auc_score(positive, machine.decision_function(X_test))
-            columns.append((area, 1.0 - machine.score(X_test, y_test)))
+        machine = LSSVMClassifierCV(nested=None).fit(X, y)
+        pooled, codes = machine.loo_, (machine.loo_.y > 0).astype(int)
+        p = class_probabilities(machine.calibrator_, pooled.outputs)[:, 1]
+        error = error_rate(pooled.y, pooled.outputs, threshold=machine.threshold_)
+        columns.append((roc_auc_score(codes, pooled.outputs), error, log_loss(codes, p)))
+        columns.append(of_scores(machine))
+        columns.append(of_scores(LSSVMClassifierCV(nested="folds").fit(X, y)))
+        columns.append(of_rows(machine, X_test, y_test))
+        machine = LSSVMClassifierCV(search="grid", nested=None).fit(X, y)
+        columns.append(of_scores(machine))
+        columns.append(of_rows(machine, X_test, y_test))
     return np.array(columns, dtype=float).T
 
 
@@ -81,7 +98,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*", default=SETS)
     parser.add_argument("--draws", type=int, default=20)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[60, 100])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[60, 200])
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     rows = []
@@ -99,19 +116,14 @@ def main() -> None:
             for figure, values in zip(FIGURES, drawn.transpose(1, 2, 0), strict=True):
                 figures = dict(zip(COLUMNS, values, strict=True))
                 optimism = []
-                for search in ("gradient", "grid"):
-                    difference = figures[f"scores_{search}"] - figures[f"test_{search}"]
+                for scores, test in TESTS.items():
+                    difference = figures[scores] - figures[test]
                     error = difference.std(ddof=1) / np.sqrt(options.draws)
                     optimism += [float(difference.mean()), float(error)]
                 means = [float(column.mean()) for column in values]
                 rows.append((name, n, options.draws, figure, *means, *optimism))
                 print(*rows[-1], flush=True)
-    differences = (
-        "gradient_less_test",
-        "gradient_less_test_se",
-        "grid_less_test",
-        "grid_less_test_se",
-    )
+    differences = [f"{scores}_less_test{se}" for scores in TESTS for se in ("", "_se")]
     write_table("nested_real", ("data", "n", "draws", "figure", *COLUMNS, *differences), rows)
 
 

@@ -69,13 +69,16 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         the mean over repetitions. Holding out more resists over-fitting of kernels with many
         hyper-parameters. A model file holds numbers and splits, but no splitter.
     search : {"gradient", "grid"}, default="gradient"
-        Search by gradients, or a fixed grid of 63 points around the start. With the grid the whole
-        choice is repeated without every fold (``nested_``), so that ``scores_`` are not flattered
-        by it, for four times the time of the grid and 3 n² numbers in memory for each class of
-        several: for up to some thousand samples. Parameters of one kernel move together there.
-    nested : {"folds"} or None, default=None
-        With "folds" a search along gradients is repeated without each of ten folds, for
-        ``nested_``, at ten times the cost; `joblib.parallel_config` runs them in parallel.
+        Search by gradients, or a fixed grid of 63 points around the start. Parameters of one kernel
+        move together there.
+    nested : {"auto", "folds"} or None, default="auto"
+        How the whole choice is repeated without the samples that it is scored on, for ``nested_``
+        and all that is made of it: ``scores_``, intervals and sets. With "folds" a search along
+        gradients is tuned anew without each of ten folds. That takes ten fits at the first access,
+        none before; `joblib.parallel_config` runs them in parallel. "auto" is "folds" for up to
+        1000 samples with `cv` of none or a number, and None beyond; on the grid the choice is
+        repeated without every sample, group or fold, for four times the time of the grid and 3 n²
+        numbers in memory for each class of several.
     random_state : int, RandomState instance or None, default=0
         Draws the subsamples of up to a quarter of the samples on which searches begin.
 
@@ -174,7 +177,7 @@ fit_intercept_, n_features_in_, feature_names_in_
         copies: str = "apart",
         cv: Any = None,
         search: str = "gradient",
-        nested: str | None = None,
+        nested: str | None = "auto",
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel

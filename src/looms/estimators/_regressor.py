@@ -304,7 +304,7 @@ n_features_in_, feature_names_in_
         copies: str = "apart",
         cv: Any = None,
         search: str = "gradient",
-        nested: str | None = None,
+        nested: str | None = "auto",
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel

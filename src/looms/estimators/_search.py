@@ -13,8 +13,10 @@ from joblib import Parallel, delayed
 from scipy.stats import rankdata
 from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_known
+from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.copies import copy_groups
 from looms.criteria import Criterion, as_criterion
@@ -48,7 +50,10 @@ except ImportError:  # before scikit-learn 1.9
 
 COPIES = ("apart", "together")
 SEARCHES = ("gradient", "grid")
+NESTED = ("auto", "folds", None)
 OUTER_FOLDS = 10
+#: Rows up to which "auto" repeats a search along gradients in outer folds.
+MOST_NESTED = 1000
 
 
 def chosen_criterion(machine: Any) -> Any:
@@ -74,12 +79,24 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     n_iter_: int
     groups_: AnyArray | None
     folds_: AnyArray | None
-    nested_: Nested | None
     selection_weight_: Array
     selection_: Tuning
     candidates_: list[Candidate]
     cv_results_: dict[str, Any]
     best_index_: int
+    _outer_folds: AnyArray | None
+    _nested: Nested | None
+
+    @property
+    def nested_(self) -> Nested | None:
+        """Predictions of each sample by machines that were chosen without it, or None.
+
+        Of a search along gradients they are computed at the first access, for the cost of ten fits.
+        """
+        check_is_fitted(self, "dual_coef_")
+        if self._nested is None and self._outer_folds is not None:
+            self._nested = self._tuned_in_folds(self._outer_folds)
+        return self._nested
 
     def _selected(
         self,
@@ -118,9 +135,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             of_all = fold_numbers(self.cv, targets, groups, labels=labels)
             folds = np.asarray(of_all)[:, train]
             check_rest(folds, own_labels, "fold")
-        outer = None
-        if self.nested == "folds":
-            outer = self._outer_folds(targets[train], own_groups, own_labels, seed)
+        outer = self._folds_of_nested(targets[train], own_groups, own_labels, seed)
         kernels, all_rows = one_or_many(self.kernel), np.arange(n)
         objective_of = partial(
             Objective,
@@ -157,9 +172,6 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 watcher=watcher,
                 random_state=seed,
             )
-        if outer is not None:
-            y = targets if labels is None else labels
-            nested = self._tuned_in_folds(X, y, targets, weight, groups, train, outer)
         best, candidates = choice.best, choice.candidates
         return choice, {
             "candidates_": candidates,
@@ -171,7 +183,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             "folds_": None
             if self.cv is None or folds is None
             else _of_all_rows(folds, train, len(weight)),
-            "nested_": nested,
+            "_outer_folds": outer,
+            "_nested": nested,
             "selection_weight_": selection_weight,
             **fitted_machine(X, weight, targets, best.kernel, best.mu, choice.fit),
         }
@@ -197,32 +210,38 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             warn_of_copies(X[train], copies[train], remedy)
         return numbers
 
-    def _outer_folds(
+    def _folds_of_nested(
         self, targets: Array, groups: AnyArray | None, labels: AnyArray | None, seed: int
-    ) -> AnyArray:
-        """Number of the fold of each row for ``nested="folds"``, classes in proportion."""
-        n_folds = len(targets) if groups is None else len(np.unique(groups))
-        if labels is not None and groups is None:
-            n_folds = max(2, np.unique(labels, return_counts=True)[1].min())
-        cv = f"1x{min(OUTER_FOLDS, n_folds)}"
+    ) -> AnyArray | None:
+        """Number of the outer fold of each row, classes in proportion; None to tune in none."""
+        numbered = self.cv is None or isinstance(self.cv, (int, str))
+        automatic = self.nested == "auto" and numbered and len(targets) <= MOST_NESTED
+        if self.search == "grid" or not (automatic or self.nested == "folds"):
+            return None
+        if not numbered:
+            raise ValueError("nested='folds' needs cv as None, a number of folds or as '5x2'.")
+        n_folds = min(OUTER_FOLDS, len(np.unique(groups)) if groups is not None else len(targets))
+        if labels is not None:
+            n_folds = min(n_folds, int(np.unique(labels, return_counts=True)[1].min()))
         try:
+            if n_folds < 2:
+                raise ValueError("a class of one sample cannot be held out.")
+            cv = f"1x{n_folds}"
             folds = fold_numbers(cv, targets, groups, labels=labels, random_state=seed)
         except ValueError as error:
+            if automatic:
+                return None
             raise ValueError(f"nested='folds': {error}") from None
         numbers: AnyArray = np.asarray(folds)[0]
         return numbers
 
-    def _tuned_in_folds(
-        self,
-        X: Matrix,
-        y: AnyArray,
-        targets: Array,
-        weight: Array,
-        groups: AnyArray | None,
-        train: AnyArray,
-        folds: AnyArray,
-    ) -> Nested:
+    def _tuned_in_folds(self, folds: AnyArray) -> Nested:
         """Predictions of every fold by a machine that was tuned anew without it."""
+        X, groups, (targets, _, weight) = self.X_fit_, self.groups_, self.loo_
+        train = np.flatnonzero(weight)
+        y = targets
+        if is_classifier(self):
+            y = self.classes_[class_indices(targets)]
         pairwise = self._kernels()[0].pairwise
         labels = y[train] if is_classifier(self) else None
 
@@ -291,12 +310,12 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 "search='grid' compares its candidates by one criterion, without a prior: give one "
                 "criterion and prior=False."
             )
-        if self.nested is not None and not (self.cv is None or isinstance(self.cv, (int, str))):
-            raise ValueError("nested='folds' needs cv as None, a number of folds or as '5x2'.")
-        if self.nested is not None and not (self.nested == "folds" and self.search == "gradient"):
+        if self.nested not in NESTED:
+            raise ValueError(f"nested must be 'auto', 'folds' or None, got {self.nested!r}.")
+        if self.nested == "folds" and self.search == "grid":
             raise ValueError(
-                f"nested must be None or 'folds', got {self.nested!r}; with search='grid' the "
-                "choice is nested without it."
+                "nested='folds' is for search='gradient'; with search='grid' and nested='auto' the "
+                "choice is repeated without each row."
             )
         check_flag("fit_intercept", self.fit_intercept)
         check_flag("prior", self.prior)

@@ -93,10 +93,14 @@ def least_squares(machine: Any) -> None:
         numbers(machine, "groups_", n)
     if getattr(machine, "folds_", None) is not None:
         numbers(machine, "folds_", None, n)
-    if getattr(machine, "nested_", None) is not None:
-        require(isinstance(machine.nested_, Nested), "nested_ holds no nested predictions")
-        train = np.flatnonzero(machine.fit_weight_)
-        require(np.array_equal(machine.nested_.rows, train), "nested_ is not of the rows fitted")
+    train = np.flatnonzero(machine.fit_weight_)
+    if getattr(machine, "_outer_folds", None) is not None:
+        outer = numbers(machine, "_outer_folds", len(train))
+        require(outer.dtype.kind in "iu", "_outer_folds are no integers")
+    nested = getattr(machine, "_nested", None)
+    if nested is not None:
+        require(isinstance(nested, Nested), "_nested holds no nested predictions")
+        require(np.array_equal(nested.rows, train), "_nested is not of the rows fitted")
     if "candidates_" in vars(machine):
         candidates = machine.candidates_
         require(
