@@ -31,7 +31,7 @@ from looms.criteria import mean_class_error
 from looms.diagnostics._case_deletion import held_out_of
 from looms.estimators._search import chosen_criterion
 from looms.held_out import HeldOut
-from looms.report.model import METHODS, on_grid, scored, unit_of
+from looms.report.model import METHODS, chosen_by, on_grid, scored, unit_of
 from looms.threshold import Cost, RequiredPrecision, RequiredRecall
 
 #: Of a kernel with a scale for every feature, so many are shown, the largest.
@@ -78,10 +78,10 @@ def choice_of(machine: Any) -> str:
             f"the choice was repeated without each {unit}, and the figures are of that; not so "
             "what was done to the columns before, such as scaling"
         )
-    grid = "" if isinstance(machine, SVCCV) else "--search grid and "
-    give = "gives" if not grid else "give"
+    nested = "" if isinstance(machine, SVCCV) else "--nested folds and "
+    give = "gives" if not nested else "give"
     return (
-        f"{METHODS[unit_of(machine)]} chose this machine, so its figures flatter it; {grid}looms "
+        f"{METHODS[unit_of(machine)]} chose this machine, so its figures flatter it; {nested}looms "
         f"assess {give} honest ones"
     )
 
@@ -214,7 +214,7 @@ def show_candidates(machine: Any) -> None:
         score = loss_name(machine.threshold)
     wide = console().width >= NARROW
     search = ["evals", "s", "stopped"] if wide else []
-    numbers = ["value ± s.e.", f"{_SHORT[unit_of(machine)]} {score}", *search[:2]]
+    numbers = ["value ± s.e.", f"{_SHORT[chosen_by(machine)]} {score}", *search[:2]]
     shown = table("Candidates", ["", "kernel", "criterion"], numbers)
     if wide:
         shown.add_column("stopped")

@@ -24,6 +24,7 @@ from looms.cli._errors import InputError
 from looms.cli._figures import (
     choice_of,
     held_out_figures,
+    method_of,
     show_candidates,
     show_choice,
     show_figures,
@@ -112,14 +113,13 @@ def demo(
     predictions = Predictions.of(fitted, X_test)
     show_figures(
         {
-            f"leave-one-out, {len(y_train)} rows": held_out_figures(machine)[0],
+            f"{method_of(machine)}, {len(y_train)} rows": held_out_figures(machine)[0],
             f"the other half, {len(y_test)} rows": predictions.figures(y_test),
         }
     )
     out.print(
-        "Leave-one-out chose the machine, so its figures flatter; only rows that the choice",
-        "never saw give honest ones. Your own table: looms fit FILE --target COL, and for",
-        "honest figures looms assess FILE --target COL",
+        "Each figure is of rows that neither the machine nor its choice has seen. Your own table:",
+        "looms fit FILE --target COL; and looms assess, which prepares the columns anew, too",
         sep="\n",
     )
 
@@ -144,6 +144,7 @@ def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
             typer.echo(f"Searching the settings of a support vector machine, {rows}", err=True)
         groups = {} if prepared.groups is None else {"groups": prepared.groups}
         machine.fit(prepared.matrix, prepared.target.y, **groups)
+        getattr(machine, "nested_", None)  # tuned in outer folds at the first access
     types = ranges = None
     if not issparse(prepared.X):
         types = {str(n): str(t) for n, t in prepared.X.dtypes.items()}

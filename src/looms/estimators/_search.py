@@ -259,7 +259,13 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 )
 
         numbers = np.unique(folds)
-        machines = Parallel()(delayed(machine_without)(number) for number in numbers)
+        run = Parallel(return_as="generator")(delayed(machine_without)(g) for g in numbers)
+        machines: list[Any] = []
+        for machine in run:
+            machines.append(machine)
+            for callback in getattr(self, "_skl_callbacks", []):
+                if hasattr(callback, "on_outer_fold"):
+                    callback.on_outer_fold(self, len(machines), len(numbers))
         y_train = targets[train]
         Y, sets = targets_as_columns(y_train), []
         outputs, rounds = np.empty(y_train.shape), []
@@ -366,7 +372,8 @@ class CallbackWatcher:
     One task a candidate, in it one task an iteration of the optimizer. A callback that
     asks to stop at the end of an iteration ends the search of that candidate; at the end
     of a candidate, no further one is tried. A callback with a method ``on_evaluation`` hears of
-    each evaluation of the criterion, too: of the estimator, the number of samples, the value.
+    each evaluation of the criterion, too: of the estimator, the number of samples, the value; one
+    with ``on_outer_fold`` of the estimator, the number of outer folds done, and of all.
     """
 
     def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:

@@ -47,9 +47,8 @@ def cautions(estimator: Any, X: Any = None) -> list[Caution]:
     These are a machine that is no better than a guess, takes every sample for one class or
     seldom predicts a rare one; a feature that alone gives the target; a search that ended at a
     bound or early; samples that stand twice, or look like repeats of others; few samples, or few
-    of a class. That the figures
-    flatter, since leave-one-out chose the machine, is not among them: see ``search="grid"`` and
-    `looms.assess`.
+    of a class. That figures of a machine without ``nested_`` flatter, since leave-one-out chose it,
+    is not among them.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
             "No outer estimate",
             f"{sentence(model.method)} chose {tuned}, so its figures flatter the machine. Honest "
             "ones are of a selection that is repeated without the samples that it is scored on: "
-            "search='grid', nested='folds' and looms.assess give them.",
+            "nested='folds', search='grid' and looms.assess give them.",
         )
     elif assessment is not None:
         name = assessment.scores[0]
@@ -73,7 +73,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
         if np.isfinite(figures.optimism) and figures.flattered_by is not None:
             yield note(
                 "Optimism of leave-one-out",
-                f"{sentence(model.method)} chose {tuned}. {assessment.optimism_text(name)} Quote "
+                f"{sentence(model.chosen_by)} chose {tuned}. {assessment.optimism_text(name)} Quote "
                 "the outer estimate.",
             )
         if assessment.failures:

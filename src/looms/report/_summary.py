@@ -294,7 +294,7 @@ def _chosen(model: Model) -> dict[str, Any]:
         n, score = len(selecting.candidates_), score_name(machine)[0]
         reason = "It was the only candidate; its hyper-parameters minimize the criterion."
         if n > 1:
-            reason = f"Of {n} candidates it has the smallest {model.method} {score}."
+            reason = f"Of {n} candidates it has the smallest {model.chosen_by} {score}."
     scales_last = sorted(
         machine.kernel_.hyperparameters,
         key=lambda h: -(h.value or 0.0) if "[" in h.name else -np.inf,

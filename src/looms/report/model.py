@@ -126,6 +126,115 @@ class Model:
         return METHODS[self.unit]
 
     @property
+    def chosen_by(self) -> str:
+        """Name of the way that the criterion held samples out."""
+        return METHODS[chosen_by(self.machine)]
+
+    @property
+    def pairwise(self) -> bool:
+        """True where the samples are rows of a kernel matrix, and there are no features."""
+        return bool(self.machine.kernel_.pairwise)
+
+    @property
+    def columns(self) -> dict[str, list[int]]:
+        """Features by the column of the table that they were made of."""
+        columns: dict[str, list[int]] = {}
+        for k, source in enumerate(self.sources):
+            columns.setdefault(source, []).append(k)
+        return columns
+
+    @property
+    def selecting(self) -> SelectingMachine | None:
+        """The machine if it chose its hyper-parameters itself."""
+        return self.machine if isinstance(self.machine, SelectingMachine) else None
+
+    @property
+    def classes(self) -> list[str]:
+        return [str(label) for label in getattr(self.machine, "classes_", [])]
+
+    @property
+    def threshold(self) -> float:
+        return float(getattr(self.machine, "threshold_", 0.0))
+
+
+def model_of(estimator: Any) -> Model:
+    """The least-squares machine in a fitted estimator; TypeError or NotFittedError for none.
+
+    The estimator is the machine, a pipeline that ends in it, or a search with such a
+    ``best_estimator_``.
+    """
+    machine = machine_of(estimator)
+    if not isinstance(machine, LeastSquaresMachine):
+        raise TypeError(
+            f"A report shows least-squares machines of looms, such as LSSVMClassifierCV, and "
+            f"pipelines that end in one; got {type(estimator).__name__}."
+        )
+    check_is_fitted(machine, "dual_coef_")
+    return named(estimator, machine)
+
+
+def unit_of(machine: Any) -> str:
+    """What the figures of a machine hold out at a time: "sample", "group" or "fold"."""
+    groups, nested = getattr(machine, "groups_", None), getattr(machine, "nested_", None)
+    if nested is None:
+        return chosen_by(machine)
+    n_folds = len(np.unique(nested.folds))
+    if n_folds == len(nested.rows):
+        return "sample"
+    whole = groups is not None and n_folds == len(np.unique(groups[nested.rows]))
+    return "group" if whole else "fold"
+
+
+def chosen_by(machine: Any) -> str:
+    """What the criterion of a machine holds out at a time: "sample", "group" or "fold"."""
+    if getattr(machine, "folds_", None) is not None:
+        return "fold"
+    return "sample" if getattr(machine, "groups_", None) is None else "group"
+
+
+def scored(self) -> Scored:
+        """Figures to quote of the samples, and the predictions that they are of."""
+        return scored(self.machine)
+
+    @property
+    def has_weight(self) -> AnyArray:
+        """True for samples with a weight: others took no part, and take none in figures."""
+        return np.asarray(self.held_out.sample_weight > 0)
+
+    @property
+    def n_with_weight(self) -> int:
+        """Number of samples with a weight."""
+        return int(np.count_nonzero(self.has_weight))
+
+    @property
+    def groups(self) -> AnyArray | None:
+        """Labels of the samples held out together, (n_samples,); None for each by itself."""
+        groups: AnyArray | None = getattr(self.machine, "groups_", None)
+        return groups
+
+    @property
+    def folds(self) -> AnyArray | None:
+        """(n_repetitions, n_samples) numbers of folds, -1 for a sample in none; None without."""
+        folds: AnyArray | None = getattr(self.machine, "folds_", None)
+        return folds
+
+    @property
+    def nested(self) -> Nested | None:
+        """Predictions by machines that were chosen without the sample; None without."""
+        nested: Nested | None = getattr(self.machine, "nested_", None)
+        return nested
+
+    @property
+    def unit(self) -> str:
+        """What is held out at a time: "sample", "group" or "fold"."""
+        return unit_of(self.machine)
+
+    @property
+    def method(self) -> str:
+        """Name of the way that samples are held out."""
+        return METHODS[self.unit]
+
+    @property
     def pairwise(self) -> bool:
         """True where the samples are rows of a kernel matrix, and there are no features."""
         return bool(self.machine.kernel_.pairwise)
