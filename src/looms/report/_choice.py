@@ -73,8 +73,8 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
         if np.isfinite(figures.optimism) and figures.flattered_by is not None:
             yield note(
                 "Optimism of leave-one-out",
-                f"{sentence(model.chosen_by)} chose {tuned}. {assessment.optimism_text(name)} Quote "
-                "the outer estimate.",
+                f"{sentence(model.chosen_by)} chose {tuned}. {assessment.optimism_text(name)} "
+                "Quote the outer estimate.",
             )
         if assessment.failures:
             first = next(iter(assessment.failures.values()))
