@@ -86,6 +86,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     best_index_: int
     _outer_folds: AnyArray | None
     _nested: Nested | None
+    _unfitted: Any
 
     @property
     def nested_(self) -> Nested | None:
@@ -136,6 +137,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             folds = np.asarray(of_all)[:, train]
             check_rest(folds, own_labels, "fold")
         outer = self._folds_of_nested(targets[train], own_groups, own_labels, seed)
+        unfitted = clone(self).set_params(nested=None)  # for the outer folds, as it is now
+        vars(unfitted).pop("_skl_callbacks", None)
         kernels, all_rows = one_or_many(self.kernel), np.arange(n)
         objective_of = partial(
             Objective,
@@ -184,6 +187,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             if self.cv is None or folds is None
             else _of_all_rows(folds, train, len(weight)),
             "_outer_folds": outer,
+            "_unfitted": unfitted,
             "_nested": nested,
             "selection_weight_": selection_weight,
             **fitted_machine(X, weight, targets, best.kernel, best.mu, choice.fit),
@@ -247,8 +251,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 
         def machine_without(number: int) -> Any:
             rest = train[folds != number]
-            machine = clone(self).set_params(nested=None)
-            machine.__dict__.pop("_skl_callbacks", None)
+            machine = clone(self._unfitted)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the machine of all rows has the same to say
                 return machine.fit(

@@ -97,6 +97,7 @@ def least_squares(machine: Any) -> None:
     if getattr(machine, "_outer_folds", None) is not None:
         outer = numbers(machine, "_outer_folds", len(train))
         require(outer.dtype.kind in "iu", "_outer_folds are no integers")
+        require(type(machine._unfitted) is type(machine), "_unfitted is no such machine")
     nested = getattr(machine, "_nested", None)
     if nested is not None:
         require(isinstance(nested, Nested), "_nested holds no nested predictions")
