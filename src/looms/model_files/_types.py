@@ -66,12 +66,12 @@ TYPES = {
     "looms.calibration._isotonic.Isotonic": Held(machines.isotonic),
     "looms.calibration._sigmoid.Sigmoid": Held(machines.sigmoid),
     "looms.conformal._nonconformity.Neighbors": Held(),
-    "looms.criteria.CrossEntropy": Held(),
-    "looms.criteria.Hinge": Held(),
-    "looms.criteria.PRESS": Held(),
-    "looms.criteria.SmoothedError": Held(),
-    "looms.criteria.SquaredHinge": Held(),
-    "looms.criteria.WMW": Held(),
+    "looms.criteria._differentiable.CrossEntropy": Held(),
+    "looms.criteria._differentiable.Hinge": Held(),
+    "looms.criteria._differentiable.PRESS": Held(),
+    "looms.criteria._differentiable.SmoothedError": Held(),
+    "looms.criteria._differentiable.SquaredHinge": Held(),
+    "looms.criteria._differentiable.WMW": Held(),
     "looms.estimators._classifier.LSSVMClassifier": Held(
         machines.classifier, f"{_CLASSIFIER} {_UPDATED}"
     ),
