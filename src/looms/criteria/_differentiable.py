@@ -242,7 +242,7 @@ class WMW(Criterion):
                 swapped = self._swapped(f[part, positive], f[part, negative])
                 placement = (swapped @ w_neg[part, :, None])[..., 0]
                 value[part] = np.einsum("bi,bi->b", placement, w_pos[part])
-        return values.mean(axis=0)
+        return np.asarray(values.mean(axis=0))
 
     def _swapped(self, f_pos: Array, f_neg: Array) -> Array:
         """Logistic steps of all pairs, (..., n_pos, n_neg), of outputs (..., n_pos), (..., n_neg).

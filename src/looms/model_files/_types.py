@@ -105,7 +105,7 @@ TYPES = {
     "looms.selection._candidates.Candidate": Held(),
     "looms.selection._decisions.Decisions": Held(machines.decisions),
     "looms.selection._nested.Nested": Held(machines.nested),
-    "looms.selection._objective.HyperPrior": Held(),
+    "looms.selection._prior.HyperPrior": Held(),
     "looms.selection._tune.BoundMet": Held(),
     "looms.selection._tune.Tuning": Held(),
     "looms.tables.SparseColumns": Held(transformers.sparse_columns, f"{_FEATURES} columns_"),
