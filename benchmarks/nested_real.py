@@ -7,7 +7,7 @@ of the grid, where the choice is repeated without each row, and the test rows of
 last columns are means of `scores_` less the figure on test rows, with standard errors over draws: a
 positive one of the AUC, or a negative one of the error, flatters.
 
-    python benchmarks/nested_real.py [--draws 20] [--sizes 60 100] [--jobs 1] [pima ...]
+    python benchmarks/nested_real.py [pima ...] [--draws 20] [--sizes 60 100] [--jobs 1]
 
 Sets that are not in LOOMS_DATA are left out.
 """
