@@ -8,7 +8,7 @@ repeated without each row, and the test rows of that machine. The last columns a
 `scores_` less the figure on test rows, with standard errors over draws: a positive one of the AUC,
 or a negative one of the others, flatters.
 
-    python benchmarks/nested_real.py [--draws 20] [--sizes 60 200] [--jobs 1] [pima ...]
+    python benchmarks/nested_real.py [pima ...] [--draws 20] [--sizes 60 200] [--jobs 1]
 
 Sets that are not in LOOMS_DATA are left out.
 """

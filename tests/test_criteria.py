@@ -14,15 +14,17 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from looms import HeldOut, criteria
+from looms import HeldOut
 from looms.criteria import (
     DIFFERENTIABLE,
     PRESS,
     WMW,
+    Criterion,
     CrossEntropy,
     Hinge,
     SmoothedError,
     SquaredHinge,
+    _differentiable,
     as_criterion,
     balanced_error_rate,
     error_rate,
@@ -73,6 +75,26 @@ def test_slope_against_differences(name, targets, weights, numerical_gradient):
     slope = criterion.evaluate(*loo).slope
     assert slope.shape == loo.y.shape
     assert_allclose(slope, expected, rtol=1e-6, atol=1e-10)
+
+
+@pytest.mark.parametrize(("name", "targets"), pairwise(CRITERIA, TARGETS))
+def test_values_of_many_machines_are_those_of_each(name, targets):
+    criterion, rng = CRITERIA[name], np.random.default_rng(1)
+    y, f = (part.reshape(N, -1) for part in TARGETS[targets])
+    outputs = f[:, None] + rng.standard_normal((N, 9, f.shape[1]))
+    weight = rng.uniform(0.1, 3.0, (N, 9)) * (rng.random((N, 9)) < 0.8)
+    each = [
+        criterion.evaluate(y[w > 0], g[w > 0], w[w > 0]).value
+        for g, w in zip(outputs.transpose(1, 0, 2), weight.T, strict=True)
+    ]
+    assert_allclose(criterion.values(y, outputs, weight), each, rtol=1e-13)
+    assert_allclose(Criterion.values(criterion, y, outputs, weight), each, rtol=1e-13)
+
+
+def test_values_need_both_classes_of_every_machine():
+    y, outputs = np.array([[1.0], [1.0], [-1.0]]), np.zeros((3, 2, 1))
+    with pytest.raises(ValueError, match="each needs a sample of positive weight"):
+        WMW().values(y, outputs, np.array([[1.0, 1.0], [1.0, 1.0], [1.0, 0.0]]))
 
 
 def test_slope_of_press_for_real_targets(numerical_gradient):
@@ -221,7 +243,7 @@ def test_steep_wmw_is_one_minus_auc(weights):
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_wmw_by_blocks(block, weights, monkeypatch):
     whole = WMW().evaluate(*loo_of("one", weights))
-    monkeypatch.setattr(criteria, "_BLOCK", block)
+    monkeypatch.setattr(_differentiable, "_BLOCK", block)
     parts = WMW().evaluate(*loo_of("one", weights))
     for ours, theirs in zip(parts, whole, strict=True):
         assert_allclose(ours, theirs, rtol=1e-12, atol=1e-17)

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.metrics import (
     balanced_accuracy_score,
     log_loss,
@@ -18,8 +19,15 @@ from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegre
 from looms._classes import class_indices
 from looms.calibration import class_probabilities
 from looms.criteria import mean_class_error
+from looms.lssvm import solve
 from looms.lssvm._folds import repetitions
-from looms.scores import class_scores, effective_size, number_scores
+from looms.scores import (
+    class_scores,
+    effective_size,
+    held_out_decisions,
+    number_scores,
+    pooled_auc,
+)
 from looms.selection._fold_pairs import fold_pairs
 
 N = 14
@@ -245,3 +253,26 @@ def test_of_noise_they_are_chance(grouped, threshold):
     mean, error = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))
     assert (np.abs(mean - 0.5) < 2.5 * error).all(), (mean, error)
     assert (error < 0.04).all()
+
+
+@pytest.mark.parametrize("cv", [None, 5])
+@pytest.mark.parametrize("log10_mu", [16, 20])
+def test_outputs_that_differ_by_rounding_are_ties(cv, log10_mu):
+    rng = np.random.default_rng(0)
+    features, y = rng.normal(size=(60, 4)), np.where(np.arange(60) < 25, 1.0, -1.0)
+    K = np.exp(-0.1 * np.square(features[:, None] - features).sum(axis=2))
+    folds = None if cv is None else np.arange(60) % cv
+    solution = solve(K, y, 10.0**log10_mu, folds=folds)
+    P, parts = solution.projection.matrix(), repetitions(folds, 60)
+    options = (np.ones(60), 0.0, None, solution.mu)
+    _, (area, deviations) = held_out_decisions(P, solution.fit.alpha, y, parts, *options)
+    assert area == pytest.approx(0.5, abs=1e-12)
+    assert_allclose(deviations, 0.0, atol=1e-12)
+
+
+def test_pooled_outputs_that_differ_by_rounding_are_ties():
+    y = np.where(np.arange(20) < 8, 1.0, -1.0)
+    outputs = 0.3 + 1e-16 * y
+    assert np.ptp(outputs) > 0
+    assert pooled_auc(y, outputs, np.ones(20))[0] == 0.5
+    assert pooled_auc(y, 0.3 + 1e-12 * y, np.ones(20))[0] == 1.0

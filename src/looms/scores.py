@@ -22,7 +22,7 @@ from looms.lssvm._folds import HeldOutBlocks, Repetition
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm._without_folds import fold_of_rows
 from looms.selection._decisions import Decided, Decisions
-from looms.selection._fold_pairs import fold_pairs, pair_auc
+from looms.selection._fold_pairs import fold_pairs, largest_tie, pair_auc
 
 __all__ = ["class_scores", "number_scores"]
 
@@ -207,9 +207,9 @@ def fold_outputs(P: Array, alpha: Array, y: Array, parts: Sequence[Repetition], 
 def pooled_auc(y: Array, outputs: Array, weight: Array) -> tuple[float, Array]:
     """Area under the ROC curve of outputs, all compared with all, and what each row adds to it.
 
-    For machines whose outputs without pairs are not known. Ties count half. The deviations are
-    those of DeLong, DeLong & Clarke-Pearson (1988), from the share of the other class that each
-    output is above; O(n log n) by sorting. Of several classes both are means.
+    For machines whose outputs without pairs are not known. Ties, up to rounding, count half. The
+    deviations are those of DeLong, DeLong & Clarke-Pearson (1988), from the share of the other
+    class that each output is above; O(n log n) by sorting. Of several classes both are means.
     """
     areas, deviations = [], []
     for t, f in zip(targets_as_columns(y).T, targets_as_columns(outputs).T, strict=True):
@@ -217,8 +217,9 @@ def pooled_auc(y: Array, outputs: Array, weight: Array) -> tuple[float, Array]:
         if not (above.any() and below.any()):
             continue
         v, w, each = weight[above], weight[below], np.zeros(len(f))
-        area, each[above] = _mean_and_deviations(_share_under(f[above], f[below], w), v)
-        _, each[below] = _mean_and_deviations(-_share_under(f[below], f[above], v), w)
+        tie = largest_tie(f, len(f))
+        area, each[above] = _mean_and_deviations(_share_under(f[above], f[below], w, tie), v)
+        _, each[below] = _mean_and_deviations(-_share_under(f[below], f[above], v, tie), w)
         areas.append(area)
         deviations.append(each)
     if not areas:
@@ -226,11 +227,15 @@ def pooled_auc(y: Array, outputs: Array, weight: Array) -> tuple[float, Array]:
     return float(np.mean(areas)), np.mean(deviations, axis=0)
 
 
-def _share_under(values: Array, others: Array, weight: Array) -> Array:
+def _share_under(values: Array, others: Array, weight: Array, tie: float) -> Array:
     """Weight of the ``others`` under each value, ties by half, over their total."""
     order = np.argsort(others, kind="stable")
     total = np.concatenate([[0.0], np.cumsum(weight[order])])
-    ends = (np.searchsorted(others[order], values, side) for side in ("left", "right"))
+    ordered = others[order]
+    ends = (
+        np.searchsorted(ordered, values - tie, "left"),
+        np.searchsorted(ordered, values + tie, "right"),
+    )
     return np.asarray(sum(total[end] for end in ends) / (2 * total[-1]))
 
 

@@ -65,7 +65,7 @@ def pair_auc(
     ----------
     Y : (n, t) targets ±1.
     outputs : (n, t) outputs of the machines without the fold of each row; they compare rows of
-        one fold.
+        one fold. Ties, up to rounding, count half.
     folds : rows of each fold.
     pairs, pair_outputs : numbers of two folds, and (m, t) outputs of their rows by the machine
         that has seen neither, those of the first fold first.
@@ -104,6 +104,15 @@ def pair_auc(
     return float(np.mean(areas)), np.mean(deviations, axis=0)
 
 
+def largest_tie(outputs: Array, n: int) -> float:
+    """Difference up to which outputs of a machine of n rows are equal but for rounding.
+
+    They are targets ±1 less residuals, so that what is left of those of a machine that has learned
+    nothing tells the targets. Their rounding errors, the targets being larger, are below 0.15 n ε.
+    """
+    return n * float(np.finfo(np.float64).eps * max(1.0, np.abs(outputs).max(initial=0.0)))
+
+
 def _compare(
     y: AnyArray,
     f: Array,
@@ -120,7 +129,8 @@ def _compare(
     w = np.outer(weight[rows[p]], weight[rows[q]])
     if side is not None:
         w *= side[p][:, None] != side[q]
-    above = w * ((f[p][:, None] > f[q]) + 0.5 * (f[p][:, None] == f[q]))
+    difference, tie = f[p][:, None] - f[q], largest_tie(f, len(y))
+    above = w * ((difference > tie) + 0.5 * (np.abs(difference) <= tie))
     right[rows[p]] += above.sum(axis=1)
     right[rows[q]] += above.sum(axis=0)
     mass[rows[p]] += w.sum(axis=1)

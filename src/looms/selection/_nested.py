@@ -17,7 +17,7 @@ import numpy as np
 from looms._classes import class_indices
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
-from looms.criteria import Criterion, PointwiseCriterion
+from looms.criteria import Criterion
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._names import KernelLike, as_kernel, kernel_name
@@ -163,21 +163,11 @@ def _values_without(
 
     ``left_out`` are the numbers of the folds, ``number`` the fold of each row.
     """
-    criterion, weight = objective.criterion, objective.selection_weight
     outside = np.ones(outputs.shape[:2], dtype=bool)
     for folds in np.transpose(left_out):
         outside &= number[:, None] != folds
-    if isinstance(criterion, PointwiseCriterion):
-        losses = criterion.loss(Y[:, None], outputs)[0].mean(axis=2)
-        shares = weight[:, None] * outside
-        values = np.einsum("nb,nb->b", shares, losses) / shares.sum(axis=0)
-    else:
-        values = np.array(
-            [
-                criterion.evaluate(Y[rest], outputs[rest, b], weight[rest]).value
-                for b, rest in enumerate(outside.T)
-            ]
-        )
+    weight = objective.selection_weight[:, None] * outside
+    values = objective.criterion.values(Y, outputs, weight)
     return np.where(np.isfinite(values), values, np.inf)
 
 

@@ -1,14 +1,4 @@
-"""Model selection criteria of leave-one-out outputs.
-
-Every criterion is a mean over samples, by their weights, and over targets where there are
-several (the one-against-rest columns of a multi-class problem). Smaller is better. With labels
-t = ±1 and outputs f the leave-one-out margin is t f, and t r = 1 − t f.
-
-Those in `DIFFERENTIABLE` have a gradient and guide the search; the error rates are
-steps, for the choice among tuned candidates and for reports.
-
-Sources are cited by the keys of docs/references.md.
-"""
+"""Differentiable criteria, which guide a search."""
 
 from __future__ import annotations
 
@@ -17,25 +7,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
 from looms._checks import check_known
-from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 
-__all__ = [
-    "PRESS",
-    "WMW",
-    "CrossEntropy",
-    "Hinge",
-    "SmoothedError",
-    "SquaredHinge",
-    "balanced_error_rate",
-    "error_rate",
-]
-
-_BLOCK = 1 << 20  # pairs of samples held at a time
+_BLOCK = 1 << 16  # pairs of samples at a time, as many as stay near the processor
 
 
 class Evaluation(NamedTuple):
@@ -72,6 +49,23 @@ class Criterion(ABC):
             losses make one error; each row by itself unless given.
         """
 
+    def values(self, Y: Array, outputs: Array, weight: Array) -> Array:
+        """Values of many machines, (b,): the same rows, each with outputs and weights of its own.
+
+        Parameters
+        ----------
+        Y : (n, t) targets.
+        outputs : (n, b, t) outputs, of rows without weight anything finite.
+        weight : (n, b) nonnegative, with positive sums.
+        """
+        counted = weight.T > 0
+        return np.array(
+            [
+                self.evaluate(Y[rows], outputs[rows, b], weight[rows, b]).value
+                for b, rows in enumerate(counted)
+            ]
+        )
+
 
 class PointwiseCriterion(Criterion):
     """Criterion that is a weighted mean of one loss a sample and target."""
@@ -90,6 +84,10 @@ class PointwiseCriterion(Criterion):
         error = standard_error(weight * (by_sample - value), groups)
         share = weight if losses.ndim == 1 else weight[:, None] / losses.shape[1]
         return Evaluation(value, error, share * slopes)
+
+    def values(self, Y: Array, outputs: Array, weight: Array) -> Array:
+        losses = self.loss(Y[:, None], outputs)[0].mean(axis=2)
+        return np.asarray(np.einsum("nb,nb->b", weight, losses) / weight.sum(axis=0))
 
 
 @dataclass(frozen=True)
@@ -208,7 +206,7 @@ class WMW(Criterion):
 
     Notes
     -----
-    O(n₊ n₋) in time, in blocks of about 10⁶ pairs. The standard error is that of a
+    O(n₊ n₋) in time, in blocks of pairs. The standard error is that of a
     two-sample U statistic (DeLong, DeLong & Clarke-Pearson 1988).
 
     Examples
@@ -233,12 +231,34 @@ class WMW(Criterion):
             slope.reshape(y.shape),
         )
 
+    def values(self, Y: Array, outputs: Array, weight: Array) -> Array:
+        values = np.zeros((Y.shape[1], weight.shape[1]))
+        for value, y, f in zip(values, Y.T, outputs.transpose(2, 1, 0), strict=True):
+            positive, negative = np.flatnonzero(y > 0), np.flatnonzero(y <= 0)
+            w_pos, w_neg = _shares(weight.T[:, positive]), _shares(weight.T[:, negative])
+            step = max(1, _BLOCK // (len(positive) * len(negative)))
+            for start in range(0, len(f), step):
+                part = slice(start, start + step)
+                swapped = self._swapped(f[part, positive], f[part, negative])
+                placement = (swapped @ w_neg[part, :, None])[..., 0]
+                value[part] = np.einsum("bi,bi->b", placement, w_pos[part])
+        return np.asarray(values.mean(axis=0))
+
+    def _swapped(self, f_pos: Array, f_neg: Array) -> Array:
+        """Logistic steps of all pairs, (..., n_pos, n_neg), of outputs (..., n_pos), (..., n_neg).
+
+        By exponentials, several at a time; where one overflows the pair is in order.
+        """
+        steps = f_pos[..., :, None] - f_neg[..., None, :]
+        steps *= self.steepness
+        with np.errstate(over="ignore"):
+            np.exp(steps, out=steps)
+        steps += 1.0
+        return np.reciprocal(steps, out=steps)
+
     def _one_target(self, y: Array, f: Array, weight: Array, groups: AnyArray | None) -> Evaluation:
         positive, negative = np.flatnonzero(y > 0), np.flatnonzero(y <= 0)
-        if not (weight[positive].any() and weight[negative].any()):
-            raise ValueError("WMW compares two classes: each needs a sample of positive weight.")
-        w_pos = weight[positive] / weight[positive].sum()
-        w_neg = weight[negative] / weight[negative].sum()
+        w_pos, w_neg = _shares(weight[positive]), _shares(weight[negative])
         f_pos, f_neg = f[positive], f[negative]
         slope = np.empty_like(f)
         placement_pos = np.empty_like(f_pos)
@@ -247,7 +267,7 @@ class WMW(Criterion):
         step = max(1, _BLOCK // len(f_neg))
         for start in range(0, len(f_pos), step):
             part = slice(start, start + step)
-            swapped = expit(self.steepness * (f_neg - f_pos[part, None]))
+            swapped = self._swapped(f_pos[part], f_neg)
             placement_pos[part] = swapped @ w_neg
             placement_neg += w_pos[part] @ swapped
             swapped *= 1.0 - swapped
@@ -259,6 +279,14 @@ class WMW(Criterion):
         deviations[positive] = w_pos * (placement_pos - value)
         deviations[negative] = w_neg * (placement_neg - value)
         return Evaluation(value, standard_error(deviations, groups), slope)
+
+
+def _shares(weight: Array) -> Array:
+    """Weights of the samples of one class, on the last axis, over their sum."""
+    total = weight.sum(axis=-1, keepdims=True)
+    if not (total > 0).all():
+        raise ValueError("WMW compares two classes: each needs a sample of positive weight.")
+    return np.asarray(weight / total)
 
 
 def standard_error(deviations: Array, groups: AnyArray | None = None) -> float:
@@ -274,77 +302,6 @@ def standard_error(deviations: Array, groups: AnyArray | None = None) -> float:
     """
     drawn = deviations if groups is None else np.bincount(groups, weights=deviations)
     return float(np.sqrt(np.sum(drawn**2)))
-
-
-def error_rate(
-    y: npt.ArrayLike,
-    outputs: npt.ArrayLike,
-    sample_weight: npt.ArrayLike | None = None,
-    *,
-    threshold: float = 0.0,
-) -> float:
-    """Weighted error rate of held-out outputs for ±1 targets.
-
-    Parameters
-    ----------
-    y : ±1 targets; (n,) or (n, 1) for two classes, (n, k) for k, one against the rest.
-    outputs : held-out outputs, shaped like the targets; of k classes the largest wins.
-    sample_weight : (n,) nonnegative; ones unless given.
-    threshold : outputs above it are positive; two classes only.
-
-    Returns
-    -------
-    rate : in [0, 1].
-
-    Examples
-    --------
-    >>> error_rate([1, -1, 1], [0.3, -0.2, -0.9], sample_weight=[1, 1, 2])
-    0.5
-    """
-    wrong = class_indices(np.asarray(y)) != class_indices(np.asarray(outputs), threshold)
-    weight = None if sample_weight is None else np.asarray(sample_weight)
-    return float(np.average(wrong, weights=weight))
-
-
-def balanced_error_rate(
-    y: npt.ArrayLike,
-    outputs: npt.ArrayLike,
-    sample_weight: npt.ArrayLike | None = None,
-    *,
-    threshold: float = 0.0,
-) -> float:
-    """Mean over classes of the weighted error rate in the class (BER) [C06 I-A].
-
-    Arguments as for `error_rate`. A class without weight does not count.
-
-    Examples
-    --------
-    >>> y, outputs = [1, 1, 1, -1], [0.3, -0.2, 0.9, -0.5]
-    >>> error_rate(y, outputs), round(balanced_error_rate(y, outputs), 4)
-    (0.25, 0.1667)
-    """
-    labels = class_indices(np.asarray(y))
-    return mean_class_error(
-        labels, labels != class_indices(np.asarray(outputs), threshold), sample_weight
-    )
-
-
-def mean_class_error(
-    labels: npt.NDArray[np.intp], wrong: AnyArray, sample_weight: npt.ArrayLike | None = None
-) -> float:
-    """Mean over classes of the weighted share of wrong decisions in the class.
-
-    Parameters
-    ----------
-    labels : (n,) class indices. A class without weight does not count.
-    wrong : (n,) bool.
-    sample_weight : (n,) nonnegative; ones unless given.
-    """
-    weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
-    mass = np.bincount(labels, weights=weight)
-    present = mass > 0
-    rates = np.bincount(labels, weights=weight * wrong)[present] / mass[present]
-    return float(rates.mean())
 
 
 #: Differentiable criteria by name, at their default parameters.

@@ -1,0 +1,80 @@
+"""Error rates of held-out outputs: steps, for the choice among tuned candidates and for reports."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from looms._classes import class_indices
+from looms._typing import AnyArray
+
+
+def error_rate(
+    y: npt.ArrayLike,
+    outputs: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None = None,
+    *,
+    threshold: float = 0.0,
+) -> float:
+    """Weighted error rate of held-out outputs for ±1 targets.
+
+    Parameters
+    ----------
+    y : ±1 targets; (n,) or (n, 1) for two classes, (n, k) for k, one against the rest.
+    outputs : held-out outputs, shaped like the targets; of k classes the largest wins.
+    sample_weight : (n,) nonnegative; ones unless given.
+    threshold : outputs above it are positive; two classes only.
+
+    Returns
+    -------
+    rate : in [0, 1].
+
+    Examples
+    --------
+    >>> error_rate([1, -1, 1], [0.3, -0.2, -0.9], sample_weight=[1, 1, 2])
+    0.5
+    """
+    wrong = class_indices(np.asarray(y)) != class_indices(np.asarray(outputs), threshold)
+    weight = None if sample_weight is None else np.asarray(sample_weight)
+    return float(np.average(wrong, weights=weight))
+
+
+def balanced_error_rate(
+    y: npt.ArrayLike,
+    outputs: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None = None,
+    *,
+    threshold: float = 0.0,
+) -> float:
+    """Mean over classes of the weighted error rate in the class (BER) [C06 I-A].
+
+    Arguments as for `error_rate`. A class without weight does not count.
+
+    Examples
+    --------
+    >>> y, outputs = [1, 1, 1, -1], [0.3, -0.2, 0.9, -0.5]
+    >>> error_rate(y, outputs), round(balanced_error_rate(y, outputs), 4)
+    (0.25, 0.1667)
+    """
+    labels = class_indices(np.asarray(y))
+    return mean_class_error(
+        labels, labels != class_indices(np.asarray(outputs), threshold), sample_weight
+    )
+
+
+def mean_class_error(
+    labels: npt.NDArray[np.intp], wrong: AnyArray, sample_weight: npt.ArrayLike | None = None
+) -> float:
+    """Mean over classes of the weighted share of wrong decisions in the class.
+
+    Parameters
+    ----------
+    labels : (n,) class indices. A class without weight does not count.
+    wrong : (n,) bool.
+    sample_weight : (n,) nonnegative; ones unless given.
+    """
+    weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
+    mass = np.bincount(labels, weights=weight)
+    present = mass > 0
+    rates = np.bincount(labels, weights=weight * wrong)[present] / mass[present]
+    return float(rates.mean())
