@@ -235,6 +235,21 @@ def test_case_deletion_kinds(regression):
         CaseDeletionDisplay.from_estimator(model, names=["a", "b"])
 
 
+def test_groups_are_drawn_by_their_labels():
+    rng = np.random.default_rng(0)
+    X, patient = rng.normal(size=(60, 3)), np.repeat([f"patient {k}" for k in range(12)], 5)
+    model = LSSVMClassifierCV("linear").fit(X, X[:, 0] > 0, groups=patient)
+    shown = CaseDeletionDisplay.from_estimator(model, groups=patient)
+    found = case_deletion(model, groups=patient)
+    np.testing.assert_array_equal(shown.value, found.rms_change)
+    assert found.most_influential(1).index[0] in [text.get_text() for text in shown.ax_.texts]
+    assert shown.ax_.get_xlabel() == "group"
+    assert len(CaseDeletionDisplay.compute(model).value) == 12
+    assert len(CaseDeletionDisplay.compute(model, kind="leverage").value) == 60
+    with pytest.raises(ValueError, match="There are 12 groups and 60 names"):
+        CaseDeletionDisplay.compute(model, names=patient)
+
+
 def test_surprise_of_classes_is_one_sided(binary):
     loo = binary[0][-1].loo_
     shown = CaseDeletionDisplay.from_estimator(binary[0], kind="residual")

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics import loo_margins
-from looms.diagnostics._case_deletion import held_out_of
+from looms.diagnostics._margins import held_out_of
 from looms.estimators import machine_of
 from looms.estimators._base import LeastSquaresMachine
 from looms.estimators._search import SelectingMachine, chosen_criterion
