@@ -1,10 +1,14 @@
 """Rows held out together, in groups and folds, and the grid: from the options to the figures."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from looms import LSSVMClassifierCV
+from looms.diagnostics import case_deletion, influence
 from looms.model_files import load_model
 
 
@@ -145,3 +149,47 @@ def test_an_assessment_keeps_groups_on_one_side(looms, visits):
         )
 
     assert ber(result.stdout) > 0.3 > 0.2 > ber(apart.stdout)
+
+
+@pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
+def test_a_diagnosis_leaves_out_the_groups_of_the_fit(looms, visits):
+    options = ("--groups", "patient", "-k", "linear", "-o", "m.skops")
+    assert looms("fit", visits, "-t", "ill", *options).exit_code == 0
+    result = looms("diagnose", visits, "--model", "m.skops", "-b", 0, "-o", "d.csv")
+    assert result.exit_code == 0, result.stderr
+    assert "320 rows in 40 groups" in result.stdout
+    assert "leave-one-group-out" in result.stdout
+    assert "left out one at a time" not in result.stderr
+    table, rows = pd.read_csv(visits), pd.read_csv("d.csv")
+    assert rows["group"].tolist() == table["patient"].tolist()
+    saved = load_model("m.skops")
+    found = influence(saved.model, table, table["ill"], groups=table["patient"])
+    assert rows.groupby("group", sort=False)["influence"].first().tolist() == pytest.approx(
+        found.values.tolist()
+    )
+    assert (rows["influence"].groupby(rows["group"]).nunique() == 1).all()
+    table.rename(columns={"patient": "person"}).to_csv("other.csv", index=False)
+    result = looms("diagnose", "other.csv", "--model", "m.skops", "-b", 0)
+    assert "left out one at a time here; see --groups" in result.stderr
+    result = looms("diagnose", "other.csv", "--model", "m.skops", "-b", 0, "--groups", "person")
+    assert "320 rows in 40 groups" in result.stdout
+    assert "ignored" not in result.stderr
+    assert looms("diagnose", visits, "--model", "m.skops", "--groups", "ward").exit_code == 1
+
+
+def test_a_support_vector_machine_is_diagnosed_by_groups(looms, visits):
+    given = ("--C", 1, "--gamma", 0.25, "-b", 0, "--groups", "patient")
+    result = looms("diagnose", visits, "-t", "ill", *given)
+    assert result.exit_code == 0, result.stderr
+    assert "320 rows in 40 groups" in result.stdout
+    assert re.search(r"^ +p\d+ +8 +\d+\.\d+ +\S+ *$", result.stdout, re.M)
+
+
+def test_the_report_names_the_groups(looms, visits):
+    options = ("--groups", "patient", "-k", "linear", "-o", "m.skops", "--report", "r.html")
+    assert looms("fit", visits, "-t", "ill", *options).exit_code == 0
+    table = pd.read_csv(visits)
+    found = case_deletion(load_model("m.skops").model, groups=table["patient"])
+    page = Path("r.html").read_text()
+    assert "The most influential of 40 groups" in page
+    assert f"are those of {', '.join(found.most_influential(6).index)}." in page
