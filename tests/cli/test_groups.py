@@ -31,7 +31,7 @@ def test_a_fit_with_groups_is_that_of_the_estimator(looms, visits, figures):
     result = looms("fit", visits, "-t", "ill", "--groups", "patient", "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert "leave-one-group-out chose this machine" in result.stderr
-    assert "--search grid and looms assess give honest ones" in result.stderr
+    assert "--search grid, --nested folds and looms assess give honest ones" in result.stderr
     assert "--groups" not in result.stderr
     saved = load_model("m.skops")
     assert list(saved.metadata["columns"]) == list("abcd")
@@ -119,6 +119,8 @@ def test_a_gap_among_the_groups_is_refused(looms, visits, one_line):
         (("-m", "svm", "--groups", "patient"), "--groups is for --machine lssvm"),
         (("-m", "svm", "--cv", 5), "--cv is for --machine lssvm"),
         (("-m", "svm", "--search", "grid"), "--search grid is for --machine lssvm"),
+        (("-m", "svm", "--nested", "folds"), "--nested is for --machine lssvm"),
+        (("--search", "grid", "--nested", "folds"), "--nested is for --search gradient, and this"),
     ],
 )
 @pytest.mark.parametrize("command", ["fit", "assess"])
@@ -174,7 +176,8 @@ def test_a_diagnosis_leaves_out_the_groups_of_the_fit(looms, visits):
     result = looms("diagnose", "other.csv", "--model", "m.skops", "-b", 0, "--groups", "person")
     assert "320 rows in 40 groups" in result.stdout
     assert "ignored" not in result.stderr
-    assert looms("diagnose", visits, "--model", "m.skops", "--groups", "ward").exit_code == 1
+    result = looms("diagnose", "other.csv", "--model", "m.skops", "--groups", "ward")
+    assert "there is no column 'ward'" in result.stderr
 
 
 def test_a_support_vector_machine_is_diagnosed_by_groups(looms, visits):
@@ -193,3 +196,29 @@ def test_the_report_names_the_groups(looms, visits):
     page = Path("r.html").read_text()
     assert "The most influential of 40 groups" in page
     assert f"are those of {', '.join(found.most_influential(6).index)}." in page
+
+
+@pytest.mark.filterwarnings("ignore::looms.BoundWarning", "ignore::looms.OneClassWarning")
+def test_the_search_is_repeated_in_folds(looms, visits, figures):
+    options = ("-k", "linear", "--groups", "patient", "--nested", "folds", "--report", "r.html")
+    result = looms("fit", visits, "-t", "ill", *options, "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    assert "the choice was repeated without each fold" in result.stderr
+    assert "flatter" not in result.stderr
+    saved = load_model("m.skops")
+    table = pd.read_csv(visits)
+    X = saved.model[:-1].transform(table[list("abcd")])
+    machine = LSSVMClassifierCV("linear", nested="folds")
+    machine.fit(X, table["ill"], groups=table["patient"])
+    assert figures(result.stdout) == pytest.approx(list(machine.scores_.values()), abs=1e-3)
+    plain = LSSVMClassifierCV("linear").fit(X, table["ill"], groups=table["patient"])
+    assert machine.scores_["ber"] != pytest.approx(plain.scores_["ber"], abs=1e-3)
+    page = Path("r.html").read_text()
+    assert "the choice was repeated without each fold" in page
+    assert f"{machine.scores_['ber']:.3f}" in page or f"{100 * machine.scores_['ber']:.1f}" in page
+    assert "nested=folds" in looms("show", "m.skops").stdout
+
+
+def test_an_assessment_tunes_anew_in_its_own_splits(looms, visits, one_line):
+    result = looms("assess", visits, "-t", "ill", "--nested", "folds")
+    one_line(result, 2, "--nested is for looms fit: looms assess tunes anew in splits of its own")

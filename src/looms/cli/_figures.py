@@ -78,7 +78,7 @@ def choice_of(machine: Any) -> str:
             f"the choice was repeated without each {unit}, and the figures are of that; not so "
             "what was done to the columns before, such as scaling"
         )
-    grid = "" if isinstance(machine, SVCCV) else "--search grid and "
+    grid = "" if isinstance(machine, SVCCV) else "--search grid, --nested folds and "
     give = "gives" if not grid else "give"
     return (
         f"{METHODS[unit_of(machine)]} chose this machine, so its figures flatter it; {grid}looms "
