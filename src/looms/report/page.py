@@ -278,8 +278,12 @@ def _of_outputs(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
         )
         return drawn
     against = " of each class against the rest" if several else ""
-    pooled = "; the curve compares outputs of different machines, the area in the table does not"
-    roc, curve = RocDisplay.compute(estimator), PrecisionRecallDisplay.compute(estimator)
+    pooled = (
+        "; each sample stands at its mean over the machines that have not seen it, and the area in "
+        "the table compares samples under one of these"
+    )
+    # By the machine of the facts, which knows these outputs.
+    roc, curve = (each.compute(model.machine) for each in (RocDisplay, PrecisionRecallDisplay))
     drawn["roc"] = picture(
         roc,
         f"Receiver operating characteristic of the {outputs}{against}{pooled}.",
