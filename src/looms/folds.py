@@ -20,6 +20,9 @@ from looms._typing import AnyArray, Array
 
 __all__ = ["fold_numbers", "group_numbers", "joined_groups"]
 
+#: 10, or 5x2 with its repetitions first.
+NUMBER_OF_FOLDS = re.compile(r"(?:(\d+)x)?(\d+)")
+
 
 def fold_numbers(
     cv: Any,
@@ -160,7 +163,7 @@ def _splits(
         return splits
     if isinstance(cv, Iterable) and not isinstance(cv, str):
         return cv
-    match = re.fullmatch(r"(?:(\d+)x)?(\d+)", str(cv))
+    match = NUMBER_OF_FOLDS.fullmatch(str(cv))
     if match is None or isinstance(cv, float):
         raise ValueError(
             "cv must be None, a number of folds, repetitions and folds as '5x2', a splitter of "

@@ -205,6 +205,21 @@ def test_a_comparison_keeps_groups_together(patients):
         compare(models, X, y, method="forward", **options)
 
 
+@pytest.mark.parametrize("method", ["shuffle", "kfold"])
+def test_a_comparison_in_a_store_tells_groups_apart(patients, tmp_path, method):
+    X, y, groups = patients
+    models = {"one": NEAREST, "line": LogisticRegression()}
+    options = {"n_splits": 10, "scoring": "auc", "random_state": 0, "method": method}
+    apart = compare(models, X, y, store=tmp_path, **options)
+    together = compare(models, X, y, groups=groups, store=tmp_path, **options)
+    assert together.table.loc["one", "auc"] < 0.8 < 0.95 < apart.table.loc["one", "auc"]
+    for name, model in models.items():
+        again = stored(model, X, y, groups=groups, store=tmp_path, **options)
+        assert again.table.equals(together.results[name].table)
+        by_itself = assess(model, X, y, groups=groups, **options)
+        assert by_itself.table["auc"].tolist() == again.table["auc"].tolist()
+
+
 def test_forward_splits_see_no_later_row():
     """A target that a later row repeats: known to what trains on it, and not ahead of time."""
     rng = np.random.default_rng(0)

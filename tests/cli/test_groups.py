@@ -1,10 +1,14 @@
 """Rows held out together, in groups and folds, and the grid: from the options to the figures."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from looms import LSSVMClassifierCV
+from looms.diagnostics import case_deletion, influence
 from looms.model_files import load_model
 
 
@@ -27,7 +31,7 @@ def test_a_fit_with_groups_is_that_of_the_estimator(looms, visits, figures):
     result = looms("fit", visits, "-t", "ill", "--groups", "patient", "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert "leave-one-group-out chose this machine" in result.stderr
-    assert "--search grid and looms assess give honest ones" in result.stderr
+    assert "--search grid, --nested folds and looms assess give honest ones" in result.stderr
     assert "--groups" not in result.stderr
     saved = load_model("m.skops")
     assert list(saved.metadata["columns"]) == list("abcd")
@@ -115,6 +119,8 @@ def test_a_gap_among_the_groups_is_refused(looms, visits, one_line):
         (("-m", "svm", "--groups", "patient"), "--groups is for --machine lssvm"),
         (("-m", "svm", "--cv", 5), "--cv is for --machine lssvm"),
         (("-m", "svm", "--search", "grid"), "--search grid is for --machine lssvm"),
+        (("-m", "svm", "--nested", "folds"), "--nested is for --machine lssvm"),
+        (("--search", "grid", "--nested", "folds"), "--nested is for --search gradient, and this"),
     ],
 )
 @pytest.mark.parametrize("command", ["fit", "assess"])
@@ -145,3 +151,91 @@ def test_an_assessment_keeps_groups_on_one_side(looms, visits):
         )
 
     assert ber(result.stdout) > 0.3 > 0.2 > ber(apart.stdout)
+
+
+@pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
+def test_a_diagnosis_leaves_out_the_groups_of_the_fit(looms, visits):
+    options = ("--groups", "patient", "-k", "linear", "-o", "m.skops")
+    assert looms("fit", visits, "-t", "ill", *options).exit_code == 0
+    result = looms("diagnose", visits, "--model", "m.skops", "-b", 0, "-o", "d.csv")
+    assert result.exit_code == 0, result.stderr
+    assert "320 rows in 40 groups" in result.stdout
+    assert "leave-one-group-out" in result.stdout
+    assert "left out one at a time" not in result.stderr
+    table, rows = pd.read_csv(visits), pd.read_csv("d.csv")
+    assert rows["group"].tolist() == table["patient"].tolist()
+    saved = load_model("m.skops")
+    found = influence(saved.model, table, table["ill"], groups=table["patient"])
+    assert rows.groupby("group", sort=False)["influence"].first().tolist() == pytest.approx(
+        found.values.tolist()
+    )
+    assert (rows["influence"].groupby(rows["group"]).nunique() == 1).all()
+    table.rename(columns={"patient": "person"}).to_csv("other.csv", index=False)
+    result = looms("diagnose", "other.csv", "--model", "m.skops", "-b", 0)
+    assert "left out one at a time here; see --groups" in result.stderr
+    result = looms("diagnose", "other.csv", "--model", "m.skops", "-b", 0, "--groups", "person")
+    assert "320 rows in 40 groups" in result.stdout
+    assert "ignored" not in result.stderr
+    result = looms("diagnose", "other.csv", "--model", "m.skops", "--groups", "ward")
+    assert "there is no column 'ward'" in result.stderr
+
+
+def test_a_support_vector_machine_is_diagnosed_by_groups(looms, visits):
+    given = ("--C", 1, "--gamma", 0.25, "-b", 0, "--groups", "patient")
+    result = looms("diagnose", visits, "-t", "ill", *given)
+    assert result.exit_code == 0, result.stderr
+    assert "320 rows in 40 groups" in result.stdout
+    assert re.search(r"^ +p\d+ +8 +\d+\.\d+ +\S+ *$", result.stdout, re.M)
+
+
+def test_the_report_names_the_groups(looms, visits):
+    options = ("--groups", "patient", "-k", "linear", "-o", "m.skops", "--report", "r.html")
+    assert looms("fit", visits, "-t", "ill", *options).exit_code == 0
+    table = pd.read_csv(visits)
+    found = case_deletion(load_model("m.skops").model, groups=table["patient"])
+    page = Path("r.html").read_text()
+    assert "The most influential of 40 groups" in page
+    assert f"are those of {', '.join(found.most_influential(6).index)}." in page
+
+
+@pytest.mark.filterwarnings("ignore::looms.BoundWarning", "ignore::looms.OneClassWarning")
+def test_the_search_is_repeated_in_folds(looms, visits, figures):
+    options = ("-k", "linear", "--groups", "patient", "--nested", "folds", "--report", "r.html")
+    result = looms("fit", visits, "-t", "ill", *options, "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    assert "the choice was repeated without each fold" in result.stderr
+    assert "flatter" not in result.stderr
+    saved = load_model("m.skops")
+    table = pd.read_csv(visits)
+    X = saved.model[:-1].transform(table[list("abcd")])
+    machine = LSSVMClassifierCV("linear", nested="folds")
+    machine.fit(X, table["ill"], groups=table["patient"])
+    assert figures(result.stdout) == pytest.approx(list(machine.scores_.values()), abs=1e-3)
+    plain = LSSVMClassifierCV("linear").fit(X, table["ill"], groups=table["patient"])
+    assert machine.scores_["ber"] != pytest.approx(plain.scores_["ber"], abs=1e-3)
+    page = Path("r.html").read_text()
+    assert "the choice was repeated without each fold" in page
+    assert f"{machine.scores_['ber']:.3f}" in page or f"{100 * machine.scores_['ber']:.1f}" in page
+    assert "nested=folds" in looms("show", "m.skops").stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["shuffle", "kfold", "bootstrap"])
+@pytest.mark.filterwarnings("ignore")
+def test_an_assessment_keeps_groups_together_in_its_store(looms, visits, method):
+    options = ["assess", visits, "-t", "ill", "--method", method, "--store", "s"]
+    options += ["-n", 10 if method == "kfold" else 3, "-o", "table.csv", "--force"]
+    tables = []
+    for groups in (["--drop", "patient"], ["--groups", "patient"], ["--groups", "patient"]):
+        result = looms(*options, *groups)
+        assert result.exit_code == 0, result.stderr
+        tables.append(pd.read_csv("table.csv"))
+    apart, together, again = tables
+    assert again.equals(together)
+    assert apart["ber"].mean() < 0.2 < 0.3 < together["ber"].mean()
+    assert apart["loo_ber"].mean() < 0.2 < 0.3 < together["loo_ber"].mean()
+
+
+def test_an_assessment_tunes_anew_in_its_own_splits(looms, visits, one_line):
+    result = looms("assess", visits, "-t", "ill", "--nested", "folds")
+    one_line(result, 2, "--nested is for looms fit: looms assess tunes anew in splits of its own")

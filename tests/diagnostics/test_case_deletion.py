@@ -13,9 +13,9 @@ from sklearn.preprocessing import StandardScaler, scale
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.criteria import DIFFERENTIABLE, SmoothedError, as_criterion
-from looms.diagnostics import _case_deletion, case_deletion
+from looms.diagnostics import case_deletion
 from looms.kernels import RBF
-from looms.lssvm import solve
+from looms.lssvm import _without_folds, solve
 
 N = 20
 RNG = np.random.default_rng(0)
@@ -33,70 +33,148 @@ WEIGHTS = {
 K, MU = RBF(0.3), 0.05
 
 
-def refitted(model, criterion):
-    """Changes by refits without each sample seen: (n, n[, t]) of the outputs, (n,) of J."""
+GROUPS = {
+    "apart": np.arange(N),
+    "groups": np.array([f"ward {k}" for k in [0, 3, 3, 1, 2, 2, 0, 4, 4, 4] * 2]),
+    "pairs": np.arange(N) // 2,
+}
+
+
+def refitted(model, criterion, units):
+    """Changes by refits without each unit of seen samples: (n, m[, t]) of the outputs, (m,) of J.
+
+    And the residuals of the samples of each unit without it.
+    """
     seen = np.flatnonzero(model.fit_weight_ > 0)
     gram, y = K(X[seen]), model.loo_.y[seen]
     zeta, weight = model.fit_weight_[seen], model.loo_.sample_weight[seen]
+    units = units[seen]
 
-    def machine(rows):
-        mu = model.mu_ * len(seen) / len(rows)  # the same ridge
-        return solve(
+    def outputs(rows):
+        fit = solve(
             gram[np.ix_(rows, rows)],
             y[rows],
-            mu,
+            model.mu_ * len(seen) / len(rows),  # the same ridge
             sample_weight=zeta[rows],
             fit_intercept=model.fit_intercept,
         ).fit
-
-    def outputs(rows):
-        fit = machine(rows)
         return gram[:, rows] @ fit.alpha + fit.intercept
 
+    def held_out(rows):
+        """Outputs of rows without the rows of their unit."""
+        values = np.empty(y.shape)
+        for unit in np.unique(units[rows]):
+            own = rows[units[rows] == unit]
+            values[own] = outputs(np.setdiff1d(rows, own))[own]
+        return values[rows]
+
     def judged(rows):
-        fit = machine(rows)
-        return as_criterion(criterion).evaluate(fit.y, fit.outputs, weight[rows]).value
+        return as_criterion(criterion).evaluate(y[rows], held_out(rows), weight[rows]).value
 
     every = np.arange(len(seen))
-    rest = [np.delete(every, i) for i in every]
+    rest = [np.flatnonzero(units != unit) for unit in np.unique(units)]
     changes = np.stack([outputs(rows) - outputs(every) for rows in rest], axis=1)
-    return seen, changes, np.array([judged(rows) - judged(every) for rows in rest])
+    of_criterion = np.array([judged(rows) - judged(every) for rows in rest])
+    return changes, of_criterion, y - held_out(every)
 
 
-def check(found, model, criterion):
-    seen, changes, of_criterion = refitted(model, criterion)
-    n = len(seen)
-    own = np.arange(n)
-    assert_allclose(found.own_change[seen], changes[own, own], rtol=1e-8, atol=1e-10)
-    others = np.abs(changes).reshape(n, n, -1)
-    others[own, own] = 0
-    assert_allclose(found.largest_change[seen], others.max(axis=(0, 2)), rtol=1e-8)
-    mean_square = (others**2).sum(axis=(0, 2)) / (n - 1) / others.shape[2]
-    assert_allclose(found.rms_change[seen], np.sqrt(mean_square), rtol=1e-8)
-    assert_allclose(found.criterion_change[seen], of_criterion, rtol=1e-8, atol=1e-10)
-    unseen = np.setdiff1d(np.arange(N), seen)
-    for name in ("own_change", "largest_change", "rms_change", "criterion_change", "surprise"):
-        assert np.isnan(getattr(found, name)[unseen]).all()
-    assert_array_equal(found.residual, model.loo_.residuals)
+def check(model, criterion, groups):
+    found = case_deletion(
+        model, criterion=criterion, groups=None if groups == "apart" else GROUPS[groups]
+    )
+    changes, of_criterion, residual = refitted(model, criterion, GROUPS[groups])
+    seen = np.flatnonzero(model.fit_weight_ > 0)
+    labels, own = np.unique(GROUPS[groups], return_inverse=True)
+    present = np.unique(own[seen])
+    assert_array_equal(found.group, own)
+    if groups == "apart":
+        assert found.groups is None
+    else:
+        assert_array_equal(found.groups, labels)
+    assert_allclose(found.residual[seen], residual, rtol=1e-8, atol=1e-10)
+    assert found.table.shape[0] == len(labels)
+    for place, k in enumerate(present):
+        inside, change = own[seen] == k, changes[:, place]
+        expected = change[inside]
+        assert_allclose(found.own_change[seen][inside], expected, rtol=1e-8, atol=1e-10)
+        others = np.abs(change[~inside])
+        assert_allclose(found.largest_change[k], others.max(), rtol=1e-8)
+        assert_allclose(found.rms_change[k], np.sqrt(np.mean(others**2)), rtol=1e-8)
+    assert_allclose(found.criterion_change[present], of_criterion, rtol=1e-8, atol=1e-10)
+    absent = np.setdiff1d(np.arange(len(labels)), present)
+    for name in ("largest_change", "rms_change", "criterion_change", "surprise"):
+        assert np.isnan(getattr(found, name)[absent]).all()
+    assert np.isnan(found.own_change[np.setdiff1d(np.arange(N), seen)]).all()
 
 
 @pytest.mark.parametrize(
-    ("labels", "weights", "criterion", "fit_intercept"),
-    pairwise(LABELS, WEIGHTS, [*DIFFERENTIABLE, SmoothedError(3.0)], [True, False]),
+    ("labels", "weights", "criterion", "fit_intercept", "groups"),
+    pairwise(LABELS, WEIGHTS, [*DIFFERENTIABLE, SmoothedError(3.0)], [True, False], GROUPS),
 )
-def test_classifiers_equal_refits(labels, weights, criterion, fit_intercept):
+def test_classifiers_equal_refits(labels, weights, criterion, fit_intercept, groups):
     model = LSSVMClassifier(K, mu=MU, fit_intercept=fit_intercept, class_weight="balanced")
     model.fit(X, LABELS[labels], WEIGHTS[weights])
-    check(case_deletion(model, criterion=criterion), model, criterion)
+    check(model, criterion, groups)
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("columns", [0, 1, 3])
-def test_regressors_equal_refits(weights, fit_intercept, columns):
+@pytest.mark.parametrize(
+    ("weights", "fit_intercept", "columns", "groups"),
+    pairwise(WEIGHTS, [True, False], [0, 1, 3], GROUPS),
+)
+def test_regressors_equal_refits(weights, fit_intercept, columns, groups):
     y = RNG.normal(size=(N, columns)) if columns else NOISY
     model = LSSVMRegressor(K, mu=MU, fit_intercept=fit_intercept).fit(X, y, WEIGHTS[weights])
-    check(case_deletion(model), model, "press")
+    check(model, "press", groups)
+
+
+def test_surprise_of_a_group_is_its_residual_whitened():
+    """P_GG⁻¹ is the covariance of residuals under the Gaussian process of covariance K."""
+    model = LSSVMRegressor(K, mu=MU, fit_intercept=False).fit(X, NOISY)
+    gram, number = K(X) + N * MU * np.eye(N), np.unique(GROUPS["groups"], return_inverse=True)[1]
+    energy = np.empty(5)
+    for k in range(5):
+        own, rest = number == k, number != k
+        solved = np.linalg.solve(gram[np.ix_(rest, rest)], gram[np.ix_(rest, own)])
+        e = NOISY[own] - solved.T @ NOISY[rest]
+        covariance = gram[np.ix_(own, own)] - gram[np.ix_(own, rest)] @ solved
+        energy[k] = e @ np.linalg.solve(covariance, e)
+    expected = np.sqrt(energy / np.bincount(number) / (energy.sum() / N))
+    assert_allclose(case_deletion(model, groups=number).surprise, expected, rtol=1e-8)
+
+
+def test_a_group_apart_from_the_others_changes_the_machine_most():
+    rng = np.random.default_rng(3)
+    patient = np.array([f"patient {k}" for k in np.repeat(np.arange(12), 5)])
+    x = rng.normal(size=(60, 2))
+    y = x[:, 0] + 0.3 * rng.normal(size=60)
+    y[patient == "patient 7"] += 3
+    model = LSSVMRegressorCV("linear").fit(x, y, groups=patient)
+    found = case_deletion(model, groups=patient)
+    assert found.most_influential(1).index.tolist() == ["patient 7"]
+    assert found.most_surprising(1).index.tolist() == ["patient 7"]
+    assert "n_groups=12" in repr(found)
+    assert repr(found).endswith("most_influential='patient 7')")
+    assert found.table.n_samples.tolist() == [5] * 12
+    numbered = case_deletion(model)  # the machine knows numbers only
+    assert_allclose(numbered.rms_change, found.rms_change)
+    assert numbered.groups[numbered.rms_change.argmax()] == model.groups_[patient == "patient 7"][0]
+
+
+def test_mislabeled_samples_are_named_with_their_group():
+    found = case_deletion(
+        LSSVMClassifier(K, mu=MU).fit(X, LABELS["two classes"]), groups=GROUPS["groups"]
+    )
+    doubtful = found.mislabeled()
+    assert (doubtful.group == GROUPS["groups"][doubtful.index]).all()
+    counted = found.table.n_contradicted
+    assert counted.sum() == len(doubtful) > 0
+    assert (
+        counted.to_dict()
+        == pd.Series(0, counted.index)
+        .add(doubtful.groupby("group").size(), fill_value=0)
+        .astype(int)
+        .to_dict()
+    )
 
 
 @pytest.mark.parametrize("numbers", [1, 3 * N, 7 * N])
@@ -104,7 +182,7 @@ def test_regressors_equal_refits(weights, fit_intercept, columns):
 def test_blocks(labels, numbers, monkeypatch):
     model = LSSVMClassifier(K, mu=MU).fit(X, labels)
     whole = case_deletion(model, criterion="hinge").table
-    monkeypatch.setattr(_case_deletion, "_NUMBERS", numbers)
+    monkeypatch.setattr(_without_folds, "_NUMBERS", numbers)
     pd.testing.assert_frame_equal(case_deletion(model, criterion="hinge").table, whole)
 
 
@@ -274,10 +352,21 @@ def test_of_a_machine_that_holds_out_groups_residuals_are_without_the_group():
     model = LSSVMClassifierCV("linear").fit(X, y, groups=number)
     found = case_deletion(model)
     t, held_out = np.where(y, 1.0, -1.0), model.held_out_.outputs
-    assert_array_equal(found.residual, t - held_out)
-    assert_array_equal(found.margin, t * (held_out - model.threshold_))
+    assert_allclose(found.residual, t - held_out, rtol=1e-8)
+    assert_allclose(found.margin, t * (held_out - model.threshold_), rtol=1e-8)
     assert np.abs(held_out - model.loo_.outputs).max() > 0.01
-    # The change of the criterion is of one sample, and so is what it is the change of.
-    alone = LSSVMClassifier(model.kernel_, mu=model.mu_).fit(X, y)
-    expected = case_deletion(alone, criterion="press").criterion_change
+    assert_array_equal(found.groups, np.unique(model.groups_))
+    # So are the changes of a machine that was given its values.
+    given = LSSVMClassifier(model.kernel_, mu=model.mu_).fit(X, y)
+    expected = case_deletion(given, groups=number, criterion="press").criterion_change
     assert_allclose(case_deletion(model, criterion="press").criterion_change, expected, rtol=1e-8)
+
+
+class TestGroups:
+    def test_one_label_per_sample(self):
+        with pytest.raises(ValueError, match="groups must hold one label per row, 20 of them"):
+            case_deletion(LSSVMRegressor().fit(X, NOISY), groups=["a", "b"])
+
+    def test_three_groups(self):
+        with pytest.raises(ValueError, match="three groups of non-zero weight or more, got 2"):
+            case_deletion(LSSVMRegressor().fit(X, NOISY), groups=np.arange(N) % 2)

@@ -129,7 +129,7 @@ def test_least_squares_class_weights():
     weight = {"ant": 1.0, "bee": 4.0}
     machine = LSSVMClassifier("linear", mu=0.01, class_weight=weight).fit(X, y)
     found = influence(machine, X, y)
-    _, outputs = _left_out.least_squares_outputs(machine)
+    _, outputs = _left_out.least_squares_outputs(machine, np.arange(len(y)))
     np.testing.assert_allclose(outputs.diagonal(), machine.loo_.outputs, rtol=1e-9)
     plain = influence(LSSVMClassifier("linear", mu=0.01), X, y)
     assert np.abs(found.values - plain.values).max() > 0.1
@@ -360,7 +360,9 @@ def test_the_path_and_refits_agree_at_the_precision_of_libsvm():
     X, y = sample(n=60)
     machine = SVC(C=20.0, gamma=0.3, tol=1e-8)
     path = left_out_fits(machine, X, y).likelihood
-    *_, refits = _left_out.by_refits(pose(machine, X, y, "auto"), True, None, None)
+    *_, refits = _left_out.by_refits(
+        pose(machine, X, y, "auto"), True, np.arange(len(y)), None, None
+    )
     for field in ("fitted", "left_out", "rest"):
         np.testing.assert_allclose(getattr(path, field), getattr(refits, field), atol=1e-3)
 
@@ -381,3 +383,50 @@ def test_machines_that_cannot_be_solved_exactly_are_refitted(method, monkeypatch
     with pytest.warns(RuntimeWarning, match="did not converge"):
         errors = excess_error(machine, X, y)
     assert errors.table.equals(expected[1].table)
+
+
+WARD = np.repeat([f"ward {k}" for k in (3, 1, 2, 0, 4, 5, 6, 7)], 5)
+
+
+@pytest.mark.parametrize("name", ["svc", "svc_three", "logistic", "least squares"])
+def test_groups_are_left_out_together(name):
+    least_squares = name == "least squares"
+    machine, k = (LSSVMClassifier("linear", mu=0.01), 2) if least_squares else MACHINES[name]
+    X, y = sample(k=k)
+    classes, wards = np.unique(y), np.unique(WARD)
+    labels = np.searchsorted(classes, y)
+    own, predicted, rest = np.empty(40), np.empty(40, y.dtype), []
+    for ward in wards:
+        out = ward == WARD
+        # The ridge, n mu, stays as it is while samples are left out.
+        one = LSSVMClassifier("linear", mu=0.01 * 40 / 35, calibration=None)
+        one = (one if least_squares else clone(machine)).fit(X[~out], y[~out])
+        if least_squares:
+            one.set_params(threshold=0.0)
+            p = fit_sigmoid(one.decision_function(X[~out]), np.where(labels[~out] == 1, 1, -1))
+            p = p.probability(one.decision_function(X))
+            p = np.log(np.stack([1 - p, p], axis=1))[np.arange(40), labels]
+        else:
+            p = log_p(one, X[~out], y[~out], X)[np.arange(40), labels]
+        own[out], predicted[out] = -2 * p[out], one.predict(X[out])
+        rest.append(-2 * p[~out].sum())
+    if least_squares:
+        machine.set_params(calibration=None)
+    fits = left_out_fits(machine, X, y, groups=WARD)
+    tolerance = {"rtol": 2e-4, "atol": 2e-4} if "svc" in name else {"rtol": 1e-8}
+    np.testing.assert_allclose(deviance(fits).cv_contributions, own, **tolerance)
+    found = influence(fits)
+    expected = found.deviance - np.array(rest)
+    np.testing.assert_allclose(found.values, expected, **(tolerance | {"atol": 1e-6}))
+    assert fits.predicted_without.tolist() == predicted.tolist()
+    assert fits.groups.tolist() == wards.tolist()
+    assert found.table.index.tolist() == wards.tolist()
+    assert found.table.n_samples.tolist() == [5] * 8
+    assert "of 8 groups" in repr(found)
+    assert "CV score (leave-one-group-out)" in repr(deviance(fits))
+
+
+def test_the_only_group_of_a_class_is_not_left_out():
+    X, y = sample()
+    with pytest.raises(ValueError, match="All rows of class 'ant' are in one group"):
+        left_out_fits(LogisticRegression(), X, y, groups=np.where(y == "ant", -1, np.arange(40)))

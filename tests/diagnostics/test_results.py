@@ -42,14 +42,14 @@ def test_influence(hauls):
     assert table["class"].tolist() == hauls[1].tolist()
     assert set(table.index[table["flagged"]]) == set(found.flagged)
     assert (table["p_value"][table["flagged"]] < 0.01).all()
-    assert found.critical_value == pytest.approx(stats.chi2.ppf(0.99, 1))
+    assert found.critical_values == pytest.approx(stats.chi2.ppf(0.99, 1))
     assert str(found) == repr(found)
     assert f"  {name}" in str(found)
     assert "0.4 expected by chance" in str(found)
     ax = found.plot()
     assert name in [text.get_text() for text in ax.texts]
     assert len(ax.texts) == len(found.flagged)
-    assert ax.lines[0].get_ydata()[0] == found.critical_value
+    assert ax.lines[0].get_ydata()[0] == found.critical_values[0]
 
 
 def test_many_flagged_cases_are_counted(hauls):

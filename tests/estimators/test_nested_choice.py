@@ -55,6 +55,12 @@ pytestmark = [
 ]
 
 
+def sparing(cases):
+    """Cases of which those that hold out rows by themselves, many pairs, are slow but for one."""
+    rows = [case for case in cases if "rows" in case]
+    return [pytest.param(*c, marks=pytest.mark.slow) if c in rows[1:] else c for c in cases]
+
+
 def fitted(target, together, weight, **options):
     estimator = LSSVMClassifierCV if "classes" in target else LSSVMRegressorCV
     options = {"kernel": KERNELS, "search": "grid", **options, **TOGETHER[together]}
@@ -127,7 +133,9 @@ class Anew:
         return between[:, rest] @ fit.alpha + fit.intercept
 
 
-CASES = pairwise(TARGETS, TOGETHER, WEIGHTS, ["press", "squared_hinge"], [None, "balanced"])
+CASES = sparing(
+    pairwise(TARGETS, TOGETHER, WEIGHTS, ["press", "squared_hinge"], [None, "balanced"])
+)
 
 
 @pytest.mark.parametrize(("target", "together", "weight", "criterion", "class_weight"), CASES)
@@ -169,8 +177,10 @@ def test_outputs_intervals_and_sets_are_of_models_chosen_without_the_rows(
 
 @pytest.mark.parametrize(
     ("target", "together", "weight", "class_weight", "threshold"),
-    pairwise(
-        ["two classes", "three classes"], TOGETHER, WEIGHTS, [None, "balanced"], [None, "ber"]
+    sparing(
+        pairwise(
+            ["two classes", "three classes"], TOGETHER, WEIGHTS, [None, "balanced"], [None, "ber"]
+        )
     ),
 )
 def test_classes_and_probabilities_are_set_without_the_rows(

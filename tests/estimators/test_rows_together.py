@@ -155,21 +155,23 @@ def test_held_out_outputs_are_those_of_refits(
     assert_array_equal(model.held_out_.sample_weight, np.ones(N) if w is None else w)
 
 
-@pytest.mark.parametrize("target", ["two classes", "numbers"])
-@pytest.mark.parametrize("search", ["gradient", "grid"])
+OPTIONS = [
+    ({"cv": 4}, None),
+    ({"cv": 3}, None),
+    ({"cv": KFold(4)}, None),
+    ({"copies": "together"}, None),
+    ({}, GROUPS),
+    ({"cv": 4}, GROUPS),
+    ({"copies": "together"}, GROUPS),
+]
+
+
 @pytest.mark.parametrize(
-    ("option", "groups"),
-    [
-        ({"cv": 4}, None),
-        ({"cv": 3}, None),
-        ({"cv": KFold(4)}, None),
-        ({"copies": "together"}, None),
-        ({}, GROUPS),
-        ({"cv": 4}, GROUPS),
-        ({"copies": "together"}, GROUPS),
-    ],
+    ("target", "search", "options"),
+    pairwise(["two classes", "numbers"], ["gradient", "grid"], OPTIONS),
 )
-def test_each_option_changes_what_the_choice_is_made_by(target, search, option, groups):
+def test_each_option_changes_what_the_choice_is_made_by(target, search, options):
+    option, groups = options
     plain = machine(target, search=search).fit(X, TARGETS[target])
     other = machine(target, search=search, **option).fit(X, TARGETS[target], groups=groups)
     assert other.selection_.value != pytest.approx(plain.selection_.value, rel=1e-6)
@@ -351,10 +353,10 @@ def test_clones_fit_the_same_and_pickles_keep_what_was_held_out(target, options)
             assert other.nested_ is model.nested_ is None
 
 
-@pytest.mark.parametrize("cv", [None, 4])
-@pytest.mark.parametrize("weight", WEIGHTS)
-@pytest.mark.parametrize("groups", [None, GROUPS])
-@pytest.mark.parametrize("target", ["numbers", "two targets"])
+@pytest.mark.parametrize(
+    ("target", "groups", "weight", "cv"),
+    pairwise(["numbers", "two targets"], [None, GROUPS], WEIGHTS, [None, 4]),
+)
 def test_intervals_of_a_search_repeated_in_folds_are_of_machines_tuned_without_them(
     target, groups, weight, cv
 ):

@@ -215,8 +215,8 @@ def test_outputs_that_differ_from_a_refit_are_an_error(monkeypatch):
     whole = fitted("regressor")
     exact = Inverse.without
 
-    def wrong(self, rows):
-        inverse = exact(self, rows)
+    def wrong(self, rows, mu):
+        inverse = exact(self, rows, mu)
         inverse.P.flat[:: len(inverse.P) + 1] *= 1 + 1e-4
         return inverse
 

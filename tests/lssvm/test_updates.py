@@ -46,7 +46,7 @@ def check(ours, rows, intercept):
 def test_without_rows_is_the_solution_of_the_others(rows, intercept):
     rest = np.delete(np.arange(N), rows)
     whole = inverse_of(np.arange(N), intercept)
-    check(whole.without(np.array(rows)), rest, intercept)
+    check(whole.without(np.array(rows), MU), rest, intercept)
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -54,9 +54,9 @@ def test_without_rows_is_the_solution_of_the_others(rows, intercept):
 def test_with_rows_is_the_solution_of_all(m, intercept):
     old, new = np.arange(N - m), np.arange(N - m, N)
     own = K[np.ix_(new, new)] + np.diag(N * MU / WEIGHT[new])
-    ours = inverse_of(old, intercept).with_rows(K[np.ix_(new, old)], own, Y[new])
+    ours = inverse_of(old, intercept).with_rows(K[np.ix_(new, old)], own, Y[new], MU)
     check(ours, np.arange(N), intercept)
-    check(ours.without(new), old, intercept)
+    check(ours.without(new, MU), old, intercept)
 
 
 def test_with_rows_keeps_its_digits_where_the_kernel_is_nearly_constant():
@@ -67,13 +67,13 @@ def test_with_rows_keeps_its_digits_where_the_kernel_is_nearly_constant():
         models, fit = solution.models(), solution.fit
         ours.append(Inverse(models.P, models.share, models.corner, fit.alpha, fit.intercept))
     own = flat[np.ix_(new, new)] + N * 1e-6 * np.eye(5)
-    more = ours[0].with_rows(flat[np.ix_(new, old)], own, Y[new])
+    more = ours[0].with_rows(flat[np.ix_(new, old)], own, Y[new], 1e-6)
     assert_allclose(more.loo_residuals, ours[1].loo_residuals, rtol=0, atol=1e-9)
 
 
 def test_what_leaves_no_system_is_refused():
     whole = inverse_of(np.arange(N), True)
-    with pytest.raises(NotPositiveDefiniteError, match="leverage"):
-        whole.without(np.arange(N))
-    with pytest.raises(NotPositiveDefiniteError, match="positive definite"):
-        whole.with_rows(K[:1], -np.eye(1), Y[:1])
+    with pytest.raises(NotPositiveDefiniteError, match=r"leverage of .* at mu = 0.02 that"):
+        whole.without(np.arange(N), MU)
+    with pytest.raises(NotPositiveDefiniteError, match=r"positive definite at mu = 0.02\."):
+        whole.with_rows(K[:1], -np.eye(1), Y[:1], MU)

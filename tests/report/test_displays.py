@@ -178,7 +178,7 @@ def test_one_against_rest(several):
     shown = RocDisplay.from_estimator(model)
     assert shown.chosen is None
     for k, label in enumerate(model.classes_):
-        area = roc_auc_score(y == label, model.loo_.outputs[:, k])
+        area = roc_auc_score(y == label, model._scored().decisions.outputs[:, k])
         assert shown.areas[str(label)] == pytest.approx(area)
 
 
@@ -233,6 +233,21 @@ def test_case_deletion_kinds(regression):
         CaseDeletionDisplay.from_estimator(model, kind="fame")
     with pytest.raises(ValueError, match="samples and 2 names"):
         CaseDeletionDisplay.from_estimator(model, names=["a", "b"])
+
+
+def test_groups_are_drawn_by_their_labels():
+    rng = np.random.default_rng(0)
+    X, patient = rng.normal(size=(60, 3)), np.repeat([f"patient {k}" for k in range(12)], 5)
+    model = LSSVMClassifierCV("linear").fit(X, X[:, 0] > 0, groups=patient)
+    shown = CaseDeletionDisplay.from_estimator(model, groups=patient)
+    found = case_deletion(model, groups=patient)
+    np.testing.assert_array_equal(shown.value, found.rms_change)
+    assert found.most_influential(1).index[0] in [text.get_text() for text in shown.ax_.texts]
+    assert shown.ax_.get_xlabel() == "group"
+    assert len(CaseDeletionDisplay.compute(model).value) == 12
+    assert len(CaseDeletionDisplay.compute(model, kind="leverage").value) == 60
+    with pytest.raises(ValueError, match="There are 12 groups and 60 names"):
+        CaseDeletionDisplay.compute(model, names=patient)
 
 
 def test_surprise_of_classes_is_one_sided(binary):
@@ -339,6 +354,19 @@ def test_beta_calibration_of_many_samples_is_of_one_calibrator(binary):
     assert n**2 <= most["beta"]
 
 
+@pytest.mark.parametrize("mu", [1.0, 100.0])
+def test_curves_of_noise_do_not_lean(mu):
+    areas, expected = [], []
+    for seed in range(20):
+        X, y = np.random.default_rng(seed).normal(size=(30, 4)), np.arange(30) % 2
+        model = LSSVMClassifier(mu=mu).fit(X, y)
+        areas.append(RocDisplay.compute(model).areas["1"])
+        expected.append(model.scores_["auc"])
+        assert abs(areas[-1] - expected[-1]) < 1.5 * model.scores_se_["auc"]
+    assert abs(np.mean(areas) - np.mean(expected)) < 0.06
+    assert roc_auc_score(y, model.loo_.outputs) < 0.2
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_curves_are_of_what_is_held_out():
     rng = np.random.default_rng(0)
@@ -346,9 +374,12 @@ def test_curves_are_of_what_is_held_out():
     y = X[:, 0] + rng.normal(size=60) > 0
     model = LSSVMClassifierCV().fit(X, y, groups=np.arange(60) // 3)
     roc = RocDisplay.compute(model)
-    assert roc.areas["True"] == pytest.approx(roc_auc_score(y, model.held_out_.outputs))
-    assert roc.areas["True"] != pytest.approx(roc_auc_score(y, model.loo_.outputs))
-    assert roc.chosen is not None
+    decided = model._scored().decisions.outputs
+    assert roc.areas["True"] == pytest.approx(roc_auc_score(y, decided))
+    assert roc.areas["True"] != pytest.approx(roc_auc_score(y, model.held_out_.outputs))
+    assert roc.chosen == pytest.approx(
+        ((decided > model.threshold_)[~y].mean(), (decided > model.threshold_)[y].mean())
+    )
     model = LSSVMClassifierCV(search="grid").fit(X, y)
     roc = RocDisplay.compute(model)
     assert roc.areas["True"] == pytest.approx(roc_auc_score(y, model.nested_.decisions.outputs))

@@ -113,7 +113,6 @@ def weighted():
 
 def test_samples_count_by_their_weight(weighted):
     model, _, y, weight = weighted
-    f = model.held_out_.outputs
     said = predicted_labels(model_of(model))
     scores, by_weight = scores_of(model), {"sample_weight": weight}
     _, rows, decisions = model_of(model).scored
@@ -130,12 +129,13 @@ def test_samples_count_by_their_weight(weighted):
     np.testing.assert_allclose(found["counts"], confusion_matrix(y, said, **by_weight))
     assert found["weighted"] is True
     roc, precision = RocDisplay.compute(model), PrecisionRecallDisplay.compute(model)
+    y, f, by_weight = y[rows], decisions.outputs, {"sample_weight": weight[rows]}
     assert roc.areas["1"] == pytest.approx(roc_auc_score(y, f, **by_weight))
     assert precision.areas["1"] == pytest.approx(average_precision_score(y, f, **by_weight))
     counts = confusion_matrix(y, f > model.threshold_, **by_weight, normalize="true")
     assert roc.chosen == pytest.approx(tuple(counts[:, 1]))
     assert precision.chosen[0] == pytest.approx(counts[1, 1])
-    assert precision.shares["1"] == pytest.approx(np.average(y, weights=weight))
+    assert precision.shares["1"] == pytest.approx(np.average(y, weights=weight[rows]))
 
 
 def test_samples_of_weight_zero_take_no_part(weighted):

@@ -25,6 +25,8 @@ def test_json_holds_it(which, request):
 def test_keys_are_the_documented_ones(binary):
     model, X, y, assessment = binary
     found = summary(model, X=X, y=y, assessment=assessment)
+    grouped = LSSVMClassifier().fit(X, y)
+    found["groups"] = summary(grouped, groups=np.arange(len(y)) // 5)["groups"]
     text = summary.__doc__.split("Keys:")[1].split("Raises")[0]
     keys = re.findall(r"^ {8}(\w[\w, ]*)$", text, flags=re.MULTILINE)
     assert [key for line in keys for key in line.split(", ")] == list(found)
@@ -217,3 +219,27 @@ def test_honest_headline_of_several_targets(regression):
     head = summary(model.fit(X, both), assessment=result)["headline"]
     assert head["guess"] is None
     assert head["loo"] == pytest.approx(result.figures("rmse").loo)
+
+
+def test_groups_that_matter_are_named():
+    rng = np.random.default_rng(0)
+    X, patient = rng.normal(size=(60, 3)), np.repeat([f"patient {k}" for k in range(12)], 5)
+    y = pd.Series(X[:, 0] > 0)
+    frame = pd.DataFrame(X, index=[f"visit {k}" for k in range(60)], columns=list("abc"))
+    model = LSSVMClassifierCV("linear").fit(frame, y, groups=patient)
+    groups = summary(model, X=frame, groups=patient)["groups"]
+    most = case_deletion(model, groups=patient).most_influential()
+    assert [row["name"] for row in groups["rows"]] == most.index.tolist()
+    assert [row["rms_change"] for row in groups["rows"]] == most.rms_change.tolist()
+    assert groups["n_groups"] == 12
+    assert most.index[0] in render(model, X=frame, groups=patient)
+    # Without labels a group is called by its first sample.
+    firsts = [f"visit {5 * int(name.split()[1])}" for name in most.index]
+    report = summary(model, X=frame)
+    assert [row["name"] for row in report["groups"]["rows"]] == firsts
+    assert report["samples"]["criterion"] is None
+    assert summary(LSSVMClassifierCV("linear").fit(frame, y))["groups"] is None
+    two = LSSVMClassifierCV("linear").fit(frame, y, groups=np.arange(60) % 2)
+    assert summary(two)["groups"] is None
+    with pytest.raises(ValueError, match="groups has 2 rows"):
+        summary(model, groups=["a", "b"])

@@ -233,3 +233,21 @@ class TestSteppingOver:
         tuning, _ = tune(Objective(X, Y))
         assert tuning.n_measured == 2
         assert tuning.n_evaluations == sum(len(s.history) for _, s in tuning.stages)
+
+
+def test_subsamples_are_of_whole_groups():
+    rng = np.random.default_rng(0)
+    n = 800
+    groups = rng.permutation(np.repeat(np.arange(n // 4), 4))
+    X, y = rng.normal(size=(n, 2)), np.where(rng.random(n // 4)[groups] < 0.3, 1.0, -1.0)
+    objective = Objective(X, y, kernel=RBF(0.5), groups=groups)
+    subsets = _nested_subsets(objective, np.random.RandomState(0))
+    assert [len(rows) for rows in subsets] == stage_sizes(n)
+    for rows in subsets:
+        members = np.bincount(groups[rows], minlength=n // 4)
+        assert np.count_nonzero((members > 0) & (members < 4)) <= 1  # the last one, cut
+        part = objective.subset(rows)
+        assert part.groups.tolist() == groups[rows].tolist()
+        sizes = [len(G) for G in part.parts[0].folds]
+        assert sorted(sizes) == sorted(members[members > 0])
+        assert abs((y[rows] > 0).mean() - (y > 0).mean()) < 0.03

@@ -19,8 +19,8 @@ OTHER = 1
 INTERRUPTED = 130
 #: Arguments of Python in messages of other rooms, which are options here.
 _ARGUMENT = re.compile(
-    r"\b(?:(sep|decimal|encoding|sheet|format|store|copies|threshold|class_weight|groups|search)"
-    r"=(?:\.\.\.|(['\"])([^'\"]+)\2)|(max_bytes)\b)"
+    r"\b(?:(sep|decimal|encoding|sheet|format|store|copies|threshold|class_weight|groups|search"
+    r"|nested)=(?:\.\.\.|(['\"])([^'\"]+)\2)|(max_bytes)\b)"
 )
 #: Format characters that join letters and change nothing else.
 _JOINERS = "\u200c\u200d"

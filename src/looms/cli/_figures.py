@@ -28,7 +28,7 @@ from looms.calibration import brier_score, log_loss
 from looms.cli._output import NARROW, console, figure, table
 from looms.cli._request import Threshold
 from looms.criteria import mean_class_error
-from looms.diagnostics._case_deletion import held_out_of
+from looms.diagnostics._margins import held_out_of
 from looms.estimators._search import chosen_criterion
 from looms.held_out import HeldOut
 from looms.report.model import METHODS, chosen_by, on_grid, scored, unit_of

@@ -75,7 +75,7 @@ def read_training(
     for name in drop or ():
         if name not in names:
             raise InputError(f"{path}: there is no column {name!r} to leave out")
-    labels = None if groups is None else _labels_of_groups(path, table, groups)
+    labels = None if groups is None else labels_of_groups(path, table, groups)
     left_out = [*(drop or []), *([] if groups is None else [groups])]
     if left_out:
         table = replace(table, X=table.X.drop(columns=left_out))
@@ -98,7 +98,7 @@ def read_training(
     return table, labels
 
 
-def _labels_of_groups(path: Path, table: Table, name: str) -> AnyArray:
+def labels_of_groups(path: Path, table: Table, name: str) -> AnyArray:
     """(n_rows,) labels of a column as text; refuses gaps."""
     if name not in getattr(table.X, "columns", []):
         columns = listed(getattr(table.X, "columns", []), 20)

@@ -17,7 +17,7 @@ from looms.cli._options import IntervalMethod, Task
 from looms.cli._output import as_messages
 from looms.cli._prepare import Prepared
 from looms.criteria import DIFFERENTIABLE
-from looms.folds import fold_numbers, group_numbers
+from looms.folds import NUMBER_OF_FOLDS, fold_numbers, group_numbers
 from looms.kernels._names import KERNEL_NAMES
 from looms.model_files._files import SavedModel
 from looms.threshold import RULES, Cost, RequiredPrecision, RequiredRecall
@@ -154,11 +154,17 @@ class MachineRequest:
             )
         ),
     ] = "gradient"
+    nested: Annotated[
+        Literal["folds"] | None,
+        typer.Option(
+            help="Search anew without each of ten folds: honest figures, at ten times the cost."
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         """Refuse unknown names, and options that the machine or the task does not have."""
         threshold_of(self.threshold)
-        if self.cv is not None and re.fullmatch(r"(\d+x)?\d+", self.cv) is None:
+        if self.cv is not None and NUMBER_OF_FOLDS.fullmatch(self.cv) is None:
             raise InputError(
                 f"--cv {self.cv} is no number of folds, as 10, nor repetitions and folds, as 5x2"
             )
@@ -191,7 +197,7 @@ class MachineRequest:
                 )
         if self.search == "grid":
             raise InputError("--search grid is for --machine lssvm: svm has a grid of its own")
-        for name in ("optimizer", "max_iter", "prior"):
+        for name in ("optimizer", "max_iter", "prior", "nested"):
             if getattr(self, name):
                 option = f"--{name.replace('_', '-')}"
                 raise InputError(f"{option} is for --machine lssvm: svm searches without gradient")
@@ -203,7 +209,7 @@ class MachineRequest:
     def _check_grid(self) -> None:
         if len(self.criterion or ()) > 1:
             raise InputError("--search grid compares by one --criterion, and there are several")
-        for name in ("optimizer", "max_iter", "prior"):
+        for name in ("optimizer", "max_iter", "prior", "nested"):
             if getattr(self, name):
                 option = f"--{name.replace('_', '-')}"
                 raise InputError(f"{option} is for --search gradient, and this is --search grid")
@@ -241,8 +247,9 @@ class MachineRequest:
             "cv": cv,
             "search": self.search,
         }
-        if self.max_iter is not None:
-            search["max_iter"] = self.max_iter
+        for name in ("max_iter", "nested"):
+            if getattr(self, name) is not None:
+                search[name] = getattr(self, name)
         if target.task == "regression":
             self._check_regression()
             return LSSVMRegressorCV(kernel, criterion, **search)

@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 
 from looms.assessment import AssessmentInterrupted
 from looms.assessment import assess as assess_splits
+from looms.cli._errors import InputError
 from looms.cli._options import (
     DropOption,
     FileArgument,
@@ -64,6 +65,8 @@ def assess(
     force: ForceOption = False,
 ) -> None:
     """Assess the whole selection on outer splits, whose test rows it never sees."""
+    if request.nested:
+        raise InputError("--nested is for looms fit: looms assess tunes anew in splits of its own")
     check_can_write(output, force, file, holds="split,n_train,n_test,")
     check_report(report, request, force, file, output, "the row a split")
     prepared = prepare_file(file, target, drop, reading, request.task, request.groups)

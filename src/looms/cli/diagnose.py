@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from looms import SVCCV
 from looms._optional import require
 from looms._typing import AnyArray
+from looms._words import count
 from looms.assessment._experiment import numbered
 from looms.cli._errors import InputError
 from looms.cli._options import (
@@ -35,7 +36,7 @@ from looms.cli._output import (
     write_or_print,
     write_output,
 )
-from looms.cli._prepare import Target, prepare, read_training, target_of
+from looms.cli._prepare import Target, labels_of_groups, prepare, read_training, target_of
 from looms.cli._progress import Meter
 from looms.cli._svm_request import SVMRequest
 from looms.cli.predict import load, rows_for
@@ -52,6 +53,7 @@ from looms.diagnostics import (
     left_out_fits,
 )
 from looms.diagnostics._goodness_of_fit import least_replicates
+from looms.diagnostics._left_out import FitOptions
 from looms.diagnostics._problem import classes_and_labels
 
 #: Influential rows on the screen; the CSV file holds all.
@@ -114,6 +116,16 @@ def diagnose(
     request: SVMRequest,
     plan: Plan,
     drop: DropOption = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            help=(
+                "Column, such as the patient, whose rows of one label are left out together; "
+                "that of the fit, if FILE has it."
+            ),
+            metavar="COLUMN",
+        ),
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Folder for the figures, as PNG files.")
     ] = None,
@@ -139,14 +151,14 @@ def diagnose(
         names = [name for name, of in FIGURES.items() if plan.bootstrap or of != "fit"]
         check_figures(plot, names, force)
     if model is None:
-        subject = _of_table(file, target, drop, reading, request, plan)
+        subject = _of_table(file, target, drop, groups, reading, request, plan)
     elif drop:
         raise InputError("--drop is for an SVM; the model knows its columns")
     else:
-        subject = _of_model(file, target, model, reading, plan)
+        subject = _of_model(file, target, model, groups, reading, plan)
     X = numbered(subject.X)
     n_copies = n_unexpected_copies(X, copy_groups(X))
-    if n_copies:
+    if n_copies and subject.groups is None:
         note(
             f"{n_copies} of {len(subject.y)} rows are copies of other rows: leaving one out leaves "
             "its copies in, which flatters the leave-one-out figures"
@@ -172,6 +184,7 @@ class Subject:
     ----------
     model : pipeline of a preprocessor and a machine.
     X, y : rows and their classes.
+    groups : (n_rows,) labels of the rows that are left out together; None for each by itself.
     description : the machine in words.
     name : name of the file.
     """
@@ -179,6 +192,7 @@ class Subject:
     model: Pipeline
     X: Any
     y: AnyArray
+    groups: AnyArray | None
     description: str
     name: str
 
@@ -187,12 +201,13 @@ def _of_table(
     file: Path,
     target: str | None,
     drop: list[str] | None,
+    groups: str | None,
     reading: Reading,
     request: SVMRequest,
     plan: Plan,
 ) -> Subject:
     """A support vector machine, tuned on the rows where it is not given."""
-    table, _ = read_training(file, target, drop, reading)
+    table, labels = read_training(file, target, drop, reading, groups)
     classes = classes_of(table.y, file)
     plan.check()
     prepared = prepare(table.X, classes)
@@ -206,10 +221,17 @@ def _of_table(
         )
     note("this machine decides at output 0; that of looms fit decides at probability 1/2")
     model = Pipeline([("table", prepared.preprocessor), ("machine", request.machine())])
-    return Subject(model, prepared.X, classes.y, request.description(), file.name)
+    return Subject(model, prepared.X, classes.y, labels, request.description(), file.name)
 
 
-def _of_model(file: Path, target: str | None, path: Path, reading: Reading, plan: Plan) -> Subject:
+def _of_model(
+    file: Path,
+    target: str | None,
+    path: Path,
+    groups: str | None,
+    reading: Reading,
+    plan: Plan,
+) -> Subject:
     """The machine of a model file, to be refitted to the rows."""
     saved = load(path, reading.max_bytes)
     if saved.metadata["task"] != "classification":
@@ -217,13 +239,18 @@ def _of_model(file: Path, target: str | None, path: Path, reading: Reading, plan
     if target not in (None, saved.metadata["target"]):
         raise InputError(f"{path}: it predicts {saved.metadata['target']!r}, not {target!r}")
     plan.check()
-    table = rows_for(saved, file, reading, with_target=True)
+    table = rows_for(saved, file, reading, with_target=True, kept=[groups] if groups else [])
     y = classes_of(table.y, file).y
     note(f"the machine of {path} is refitted to these rows, its hyper-parameters held")
-    if getattr(saved.model[-1], "groups_", None) is not None:
-        note("rows that the fit held out together are left out one at a time here")
+    of_fit, labels, X = saved.metadata["options"].get("groups"), None, table.X
+    if groups or of_fit in getattr(X, "columns", []):
+        name = groups or of_fit
+        labels = labels_of_groups(file, table, name)
+        X = X if name in saved.metadata["columns"] else X.drop(columns=name)
+    elif getattr(saved.model[-1], "groups_", None) is not None:
+        note("rows that the fit held out together are left out one at a time here; see --groups")
     kind = "Support vector" if isinstance(saved.model[-1], SVCCV) else "Least-squares"
-    return Subject(saved.model, table.X, y, f"{kind} machine of {path}", file.name)
+    return Subject(saved.model, X, y, labels, f"{kind} machine of {path}", file.name)
 
 
 def classes_of(column: Any, file: Path) -> Target:
@@ -258,7 +285,12 @@ def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
     model, X, y = subject.model, subject.X, subject.y
     rows = np.arange(1, len(y) + 1)
     with as_messages(), Meter("Leave-one-out refits") as meter:
-        fits = left_out_fits(model, X, y, n_jobs=plan.jobs, progress=meter.refit)
+        options: FitOptions = {
+            "groups": subject.groups,
+            "n_jobs": plan.jobs,
+            "progress": meter.refit,
+        }
+        fits = left_out_fits(model, X, y, **options)
         fits = replace(fits, names=rows)
         errors, spread = excess_error(fits), deviance(fits)
         changes = influence(fits, alpha=plan.alpha)
@@ -282,10 +314,12 @@ def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
 def show(diagnosis: Diagnosis) -> None:
     """Print the statistics as tables on stdout."""
     spread, changes, fit = diagnosis.deviance, diagnosis.influence, diagnosis.fit
-    n = len(diagnosis.subject.y)
+    fits, n = spread.fits, len(diagnosis.subject.y)
+    unit = "row" if fits.groups is None else "group"
     echo = console().print
-    echo(f"{diagnosis.subject.description}; {diagnosis.subject.name}, {n} rows")
-    shown = table("Error rate", ["class"], ["rows", "apparent", "leave-one-out", "excess"])
+    of_groups = "" if fits.groups is None else f" in {len(fits.groups)} groups"
+    echo(f"{diagnosis.subject.description}; {diagnosis.subject.name}, {n} rows{of_groups}")
+    shown = table("Error rate", ["class"], ["rows", "apparent", fits.method, "excess"])
     for label, rows, *rates in diagnosis.errors.table.itertuples():
         shown.add_row(str(label), str(rows), *map(figure, rates))
     echo(shown)
@@ -303,17 +337,19 @@ def show(diagnosis: Diagnosis) -> None:
             f"{len(fit.bootstrapped)} bootstrap samples of {fit.resampling}"
         )
 
-    flagged = changes.flagged
-    by_chance = f"about {changes.alpha * n:.3g} of {n} would be by chance"
-    title = f"Influence above {changes.critical_value:.2f}: {len(flagged)} rows ({by_chance})"
+    flagged, n_cases = changes.flagged, len(changes.values)
+    by_chance = f"about {changes.alpha * n_cases:.3g} of {n_cases} would be by chance"
+    critical = changes.critical_values
+    above = f"at p < {changes.alpha:g}" if np.ptp(critical) else f"above {critical[0]:.2f}"
+    title = f"Influence {above}: {count(len(flagged), unit)} ({by_chance})"
     if not len(flagged):
         echo(title)
         return
     shown = table(title, [], [])
-    for name in ("row", "class", "influence", "p"):
-        shown.add_column(name, justify="left" if name == "class" else "right")
-    for row, label, value, p, _ in changes.table.loc[flagged[:MOST_ROWS]].itertuples():
-        shown.add_row(str(row), str(label), f"{value:.2f}", f"{p:.2g}")
+    for name in (unit, "class" if unit == "row" else "rows", "influence", "p"):
+        shown.add_column(name, justify="left" if name in ("class", "group") else "right")
+    for name, about, value, p, _ in changes.table.loc[flagged[:MOST_ROWS]].itertuples():
+        shown.add_row(str(name), str(about), f"{value:.2f}", f"{p:.2g}")
     echo(shown)
     if len(flagged) > MOST_ROWS:
         echo(f"and {len(flagged) - MOST_ROWS} more, which --output lists")
@@ -321,13 +357,17 @@ def show(diagnosis: Diagnosis) -> None:
 
 def rows_of(diagnosis: Diagnosis) -> Any:
     """A data frame with a row a sample, numbered from 1."""
-    fits, spread = diagnosis.errors.fits, diagnosis.deviance
-    rows = diagnosis.influence.table.rename_axis("row")
-    rows.insert(1, "predicted", fits.predicted)
-    rows.insert(2, "predicted_without", fits.predicted_without)
-    rows.insert(3, "deviance", spread.contributions)
-    rows.insert(4, "cv_score", spread.cv_contributions)
-    return rows
+    fits, spread, changes = diagnosis.errors.fits, diagnosis.deviance, diagnosis.influence
+    of_cases = changes.table.iloc[fits.group]
+    more = {} if fits.groups is None else {"group": fits.groups[fits.group]}
+    return fits.table(
+        **more,
+        predicted=fits.predicted,
+        predicted_without=fits.predicted_without,
+        deviance=spread.contributions,
+        cv_score=spread.cv_contributions,
+        **{name: of_cases[name].to_numpy() for name in ("influence", "p_value", "flagged")},
+    ).rename_axis("row")
 
 
 def check_figures(folder: Path, names: list[str], force: bool) -> None:

@@ -204,5 +204,6 @@ def write_report(
     rows = pandas.RangeIndex(1, len(y) + 1, name="row in the file, counted from 1 after any header")
     X = pandas.DataFrame(index=rows)
     with writing(path, "--report"):
-        write_html(model, path, X=X, y=y, assessment=assessment, title=title, notes=prepared.notes)
+        given = {"groups": prepared.groups, "assessment": assessment, "notes": prepared.notes}
+        write_html(model, path, X=X, y=y, title=title, **given)
     note(f"the report is in {path}")

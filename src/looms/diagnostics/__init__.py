@@ -1,19 +1,20 @@
 """Diagnostics of fitted machines: fit, errors left out, and influence of each sample.
 
-`case_deletion` gives the effect of every sample on a least-squares machine, in closed form. The
-resampling statistics (excess error, deviance, goodness of fit, influence) were made for support
-vector machines by Tsujitani & Tanaka [T11], and are here for any classifier with decision values
-or probabilities, at fixed hyper-parameters. `left_out_fits` computes what three of them share.
-Where hyper-parameters were chosen on the same samples, leave-one-out figures are optimistic;
-`looms.assess` repeats the choice.
+`case_deletion` gives the effect of every sample, or group of samples, on a least-squares machine,
+in closed form. The resampling statistics (excess error, deviance, goodness of fit, influence) were
+made for support vector machines by Tsujitani & Tanaka [T11], and are here for any classifier with
+decision values or probabilities, at fixed hyper-parameters. `left_out_fits` computes what three of
+them share. Where hyper-parameters were chosen on the same samples, leave-one-out figures are
+optimistic; `looms.assess` repeats the choice.
 """
 
-from looms.diagnostics._case_deletion import CaseDeletion, case_deletion, loo_margins
+from looms.diagnostics._case_deletion import CaseDeletion, case_deletion
 from looms.diagnostics._deviance import Deviance, deviance
 from looms.diagnostics._excess_error import ExcessError, excess_error
 from looms.diagnostics._goodness_of_fit import GoodnessOfFit, goodness_of_fit
 from looms.diagnostics._influence import Influence, influence
 from looms.diagnostics._left_out import LeftOutFits, left_out_fits
+from looms.diagnostics._margins import loo_margins
 
 __all__ = [
     "CaseDeletion",

@@ -1,4 +1,4 @@
-"""Influential, surprising and probably mislabeled samples of a least-squares machine.
+"""Influential, surprising and probably mislabeled samples, or groups, of a least-squares machine.
 
 Sources are cited by the keys of docs/references.md.
 """
@@ -15,46 +15,51 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._optional import require
 from looms._typing import AnyArray, Array
-from looms.conformal._sets import class_margins
 from looms.criteria import WMW, Criterion, as_criterion
+from looms.diagnostics._margins import margins_of
 from looms.estimators import SVCCV, machine_of
 from looms.estimators._search import chosen_criterion
+from looms.folds import group_numbers
 from looms.held_out import HeldOut
+from looms.lssvm._system import targets_as_columns
+from looms.lssvm._without_folds import residuals_without
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_NUMBERS = 1 << 20  # in an array of a block of samples left out
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CaseDeletion:
-    """Effect of every training sample on a machine, the result of `case_deletion`.
+    """Effect of every training sample, or group, on a machine, the result of `case_deletion`.
 
-    All arrays have one entry, or row, per training sample. Changes are exact, from the machine
-    trained on all samples to the one trained on the others at the same hyper-parameters. A sample
-    of weight zero takes no part in the training: it has a residual and a margin, else NaN.
+    Changes are exact, from the machine trained on all samples to the one trained without a sample,
+    or a group of samples, at the same hyper-parameters. A sample of weight zero takes no part in
+    the training: it has a residual and a margin, else NaN.
 
     Attributes
     ----------
     names : (n,) names of the samples.
-    residual : (n,) or (n, t) leave-one-out residual, in units of the targets; ±1 for classes. Of
-        a machine that holds out groups or folds, this and the margin are without those of the
-        sample; all changes are those of one sample left out by itself.
-    surprise : (n,) standardized leave-one-out residual, r_i √p_i over its root mean square:
-        about 1 for an ordinary sample. 1 / p_i is the variance that a Gaussian process
-        expects there [SK01], larger where samples are few. Over several targets the root
-        mean square.
+    groups : (m,) labels of the groups that are left out; None for each sample by itself, where
+        m = n.
+    group : (n,) place of the group of each sample in ``groups``; without these, of the sample.
+    residual : (n,) or (n, t) residual of the machine without the sample, or its group, in units of
+        the targets; ±1 for classes. Of a machine that holds out folds, but no groups, this and the
+        margin are without the fold.
     leverage : (n,) ∂f(x_i) / ∂y_i, from 0 to 1.
-    own_change : (n,) or (n, t) f⁽⁻ⁱ⁾(x_i) − f(x_i).
-    largest_change : (n,) largest |f⁽⁻ⁱ⁾(x_j) − f(x_j)| over the other samples j.
-    rms_change : (n,) root mean square of the same.
-    criterion_change : (n,) criterion on leave-one-out outputs of the machine trained on the
-        others less the one on all: negative if the criterion would be better without the
-        sample. NaN where it is not defined, as "wmw" without the only member of a class.
+    own_change : (n,) or (n, t) f⁽⁻ᴳ⁾(x_i) − f(x_i), G the group of sample i, or i itself.
+    surprise : (m,) standardized residual, √(e_Gᵀ P_GG e_G / |G|) over its root mean square:
+        about 1 for an ordinary sample or group. P_GG⁻¹ is the covariance that a Gaussian process
+        expects of the residuals e_G [SK01], larger where samples are few. Over several targets the
+        root mean square.
+    largest_change : (m,) largest |f⁽⁻ᴳ⁾(x_j) − f(x_j)| over the other samples j.
+    rms_change : (m,) root mean square of the same.
+    criterion_change : (m,) criterion on held-out outputs of the machine trained on the others less
+        the one on all, each sample, or group, held out by itself: negative if the criterion would
+        be better without it. NaN where it is not defined, as "wmw" without the only member of a
+        class.
     criterion : name of the criterion.
-    margin : (n,) leave-one-out margin, the output for the sample's own class less the largest of
+    margin : (n,) held-out margin, the output for the sample's own class less the largest of
         the others (t (f − threshold) for two classes); None for regression.
     label, predicted : (n,) class given, and that of the machine without the sample, which is
         another one where the margin is negative; None for regression.
@@ -69,10 +74,12 @@ class CaseDeletion:
     """
 
     names: AnyArray
+    groups: AnyArray | None
+    group: AnyArray
     residual: Array
-    surprise: Array
     leverage: Array
     own_change: Array
+    surprise: Array
     largest_change: Array
     rms_change: Array
     criterion_change: Array
@@ -83,34 +90,58 @@ class CaseDeletion:
 
     @property
     def table(self) -> pd.DataFrame:
-        """All quantities: a row per sample, by name; norms over several targets."""
+        """All quantities: a row per sample, or group, by name.
+
+        Norms over several targets. Of a group the number of its samples, the root mean square
+        over them of residual and own change, the mean of the leverage, and in place of margin and
+        classes the number of samples of negative margin, ``n_contradicted``.
+        """
         pandas = require("pandas", "The table of case deletions")
+        of_samples = {"own_change": self.own_change, "residual": self.residual}
+        leverage, names = self.leverage, pandas.Index(self.names, name="sample")
+        more: dict[str, Any] = {}
+        if self.groups is not None:
+            names, taking = pandas.Index(self.groups, name="group"), np.isfinite(self.leverage)
+            group, m = self.group[taking], len(self.groups)
+            sizes = np.bincount(group, minlength=m)
+
+            def mean(values: Array) -> Array:
+                totals = np.bincount(group, values[taking], m)
+                return np.divide(totals, sizes, out=np.full(m, np.nan), where=sizes > 0)
+
+            leverage = mean(leverage)
+            of_samples = {k: np.sqrt(mean(_norm(v) ** 2)) for k, v in of_samples.items()}
+            more["n_samples"] = sizes
+            if self.margin is not None:
+                against = self.margin[taking] < 0
+                more["n_contradicted"] = np.bincount(group[against], minlength=m)
+        elif self.margin is not None:
+            more = {"margin": self.margin, "label": self.label, "predicted": self.predicted}
         columns: dict[str, Any] = {
             "rms_change": self.rms_change,
             "largest_change": self.largest_change,
-            "own_change": _norm(self.own_change),
+            "own_change": _norm(of_samples["own_change"]),
             "criterion_change": self.criterion_change,
-            "leverage": self.leverage,
-            "residual": _norm(self.residual),
+            "leverage": leverage,
+            "residual": _norm(of_samples["residual"]),
             "surprise": self.surprise,
         }
-        if self.margin is not None:
-            columns |= {"margin": self.margin, "label": self.label, "predicted": self.predicted}
-        return pandas.DataFrame(columns, index=pandas.Index(self.names, name="sample"))
+        return pandas.DataFrame(columns | more, index=names)
 
     def most_influential(self, n: int = 10) -> pd.DataFrame:
-        """The `n` samples that change the outputs at the others most, by `rms_change`."""
+        """The `n` samples, or groups, that change the outputs at the others most."""
         return self.table.iloc[_order(-self.rms_change)[:n]]
 
     def most_surprising(self, n: int = 10) -> pd.DataFrame:
-        """The `n` samples of the largest `surprise`."""
+        """The `n` samples, or groups, of the largest `surprise`."""
         return self.table.iloc[_order(-self.surprise)[:n]]
 
     def mislabeled(self, n: int | None = None) -> pd.DataFrame:
         """Samples whose label contradicts the machine trained without them, the clearest first.
 
         These have a negative `margin`, smallest first. Where classes overlap, most of them are
-        not wrong; look at the first ones.
+        not wrong; look at the first ones. Where groups are left out, the table has the group of
+        each sample.
 
         Parameters
         ----------
@@ -125,29 +156,49 @@ class CaseDeletion:
         if self.margin is None:
             raise ValueError("A regressor has no labels; see most_surprising() for its samples.")
         order = _order(self.margin)
-        return self.table.iloc[order[self.margin[order] < 0][:n]]
+        chosen = order[self.margin[order] < 0][:n]
+        if self.groups is None:
+            return self.table.iloc[chosen]
+        pandas = require("pandas", "The table of case deletions")
+        columns = {
+            "group": self.groups[self.group],
+            "residual": _norm(self.residual),
+            "margin": self.margin,
+            "label": self.label,
+            "predicted": self.predicted,
+        }
+        return pandas.DataFrame(columns, pandas.Index(self.names, name="sample")).iloc[chosen]
 
     def __repr__(self) -> str:
         parts = [f"n_samples={len(self.names)}", f"criterion={self.criterion!r}"]
+        units = self.names
+        if self.groups is not None:
+            units = self.groups
+            parts.insert(1, f"n_groups={len(units)}")
         order = _order(-self.rms_change)
         if len(order):
-            parts.append(f"most_influential={self.names[order[:1]].tolist()[0]!r}")
+            parts.append(f"most_influential={units[order[:1]].tolist()[0]!r}")
         if self.margin is not None:
             parts.append(f"n_contradicted={int((self.margin < 0).sum())}")
         return f"CaseDeletion({', '.join(parts)})"
 
 
 def case_deletion(
-    model: Any, *, names: Any = None, criterion: str | Criterion | None = None
+    model: Any,
+    *,
+    names: Any = None,
+    groups: Any = None,
+    criterion: str | Criterion | None = None,
 ) -> CaseDeletion:
-    """Effect of every training sample on a fitted least-squares machine, without refitting.
+    """Effect of every training sample, or group, on a fitted least-squares machine, by no refit.
 
-    With α, r, P, p and λ as in docs/references.md,
+    With α, P and λ as in docs/references.md, and the residuals e_G = P_GG⁻¹ α_G of the machine
+    without the samples G,
 
-        f⁽⁻ⁱ⁾(x_j) − f(x_j) = λ_j P_ji r_i for j ≠ i, and −r_i (1 − λ_i p_i) for j = i;
+        f⁽⁻ᴳ⁾(x_j) − f(x_j) = λ_j P_jG e_G for j not in G, and λ_j α_j − e_j for j in G;
 
-    and the leave-one-out outputs of the machine without sample i, on which the criterion
-    without it depends, follow from (α_j − P_ji r_i) / (p_j − P_ji² / p_i).
+    and the held-out outputs of the machine without G, on which the criterion without it depends,
+    follow from P⁽⁻ᴳ⁾ = P − P_:G P_GG⁻¹ P_G: and α⁽⁻ᴳ⁾ = α − P_:G e_G.
 
     Parameters
     ----------
@@ -156,6 +207,9 @@ def case_deletion(
     names : array-like of shape (n_samples,), or a DataFrame or Series, default=None
         Names of the training samples, or a table with them as its index. Positions from 0
         unless given.
+    groups : array-like of shape (n_samples,), default=None
+        Labels of the training samples; those of one label are left out together. Unless given,
+        the groups that the machine was fitted with, by their numbers, or each sample by itself.
     criterion : str or looms.criteria.Criterion, default=None
         Criterion of ``criterion_change``. Unless given it is that of the selection for a machine
         that chose its hyper-parameters, else "press". Samples count by their `sample_weight`,
@@ -171,15 +225,16 @@ def case_deletion(
     TypeError
         If the model is none of these machines.
     ValueError
-        If there are not as many names as samples, fewer than three samples, or a criterion of
-        classes for a regressor.
+        If there are not as many names or groups as samples, fewer than three samples or groups, or
+        a criterion of classes for a regressor.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
 
     Notes
     -----
-    n³ flops and one n×n array, once for a machine; O(n²) a target beyond, in blocks of bounded
-    memory; and n times the cost of the criterion, which for "wmw" is O(n₊ n₋).
+    n³ flops and one n×n array, once for a machine; O(n²) a target beyond, for groups of s samples
+    3 n² s, in blocks of bounded memory; and m times the cost of the criterion, which for "wmw" is
+    O(n₊ n₋).
 
     Examples
     --------
@@ -189,11 +244,14 @@ def case_deletion(
     >>> X = np.linspace(0, 1, 30)[:, None]
     >>> y = np.sin(6 * X[:, 0])
     >>> y[20] += 1                                    # a slip of the pen
-    >>> result = case_deletion(LSSVMRegressor(mu=1e-3).fit(X, y))
+    >>> model = LSSVMRegressor(mu=1e-3).fit(X, y)
+    >>> result = case_deletion(model)
     >>> result
     CaseDeletion(n_samples=30, criterion='press', most_influential=20)
     >>> result.most_surprising(1).index.tolist()
     [20]
+    >>> case_deletion(model, groups=np.repeat(["Mon", "Tue", "Wed", "Thu", "Fri"], 6))
+    CaseDeletion(n_samples=30, n_groups=5, criterion='press', most_influential='Thu')
     """
     machine = machine_of(model)
     if machine is None or isinstance(machine, SVCCV):
@@ -214,103 +272,100 @@ def case_deletion(
     chosen = as_criterion(criterion)
     if chosen.needs_labels and not classifier:
         raise ValueError(f"Criterion {criterion!r} judges classes; for regression use 'press'.")
+    group, labels = getattr(machine, "groups_", None), None
+    if groups is not None:
+        group = group_numbers(groups, n)
+    if group is None:
+        group, unit = np.arange(n), "samples"
+    else:
+        numbers, first, group = np.unique(group, return_index=True, return_inverse=True)
+        labels, unit = numbers if groups is None else np.asarray(groups)[first], "groups"
     trained = machine.leave_one_out_models()
     models, train = trained.models, trained.train
-    if len(models.P) < 3:
+    present, of_train = np.unique(group[train], return_inverse=True)
+    if len(present) < 3:
         raise ValueError(
-            f"Case deletion needs three samples of non-zero weight or more, got {len(models.P)}."
+            f"Case deletion needs three {unit} of non-zero weight or more, got {len(present)}."
         )
-    z = models.residuals.reshape(len(models.P), -1) * np.sqrt(models.p)[:, None]
-    z /= np.sqrt(np.mean(z**2, axis=0)) + np.finfo(np.float64).tiny  # all may be zero
-    of_train = {
-        "surprise": np.sqrt(np.mean(z**2, axis=1)),
-        "leverage": models.leverage,
-        **_changes(models, chosen, *(each[train] for each in machine.loo_)),
+    units = [np.flatnonzero(of_train == k) for k in range(len(present))]
+    y, _, weight = (each[train] for each in machine.loo_)
+    residuals, own, of_units = _changes(models, units, chosen, y, weight, machine.mu_)
+    values: dict[str, Any] = {
+        "leverage": _spread(models.leverage, train, n),
+        "own_change": _spread(own.reshape(y.shape), train, n),
+        **{k: _spread(v, present, int(group.max()) + 1) for k, v in of_units.items()},
     }
-    of_all = {}
-    for quantity, values in of_train.items():
-        of_all[quantity] = np.full((n, *values.shape[1:]), np.nan)
-        of_all[quantity][train] = values
+    held_out = machine.held_out_
+    if labels is not None:
+        outputs = machine.loo_.outputs.copy()
+        outputs[train] = y - residuals.reshape(y.shape)
+        held_out = HeldOut(held_out.y, outputs, held_out.sample_weight)
     if classifier:
-        margins, label = loo_margins(machine), class_indices(machine.loo_.y)
-        of_all["margin"] = margins[np.arange(n), label]
-        of_all["label"] = machine.classes_[label]
-        of_all["predicted"] = machine.classes_[margins.argmax(axis=1)]
+        margins, label = margins_of(held_out, machine.threshold_), class_indices(machine.loo_.y)
+        values["margin"] = margins[np.arange(n), label]
+        values["label"] = machine.classes_[label]
+        values["predicted"] = machine.classes_[margins.argmax(axis=1)]
     return CaseDeletion(
         names=names,
-        residual=machine.held_out_.residuals,
+        groups=labels,
+        group=group,
+        residual=held_out.residuals,
         criterion=criterion if isinstance(criterion, str) else repr(criterion),
-        **of_all,
+        **values,
     )
 
 
-def held_out_of(machine: Any) -> HeldOut:
-    """Outputs without the fold or group of a row; of a support vector machine without the row."""
-    held_out: HeldOut = getattr(machine, "held_out_", machine.loo_)
-    return held_out
-
-
-def loo_margins(machine: Any) -> Array:
-    """Leave-one-out margin of every class, (n_samples, n_classes), of ``held_out_``.
-
-    For two classes ∓(f − threshold), for more each output less the largest of the others: the
-    class of the largest margin, on equal terms the first, is the one that the machine without the
-    sample predicts.
-
-    Parameters
-    ----------
-    machine : fitted classifier of looms.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from looms import LSSVMClassifier
-    >>> from looms.diagnostics import loo_margins
-    >>> X, y = load_iris(return_X_y=True)
-    >>> machine = LSSVMClassifier(mu=1e-3).fit(X, y)
-    >>> int((loo_margins(machine).argmax(axis=1) != y).sum())  # the classes are 0, 1, 2
-    4
-    """
-    outputs = held_out_of(machine).outputs
-    outputs = outputs[:, None] - machine.threshold_ if outputs.ndim == 1 else outputs
-    return class_margins(outputs)
-
-
 def _changes(
-    models: LeaveOneOutModels, criterion: Criterion, y: Array, loo: Array, weight: Array
-) -> dict[str, Array]:
-    """Changes of outputs and criterion when each sample is left out, by name.
+    models: LeaveOneOutModels,
+    units: list[AnyArray],
+    criterion: Criterion,
+    y: Array,
+    weight: Array,
+    mu: float,
+) -> tuple[Array, Array, dict[str, Array]]:
+    """Residuals without the own unit, changes there, (n, t) each, and by name those of each unit.
 
-    As many samples are left out at a time as give an array of samples × them × targets 2²⁰
-    numbers.
+    ``units`` are the rows that are left out at a time.
     """
-    n = len(models.P)
-    whole = criterion.evaluate(y, loo, weight).value
-    own = np.empty_like(models.residuals)
-    largest, squares, of_criterion = np.empty(n), np.empty(n), np.empty(n)
-    step = max(1, _NUMBERS // models.fit.alpha.size)
-    for block in (slice(start, start + step) for start in range(0, n, step)):
-        changes, residuals = models.changes(block), models.pair_residuals(block)
-        left_out = np.arange(n)[block]
-        places = left_out, np.arange(len(left_out))
-        own[block] = changes[places]
-        others = np.abs(changes.reshape(n, len(left_out), -1))
-        others[places] = 0.0
-        largest[block] = others.max(axis=(0, 2))
-        squares[block] = (others**2).sum(axis=(0, 2)) / ((n - 1) * others.shape[2])
-        for column, i in enumerate(left_out):
-            rest = np.arange(n) != i
+    n, m = len(models.P), len(units)
+    alpha, ridge = targets_as_columns(models.fit.alpha), models.ridge[:, None]
+    own_residuals, own = np.empty(alpha.shape), np.empty(alpha.shape)
+    largest, squares, of_criterion = np.empty(m), np.empty(m), np.empty(m)
+    each = [(k,) for k in range(m)]
+    for part, residuals in residuals_without(models.P, alpha, units, each, mu):
+        for column, k in enumerate(part):
+            G, rest = units[k], np.full(n, True)
+            rest[G] = False
+            e = own_residuals[G] = residuals[G, column]
+            own[G] = ridge[G] * alpha[G] - e
+            others = (ridge * (models.P[:, G] @ e))[rest]
+            largest[k], squares[k] = np.abs(others).max(), np.mean(others**2)
             if isinstance(criterion, WMW) and np.ptp(y[rest], axis=0).min() == 0:
-                of_criterion[i] = np.nan
+                of_criterion[k] = np.nan
                 continue
-            outputs = y[rest] - residuals[rest, column]
-            of_criterion[i] = criterion.evaluate(y[rest], outputs, weight[rest]).value - whole
-    return {
-        "own_change": own,
-        "largest_change": largest,
-        "rms_change": np.sqrt(squares),
-        "criterion_change": of_criterion,
-    }
+            outputs = y[rest] - residuals[rest, column].reshape(y[rest].shape)
+            of_criterion[k] = criterion.evaluate(y[rest], outputs, weight[rest]).value
+    whole = criterion.evaluate(y, y - own_residuals.reshape(y.shape), weight).value
+    sizes = np.array([len(G) for G in units])
+    energy = np.stack([np.sum(own_residuals[G] * alpha[G], axis=0) for G in units])
+    usual = energy.sum(axis=0) / n + np.finfo(np.float64).tiny  # all may be zero
+    return (
+        own_residuals,
+        own,
+        {
+            "surprise": np.sqrt(np.mean(energy / sizes[:, None] / usual, axis=1)),
+            "largest_change": largest,
+            "rms_change": np.sqrt(squares),
+            "criterion_change": of_criterion - whole,
+        },
+    )
+
+
+def _spread(values: Array, places: AnyArray, n: int) -> Array:
+    """Values at their places among n, elsewhere NaN."""
+    spread = np.full((n, *values.shape[1:]), np.nan)
+    spread[places] = values
+    return spread
 
 
 def _norm(values: Array) -> Array:

@@ -24,8 +24,8 @@ def deviance(
     .. math:: D = -2 \sum_i \log \hat p_{y_i}(x_i), \qquad
               \mathrm{CV} = -2 \sum_i \log \hat p^{(-i)}_{y_i}(x_i)
 
-    where :math:`\hat p^{(-i)}` is of the machine *and* the sigmoid fitted without sample i
-    [T11 section 2.2.1 and eq. 15]. T11 calls CV an average; its values are this sum.
+    where :math:`\hat p^{(-i)}` is of the machine *and* the sigmoid fitted without sample i, or
+    its group [T11 section 2.2.1 and eq. 15]. T11 calls CV an average; its values are this sum.
 
     Parameters
     ----------
@@ -117,5 +117,5 @@ class Deviance:
         n = len(self.fits.y)
         return (
             f"Deviance of {n} samples {self.deviance:.2f}, {self.deviance / n:.3f} a sample\n"
-            f"CV score (leave-one-out) {self.cv_score:.2f}, {self.cv_score / n:.3f} a sample"
+            f"CV score ({self.fits.method}) {self.cv_score:.2f}, {self.cv_score / n:.3f} a sample"
         )

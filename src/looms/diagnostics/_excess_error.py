@@ -76,7 +76,7 @@ class ExcessError:
 
     @property
     def leave_one_out(self) -> float:
-        """Error rate on samples left out."""
+        """Error rate on samples left out, each by itself or with its group."""
         return float((self.fits.predicted_without != self.fits.y).mean())
 
     @property
@@ -98,7 +98,7 @@ class ExcessError:
         names, _, apparent, leave_one_out = zip(*self._rates(), strict=True)
         position = np.arange(len(names))
         ax.bar(position - 0.2, apparent, 0.4, label="Apparent")
-        ax.bar(position + 0.2, leave_one_out, 0.4, label="Leave-one-out")
+        ax.bar(position + 0.2, leave_one_out, 0.4, label=self.fits.method.capitalize())
         ax.set_xticks(position, [str(name) for name in names])
         ax.set(xlabel="Class", ylabel="Error rate")
         ax.legend()
@@ -117,6 +117,6 @@ class ExcessError:
 
     def __repr__(self) -> str:
         return (
-            f"Error of {len(self.fits.y)} samples: apparent {self.apparent:.4f}, leave-one-out "
-            f"{self.leave_one_out:.4f}, excess {self.excess:.4f}"
+            f"Error of {len(self.fits.y)} samples: apparent {self.apparent:.4f}, "
+            f"{self.fits.method} {self.leave_one_out:.4f}, excess {self.excess:.4f}"
         )

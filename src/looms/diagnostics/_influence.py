@@ -1,4 +1,4 @@
-"""Influence of each sample on the deviance."""
+"""Influence of each sample, or group of samples, on the deviance."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from scipy import stats
 
 from looms._checks import check_share
+from looms._optional import require
 from looms._typing import AnyArray, Array
 from looms.calibration._scores import deviance_of
 from looms.diagnostics._axes import axes_or_new, positions
@@ -27,21 +28,22 @@ def influence(
     alpha: float = 0.05,
     **options: Unpack[FitOptions],
 ) -> Influence:
-    r"""Change of the deviance when a sample is deleted, for every sample.
+    r"""Change of the deviance when a sample, or a group, is deleted, for every one.
 
     .. math:: \mathrm{values}_i = D - D_{(-i)} = -2 \Bigl(\sum_j \log \hat p_{y_j}(x_j)
               - \sum_{j \ne i} \log \hat p^{(-i)}_{y_j}(x_j)\Bigr)
 
     where :math:`D_{(-i)}` is the deviance over the n − 1 other samples of the machine, and of
     its sigmoid, fitted to them [T11 section 2.4]. If the model were true, the change would follow
-    about χ² with one degree of freedom.
+    about χ² with one degree of freedom; that of a group of independent samples, χ² with as many
+    as samples.
 
     Parameters
     ----------
     estimator, X, y, **options : as for `left_out_fits`
         Or a `LeftOutFits` in place of the estimator, which has its own samples and options.
     alpha : float, default=0.05
-        Level: a case is flagged above the 1 − alpha quantile of χ²₁. Of n ordinary cases about
+        Level: a case is flagged above the 1 − alpha quantile of its χ². Of n ordinary cases about
         ``alpha * n`` would be.
 
     Returns
@@ -79,10 +81,10 @@ class Influence:
     ----------
     fits : LeftOutFits
         With the names, classes and log likelihoods of the samples.
-    values : ndarray of shape (n_samples,)
+    values : ndarray of shape (n_samples,) or (n_groups,)
         D − D₍₋ᵢ₎.
     alpha : float
-        Level of χ²₁ at which a case is flagged.
+        Level of χ² at which a case is flagged.
 
     Examples
     --------
@@ -105,56 +107,84 @@ class Influence:
         return deviance_of(self.fits.likelihood.fitted)
 
     @property
-    def critical_value(self) -> float:
-        """The 1 − alpha quantile of χ²₁."""
-        return float(stats.chi2.isf(self.alpha, 1))
+    def n_samples(self) -> AnyArray:
+        """Number of samples of each case, the degrees of freedom of its χ²."""
+        return np.bincount(self.fits.group)
+
+    @property
+    def names(self) -> AnyArray:
+        """Names of the cases: of the samples, or labels of the groups."""
+        return self.fits.names if self.fits.groups is None else self.fits.groups
+
+    @property
+    def critical_values(self) -> Array:
+        """The 1 − alpha quantile of the χ² of each case."""
+        return np.asarray(stats.chi2.isf(self.alpha, self.n_samples))
 
     @property
     def flagged(self) -> AnyArray:
-        """Names of the cases above the critical value, the most influential first."""
-        return np.asarray(self.fits.names[self._flagged_rows()])
+        """Names of the cases above the critical value, the least probable first."""
+        return np.asarray(self.names[self._flagged()])
 
     @property
     def table(self) -> pd.DataFrame:
-        """Class, influence, p_value and flagged: a row per sample, by name."""
-        values = self.values
-        p_value = stats.chi2.sf(np.maximum(values, 0.0), 1)
-        flagged = values > self.critical_value
-        return self.fits.table(influence=values, p_value=p_value, flagged=flagged)
+        """Class, or n_samples of a group, influence, p_value and flagged: a row a case, by name."""
+        columns = {
+            "influence": self.values,
+            "p_value": self._p_values,
+            "flagged": self.values > self.critical_values,
+        }
+        if self.fits.groups is None:
+            return self.fits.table(**columns)
+        pandas = require("pandas", "A table of groups")
+        index = pandas.Index(self.names, name="group")
+        return pandas.DataFrame({"n_samples": self.n_samples, **columns}, index=index)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Index plot of the changes with the flagged cases named; returns the axes."""
-        names, values, rows = self.fits.names, self.values, self._flagged_rows()
+        names, values, critical = self.names, self.values, self.critical_values
         ax, position = axes_or_new(ax, self), positions(names)
         ax.vlines(position, 0.0, values, color="0.7", linewidth=0.7)
-        ax.scatter(position, values, s=8, c=np.where(values > self.critical_value, "C3", "C0"))
-        level = rf"$\chi^2_1$ at {self.alpha:g}: {self.critical_value:.2f}"
-        ax.axhline(self.critical_value, color="C3", linestyle="--", label=level)
-        for i in rows:
+        ax.scatter(position, values, s=8, c=np.where(values > critical, "C3", "C0"))
+        line = {"color": "C3", "linestyle": "--", "label": f"χ² at {self.alpha:g}"}
+        ax.plot(position, critical, drawstyle="steps-mid", **line)
+        for i in self._flagged():
             ax.annotate(
                 str(names[i]),
                 (position[i], values[i]),
                 xytext=(3, 2),
                 textcoords="offset points",
                 fontsize="small",
+                parse_math=False,
             )
-        ax.set(xlabel="Sample", ylabel="Change of deviance when deleted")
+        unit = "Sample" if self.fits.groups is None else "Group"
+        ax.set(xlabel=unit, ylabel="Change of deviance when deleted")
         ax.legend()
         return ax
 
-    def _flagged_rows(self) -> AnyArray:
-        order = np.argsort(-self.values, kind="stable")
-        return np.asarray(order[self.values[order] > self.critical_value])
+    @property
+    def _p_values(self) -> Array:
+        return np.asarray(stats.chi2.sf(np.maximum(self.values, 0.0), self.n_samples))
+
+    def _flagged(self) -> AnyArray:
+        order = np.lexsort((-self.values, self._p_values))
+        return np.asarray(order[self.values[order] > self.critical_values[order]])
 
     def __repr__(self) -> str:
-        fits, values, rows = self.fits, self.values, self._flagged_rows()
-        n = len(values)
+        fits, values, rows = self.fits, self.values, self._flagged()
+        n, units = len(values), "samples" if fits.groups is None else "groups"
+        beyond = f"above the {1 - self.alpha:g} quantile of chi-squared"
+        if fits.groups is None:
+            critical = self.critical_values[0]
+            beyond = f"above {critical:.2f}, the {1 - self.alpha:g} quantile of chi-squared"
+        freedom = "1 degree" if fits.groups is None else "as many degrees"
+        freedom += " of freedom" + (" as samples" if fits.groups is not None else "")
         lines = [
-            f"Influence on the deviance {self.deviance:.2f} of {n} samples",
-            f"{len(rows)} above {self.critical_value:.2f}, the {1 - self.alpha:g} quantile of "
-            f"chi-squared with 1 degree of freedom ({self.alpha * n:.3g} expected by chance)",
+            f"Influence on the deviance {self.deviance:.2f} of {n} {units}",
+            f"{len(rows)} {beyond} with {freedom} ({self.alpha * n:.3g} expected by chance)",
         ]
-        lines += [f"  {fits.names[i]!s:<12} {fits.y[i]!s:<12} {values[i]:8.3f}" for i in rows[:10]]
+        second = fits.y if fits.groups is None else self.n_samples
+        lines += [f"  {self.names[i]!s:<12} {second[i]!s:<12} {values[i]:8.3f}" for i in rows[:10]]
         if len(rows) > 10:
             lines.append(f"  and {len(rows) - 10} more")
         return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The machines without each sample in turn: from one factorization, from paths, or by refits."""
+"""The machines without each sample, or group: from one factorization, from paths, or by refits."""
 
 from __future__ import annotations
 
@@ -31,6 +31,10 @@ from looms.diagnostics._refits import (
 )
 from looms.estimators import LSSVMClassifier
 from looms.estimators._warnings import level_of_user
+from looms.folds import check_rest, group_numbers
+from looms.lssvm._folds import repetitions
+from looms.lssvm._system import targets_as_columns
+from looms.scores import fold_outputs
 from looms.svm import IndefiniteKernelError, NotConvergedError
 from looms.svm._svc import dual_problem
 from looms.svm.dual import DualSolution
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
 class FitOptions(TypedDict, total=False):
     """Options of `left_out_fits` that the statistics made of it take too."""
 
+    groups: Any
     preprocessing: str
     n_jobs: int | None
     progress: Progress | None
@@ -58,7 +63,8 @@ class Likelihood:
     ----------
     fitted : (n_samples,) log p̂ of the class of each sample by the machine of all.
     left_out : (n_samples,) the same by the machine without it.
-    rest : (n_samples,) the sum over the n − 1 others by the machine without sample i.
+    rest : (n_samples,) the sum over the n − 1 others by the machine without sample i; of groups
+        (n_groups,), over the samples of the others by the machine without the group.
     """
 
     fitted: Array
@@ -68,18 +74,22 @@ class Likelihood:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeftOutFits:
-    """Predictions of a machine and of those without each sample, the result of `left_out_fits`.
+    """Predictions of a machine and of those without each sample, or its group, by `left_out_fits`.
 
     `deviance`, `excess_error` and `influence` take it in place of an estimator.
 
     Attributes
     ----------
     predicted, predicted_without : ndarray of shape (n_samples,)
-        Class of each sample by the machine of all samples, and by the one without it.
+        Class of each sample by the machine of all samples, and by the one without it, or its group.
     y, names : ndarray of shape (n_samples,)
         The true classes and the names of the samples.
     preprocessing : str
         "none", "held" or "refitted".
+    groups : ndarray of shape (n_groups,), or None
+        Labels of the groups that are left out; None for each sample by itself.
+    group : ndarray of shape (n_samples,)
+        Place of the group of each sample among them; of the sample, without groups.
 
     Examples
     --------
@@ -96,7 +106,14 @@ class LeftOutFits:
     y: AnyArray
     names: AnyArray
     preprocessing: str
+    groups: AnyArray | None
+    group: AnyArray
     _likelihood: Likelihood | None
+
+    @property
+    def method(self) -> str:
+        """Name of the way that samples are left out."""
+        return "leave-one-out" if self.groups is None else "leave-one-group-out"
 
     @property
     def likelihood(self) -> Likelihood:
@@ -112,7 +129,8 @@ class LeftOutFits:
         return pandas.DataFrame({"class": self.y, **columns}, index=index)
 
     def __repr__(self) -> str:
-        return f"LeftOutFits(n_samples={len(self.y)}, preprocessing={self.preprocessing!r})"
+        groups = "" if self.groups is None else f", n_groups={len(self.groups)}"
+        return f"LeftOutFits(n_samples={len(self.y)}{groups}, preprocessing={self.preprocessing!r})"
 
 
 def left_out_fits(
@@ -121,11 +139,12 @@ def left_out_fits(
     y: Any,
     *,
     likelihood: bool = True,
+    groups: Any = None,
     preprocessing: str = "auto",
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> LeftOutFits:
-    """Fits without each sample, at fixed hyper-parameters.
+    """Fits without each sample, or each group, at fixed hyper-parameters.
 
     All that `deviance`, `excess_error` and `influence` need, computed once for the three of them.
 
@@ -149,6 +168,8 @@ def left_out_fits(
     likelihood : bool, default=True
         False leaves out the likelihood, which `excess_error` does not need: it takes any
         classifier, and is faster where prediction is slow.
+    groups : array-like of shape (n_samples,), default=None
+        Labels; samples of one label, such as those of one patient, are left out together.
     preprocessing : {"auto", "held", "refitted"}, default="auto"
         For a pipeline: "held" fits the steps before the machine once to all samples, "refitted"
         again without each. "auto" refits them if they learn from `y`.
@@ -165,7 +186,8 @@ def left_out_fits(
     Raises
     ------
     ValueError
-        For one class, a class with one member, values that are not finite; with `likelihood` also
+        For one class, a class with one member, or all in one group, values that are not finite;
+        with `likelihood` also
         for an estimator without decision values and probabilities, or one that gives the class of
         a training sample probability zero.
 
@@ -178,7 +200,8 @@ def left_out_fits(
     -----
     For least-squares machines of looms one factorization, for the likelihood of several classes n
     refits; for a `sklearn.svm.SVC` of two classes one decremental path a support vector; for
-    others n refits. The first two keep an n×n array of outputs.
+    others n refits. The first two keep an n×n array of outputs. A refit a group, where there are
+    groups, also of an SVC.
 
     Examples
     --------
@@ -195,28 +218,44 @@ def left_out_fits(
     problem = pose(estimator, X, y, preprocessing)
     if likelihood:
         check_likelihood(problem)
-    classes = problem.classes
+    classes, n = problem.classes, problem.n_samples
+    labels, group = None, np.arange(n)
+    if groups is not None:
+        _, first, group = np.unique(
+            group_numbers(groups, n), return_index=True, return_inverse=True
+        )
+        labels = np.asarray(groups)[first]
+        check_rest(group[None], problem.y, "group")
     terms = None
     if type(problem.machine) is LSSVMClassifier:
         machine = clone(problem.machine).fit(problem.X, problem.y)
         predicted = machine.predict(problem.X)
-        predicted_without = classes[class_indices(machine.loo_.outputs, machine.threshold_)]
+        held_out = held_out_by_group(machine, group)
+        predicted_without = classes[class_indices(held_out, machine.threshold_)]
         if likelihood and len(classes) == 2:
-            terms = likelihood_of_outputs(*least_squares_outputs(machine), problem.labels)
+            outputs = least_squares_outputs(machine, group)
+            terms = likelihood_of_outputs(*outputs, problem.labels, group)
         elif likelihood:
-            terms = by_refits(problem, True, n_jobs, progress)[2]
-    elif (outputs := path_outputs(problem)) is not None:
+            terms = by_refits(problem, True, group, n_jobs, progress)[2]
+    elif labels is None and (outputs := path_outputs(problem)) is not None:
         predicted, predicted_without = (
             classes[class_indices(values, problem.threshold)]
             for values in (outputs[0], outputs[1].diagonal())
         )
-        terms = likelihood_of_outputs(*outputs, problem.labels) if likelihood else None
+        terms = likelihood_of_outputs(*outputs, problem.labels, group) if likelihood else None
     else:
         predicted, predicted_without, terms = by_refits(
-            with_kernel_matrix(problem), likelihood, n_jobs, progress
+            with_kernel_matrix(problem), likelihood, group, n_jobs, progress
         )
     return LeftOutFits(
-        predicted, predicted_without, problem.y, problem.names, problem.preprocessing, terms
+        predicted,
+        predicted_without,
+        problem.y,
+        problem.names,
+        problem.preprocessing,
+        labels,
+        group,
+        terms,
     )
 
 
@@ -231,14 +270,26 @@ def fits_of(estimator: Any, X: Any, y: Any, likelihood: bool, options: FitOption
     return estimator
 
 
-def least_squares_outputs(machine: LSSVMClassifier) -> tuple[Array, Array]:
-    """Outputs of a fitted machine, (n,), and of those without sample i for sample j, (n, n).
+def held_out_by_group(machine: LSSVMClassifier, group: AnyArray) -> Array:
+    """Output of the fitted machine without its group for each sample, shaped as the targets."""
+    models, y = machine.leave_one_out_models().models, machine.loo_.y
+    alpha, parts = targets_as_columns(models.fit.alpha), repetitions(group, len(y))
+    return fold_outputs(models.P, alpha, targets_as_columns(y), parts, machine.mu_).reshape(y.shape)
 
-    Two classes. The ridge λ stays as it is while a sample is left out, as in ``loo_``.
+
+def least_squares_outputs(machine: LSSVMClassifier, group: AnyArray) -> tuple[Array, Array]:
+    """Outputs of a fitted machine, (n,), and of those without group k for sample j, (m, n).
+
+    Two classes. The ridge λ stays as it is while samples are left out, as in ``loo_``.
     """
-    models = machine.leave_one_out_models().models
-    outputs = models.fit.y - models.ridge * models.fit.alpha
-    return outputs, outputs + models.changes().T
+    models, y = machine.leave_one_out_models().models, machine.loo_.y
+    outputs, e = y - models.ridge * models.fit.alpha, y - held_out_by_group(machine, group)
+    # f⁽⁻ᴳ⁾ − f = λ P_:G e_G, less e_G on G.
+    order = np.argsort(group, kind="stable")
+    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+    changes = np.add.reduceat(models.P[order] * e[order, None], starts, axis=0) * models.ridge
+    changes[group, np.arange(len(y))] -= e
+    return outputs, outputs + changes
 
 
 def exact_solution(problem: Problem) -> DualSolution | None:
@@ -271,27 +322,35 @@ def path_outputs(problem: Problem) -> tuple[Array, Array] | None:
         return None
 
 
-def likelihood_of_outputs(outputs: Array, rows: Array, labels: AnyArray) -> Likelihood:
-    """From outputs of the machine of all samples, (n,), and of those without each, (n, n).
+def likelihood_of_outputs(
+    outputs: Array, rows: Array, labels: AnyArray, group: AnyArray
+) -> Likelihood:
+    """From outputs of the machine of all samples, (n,), and of those without each group, (m, n).
 
-    Row i is of the machine without sample i, whose sigmoid is fitted to the others.
+    Row k is of the machine without group k, whose sigmoid is fitted to the others.
     """
     n = len(labels)
     y = np.where(labels == 1, 1.0, -1.0)
-    slopes, intercepts = fit_sigmoids(rows, y, 1.0 - np.eye(n))
+    taking = (group != np.arange(len(rows))[:, None]).astype(np.float64)
+    slopes, intercepts = fit_sigmoids(rows, y, taking)
     log_p = np.multiply(rows, slopes[:, None])  # in place from here: n² numbers
     log_p += intercepts[:, None]
     log_p *= -y
     log_expit(log_p, out=log_p)
-    left_out = log_p.diagonal().copy()
+    left_out = log_p[group, np.arange(n)]
     whole = sigmoid_log_probabilities(outputs[:, None], labels, np.ones(n))
-    return Likelihood(own_class(whole, labels, np.ones(n)), left_out, log_p.sum(axis=1) - left_out)
+    rest = log_p.sum(axis=1) - np.bincount(group, left_out)
+    return Likelihood(own_class(whole, labels, np.ones(n)), left_out, rest)
 
 
 def by_refits(
-    problem: Problem, likelihood: bool, n_jobs: int | None, progress: Progress | None
+    problem: Problem,
+    likelihood: bool,
+    group: AnyArray,
+    n_jobs: int | None,
+    progress: Progress | None,
 ) -> tuple[AnyArray, AnyArray, Likelihood | None]:
-    """Classes by the machine of all samples and by those without each, and their likelihood."""
+    """Classes by the machine of all samples and by those without each group; their likelihood."""
     n = problem.n_samples
     everything = np.ones(n)
     machine, X = refit(problem, everything)
@@ -299,25 +358,31 @@ def by_refits(
     if likelihood:
         log_p = log_probabilities(machine, X, problem.labels, everything)
         fitted = own_class(log_p, problem.labels, everything)  # refused before the other refits
-    task = partial(_refit_without, problem, likelihood)
-    refits = in_parallel(task, range(n), n_jobs, progress)
-    predicted_without, left_out, rest = map(np.array, zip(*refits, strict=True))
+    task = partial(_refit_without, problem, likelihood, group)
+    refits = in_parallel(task, range(int(group.max()) + 1), n_jobs, progress)
+    order = np.argsort(group, kind="stable")  # as the groups come
+    place = np.argsort(order)
+    predicted_without = np.concatenate([one for one, _, _ in refits])[place]
     if not likelihood:
         return predicted, predicted_without, None
+    left_out = np.concatenate([one for _, one, _ in refits])[place]
+    rest = np.array([one for _, _, one in refits])
     return predicted, predicted_without, Likelihood(fitted, left_out, rest)
 
 
-def _refit_without(problem: Problem, likelihood: bool, i: int) -> tuple[Any, float, float]:
-    """Class and log likelihood of sample i by the machine without it, and that of the others."""
-    weight = np.ones(problem.n_samples)
-    weight[i] = 0.0
+def _refit_without(
+    problem: Problem, likelihood: bool, group: AnyArray, k: int
+) -> tuple[AnyArray, Array, float]:
+    """Classes and log likelihoods of group k by the machine without it; that of the others."""
+    out = group == k
+    weight = np.where(out, 0.0, 1.0)
     machine, X = refit(problem, weight)
-    predicted = _predict(problem, machine, _safe_indexing(X, [i]))[0]
+    predicted = _predict(problem, machine, _safe_indexing(X, np.flatnonzero(out)))
     if not likelihood:
-        return predicted, np.nan, np.nan
+        return predicted, np.full(int(out.sum()), np.nan), np.nan
     log_p = log_probabilities(machine, X, problem.labels, weight)
     own = own_class(log_p, problem.labels, weight)
-    return predicted, float(own[i]), float(own[weight > 0].sum())
+    return predicted, own[out], float(own[~out].sum())
 
 
 def _predict(problem: Problem, machine: Any, X: Any) -> AnyArray:

@@ -107,7 +107,8 @@ class UpdatableMachine(LeastSquaresMachine):
         self._check_enough(rest)
         trained = self.leave_one_out_models()
         with blas_threads(len(trained.train)):
-            inverse = _inverse(trained.models).without(np.flatnonzero(np.isin(trained.train, rows)))
+            places = np.flatnonzero(np.isin(trained.train, rows))
+            inverse = _inverse(trained.models).without(places, self.mu_)
         pairwise = self.kernel_.pairwise
         groups = getattr(self, "groups_", None)
         return self._updated(
@@ -201,6 +202,7 @@ class UpdatableMachine(LeastSquaresMachine):
                 K_new,
                 K_own + np.diag(self.mu_ * self.fit_weight_.sum() / zeta[added]),
                 targets_as_columns(targets)[added],
+                self.mu_,
             )
         return self._updated(
             inverse,

@@ -37,7 +37,7 @@ class Inverse:
     >>> P = np.eye(3) - 1 / 3                # K = 0, λ = 1: the machine is the mean of the targets
     >>> y = np.array([[1.0], [2.0], [6.0]])
     >>> mean = Inverse(P, np.full(3, 1 / 3), 1 / 3, P @ y, y.mean(axis=0))
-    >>> mean.without(np.array([2])).intercept
+    >>> mean.without(np.array([2]), mu=1 / 3).intercept
     array([1.5])
     """
 
@@ -52,10 +52,15 @@ class Inverse:
         """Leave-one-out residuals α_i / p_i, (n, t)."""
         return np.asarray(self.alpha / self.P.diagonal()[:, None])
 
-    def without(self, rows: AnyArray) -> Inverse:
+    def without(self, rows: AnyArray, mu: float) -> Inverse:
         """Inverse and machine of the other rows.
 
         O(n² |rows|) flops.
+
+        Parameters
+        ----------
+        rows : (m,) indices.
+        mu : regularization, for messages.
 
         Raises
         ------
@@ -66,7 +71,7 @@ class Inverse:
         try:
             factor = scipy.linalg.cho_factor(P_GG, lower=True)
         except np.linalg.LinAlgError:
-            raise LeverageError(np.nan, int(rows[0])) from None
+            raise LeverageError(mu, int(rows[0])) from None
         rest = np.delete(np.arange(len(self.P)), rows)
         P_GR = self.P[np.ix_(rows, rest)]
         taken = scipy.linalg.cho_solve(factor, P_GR)
@@ -80,7 +85,7 @@ class Inverse:
             self.intercept - self.share[rows] @ e,
         )
 
-    def with_rows(self, K_new: Array, K_own: Array, Y: Array) -> Inverse:
+    def with_rows(self, K_new: Array, K_own: Array, Y: Array, mu: float) -> Inverse:
         """Inverse and machine with m rows more, after the others.
 
         O(n² m) flops.
@@ -90,6 +95,7 @@ class Inverse:
         K_new : (m, n) kernel values of the new rows with the others.
         K_own : (m, m) kernel matrix of the new rows, their ridge on its diagonal.
         Y : (m, t) their targets.
+        mu : regularization, for messages.
 
         Raises
         ------
@@ -108,7 +114,7 @@ class Inverse:
         try:
             factor = scipy.linalg.cho_factor(0.5 * (schur + schur.T), lower=True)
         except np.linalg.LinAlgError:
-            raise NotPositiveDefiniteError(np.nan) from None
+            raise NotPositiveDefiniteError(mu) from None
         e = scipy.linalg.cho_solve(factor, Y - K_new @ self.alpha - self.intercept)
         W = scipy.linalg.cho_solve(factor, T.T)
         v = scipy.linalg.cho_solve(factor, t)

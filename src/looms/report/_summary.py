@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from looms._classes import class_indices
 from looms._typing import Array
 from looms._version import __version__
 from looms.assessment._result import Assessment
 from looms.copies import copy_groups
 from looms.criteria import WMW, as_criterion
-from looms.diagnostics import CaseDeletion, case_deletion, loo_margins
+from looms.diagnostics import CaseDeletion, case_deletion
 from looms.estimators._search import SelectingMachine, chosen_criterion
 from looms.report._cautions import cautions_of_report
+from looms.report._samples import groups_left_out, samples
 from looms.report.displays.classes import probabilities_of
 from looms.report.displays.features import ImportanceDisplay
 from looms.report.figures import error_by_class, headline, held_out, outer
@@ -28,7 +28,6 @@ from looms.report.model import (
     model_of,
     parameter_name,
     relevances,
-    residual_sizes,
     score_name,
 )
 from looms.report.text import clean, plain, words
@@ -37,7 +36,7 @@ from looms.report.text import clean, plain, words
 SCHEMA = 2
 #: Rows of the tables.
 MOST_CLASSES, MOST_CANDIDATES, MOST_PARAMETERS = 30, 50, 15
-MOST_FEATURES, MOST_SURPRISING, MOST_INFLUENTIAL = 60, 20, 10
+MOST_FEATURES = 60
 #: Samples up to which each is left out once more: n³ flops and some n×n arrays.
 MOST_DELETIONS = 1500
 
@@ -52,16 +51,20 @@ class Facts:
     named_by: str  # a sentence on what these are
     target: str | None
     importance: ImportanceDisplay | None  # None for a kernel matrix, which has no columns
-    deletion: CaseDeletion | None  # None for more samples than MOST_DELETIONS, or fewer than three
+    deletion: (
+        CaseDeletion | None
+    )  # None for more samples than MOST_DELETIONS, or fewer than three, or groups
     probabilities: Array | None  # of held-out outputs; None without a calibration
     assessment: Assessment | None
 
 
-def facts_of(estimator: Any, X: Any, y: Any, assessment: Assessment | None) -> Facts:
+def facts_of(
+    estimator: Any, X: Any, y: Any, assessment: Assessment | None, groups: Any = None
+) -> Facts:
     """Facts of a fitted machine, for the arguments of `summary`."""
     model = model_of(estimator)
     n = model.held_out.n_samples
-    for name, values in (("X", X), ("y", y)):
+    for name, values in (("X", X), ("y", y), ("groups", groups)):
         if values is None:
             continue
         n_rows = values.shape[0] if hasattr(values, "shape") else len(values)
@@ -89,11 +92,18 @@ def facts_of(estimator: Any, X: Any, y: Any, assessment: Assessment | None) -> F
     target = getattr(y, "name", None) if getattr(y, "ndim", 1) == 1 else None
     calibration = getattr(model.machine, "calibration", None)
     deletion = None
-    if 3 <= model.n_with_weight <= MOST_DELETIONS:
+    units = np.arange(n)[model.has_weight].tolist()
+    if groups is not None or model.groups is not None:
+        labels = np.asarray(model.groups if groups is None else groups)
+        units = labels[model.has_weight].tolist()
+    if len(set(units)) >= 3 and len(units) <= MOST_DELETIONS:
         criterion = chosen_criterion(model.machine)
         if isinstance(as_criterion(criterion), WMW):
             criterion = "press"  # a criterion of pairs costs n² for each of the n samples
-        deletion = case_deletion(model.machine, criterion=criterion)
+        deletion = case_deletion(model.machine, groups=groups, criterion=criterion)
+        if groups is None and deletion.groups is not None:
+            firsts = np.unique(deletion.group, return_index=True)[1]
+            deletion = replace(deletion, groups=np.array([names[k] for k in firsts]))
     return Facts(
         estimator=estimator,
         model=model,
@@ -112,6 +122,7 @@ def summary(
     *,
     X: Any = None,
     y: Any = None,
+    groups: Any = None,
     assessment: Assessment | None = None,
     title: str | None = None,
     notes: Sequence[str] = (),
@@ -125,6 +136,8 @@ def summary(
         Of a data frame, the index names the samples; otherwise they are numbered from 0.
     y : the training targets, default=None
         Of a series, the name is that of the target.
+    groups : the labels of the groups that the machine was fitted with, default=None
+        They name the groups; otherwise each is called by its first sample.
     assessment : Assessment, default=None
         Of `looms.assess`: the honest outer estimate.
     title : str, default=None
@@ -191,10 +204,15 @@ def summary(
             ``rows``: list of ``name``, ``target``, ``output``, ``predicted`` and ``margin``
             (None for a regression), ``residual`` (its size; of classes by how much the output
             falls short of the label), and of `looms.diagnostics.case_deletion` ``surprise``,
-            ``rms_change``, ``criterion_change``, ``leverage`` (None for many samples): the
+            ``rms_change``, ``criterion_change``, ``leverage`` (None for many samples, and the
+            first three where groups are left out): the
             largest residuals, then the most influential samples that are not among them;
             ``n_samples`` that have a weight, ``named_by``: what their names are, and the
             ``criterion`` of the change.
+        groups
+            None where none are left out, or ``rows``: list of ``name``, ``n_samples``,
+            ``residual`` (root mean square), ``surprise``, ``rms_change``, ``criterion_change`` of
+            the most influential; ``n_groups``; and ``criterion``.
         cautions
             List of ``level`` ("serious" or "note"), ``title``, ``text``.
 
@@ -215,7 +233,7 @@ def summary(
     >>> fit["task"], fit["data"]["n_samples"], fit["data"]["target"]
     ('classification', 150, 'target')
     """
-    return summarized(facts_of(estimator, X, y, assessment), title, notes)
+    return summarized(facts_of(estimator, X, y, assessment, groups), title, notes)
 
 
 def summarized(facts: Facts, title: str | None, notes: Sequence[str]) -> dict[str, Any]:
@@ -245,7 +263,8 @@ def summarized(facts: Facts, title: str | None, notes: Sequence[str]) -> dict[st
             "assessment": None if assessment is None else outer(assessment),
             "headline": headline(model, assessment),
             "features": None if facts.importance is None else _features(model, facts.importance),
-            "samples": _samples(facts),
+            "samples": samples(model, facts.deletion, facts.names, facts.named_by),
+            "groups": groups_left_out(facts.deletion),
             "cautions": cautions_of_report(facts.estimator, model, assessment, names, notes),
         }
     )
@@ -356,43 +375,4 @@ def _features(model: Model, importance: ImportanceDisplay) -> dict[str, Any]:
         "rows": rows[:MOST_FEATURES],
         "n_features": importance.n_columns,
         "n_samples": importance.n_samples,
-    }
-
-
-def _samples(facts: Facts) -> dict[str, Any]:
-    """Samples of the largest residuals, and the most influential ones not among them."""
-    model, deletion, loo, n = (
-        facts.model,
-        facts.deletion,
-        facts.model.held_out,
-        facts.model.n_with_weight,
-    )
-    size = residual_sizes(model)
-    shown = np.argsort(-size, kind="stable")[: min(MOST_SURPRISING, n)].tolist()
-    if deletion is not None:
-        by_change = np.argsort(-deletion.rms_change, kind="stable")[: min(MOST_INFLUENTIAL, n)]
-        shown += [k for k in by_change.tolist() if k not in shown]
-    values: dict[str, Any] = dict.fromkeys(("target", "output", "predicted", "margin"))
-    if model.classification:
-        labels, each = class_indices(loo.y), np.arange(loo.n_samples)
-        values["target"] = [model.classes[k] for k in labels]
-        values["output"] = loo.outputs if loo.y.ndim == 1 else loo.outputs[each, labels]
-        margins = loo_margins(model.machine)
-        values["predicted"] = [model.classes[k] for k in margins.argmax(axis=1)]
-        values["margin"] = margins[each, labels]
-    elif loo.y.ndim == 1:  # of several targets no single one can stand for a sample
-        values["target"], values["output"] = loo.y, loo.outputs
-    values["residual"] = size
-    for name in ("surprise", "rms_change", "criterion_change", "leverage"):
-        values[name] = None if deletion is None else getattr(deletion, name)
-    rows = [
-        {"name": facts.names[k]}
-        | {name: None if column is None else column[k] for name, column in values.items()}
-        for k in shown
-    ]
-    return {
-        "rows": rows,
-        "n_samples": n,
-        "named_by": facts.named_by,
-        "criterion": None if deletion is None else deletion.criterion,
     }

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics import loo_margins
-from looms.diagnostics._case_deletion import held_out_of
+from looms.diagnostics._margins import held_out_of
 from looms.estimators import machine_of
 from looms.estimators._base import LeastSquaresMachine
 from looms.estimators._search import SelectingMachine, chosen_criterion
@@ -73,13 +73,19 @@ class Model:
 
     @cached_property
     def predictions(self) -> HeldOut:
-        """The same; where the choice was repeated without the sample, of the machines so chosen."""
-        held_out, nested = self.held_out, self.nested
-        if nested is None:
-            return held_out
+        """Held-out outputs that compare with one another, as the figures do.
+
+        Of classes those decided on, means over the pairs in which a sample is left out; where
+        the choice was repeated without the sample, of the machines so chosen. n³ flops.
+        """
+        held_out, nested, decisions = self.held_out, self.nested, None
         outputs = held_out.outputs.copy()
-        decisions = nested.decisions
-        outputs[nested.rows] = nested.held_out.outputs if decisions is None else decisions.outputs
+        if self.classification:
+            decisions = self.scored.decisions
+        if decisions is not None:
+            outputs[self.scored.rows] = decisions.outputs
+        elif nested is not None:
+            outputs[nested.rows] = nested.held_out.outputs
         return HeldOut(held_out.y, outputs, held_out.sample_weight)
 
     @cached_property

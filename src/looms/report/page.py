@@ -64,6 +64,7 @@ def write_html(
     *,
     X: Any = None,
     y: Any = None,
+    groups: Any = None,
     assessment: Assessment | None = None,
     title: str | None = None,
     notes: Sequence[str] = (),
@@ -79,7 +80,7 @@ def write_html(
         Fitted.
     path : path
         The file to write; one that is there is replaced, whole or not at all.
-    X, y, assessment, title, notes : see `summary`
+    X, y, groups, assessment, title, notes : see `summary`
         With an assessment the outer estimate becomes the headline.
 
     Raises
@@ -115,7 +116,9 @@ def write_html(
         raise FileNotFoundError(
             f"{path}: there is no folder {place.parent}; make it, or name another"
         )
-    page = render(estimator, X=X, y=y, assessment=assessment, title=title, notes=notes)
+    page = render(
+        estimator, X=X, y=y, groups=groups, assessment=assessment, title=title, notes=notes
+    )
     write_whole(place, page.encode("utf-8", errors="replace"))
 
 
@@ -124,6 +127,7 @@ def render(
     *,
     X: Any = None,
     y: Any = None,
+    groups: Any = None,
     assessment: Assessment | None = None,
     title: str | None = None,
     notes: Sequence[str] = (),
@@ -139,7 +143,7 @@ def render(
     )
     for function in (number, figure, plus_minus, percent, sentence, count, day, clean):
         environment.filters[function.__name__] = function
-    facts = facts_of(estimator, X, y, assessment)
+    facts = facts_of(estimator, X, y, assessment, groups)
     report = summarized(facts, title, notes)
     script = _text("report.js")
     # By its hash the page's content security policy knows its own script.
@@ -274,8 +278,12 @@ def _of_outputs(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
         )
         return drawn
     against = " of each class against the rest" if several else ""
-    pooled = "; the curve compares outputs of different machines, the area in the table does not"
-    roc, curve = RocDisplay.compute(estimator), PrecisionRecallDisplay.compute(estimator)
+    pooled = (
+        "; each sample stands at its mean over the machines that have not seen it, and the area in "
+        "the table compares samples under one of these"
+    )
+    # By the machine of the facts, which knows these outputs.
+    roc, curve = (each.compute(model.machine) for each in (RocDisplay, PrecisionRecallDisplay))
     drawn["roc"] = picture(
         roc,
         f"Receiver operating characteristic of the {outputs}{against}{pooled}.",
@@ -311,8 +319,8 @@ def _at_threshold(chosen: tuple[float, float] | None, *names: str) -> str:
     return f" At the threshold chosen: {rates}."
 
 
-def _part(n: int) -> str:
-    return f" {_MOST_POINTS} of the {n} samples are drawn." if n > _MOST_POINTS else ""
+def _part(n: int, unit: str = "sample") -> str:
+    return f" {_MOST_POINTS} of the {n} {unit}s are drawn." if n > _MOST_POINTS else ""
 
 
 def _of_samples(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
@@ -328,13 +336,18 @@ def _of_samples(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
         )
     }
     if facts.deletion is not None:
-        value = facts.deletion.rms_change
-        largest = ", ".join(facts.names[k] for k in np.argsort(-value, kind="stable")[:6])
+        value, unit = facts.deletion.rms_change, "sample"
+        names: Sequence[Any] = facts.names
+        if facts.deletion.groups is not None:
+            names, unit = [clean(name) for name in facts.deletion.groups.tolist()], "group"
+        largest = ", ".join(names[k] for k in np.argsort(-value, kind="stable")[:6])
         drawn["influence"] = picture(
-            CaseDeletionDisplay(value=value, names=facts.names, value_name=KINDS["rms_change"]),
-            "Change of the outputs at the other samples when each one is left out, exactly, "
-            f"hyper-parameters held.{_part(n)}",
-            f"Index plot of {n} samples; the largest changes are those of {largest}.",
+            CaseDeletionDisplay(
+                value=value, names=names, value_name=KINDS["rms_change"], unit=unit
+            ),
+            f"Change of the outputs at the other samples when each {unit} is left out, exactly, "
+            f"hyper-parameters held.{_part(len(value), unit)}",
+            f"Index plot of {len(value)} {unit}s; the largest changes are those of {largest}.",
             max_points=_MOST_POINTS,
         )
     return drawn

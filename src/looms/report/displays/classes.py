@@ -54,8 +54,11 @@ class ClassCurves(MachineDisplay):
     def compute(cls, estimator: Any) -> Self:
         """The curves of a fitted classifier; samples count by their weight.
 
-        The outputs are ``held_out_``; where the choice was repeated without every fold,
-        ``nested_.decisions``, each fold of which has a threshold of its own: none is marked.
+        The outputs are means over the pairs of samples, or folds, of different classes in which a
+        sample is left out: held-out outputs of single samples lean away from their own class, and
+        of noise have an area below a half. So the area agrees with the leave-pair-out one of
+        ``scores_`` within its error. Where the choice was repeated without every fold, each fold
+        has a threshold of its own, and none is marked. n³ flops.
         """
         model, columns = _classifier_of(cls, estimator)
         mask = model.has_weight
@@ -204,9 +207,9 @@ def _classifier_of(display: type, estimator: Any) -> tuple[Model, dict[int, int]
     model = model_of(estimator)
     if not model.classification:
         raise TypeError(f"{display.__name__} is of classifiers; ResidualsDisplay of regressors.")
-    if model.predictions.y.ndim == 1:
+    if model.held_out.y.ndim == 1:
         return model, {1: 0}
-    n_positive = (model.predictions.y[model.has_weight] > 0).sum(axis=0)
+    n_positive = (model.held_out.y[model.has_weight] > 0).sum(axis=0)
     largest = np.sort(np.argsort(-n_positive, kind="stable")[:MOST_CURVES]).tolist()
     return model, dict(zip(largest, largest, strict=True))
 
@@ -271,7 +274,7 @@ class ReliabilityDisplay(MachineDisplay):
         model, columns = _classifier_of(cls, estimator)
         calibration = calibration or getattr(model.machine, "calibration", None) or "sigmoid"
         p = probabilities_of(model, calibration) if probabilities is None else probabilities
-        y, weight = model.predictions.y.reshape(len(p), -1), model.predictions.sample_weight
+        y, weight = model.held_out.y.reshape(len(p), -1), model.held_out.sample_weight
         curves = {
             model.classes[k]: reliability_curve(y[:, column], p[:, k], weight, n_bins=n_bins)
             for k, column in columns.items()

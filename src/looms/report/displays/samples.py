@@ -20,14 +20,14 @@ KINDS = {
     "largest_change": "largest change of another output",
     "criterion_change": "change of the criterion",
     "leverage": "leverage",
-    "surprise": "standardized leave-one-out residual",
+    "surprise": "standardized held-out residual",
     "residual": "size of the leave-one-out residual",
 }
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CaseDeletionDisplay(MachineDisplay):
-    """Index plot of a value of every sample, with the largest ones named.
+    """Index plot of a value of every sample, or group, with the largest ones named.
 
     ``plot(n_named=6, max_points=2000)``: so many of the largest are marked, and named where the
     names have room; of more samples than ``max_points`` the largest and an even choice of the
@@ -38,40 +38,54 @@ class CaseDeletionDisplay(MachineDisplay):
     value : ndarray of shape (n_samples,)
         Large values are remarkable.
     names : sequence of str
-        Of the samples.
+        Of the samples, or groups.
     value_name : str
         Label of the axis.
+    unit : str, default="sample"
+        What each value is of: "sample" or "group".
     """
 
     value: Array
     names: Sequence[Any]
     value_name: str
+    unit: str = "sample"
 
     @classmethod
-    def compute(cls, estimator: Any, *, kind: str = "rms_change", names: Any = None) -> Self:
-        """Effect of leaving out each sample of a fitted machine, or its residual.
+    def compute(
+        cls, estimator: Any, *, kind: str = "rms_change", names: Any = None, groups: Any = None
+    ) -> Self:
+        """Effect of leaving out each sample, or group, of a fitted machine, or its residual.
 
         Parameters
         ----------
         kind : str, default="rms_change"
             "rms_change", "largest_change", "criterion_change", "leverage" or "surprise" of
-            `looms.diagnostics.case_deletion`; or "residual", the size of the leave-one-out
+            `looms.diagnostics.case_deletion`; or "residual", the size of the held-out
             residual, for classes how far the output falls short of the label ±1 (of several
             targets the root of the sum of squares), which takes no time.
         names : sequence, default=None
-            Of the training samples; their positions, from 0, unless given.
+            Of the training samples; their positions, from 0, unless given. Of groups that are left
+            out, their labels.
+        groups : array-like of shape (n_samples,), default=None
+            As for `looms.diagnostics.case_deletion`: "surprise" and the changes are those of
+            groups if the machine was fitted with groups, or these are given.
         """
         model = model_of(estimator)
         if kind not in KINDS:
             raise ValueError(f"Unknown kind {kind!r}; known are {', '.join(KINDS)}.")
+        unit, labels = "sample", None
         if kind == "residual":
             value = residual_sizes(model)
         else:
-            value = np.asarray(getattr(case_deletion(model.machine), kind))
+            deletion = case_deletion(model.machine, groups=groups)
+            value = np.asarray(getattr(deletion, kind))
+            if kind != "leverage" and deletion.groups is not None:
+                unit, labels = "group", deletion.groups.tolist()
+        names = labels if names is None else names
         names = [str(k) for k in range(len(value))] if names is None else list(names)
         if len(names) != len(value):
-            raise ValueError(f"There are {len(value)} samples and {len(names)} names.")
-        return cls(value=value, names=names, value_name=KINDS[kind])
+            raise ValueError(f"There are {len(value)} {unit}s and {len(names)} names.")
+        return cls(value=value, names=names, value_name=KINDS[kind], unit=unit)
 
     def _draw(self, ax: Any, *, n_named: int = 6, max_points: int = 2000) -> None:
         n, first, last = len(self.value), str(self.names[0]), str(self.names[-1])
@@ -103,7 +117,7 @@ class CaseDeletionDisplay(MachineDisplay):
                 parse_math=False,
             )
         ax.axhline(0, color=ink(), linewidth=0.6)
-        label_axes(ax, "sample", self.value_name)
+        label_axes(ax, self.unit, self.value_name)
         ax.margins(x=0.02, y=0.12)
         if np.nanmin(self.value) >= 0:
             ax.set_ylim(bottom=0)

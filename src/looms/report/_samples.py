@@ -1,0 +1,71 @@
+"""Samples and groups that a report names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from looms._classes import class_indices
+from looms.diagnostics import CaseDeletion, loo_margins
+from looms.report.model import Model, residual_sizes
+from looms.report.text import clean
+
+MOST_SURPRISING, MOST_INFLUENTIAL = 20, 10
+
+
+def samples(
+    model: Model, deletion: CaseDeletion | None, names: list[str], named_by: str
+) -> dict[str, Any]:
+    """Samples of the largest residuals, and the most influential ones not among them.
+
+    ``deletion`` is of the machine, or None.
+    """
+    loo, n = model.held_out, model.n_with_weight
+    size = residual_sizes(model)
+    shown = np.argsort(-size, kind="stable")[: min(MOST_SURPRISING, n)].tolist()
+    of_each = deletion if deletion is not None and deletion.groups is None else None
+    if of_each is not None:
+        by_change = np.argsort(-of_each.rms_change, kind="stable")[: min(MOST_INFLUENTIAL, n)]
+        shown += [k for k in by_change.tolist() if k not in shown]
+    values: dict[str, Any] = dict.fromkeys(("target", "output", "predicted", "margin"))
+    if model.classification:
+        labels, each = class_indices(loo.y), np.arange(loo.n_samples)
+        values["target"] = [model.classes[k] for k in labels]
+        values["output"] = loo.outputs if loo.y.ndim == 1 else loo.outputs[each, labels]
+        margins = loo_margins(model.machine)
+        values["predicted"] = [model.classes[k] for k in margins.argmax(axis=1)]
+        values["margin"] = margins[each, labels]
+    elif loo.y.ndim == 1:  # of several targets no single one can stand for a sample
+        values["target"], values["output"] = loo.y, loo.outputs
+    values["residual"] = size
+    for name in ("surprise", "rms_change", "criterion_change"):
+        values[name] = None if of_each is None else getattr(of_each, name)
+    values["leverage"] = None if deletion is None else deletion.leverage
+    rows = [
+        {"name": names[k]}
+        | {name: None if column is None else column[k] for name, column in values.items()}
+        for k in shown
+    ]
+    return {
+        "rows": rows,
+        "n_samples": n,
+        "named_by": named_by,
+        "criterion": None if of_each is None else of_each.criterion,
+    }
+
+
+def groups_left_out(deletion: CaseDeletion | None) -> dict[str, Any] | None:
+    """The groups that change the machine most; None where none are left out."""
+    if deletion is None or deletion.groups is None:
+        return None
+    most = deletion.most_influential(MOST_INFLUENTIAL)
+    columns = ["n_samples", "residual", "surprise", "rms_change", "criterion_change"]
+    rows = most[columns].to_dict("records")
+    return {
+        "rows": [
+            {"name": clean(name)} | row for name, row in zip(most.index.tolist(), rows, strict=True)
+        ],
+        "n_groups": int(np.isfinite(deletion.rms_change).sum()),
+        "criterion": deletion.criterion,
+    }
