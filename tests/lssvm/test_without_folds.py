@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from looms.kernels import RBF
 from looms.lssvm import NotPositiveDefiniteError, refit_loo, solve
-from looms.lssvm._without_folds import residuals_without
+from looms.lssvm._without_folds import InnerFolds
 
 N, MU = 14, 0.03
 RNG = np.random.default_rng(3)
@@ -39,7 +39,7 @@ def test_they_are_the_held_out_residuals_of_the_machine_without_some_folds(
     models = solve(K, y, MU, sample_weight=WEIGHT, fit_intercept=intercept).models()
     alpha = models.fit.alpha.reshape(N, -1)
     outer = list(combinations(range(len(folds)), n_left_out))[:40]
-    for part, residuals in residuals_without(models.P, alpha, folds, outer, MU):
+    for part, residuals in InnerFolds(folds, outer).residuals(models.P, alpha, MU):
         for left_out, e in zip([outer[k] for k in part], residuals.transpose(1, 0, 2), strict=True):
             out = np.isin(labels, np.unique(labels)[list(left_out)])
             rest = np.flatnonzero(~out)
@@ -60,4 +60,4 @@ def test_two_folds_that_leave_no_row_for_the_intercept_are_refused(labels):
     folds = folds_of(labels)
     outer = [(k,) for k in range(len(folds))]
     with pytest.raises(NotPositiveDefiniteError, match="leverage"):
-        list(residuals_without(models.P, models.fit.alpha[:, None], folds, outer, 0.1))
+        list(InnerFolds(folds, outer).residuals(models.P, models.fit.alpha[:, None], 0.1))
