@@ -23,16 +23,17 @@ _FEW = 16  # rows of a fold, up to which Python walks over them and NumPy over t
 
 
 class _Alike(NamedTuple):
-    """F folds, each filled up to s rows. All their first rows are columns side by side, then all
-    their second rows, and so on."""
+    """F folds, each filled up to s rows, as columns of P: of few rows, first those of row one."""
 
-    start: int
-    stop: int
-    n_folds: int
+    columns: slice
+    size: int
 
     def of(self, values: Array) -> Array:
-        """Columns in the last axis of ``values`` as (..., s, F)."""
-        return values[..., self.start : self.stop].reshape(*values.shape[:-1], -1, self.n_folds)
+        """View of the columns, in the last axis of ``values``, as (..., s, F)."""
+        values = values[..., self.columns]
+        if self.size > _FEW:
+            return values.reshape(*values.shape[:-1], -1, self.size).swapaxes(-2, -1)
+        return values.reshape(*values.shape[:-1], self.size, -1)
 
 
 class InnerFolds:
@@ -48,23 +49,25 @@ class InnerFolds:
         # Folds of few sizes, filled up with rows that have nothing to do with the others.
         sizes = np.array([len(rows) for rows in folds])
         level = np.ceil(np.log2(sizes)).astype(int)
+        levels = [np.flatnonzero(level == one) for one in np.unique(level)]
+        filled = [int(sizes[numbers].max()) for numbers in levels]
+        n_columns = sum(s * len(numbers) for s, numbers in zip(filled, levels, strict=True))
+        self._row = np.full(n_columns, -1)  # of each column, -1 for none
+        self._place = np.empty(n_columns, dtype=np.intp)  # of its fold among those alike
         self._alike: list[_Alike] = []
-        order: list[AnyArray] = []
-        columns: list[AnyArray] = [np.empty(0, dtype=np.intp)] * len(folds)
+        columns = {}
         start = 0
-        for one in np.unique(level):
-            numbers = np.flatnonzero(level == one)
-            rows = np.full((sizes[numbers].max(), len(numbers)), -1)
-            places = start + np.arange(rows.size).reshape(rows.shape)
+        for s, numbers in zip(filled, levels, strict=True):
+            alike = _Alike(slice(start, start + s * len(numbers)), s)
+            rows, places = alike.of(self._row), alike.of(np.arange(n_columns))
+            alike.of(self._place)[...] = np.arange(len(numbers))
             for f, number in enumerate(numbers):
                 rows[: sizes[number], f] = folds[number]
-                columns[number] = places[:, f]
-            order.append(rows.ravel())
-            self._alike.append(_Alike(start, start + rows.size, len(numbers)))
-            start += rows.size
-        self._row = np.concatenate(order)  # of each column, -1 for none
+                columns[int(number)] = places[:, f]
+            self._alike.append(alike)
+            start = alike.columns.stop
         self._column = np.argsort(self._row, kind="stable")[-int(sizes.sum()) :]  # of each row
-        left_out = [np.concatenate([columns[g] for g in some]) for some in outer]
+        left_out = [np.concatenate([columns[g] for g in numbers]) for numbers in outer]
         n_left_out = np.array([len(G) for G in left_out], dtype=int)
         self._parts: list[tuple[AnyArray, AnyArray]] = []
         for r in np.unique(n_left_out):
@@ -116,26 +119,23 @@ class InnerFolds:
         W, z = S @ whole[G], S @ a.T[G]
         e = a - z.swapaxes(1, 2) @ W
         for alike in self._alike:
-            V, columns = alike.of(W), alike.of(np.arange(len(whole)))
-            s, n_folds = columns.shape
-            blocks = whole[columns[:, None], columns]
-            inner = np.empty((s, s, len(G), n_folds))
-            if s > _FEW:
-                V = np.ascontiguousarray(V.transpose(0, 3, 2, 1))
-                inner[...] = blocks[:, :, None] - (V @ V.swapaxes(2, 3)).transpose(2, 3, 0, 1)
-            else:
-                for i in range(s):
-                    square = np.einsum("brf,brjf->jbf", V[:, :, i], V[:, :, : i + 1])
-                    np.subtract(blocks[i, : i + 1, None], square, out=inner[i, : i + 1])
-            b, k = np.nonzero((G >= alike.start) & (G < alike.stop))
-            own = (G[b, k] - alike.start) % n_folds
-            inner[:, :, b, own] = np.eye(s)[:, :, None] * blocks[:, :, own]
-            x = alike.of(e)  # (b, t, s, F), e itself
-            if s > _FEW:
-                inner = inner.transpose(2, 3, 0, 1)
+            V, x, columns = alike.of(W), alike.of(e), alike.of(np.arange(len(whole)))
+            blocks = whole[columns[:, None], columns]  # (s, s, F)
+            diagonal = np.eye(alike.size)[:, :, None] * blocks
+            b, k = np.nonzero((G >= alike.columns.start) & (G < alike.columns.stop))
+            own = self._place[G[b, k]]
+            if alike.size > _FEW:
+                V = V.transpose(0, 3, 2, 1)
+                inner = blocks.transpose(2, 0, 1) - V @ V.swapaxes(2, 3)
+                inner[b, own] = diagonal.transpose(2, 0, 1)[own]
                 self._check(_pivots(_factors(inner)), whole, columns.T, mu)
                 x[...] = np.linalg.solve(inner, x.transpose(0, 3, 2, 1)).transpose(0, 3, 2, 1)
             else:
+                inner = np.empty((*blocks.shape[:2], *V.shape[::3]))
+                for i in range(alike.size):
+                    square = np.einsum("brf,brjf->jbf", V[:, :, i], V[:, :, : i + 1])
+                    np.subtract(blocks[i, : i + 1, None], square, out=inner[i, : i + 1])
+                inner[:, :, b, own] = diagonal[:, :, own]
                 with np.errstate(all="ignore"):  # pivots are checked
                     _eliminate(inner, x.transpose(1, 2, 0, 3))
                 self._check(np.diagonal(inner), whole, columns.T, mu)
