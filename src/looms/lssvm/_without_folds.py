@@ -117,12 +117,12 @@ class InnerFolds:
         self._check(_pivots(R), whole, G, mu)
         S = np.linalg.inv(R)  # (P_GG)⁻¹ = SᵀS
         W, z = S @ whole[G], S @ a.T[G]
-        e = a - z.swapaxes(1, 2) @ W
+        e = a - np.einsum("brt,brn->btn", z, W)
         for alike in self._alike:
             V, x, columns = alike.of(W), alike.of(e), alike.of(np.arange(len(whole)))
             blocks = whole[columns[:, None], columns]  # (s, s, F)
             diagonal = np.eye(alike.size)[:, :, None] * blocks
-            b, k = np.nonzero((G >= alike.columns.start) & (G < alike.columns.stop))
+            b, k = np.nonzero((alike.columns.start <= G) & (alike.columns.stop > G))
             own = self._place[G[b, k]]
             if alike.size > _FEW:
                 V = V.transpose(0, 3, 2, 1)

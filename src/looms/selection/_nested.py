@@ -115,6 +115,9 @@ def choose_nested(
     single: list[tuple[int, ...]] = [(g,) for g in range(len(folds))]
     double: list[tuple[int, ...]] = [*fold_pairs(Y, number)] if first.labeled else []
     rounds = single + double
+    outside = np.ones((len(rounds), n), dtype=bool)
+    for r, numbers in enumerate(rounds):
+        outside[r, np.concatenate([folds[g] for g in numbers])] = False
     inner_folds = InnerFolds(folds, rounds)
     points: list[Point] = []
     least = np.full(len(rounds), np.inf)
@@ -132,8 +135,7 @@ def choose_nested(
                 if np.isfinite(value):
                     for part, e in inner_folds.residuals(P, alpha, solution.mu):
                         f = Y[:, None] - e
-                        out = [rounds[r] for r in part]
-                        inner = _values_without(objective, Y, f, number, out)
+                        inner = _values_of(objective, Y, f, outside[part].T)
                         less = np.flatnonzero(inner < least[part])
                         better.append((part[less], inner[less], f[:, less]))
                     points[k] = Point(theta, value, error)
@@ -153,30 +155,17 @@ def choose_nested(
     return NestedChoice(best, values, errors, fit, folds, rounds, chosen, outputs)
 
 
-def _values_without(
-    objective: Objective,
-    Y: Array,
-    outputs: Array,
-    number: AnyArray,
-    left_out: Sequence[tuple[int, ...]],
-) -> Array:
-    """Criterion, (b,), of outputs (n, b, t) of the rows outside some folds; infinite if not finite.
-
-    ``left_out`` are the numbers of the folds, ``number`` the fold of each row.
-    """
+def _values_of(objective: Objective, Y: Array, outputs: Array, rows: AnyArray) -> Array:
+    """Criterion, (b,), of outputs (n, b, t) of some rows, (n, b) true; infinite if not finite."""
     criterion, weight = objective.criterion, objective.selection_weight
-    outside = np.ones(outputs.shape[:2], dtype=bool)
-    for folds in np.transpose(left_out):
-        outside &= number[:, None] != folds
     if isinstance(criterion, PointwiseCriterion):
-        losses = criterion.loss(Y[:, None], outputs)[0].mean(axis=2)
-        shares = weight[:, None] * outside
-        values = np.einsum("nb,nb->b", shares, losses) / shares.sum(axis=0)
+        losses = np.where(rows[:, :, None], criterion.loss(Y[:, None], outputs)[0], 0.0)
+        values = np.einsum("n,nbt->b", weight, losses) / (weight @ rows * Y.shape[1])
     else:
         values = np.array(
             [
-                criterion.evaluate(Y[rest], outputs[rest, b], weight[rest]).value
-                for b, rest in enumerate(outside.T)
+                criterion.evaluate(Y[some], outputs[some, b], weight[some]).value
+                for b, some in enumerate(rows.T)
             ]
         )
     return np.where(np.isfinite(values), values, np.inf)
