@@ -32,7 +32,7 @@ from looms.lssvm._system import (
 )
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 
-_BLOCK = 512
+_BLOCK = 128
 _HUGE = 1e150  # squares of kernel values beyond it overflow
 
 
