@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from looms.kernels import RBF
-from looms.lssvm import NotPositiveDefiniteError, refit_loo, solve
-from looms.lssvm._without_folds import residuals_without
+from looms.lssvm import NotPositiveDefiniteError, _without_folds, refit_loo, solve
+from looms.lssvm._without_folds import InnerFolds
 
 N, MU = 14, 0.03
 RNG = np.random.default_rng(3)
@@ -39,7 +39,7 @@ def test_they_are_the_held_out_residuals_of_the_machine_without_some_folds(
     models = solve(K, y, MU, sample_weight=WEIGHT, fit_intercept=intercept).models()
     alpha = models.fit.alpha.reshape(N, -1)
     outer = list(combinations(range(len(folds)), n_left_out))[:40]
-    for part, residuals in residuals_without(models.P, alpha, folds, outer, MU):
+    for part, residuals in InnerFolds(folds, outer).residuals(models.P, alpha, MU):
         for left_out, e in zip([outer[k] for k in part], residuals.transpose(1, 0, 2), strict=True):
             out = np.isin(labels, np.unique(labels)[list(left_out)])
             rest = np.flatnonzero(~out)
@@ -60,4 +60,21 @@ def test_two_folds_that_leave_no_row_for_the_intercept_are_refused(labels):
     folds = folds_of(labels)
     outer = [(k,) for k in range(len(folds))]
     with pytest.raises(NotPositiveDefiniteError, match="leverage"):
-        list(residuals_without(models.P, models.fit.alpha[:, None], folds, outer, 0.1))
+        list(InnerFolds(folds, outer).residuals(models.P, models.fit.alpha[:, None], 0.1))
+
+
+def test_folds_of_few_and_of_many_rows_have_the_same_residuals(monkeypatch):
+    labels = np.repeat([0, 1, 2, 3], [2, 3, 4, 5])
+    folds = folds_of(labels)
+    models = solve(K, TARGETS["three"], MU, sample_weight=WEIGHT).models()
+    outer = [(0,), (1, 2), (3,), (0, 3)]
+
+    def all_residuals():
+        parts = dict.fromkeys(range(len(outer)))
+        for part, e in InnerFolds(folds, outer).residuals(models.P, models.fit.alpha, MU):
+            parts |= dict(zip(part.tolist(), e.transpose(1, 0, 2), strict=True))
+        return np.array(list(parts.values()))
+
+    few = all_residuals()
+    monkeypatch.setattr(_without_folds, "_FEW", 1)
+    assert_allclose(all_residuals(), few, rtol=1e-9)

@@ -11,17 +11,19 @@ cross-validation does so several times.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from scipy.linalg import blas, lapack
 
 from looms._typing import AnyArray, Array
 from looms.lssvm._system import LeverageError
 
 _COLUMNS = 512  # of P, taken at a time
+_DENSE = 1 / 16  # of a sparse matrix is not zero: times P it takes as long as a full one
 
 
 class Repetition(NamedTuple):
@@ -120,7 +122,7 @@ class HeldOutBlocks:
             for G in part.sets:
                 P_GG = block(G)
                 smallest = len(p) * np.finfo(np.float64).eps * P_GG.diagonal()
-                R, failed = lapack.dpotrf(np.asfortranarray(P_GG.T), lower=1, overwrite_a=1)
+                R, failed = lapack.dpotrf(np.asfortranarray(P_GG.T), lower=1, clean=0, overwrite_a=1)
                 safe = R.diagonal() ** 2 > smallest
                 if failed or not safe.all():
                     raise LeverageError(mu, int(G[failed - 1 if failed else np.argmin(safe)]))
@@ -164,54 +166,55 @@ class HeldOutBlocks:
 
         Notes
         -----
-        H has as eigenvalues and eigenvectors those of its blocks, at most 2t of a fold: n² flops
-        for each, and so n³ for rows that are held out by themselves.
+        H is a sum of ± x xᵀ, at most 2t of a fold: n² flops for each, and so n³ for rows that are
+        held out by themselves.
         """
-        h = np.zeros(len(P))
-        eigen = []
+        vectors = []
         for r, part in enumerate(self.parts):
-            h[part.single] += np.einsum("nt,nt->n", e[r, part.single], v[r, part.single])
-            eigen += [(G, *_eigen(e[r, G], v[r, G])) for G in part.sets]
+            sets = (*part.single[:, None], *part.sets)
+            sizes = np.array([len(G) for G in sets])
+            for size in np.unique(sizes):
+                G = np.stack([sets[k] for k in np.flatnonzero(sizes == size)])
+                vectors.append((G, *_squares(e[r, G], v[r, G])))
         for sign in (1.0, -1.0):
-            for Z in _blocks_of_columns(P, sign * h, [(G, sign * w, V) for G, w, V in eigen]):
-                C = blas.dsyrk(sign, Z, beta=1.0, c=C, lower=1, overwrite_c=1)
+            X = _sparse_rows(len(P), [(G, x, signs == sign) for G, x, signs in vectors])
+            for start in range(0, X.shape[0], _COLUMNS):
+                some = X[start : start + _COLUMNS]
+                full = some.nnz > some.shape[0] * len(P) * _DENSE
+                Z = (some.toarray() if full else some) @ P.T  # as P, symmetric, lies in memory
+                C = blas.dsyrk(sign, Z.T, beta=1.0, c=C, lower=1, overwrite_c=1)
         return C
 
 
-def _eigen(e: Array, v: Array) -> tuple[Array, Array]:
-    """Eigenvalues and eigenvectors of ½ (e vᵀ + v eᵀ) that belong to its range."""
-    Q, R = np.linalg.qr(np.hstack([e, v]))
-    half = R[:, : e.shape[1]] @ R[:, e.shape[1] :].T
-    values, V = np.linalg.eigh(0.5 * (half + half.T))
-    return values, Q @ V
+def _squares(e: Array, v: Array) -> tuple[Array, Array]:
+    """Vectors x, (F, k, s), and signs, (F, k), of ½ (e vᵀ + v eᵀ) = Σ ± x xᵀ for (F, s, t) e and v.
 
-
-def _blocks_of_columns(
-    P: Array, h: Array, eigen: Sequence[tuple[AnyArray, Array, Array]]
-) -> Iterator[Array]:
-    """Columns P x √h for the positive eigenvalues h of H and their eigenvectors x.
-
-    Fortran-ordered, at most `_COLUMNS` at a time, in the same memory.
+    Sums and differences of columns of one length; eigenvectors where these are no more.
     """
-    n = len(P)
-    rows = np.flatnonzero(h > 0)
-    n_columns = len(rows) + sum(int((values > 0).sum()) for _, values, _ in eigen)
-    Z = np.empty((min(_COLUMNS, n_columns), n))
-    for start in range(0, len(rows), _COLUMNS):
-        some = rows[start : start + _COLUMNS]
-        np.take(P.T, some, axis=0, out=Z[: len(some)])  # of symmetric P, as it lies in memory
-        Z[: len(some)] *= np.sqrt(h[some, None])
-        if len(some) == _COLUMNS:
-            yield Z.T
-    filled = len(rows) % _COLUMNS
-    for G, values, V in eigen:
-        scaled = (V[:, values > 0] * np.sqrt(values[values > 0])).T
-        for start in range(0, len(scaled), _COLUMNS):
-            vectors = scaled[start : start + _COLUMNS]
-            if filled + len(vectors) > _COLUMNS:
-                yield Z[:filled].T
-                filled = 0
-            Z[filled : filled + len(vectors)] = vectors @ P.T[G]
-            filled += len(vectors)
-    if filled:
-        yield Z[:filled].T
+    if e.shape[1] <= 2 * e.shape[2]:
+        half = 0.5 * e @ v.swapaxes(1, 2)
+        values, Q = np.linalg.eigh(half + half.swapaxes(1, 2))
+        return (Q * np.sqrt(np.abs(values))[:, None]).swapaxes(1, 2), np.sign(values)
+    lengths = [np.linalg.norm(columns, axis=1, keepdims=True) for columns in (e, v)]
+    mean = 0.5 * np.sqrt(lengths[0]) * np.sqrt(lengths[1])
+    e, v = (
+        columns * (mean / np.where(length > 0, length, 1.0))
+        for columns, length in zip((e, v), lengths, strict=True)
+    )
+    x = np.concatenate([e + v, e - v], axis=2).swapaxes(1, 2)
+    return x, np.broadcast_to(np.repeat([1.0, -1.0], e.shape[2]), x.shape[:2])
+
+
+def _sparse_rows(n: int, vectors: Sequence[tuple[AnyArray, Array, AnyArray]]) -> sp.csr_array:
+    """Rows of n numbers: those vectors x, (F, k, s), on sets (F, s), that a mask (F, k) takes."""
+    values = [x[mask] for _, x, mask in vectors]
+    places = [G[np.nonzero(mask)[0]] for G, _, mask in vectors]
+    lengths = np.concatenate([np.full(len(x), x.shape[1]) for x in values])
+    return sp.csr_array(
+        (
+            np.concatenate([x.ravel() for x in values]),
+            np.concatenate([G.ravel() for G in places]),
+            np.append(0, np.cumsum(lengths)),
+        ),
+        shape=(len(lengths), n),
+    )

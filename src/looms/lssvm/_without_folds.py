@@ -11,149 +11,173 @@ They are the held-out residuals of the machine that is trained without G, λ as 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from looms._typing import AnyArray, Array
 from looms.lssvm._system import LeverageError
 
-_NUMBERS = 1 << 18  # in a block of residuals, as many as stay near the processor
+_NUMBERS = 1 << 17  # in a block of residuals, as many as stay near the processor
+_FEW = 16  # rows of a fold, up to which Python walks over them and NumPy over the folds
 
 
-def residuals_without(
-    P: Array, alpha: Array, folds: Sequence[AnyArray], outer: Sequence[tuple[int, ...]], mu: float
-) -> Iterator[tuple[AnyArray, Array]]:
-    """Residuals of the machines without some folds: held-out ones of the rows they have seen.
+class _Alike(NamedTuple):
+    """F folds, each filled up to s rows, as columns of P: of few rows, first those of row one."""
+
+    columns: slice
+    size: int
+
+    def of(self, values: Array) -> Array:
+        """View of the columns, in the last axis of ``values``, as (..., s, F)."""
+        values = values[..., self.columns]
+        if self.size > _FEW:
+            return values.reshape(*values.shape[:-1], -1, self.size).swapaxes(-2, -1)
+        return values.reshape(*values.shape[:-1], self.size, -1)
+
+
+class InnerFolds:
+    """Every fold held out by machines that have not seen some other folds.
 
     Parameters
     ----------
-    P : (n, n) M⁻¹ − η ηᵀ / Ση, both triangles valid.
-    alpha : (n, t) dual coefficients.
     folds : rows of each fold; each row is in one.
-    outer : numbers of the folds that a machine has not seen, as many for each, fewer than all.
-    mu : regularization, for messages.
-
-    Yields
-    ------
-    part : numbers of some of ``outer``.
-    residuals : (n, n_part, t), of a row outside the folds of the second axis without its own fold,
-        too; of their rows, those of the machine itself.
-
-    Raises
-    ------
-    LeverageError
-        If the machine without some of these folds is singular in double precision.
-
-    Notes
-    -----
-    O(n t) for single rows. For folds of s rows, of which m are left out, about
-    n s² (m² + m + 1) flops. Folds are filled up to powers of two at most: 4n² numbers.
+    outer : numbers of the folds that each machine has not seen, fewer than all.
     """
-    if not len(outer):
-        return
-    n, t = alpha.shape
-    sizes, numbers = np.array([len(G) for G in folds]), np.asarray(outer)
-    m = numbers.shape[1]
-    if sizes.max() == 1:
-        rows = np.concatenate(list(folds))[numbers]
-        step = max(1, _NUMBERS // (n * max(t, m)))
-        for start in range(0, len(rows), step):
-            part = np.arange(start, min(start + step, len(rows)))
-            yield part, _without_single_rows(P, alpha, rows[part], mu)
-        return
-    # Folds of few sizes, filled up with rows that have nothing to do with the others.
-    level = np.ceil(np.log2(sizes)).astype(int)
-    filled = np.array([sizes[level == one].max() for one in level])
-    n_more = int((filled - sizes).sum())
-    whole = np.zeros((n + n_more, n + n_more))
-    whole[:n, :n] = P
-    more = np.arange(n, n + n_more)
-    whole[more, more] = P.diagonal().mean()
-    ends = np.cumsum(filled - sizes)
-    rows_of = [
-        np.append(fold, more[end - size + len(fold) : end])
-        for fold, end, size in zip(folds, ends, filled, strict=True)
-    ]
-    alike = [np.flatnonzero(level == one) for one in np.unique(level)]
-    alpha = np.vstack([alpha, np.zeros((n_more, t))])
-    left_out_size = filled[numbers].sum(axis=1)
-    for size in np.unique(left_out_size):
-        same = np.flatnonzero(left_out_size == size)
-        step = max(1, _NUMBERS // (len(whole) * max(t, int(size))))
-        for start in range(0, len(same), step):
-            part = same[start : start + step]
-            G = np.stack([np.concatenate([rows_of[g] for g in numbers[k]]) for k in part])
-            rest = [(one, np.stack([rows_of[h] for h in one])) for one in alike]
-            yield part, _without_folds(whole, alpha, G, numbers[part], rest, mu)[:n]
+
+    def __init__(self, folds: Sequence[AnyArray], outer: Sequence[tuple[int, ...]]) -> None:
+        # Folds of few sizes, filled up with rows that have nothing to do with the others.
+        sizes = np.array([len(rows) for rows in folds])
+        level = np.ceil(np.log2(sizes)).astype(int)
+        levels = [np.flatnonzero(level == one) for one in np.unique(level)]
+        filled = [int(sizes[numbers].max()) for numbers in levels]
+        n_columns = sum(s * len(numbers) for s, numbers in zip(filled, levels, strict=True))
+        self._row = np.full(n_columns, -1)  # of each column, -1 for none
+        self._place = np.empty(n_columns, dtype=np.intp)  # of its fold among those alike
+        self._alike: list[_Alike] = []
+        columns = {}
+        start = 0
+        for s, numbers in zip(filled, levels, strict=True):
+            alike = _Alike(slice(start, start + s * len(numbers)), s)
+            rows, places = alike.of(self._row), alike.of(np.arange(n_columns))
+            alike.of(self._place)[...] = np.arange(len(numbers))
+            for f, number in enumerate(numbers):
+                rows[: sizes[number], f] = folds[number]
+                columns[int(number)] = places[:, f]
+            self._alike.append(alike)
+            start = alike.columns.stop
+        self._column = np.argsort(self._row, kind="stable")[-int(sizes.sum()) :]  # of each row
+        left_out = [np.concatenate([columns[g] for g in numbers]) for numbers in outer]
+        n_left_out = np.array([len(G) for G in left_out], dtype=int)
+        self._parts: list[tuple[AnyArray, AnyArray]] = []
+        for r in np.unique(n_left_out):
+            same = np.flatnonzero(n_left_out == r)
+            step = max(1, _NUMBERS // (len(self._row) * int(r)))
+            for first in range(0, len(same), step):
+                part = same[first : first + step]
+                self._parts.append((part, np.stack([left_out[k] for k in part])))
+
+    def residuals(self, P: Array, alpha: Array, mu: float) -> Iterator[tuple[AnyArray, Array]]:
+        """Held-out residuals of the rows that a machine has seen.
+
+        Parameters
+        ----------
+        P : (n, n) M⁻¹ − η ηᵀ / Ση, both triangles valid.
+        alpha : (n, t) dual coefficients.
+        mu : regularization, for messages.
+
+        Yields
+        ------
+        part : numbers of some of the machines.
+        residuals : (n, n_part, t), of a row outside the folds that the machine has not seen, by the
+            machine that has not seen its own fold either; of their rows, by the machine itself.
+
+        Raises
+        ------
+        LeverageError
+            If the machine without some of these folds is singular in double precision.
+
+        Notes
+        -----
+        For folds of s rows, and a machine without r rows, about n (2 r² + r s + s²) flops. Folds
+        are filled up to powers of two at most: 4n² numbers.
+        """
+        none = self._row < 0
+        whole = np.take(np.take(P.T, self._row, axis=0), self._row, axis=1)
+        whole[none], whole[:, none] = 0.0, 0.0
+        whole[none, none] = P.diagonal().mean()
+        a = np.where(none, 0.0, alpha.T[:, self._row])
+        for part, G in self._parts:
+            yield part, self._without(whole, a, G, mu)
+
+    def _without(self, whole: Array, a: Array, G: AnyArray, mu: float) -> Array:
+        """(n, b, t) residuals of the b machines that have not seen the columns G, (b, r)."""
+        machines = np.arange(len(G))[:, None]
+        R = _factors(whole[G[:, :, None], G[:, None, :]])
+        self._check(_pivots(R), whole, G, mu)
+        S = np.linalg.inv(R)  # (P_GG)⁻¹ = SᵀS
+        W, z = S @ whole[G], S @ a.T[G]
+        e = a - np.einsum("brt,brn->btn", z, W)
+        for alike in self._alike:
+            V, x, columns = alike.of(W), alike.of(e), alike.of(np.arange(len(whole)))
+            blocks = whole[columns[:, None], columns]  # (s, s, F)
+            diagonal = np.eye(alike.size)[:, :, None] * blocks
+            b, k = np.nonzero((alike.columns.start <= G) & (alike.columns.stop > G))
+            own = self._place[G[b, k]]
+            if alike.size > _FEW:
+                V = V.transpose(0, 3, 2, 1)
+                inner = blocks.transpose(2, 0, 1) - V @ V.swapaxes(2, 3)
+                inner[b, own] = diagonal.transpose(2, 0, 1)[own]
+                self._check(_pivots(_factors(inner)), whole, columns.T, mu)
+                x[...] = np.linalg.solve(inner, x.transpose(0, 3, 2, 1)).transpose(0, 3, 2, 1)
+            else:
+                inner = np.empty((*blocks.shape[:2], *V.shape[::3]))
+                for i in range(alike.size):
+                    square = np.einsum("brf,brjf->jbf", V[:, :, i], V[:, :, : i + 1])
+                    np.subtract(blocks[i, : i + 1, None], square, out=inner[i, : i + 1])
+                inner[:, :, b, own] = diagonal[:, :, own]
+                with np.errstate(all="ignore"):  # pivots are checked
+                    _eliminate(inner, x.transpose(1, 2, 0, 3))
+                self._check(np.diagonal(inner), whole, columns.T, mu)
+        e[machines, :, G] = S.swapaxes(1, 2) @ z
+        return e[:, :, self._column].transpose(2, 0, 1)
+
+    def _check(self, pivots: Array, whole: Array, columns: AnyArray, mu: float) -> None:
+        """LeverageError if what is left of some diagonal entries of P is rounding."""
+        least = len(self._column) * np.finfo(np.float64).eps * whole.diagonal()[columns]
+        safe = pivots > least
+        if not safe.all():
+            rows = np.broadcast_to(self._row[columns], safe.shape)
+            raise LeverageError(mu, int(rows.flat[np.argmin(safe)]))
 
 
-def _without_single_rows(P: Array, alpha: Array, out: AnyArray, mu: float) -> Array:
-    """(n, b, t) residuals, α⁽⁻ᴳ⁾_j / p⁽⁻ᴳ⁾_j, for the b sets (b, m) of rows left out."""
-    p, m = P.diagonal(), out.shape[1]
-    blocks = P[out[:, :, None], out[:, None, :]]
-    _factors(blocks, out, mu)
-    inverse = np.linalg.inv(blocks)
-    e = inverse @ alpha[out]
-    rows = [np.take(P.T, out[:, k], axis=0) for k in range(m)]  # each (b, n)
-    left = np.tile(p, (len(out), 1))
-    for k in range(m):
-        for j in range(k + 1):
-            share = inverse[:, j, k, None] * (1.0 if j == k else 2.0)
-            left -= rows[j] * rows[k] * share
-    own = (np.arange(len(out))[:, None], out)
-    left[own] = p[out]
-    safe = left > len(p) * np.finfo(np.float64).eps * p
-    if not safe.all():
-        raise LeverageError(mu, int(np.unravel_index(np.argmin(safe), left.shape)[1]))
-    residuals = np.tile(alpha, (len(out), 1, 1))
-    for k in range(m):
-        residuals -= rows[k][:, :, None] * e[:, None, k]
-    residuals /= left[:, :, None]
-    residuals[own] = e
-    return residuals.transpose(1, 0, 2)
+def _eliminate(A: Array, x: Array) -> None:
+    """x ← A⁻¹ x for blocks A, (s, s, ...), by A = L D Lᵀ in the memory of their lower triangles.
 
-
-def _without_folds(
-    P: Array,
-    alpha: Array,
-    G: AnyArray,
-    left_out: AnyArray,
-    rest: Sequence[tuple[AnyArray, AnyArray]],
-    mu: float,
-) -> Array:
-    """(n, b, t) residuals of the b machines without the rows G, (b, r), of the folds ``left_out``.
-
-    ``rest`` are numbers and rows of all folds, those of one size together: each is left out as
-    well. The residuals of G are those of the machine itself.
+    ``x`` is (t, s, ...).
     """
-    blocks = P[G[:, :, None], G[:, None, :]]
-    R = _factors(blocks, G, mu)
-    e = np.linalg.solve(blocks, alpha[G])
-    W = np.linalg.solve(R, P[G])
-    left = alpha - P[:, G].transpose(1, 0, 2) @ e
-    residuals = np.empty(left.shape)
-    for numbers, rows in rest:
-        V = W[:, :, rows].transpose(0, 2, 3, 1)  # (b, F, s, r)
-        inner = P[rows[:, :, None], rows[:, None, :]] - V @ V.transpose(0, 1, 3, 2)
-        out = (left_out[:, :, None] == numbers).any(axis=1)
-        inner[out] = P.diagonal().mean() * np.eye(rows.shape[1])
-        _factors(inner, G, mu)
-        residuals[:, rows] = np.linalg.solve(inner, left[:, rows])
-    residuals[np.arange(len(G))[:, None], G] = e
-    return residuals.transpose(1, 0, 2)
+    s = len(A)
+    for j in range(s):
+        column = A[j + 1 :, j].copy()
+        A[j + 1 :, j] /= A[j, j]
+        for i in range(j + 1, s):
+            A[i, j + 1 : i + 1] -= A[i, j] * column[: i - j]
+        x[:, j + 1 :] -= x[:, j, None] * A[j + 1 :, j]
+    for j in reversed(range(s)):
+        x[:, j] /= A[j, j]
+        x[:, j] -= (A[j + 1 :, j] * x[:, j + 1 :]).sum(axis=1)
 
 
-def _factors(blocks: Array, rows: AnyArray, mu: float) -> Array:
-    """Cholesky factors of the blocks; LeverageError if one is singular in double precision."""
+def _factors(blocks: Array) -> Array:
+    """Cholesky factors of the blocks; zero if one of them is not positive definite."""
     try:
-        R = np.linalg.cholesky(blocks)
+        return np.asarray(np.linalg.cholesky(blocks), dtype=np.float64)
     except np.linalg.LinAlgError:
-        raise LeverageError(mu, int(rows.flat[0])) from None
-    pivots = np.diagonal(R, axis1=-2, axis2=-1) ** 2
-    least = len(rows) * np.finfo(np.float64).eps * np.diagonal(blocks, axis1=-2, axis2=-1)
-    if not (pivots > least).all():
-        raise LeverageError(mu, int(rows.flat[0]))
-    return np.asarray(R, dtype=np.float64)
+        return np.zeros(blocks.shape)
+
+
+def _pivots(R: Array) -> Array:
+    return np.asarray(np.diagonal(R, axis1=-2, axis2=-1) ** 2)
 
 
 def fold_of_rows(folds: Sequence[AnyArray], n: int) -> AnyArray:

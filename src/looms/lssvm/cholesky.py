@@ -32,7 +32,7 @@ from looms.lssvm._system import (
 )
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 
-_BLOCK = 512
+_BLOCK = 128
 _HUGE = 1e150  # squares of kernel values beyond it overflow
 
 
@@ -72,7 +72,7 @@ class Projection:
     def block(self, G: AnyArray) -> Array:
         """P_GG; 2 n |G|² flops from S, of which only the lower triangle is set."""
         if self._inverted:
-            return np.take(np.take(self._buffer.T, G, axis=0), G, axis=1)  # P is symmetric
+            return self._buffer.T[G[:, None], G]  # P is symmetric
         first = int(G[0])
         columns = np.where(
             np.arange(first, len(self.p))[:, None] >= G, self._buffer[first:, G], 0.0

@@ -23,7 +23,7 @@ from looms.kernels import Kernel
 from looms.kernels._names import KernelLike, as_kernel, kernel_name
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm._system import Fit, targets_as_columns
-from looms.lssvm._without_folds import fold_of_rows, residuals_without
+from looms.lssvm._without_folds import InnerFolds, fold_of_rows
 from looms.optimize import Outcome, Point
 from looms.optimize._search import Search
 from looms.selection._candidates import Candidate, Choice, Score, Watcher, candidate_name
@@ -114,8 +114,13 @@ def choose_nested(
     number = fold_of_rows(folds, n)
     single: list[tuple[int, ...]] = [(g,) for g in range(len(folds))]
     double: list[tuple[int, ...]] = [*fold_pairs(Y, number)] if first.labeled else []
+    rounds = single + double
+    outside = np.ones((len(rounds), n), dtype=bool)
+    for r, numbers in enumerate(rounds):
+        outside[r, np.concatenate([folds[g] for g in numbers])] = False
+    inner_folds = InnerFolds(folds, rounds)
     points: list[Point] = []
-    least = np.full(len(single) + len(double), np.inf)
+    least = np.full(len(rounds), np.inf)
     chosen = np.full(len(least), -1)
     outputs = np.empty((len(least), n, Y.shape[1]))
     fit, best = None, -1
@@ -128,13 +133,11 @@ def choose_nested(
                 P, alpha = solution.projection.matrix(), targets_as_columns(solution.fit.alpha)
                 value, error, _ = objective.criterion_of(solution.fit.held_out)
                 if np.isfinite(value):
-                    for rounds, shift in ((single, 0), (double, len(single))):
-                        for part, e in residuals_without(P, alpha, folds, rounds, solution.mu):
-                            f = Y[:, None] - e
-                            out = [rounds[r] for r in part]
-                            inner = _values_without(objective, Y, f, number, out)
-                            less = np.flatnonzero(inner < least[part + shift])
-                            better.append((part[less] + shift, inner[less], f[:, less]))
+                    for part, e in inner_folds.residuals(P, alpha, solution.mu):
+                        f = Y[:, None] - e
+                        inner = _values_of(objective, Y, f, outside[part].T)
+                        less = np.flatnonzero(inner < least[part])
+                        better.append((part[less], inner[less], f[:, less]))
                     points[k] = Point(theta, value, error)
         except NotPositiveDefiniteError:
             better = []
@@ -149,24 +152,12 @@ def choose_nested(
         raise ValueError("No candidate could be evaluated: scale the features, or use larger mu.")
     values = np.array([point.value for point in points])
     errors = np.array([point.standard_error for point in points])
-    return NestedChoice(best, values, errors, fit, folds, single + double, chosen, outputs)
+    return NestedChoice(best, values, errors, fit, folds, rounds, chosen, outputs)
 
 
-def _values_without(
-    objective: Objective,
-    Y: Array,
-    outputs: Array,
-    number: AnyArray,
-    left_out: Sequence[tuple[int, ...]],
-) -> Array:
-    """Criterion, (b,), of outputs (n, b, t) of the rows outside some folds; infinite if not finite.
-
-    ``left_out`` are the numbers of the folds, ``number`` the fold of each row.
-    """
-    outside = np.ones(outputs.shape[:2], dtype=bool)
-    for folds in np.transpose(left_out):
-        outside &= number[:, None] != folds
-    weight = objective.selection_weight[:, None] * outside
+def _values_of(objective: Objective, Y: Array, outputs: Array, rows: AnyArray) -> Array:
+    """Criterion, (b,), of outputs (n, b, t) of some rows, (n, b) true; infinite if not finite."""
+    weight = objective.selection_weight[:, None] * rows
     values = objective.criterion.values(Y, outputs, weight)
     return np.where(np.isfinite(values), values, np.inf)
 
