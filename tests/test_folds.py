@@ -19,7 +19,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from looms.folds import fold_numbers, group_numbers, joined_groups
+from looms.folds import GapKFold, fold_numbers, group_numbers, joined_groups
 
 N = 24
 Y = np.arange(float(N))
@@ -29,14 +29,19 @@ X = np.zeros((N, 1))
 
 
 def sets_of(folds):
-    """Sets of rows that some repetition holds out together."""
+    """Rows that some repetition tests together, and rows that it leaves out with them."""
     return {
-        tuple(np.flatnonzero(row == number)) for row in folds for number in np.unique(row[row >= 0])
+        (tuple(np.flatnonzero(row == k)), tuple(np.flatnonzero((row == k) | (row == -2 - k))))
+        for row in folds
+        for k in np.unique(row[row >= 0])
     }
 
 
 def splits_of(splitter, y=Y, groups=None):
-    return {tuple(np.sort(test)) for _, test in splitter.split(X, y, groups)}
+    return {
+        (tuple(np.sort(test)), tuple(np.setdiff1d(range(N), train)))
+        for train, test in splitter.split(X, y, groups)
+    }
 
 
 SPLITTERS = {
@@ -51,6 +56,9 @@ SPLITTERS = {
     "drawn": (ShuffleSplit(12, test_size=0.5, random_state=0), 12),
     "pairs": (LeavePOut(2), None),
     "predefined": (PredefinedSplit(np.arange(N) % 4), 1),
+    "windows": (GapKFold(5), 1),
+    "windows and gaps": (GapKFold(5, gap=2), 2),
+    "parts": (ShuffleSplit(12, train_size=0.3, test_size=0.5, random_state=0), None),
 }
 
 
@@ -128,8 +136,9 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("cv", "message"),
         [
-            (TimeSeriesSplit(3), r"Split 0 of cv trains on 6 and tests on 6 of 24.*looms.assess"),
-            ([(range(13), range(12, N))], "trains on 13 and tests on 12 of 24"),
+            (TimeSeriesSplit(3), r"tests 18 of 24 rows, and never row 0.*looms.folds.GapKFold"),
+            ([(range(13), range(12, N))], "trains on 13 and tests on 12 of 24.*or to neither"),
+            ([(range(12), [13, 13])], "different numbers from 0 to 23"),
             ([(range(1, N), [0]), (range(N), [])], "Split 1 of cv tests no row"),
             ([(np.ones(N - 1, bool), np.zeros(N - 1, bool))], "Split 0 of cv trains on"),
             ([(-1 - np.arange(12), np.arange(12))], "trains on 12 and tests on 12"),
@@ -141,7 +150,7 @@ class TestRefusals:
             (ShuffleSplit(2, random_state=0), "tests 6 of 24 rows.*give more splits"),
         ],
     )
-    def test_splits_that_leave_rows_out_of_both_parts_or_out_of_all_tests(self, cv, message):
+    def test_splits_with_a_row_in_both_parts_or_in_no_test(self, cv, message):
         with pytest.raises(ValueError, match=message):
             fold_numbers(cv, Y)
 
