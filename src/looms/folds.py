@@ -339,8 +339,10 @@ class GapKFold:
         if (time != time).any():
             raise ValueError(f"time is missing in row {int(np.argmax(time != time))}.")
         dates, gap = time.dtype.kind == "M", self.gap
-        proper = isinstance(gap, timedelta | np.timedelta64) if dates else isinstance(gap, Real)
-        if not (gap == 0 or (proper and gap > gap * 0)):
+        if dates and isinstance(gap, int) and gap == 0:
+            gap = timedelta(0)
+        proper = isinstance(gap, Real | timedelta)
+        if not (proper and isinstance(gap, timedelta | np.timedelta64) == dates and gap >= gap * 0):
             raise ValueError(
                 f"gap must be {'a duration' if dates else 'a number'} of 0 or more, got {gap!r}."
             )

@@ -30,6 +30,7 @@ from looms.cli._request import Threshold
 from looms.criteria import mean_class_error
 from looms.diagnostics._case_deletion import held_out_of
 from looms.estimators._search import chosen_criterion
+from looms.folds import GapKFold
 from looms.held_out import HeldOut
 from looms.report.model import METHODS, on_grid, scored, unit_of
 from looms.threshold import Cost, RequiredPrecision, RequiredRecall
@@ -78,11 +79,14 @@ def choice_of(machine: Any) -> str:
             f"the choice was repeated without each {unit}, and the figures are of that; not so "
             "what was done to the columns before, such as scaling"
         )
-    grid = "" if isinstance(machine, SVCCV) else "--search grid and "
-    give = "gives" if not grid else "give"
+    honest = "--search grid and looms assess give"
+    if isinstance(getattr(machine, "cv", None), GapKFold):
+        honest = "looms assess --time gives"
+    elif isinstance(machine, SVCCV):
+        honest = "looms assess gives"
     return (
-        f"{METHODS[unit_of(machine)]} chose this machine, so its figures flatter it; {grid}looms "
-        f"assess {give} honest ones"
+        f"{METHODS[unit_of(machine)]} chose this machine, so its figures flatter it; {honest} "
+        "honest ones"
     )
 
 

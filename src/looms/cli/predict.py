@@ -171,7 +171,8 @@ def rows_for(
             )
         X = sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
         return replace(table, X=X)
-    known = {*columns, *kept, target, saved.metadata["options"].get("groups")}
+    options = saved.metadata["options"]
+    known = {*columns, *kept, target, options.get("groups"), options.get("time")}
     ignored = [str(name) for name in X.columns if name not in known]
     if ignored:
         note(
