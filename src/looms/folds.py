@@ -287,8 +287,8 @@ class GapKFold:
 
     References
     ----------
-    Racine (2000), Consistent cross-validatory model-selection for dependent data: hv-block
-    cross-validation, Journal of Econometrics.
+    Racine (2000), Consistent cross-validatory model-selection for dependent data, Journal of
+    Econometrics [docs/references.md, R00].
 
     Examples
     --------

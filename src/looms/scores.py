@@ -188,8 +188,8 @@ def held_out_decisions(
     for r, tested in whole_repetitions(parts):
         values = np.full(Y.shape, np.nan)
         values[tested] = outputs[r, tested]
-        folds = [G for k in np.unique(r) for G in parts[k].folds]
-        areas.append(pair_auc(Y, values, folds, pairs, pair_outputs, weight))
+        own = [G for k in np.unique(r) for G in parts[k].folds]
+        areas.append(pair_auc(Y, values, own, pairs, pair_outputs, weight))
     known = [each for each in areas if np.isfinite(each[0])]
     if not known:
         return decisions, areas[0]

@@ -152,8 +152,8 @@ def rows_for(
 ) -> Table:
     """The rows of a file in the form that the model takes, with the target if it is asked for.
 
-    Columns that the model does not know are said to be ignored, but for those ``kept`` and that
-    of the groups of its fit.
+    Columns that the model does not know are said to be ignored, but for those ``kept`` and those
+    of the groups and times of its fit.
     """
     columns, target = saved.metadata["columns"], saved.metadata["target"]
     table = read(path, target if with_target else None, reading, kept)
