@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 from looms import LSSVMRegressorCV
+from looms.cli._options import Reading
+from looms.cli._prepare import prepare_file
 from looms.folds import GapKFold
 from looms.model_files import load_model
 
@@ -62,6 +64,16 @@ def test_times_are_dates_or_numbers_however_they_are_written(looms, demand, writ
     assert machine.loo_.y.tolist() == table.sort_values("day").demand.tolist() or written[1] in "dm"
 
 
+def test_rows_keep_their_numbers_in_the_file(demand):
+    prepared = prepare_file(demand, "demand", None, Reading(), "auto", "price", "day")
+    table = pd.read_csv(demand)
+    assert (np.diff(prepared.rows) < 0).any()
+    assert table["day"][prepared.rows - 1].is_monotonic_increasing
+    np.testing.assert_array_equal(table["demand"][prepared.rows - 1], prepared.target.y)
+    prices = prepared.groups.astype(float)
+    np.testing.assert_array_equal(table["price"][prepared.rows - 1], prices)
+
+
 def test_rows_of_one_time_are_held_out_together(looms, demand):
     table = pd.read_csv(demand)
     table["day"] = table["day"].str[:7]
@@ -69,6 +81,7 @@ def test_rows_of_one_time_are_held_out_together(looms, demand):
     table.to_csv(demand, index=False)
     result = looms("fit", demand, "-t", "demand", "--time", "day", "--cv", 3, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
+    assert "--time day: rows of one time are held out together" in result.stderr
     machine = load_model("m.skops").model[-1]
     assert np.bincount(machine.groups_).tolist() == [31, 30, 29]
 

@@ -209,7 +209,12 @@ def prepare_file(
     known = target_of(table.y, task)
     note(f"{known.task}: {known.reason}")
     prepared = replace(prepare(table.X, known), groups=labels)
-    return prepared if times is None else prepared.in_order(times)
+    if times is None:
+        return prepared
+    prepared = prepared.in_order(times)
+    if labels is None and prepared.groups is not None:
+        note(f"--time {time}: rows of one time are held out together")
+    return prepared
 
 
 def prepare(X: Features, target: Target) -> Prepared:
