@@ -170,7 +170,7 @@ def test_of_a_machine_are_of_pairs_left_out(target, together, weight):
     assert all(0 < error < 1 for error in model.scores_se_.values())
 
 
-@pytest.mark.parametrize("cv", [3, "4x3", GapKFold(2, gap=2)])
+@pytest.mark.parametrize("cv", [3, "4x3", GapKFold(4, gap=2)])
 def test_of_folds_areas_are_within_folds(cv):
     model = LSSVMClassifierCV(cv=cv).fit(X, LABELS["two classes"])
     y, areas = LABELS["two classes"], []
@@ -181,7 +181,8 @@ def test_of_folds_areas_are_within_folds(cv):
             out = np.flatnonzero(((repetition == k) | (repetition == -2 - k)).any(axis=0))
             f, positive = refitted(model, out, rows), y[rows]
             weight = positive.sum() * (~positive).sum()
-            right, total = right + weight * roc_auc_score(positive, f), total + weight
+            if weight > 0:
+                right, total = right + weight * roc_auc_score(positive, f), total + weight
         areas.append(right / total)
     assert model.scores_["auc"] == pytest.approx(np.mean(areas))
     assert all(np.isfinite(list(model.scores_se_.values())))
