@@ -170,7 +170,7 @@ def test_of_a_machine_are_of_pairs_left_out(target, together, weight):
     assert all(0 < error < 1 for error in model.scores_se_.values())
 
 
-@pytest.mark.parametrize("cv", [3, "4x3", GapKFold(4, 1, np.arange(N) * 5 % N)])
+@pytest.mark.parametrize("cv", [3, "4x3", GapKFold(4, 2, np.arange(N) * 9 % N)])
 def test_of_folds_areas_are_within_folds(cv):
     model = LSSVMClassifierCV(cv=cv).fit(X, LABELS["two classes"])
     y, areas = LABELS["two classes"], []
