@@ -73,20 +73,22 @@ def method_of(machine: Any) -> str:
 
 def choice_of(machine: Any) -> str:
     """A sentence on what the choice of the machine means for its figures."""
+    if isinstance(getattr(machine, "cv", None), GapKFold) and machine.nested_ is None:
+        return (
+            "windows of time chose this machine, so its figures flatter it; looms assess --time "
+            "gives honest ones"
+        )
     unit = unit_of(machine).replace("sample", "row")
     if getattr(machine, "nested_", None) is not None:
         return (
             f"the choice was repeated without each {unit}, and the figures are of that; not so "
             "what was done to the columns before, such as scaling"
         )
-    honest = "--search grid and looms assess give"
-    if isinstance(getattr(machine, "cv", None), GapKFold):
-        honest = "looms assess --time gives"
-    elif isinstance(machine, SVCCV):
-        honest = "looms assess gives"
+    grid = "" if isinstance(machine, SVCCV) else "--search grid and "
+    give = "gives" if not grid else "give"
     return (
-        f"{METHODS[unit_of(machine)]} chose this machine, so its figures flatter it; {honest} "
-        "honest ones"
+        f"{METHODS[unit_of(machine)]} chose this machine, so its figures flatter it; {grid}looms "
+        f"assess {give} honest ones"
     )
 
 

@@ -199,7 +199,7 @@ class MachineRequest:
             raise InputError(
                 "--copies together is for --machine lssvm: the path of svm leaves one out"
             )
-        for name, why in (("groups", "together"), ("time", "in windows"), ("cv", "in folds")):
+        for name, why in (("groups", "together"), ("cv", "in folds")):
             if getattr(self, name) is not None:
                 raise InputError(
                     f"--{name} is for --machine lssvm: the path of svm leaves out one row, and "
@@ -220,6 +220,8 @@ class MachineRequest:
         if self.time is None:
             if self.gap:
                 raise InputError("--gap goes with --time, the column that orders the rows")
+        elif self.machine == "svm":
+            raise InputError("--time is for --machine lssvm: svm leaves out no windows")
         elif self.time == self.groups:
             raise InputError(
                 f"--groups and --time are both {self.time}: rows of one time are held out together "
