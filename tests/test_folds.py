@@ -19,7 +19,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from looms.folds import fold_numbers, group_numbers, joined_groups
+from looms.folds import GapKFold, fold_numbers, group_numbers, joined_groups
 
 N = 24
 Y = np.arange(float(N))
@@ -29,14 +29,19 @@ X = np.zeros((N, 1))
 
 
 def sets_of(folds):
-    """Sets of rows that some repetition holds out together."""
+    """Rows that some repetition tests together, and rows that it leaves out with them."""
     return {
-        tuple(np.flatnonzero(row == number)) for row in folds for number in np.unique(row[row >= 0])
+        (tuple(np.flatnonzero(row == k)), tuple(np.flatnonzero((row == k) | (row == -2 - k))))
+        for row in folds
+        for k in np.unique(row[row >= 0])
     }
 
 
 def splits_of(splitter, y=Y, groups=None):
-    return {tuple(np.sort(test)) for _, test in splitter.split(X, y, groups)}
+    return {
+        (tuple(np.sort(test)), tuple(np.setdiff1d(range(N), train)))
+        for train, test in splitter.split(X, y, groups)
+    }
 
 
 SPLITTERS = {
@@ -51,6 +56,9 @@ SPLITTERS = {
     "drawn": (ShuffleSplit(12, test_size=0.5, random_state=0), 12),
     "pairs": (LeavePOut(2), None),
     "predefined": (PredefinedSplit(np.arange(N) % 4), 1),
+    "windows": (GapKFold(5), 1),
+    "windows and gaps": (GapKFold(5, gap=2), 2),
+    "parts": (ShuffleSplit(12, train_size=0.3, test_size=0.5, random_state=0), None),
 }
 
 
@@ -128,8 +136,9 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("cv", "message"),
         [
-            (TimeSeriesSplit(3), r"Split 0 of cv trains on 6 and tests on 6 of 24.*looms.assess"),
-            ([(range(13), range(12, N))], "trains on 13 and tests on 12 of 24"),
+            (TimeSeriesSplit(3), r"tests 18 of 24 rows, and never row 0.*looms.folds.GapKFold"),
+            ([(range(13), range(12, N))], "trains on 13 and tests on 12 of 24.*or to neither"),
+            ([(range(12), [13, 13])], "different numbers from 0 to 23"),
             ([(range(1, N), [0]), (range(N), [])], "Split 1 of cv tests no row"),
             ([(np.ones(N - 1, bool), np.zeros(N - 1, bool))], "Split 0 of cv trains on"),
             ([(-1 - np.arange(12), np.arange(12))], "trains on 12 and tests on 12"),
@@ -141,7 +150,7 @@ class TestRefusals:
             (ShuffleSplit(2, random_state=0), "tests 6 of 24 rows.*give more splits"),
         ],
     )
-    def test_splits_that_leave_rows_out_of_both_parts_or_out_of_all_tests(self, cv, message):
+    def test_splits_with_a_row_in_both_parts_or_in_no_test(self, cv, message):
         with pytest.raises(ValueError, match=message):
             fold_numbers(cv, Y)
 
@@ -224,3 +233,65 @@ class TestGroups:
             joined = joined_groups(a, b)
             assert_array_equal(joined[:, None] == joined, together)
             assert_array_equal(np.unique(joined), np.arange(joined.max() + 1))
+
+
+class TestWindows:
+    def test_windows_are_cut_and_gaps_measured_in_time(self):
+        time = np.random.default_rng(0).permutation(np.arange(N) // 2 * 1.5)
+        left = np.ones(N)
+        for train, test in GapKFold(5, gap=3.0, time=time).split(X):
+            first, last = time[test].min(), time[test].max()
+            near = (time >= first - 3.0) & (time <= last + 3.0)
+            assert_array_equal(train, np.flatnonzero(~near))
+            assert (np.isin(time, np.unique(time[test])[1:-1]) <= np.isin(range(N), test)).all()
+            left[test] -= 1
+        assert not left.any()
+
+    def test_rows_of_the_time_of_one_in_the_window_are_never_trained_on(self):
+        for time in (np.arange(N) // 5, pd.date_range("2020-02-01", periods=N)[np.arange(N) // 5]):
+            for train, test in GapKFold(3, time=time).split(X):
+                assert not np.isin(time[train], time[test]).any()
+
+    @pytest.mark.parametrize("gap", [np.timedelta64(36, "h"), pd.Timedelta(days=1.5)])
+    def test_a_gap_between_dates_is_a_duration(self, gap):
+        days = pd.date_range("2020-02-01", periods=N)
+        splits = GapKFold(6, gap=gap, time=days.to_numpy()).split(X)
+        for (train, test), one in zip(splits, GapKFold(6, gap=1).split(X), strict=True):
+            assert_array_equal(train, one[0])
+            assert_array_equal(test, one[1])
+
+    def test_rows_of_a_group_in_the_window_are_not_trained_on(self):
+        groups = np.arange(N) // 4
+        folds = fold_numbers(GapKFold(5, gap=1), Y, groups)
+        assert len(folds) > 1
+        for train, test in GapKFold(5, gap=1).split(X, groups=groups):
+            assert not np.isin(groups[train], groups[test]).any()
+        with pytest.raises(ValueError, match="separates rows of a group"):
+            fold_numbers(list(GapKFold(5, gap=1).split(X)), Y, groups)
+
+    def test_a_group_may_be_in_part_in_a_gap(self):
+        groups = np.arange(N) // 4
+        splits = list(GapKFold(6, gap=2).split(X))  # windows are groups, gaps halves of them
+        assert sets_of(fold_numbers(splits, Y, groups)) == sets_of(fold_numbers(splits, Y))
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"n_splits": 1}, "2 windows to as many as rows, 24, got 1"),
+            ({"n_splits": N + 1}, "2 windows to as many as rows, 24, got 25"),
+            ({"n_splits": 2.0}, "2 windows to as many"),
+            ({"gap": -1}, "gap must be a number of 0 or more, got -1"),
+            ({"gap": np.timedelta64(1, "D")}, "gap must be a number of 0 or more"),
+            ({"gap": 1, "time": pd.date_range("2020", periods=N)}, "gap must be a duration"),
+            ({"time": np.arange(3.0)}, "for each of 24 rows, got float64 of shape"),
+            ({"time": ["noon"] * N}, "a number or a date without time zone for each of 24 rows"),
+            ({"time": np.where(np.arange(N) == 3, np.nan, 1.0)}, "time is missing in row 3"),
+        ],
+    )
+    def test_what_is_no_time(self, options, message):
+        with pytest.raises(ValueError, match=message):
+            fold_numbers(GapKFold(**options), Y)
+
+    def test_a_gap_that_leaves_none_to_train_on(self):
+        with pytest.raises(ValueError, match="All rows are in one fold"):
+            fold_numbers(GapKFold(3, gap=N), Y)

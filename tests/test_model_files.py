@@ -50,6 +50,7 @@ from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.challenge._plans import PaperExperiment
 from looms.criteria import Criterion
+from looms.folds import GapKFold
 from looms.kernels import ARD, RBF, Kernel, Linear, Polynomial, Sum
 from looms.kernels._names import as_kernel
 from looms.model_files import ModelFileError, _types, _values, load_model, save_model
@@ -142,16 +143,17 @@ def test_what_was_held_out_comes_back(tmp_path, target, options):
         )
 
 
-def test_splits_are_saved_and_a_splitter_is_refused(tmp_path):
+def test_splits_and_windows_are_saved_and_a_splitter_is_refused(tmp_path):
     """A splitter is an object of scikit-learn that a file may not name; its splits are arrays."""
     model = LSSVMRegressorCV("linear", cv=KFold(3)).fit(X, Y)
     with pytest.raises(ModelFileError, match=r"the model holds sklearn.*KFold"):
         save_model(tmp_path / "m.skops", model, {})
-    model = LSSVMRegressorCV("linear", cv=list(KFold(3).split(X))).fit(X, Y)
-    save_model(tmp_path / "m.skops", model, {})
-    loaded = load_model(tmp_path / "m.skops").model
-    np.testing.assert_array_equal(loaded.folds_, model.folds_)
-    np.testing.assert_array_equal(loaded.fit(X, Y).folds_, model.folds_)
+    for k, cv in enumerate([list(KFold(3).split(X)), GapKFold(3, 0.1, np.arange(len(X)) / 2)]):
+        model = LSSVMRegressorCV("linear", cv=cv).fit(X, Y)
+        save_model(tmp_path / f"m{k}.skops", model, {})
+        loaded = load_model(tmp_path / f"m{k}.skops").model
+        np.testing.assert_array_equal(loaded.folds_, model.folds_)
+        np.testing.assert_array_equal(loaded.fit(X, Y).folds_, model.folds_)
 
 
 @pytest.mark.parametrize("outcome", Outcome)

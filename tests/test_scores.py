@@ -19,6 +19,7 @@ from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegre
 from looms._classes import class_indices
 from looms.calibration import class_probabilities
 from looms.criteria import mean_class_error
+from looms.folds import GapKFold
 from looms.lssvm import solve
 from looms.lssvm._folds import repetitions
 from looms.scores import (
@@ -177,23 +178,28 @@ def test_of_a_machine_are_of_pairs_left_out(target, together, weight):
     assert all(0 < error < 1 for error in model.scores_se_.values())
 
 
-@pytest.mark.parametrize("cv", [3, "4x3"])
+@pytest.mark.parametrize("cv", [3, "4x3", GapKFold(4, 2, np.arange(N) * 9 % N)])
 def test_of_folds_areas_are_within_folds(cv):
     model = LSSVMClassifierCV(cv=cv).fit(X, LABELS["two classes"])
     y, areas = LABELS["two classes"], []
-    for folds in model.folds_:
+    for repetition in [model.folds_] if isinstance(cv, GapKFold) else model.folds_[:, None]:
         right = total = 0
-        for number in np.unique(folds):
-            rows = np.flatnonzero(folds == number)
-            f, positive = refitted(model, rows, rows), y[rows]
+        for k in np.unique(repetition[repetition >= 0]):
+            rows = np.flatnonzero((repetition == k).any(axis=0))
+            out = np.flatnonzero(((repetition == k) | (repetition == -2 - k)).any(axis=0))
+            f, positive = refitted(model, out, rows), y[rows]
             weight = positive.sum() * (~positive).sum()
-            right, total = right + weight * roc_auc_score(positive, f), total + weight
+            if weight > 0:
+                right, total = right + weight * roc_auc_score(positive, f), total + weight
         areas.append(right / total)
     assert model.scores_["auc"] == pytest.approx(np.mean(areas))
     assert all(np.isfinite(list(model.scores_se_.values())))
 
 
-@pytest.mark.parametrize("options", [{}, {"cv": 3}, {"groups": GROUPS}, {"search": "grid"}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"cv": 3}, {"cv": GapKFold(4, gap=2)}, {"groups": GROUPS}, {"search": "grid"}],
+)
 def test_of_numbers_are_of_the_outputs_held_out(options):
     options = dict(options)
     groups = options.pop("groups", None)

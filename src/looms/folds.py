@@ -1,14 +1,17 @@
 """Folds: rows that are held out together, from a splitter or from groups.
 
-scikit-learn splits the rows; a closed form holds them out [docs/references.md, Folds]. It needs
-machines that train on all rows but those held out.
+scikit-learn splits the rows; a closed form holds them out [docs/references.md, Folds]. Rows that a
+split neither trains on nor tests, its gap, are left out with those that it tests.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
 from itertools import chain
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -18,7 +21,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 
 from looms._typing import AnyArray, Array
 
-__all__ = ["fold_numbers", "group_numbers", "joined_groups"]
+__all__ = ["GapKFold", "fold_numbers", "group_numbers", "joined_groups"]
 
 #: 10, or 5x2 with its repetitions first.
 NUMBER_OF_FOLDS = re.compile(r"(?:(\d+)x)?(\d+)")
@@ -38,8 +41,8 @@ def fold_numbers(
     ----------
     cv : None for each group by itself, or each row without `groups`; a number of folds, stratified
         for classes; "5x2" for five repetitions of two shuffled folds; a splitter of scikit-learn,
-        or its splits; an array of fold numbers, as returned. Splits whose test parts overlap are
-        different repetitions.
+        or its splits; an array of fold numbers, as returned. Splits that leave out a row in common
+        are in different repetitions.
     y : (n,) or (n, t) targets, for splitters that look at them.
     groups : (n,) numbers; rows of one group are held out together.
     labels : (n,) class of every row; without them there are no classes.
@@ -47,15 +50,15 @@ def fold_numbers(
 
     Returns
     -------
-    folds : (n_repetitions, n) integers, -1 where a row is not held out; None if each row is held
-        out by itself.
+    folds : (n_repetitions, n) integers: k for a row that fold k tests, -1 for one that is not held
+        out, -2 - k for one that fold k leaves out without testing it. None if each row is held out
+        by itself.
 
     Raises
     ------
     ValueError
-        If `cv` is none of these, if a split trains on fewer rows than all that it does not test,
-        if a row is never held out, if a fold separates rows of a group, has all rows, or leaves no
-        row of some class.
+        If `cv` is none of these, if a row is never tested, if a fold trains on rows of a group that
+        it tests, leaves out all rows, or all of some class.
 
     Examples
     --------
@@ -64,6 +67,9 @@ def fold_numbers(
     array([[0, 0, 1, 1, 2, 2]])
     >>> fold_numbers("2x3", np.arange(6.0)).shape
     (2, 6)
+    >>> fold_numbers(GapKFold(3, gap=1), np.arange(6.0))       # the second leaves out rows 1 to 4
+    array([[ 0,  0, -2, -4,  2,  2],
+           [-1, -3,  1,  1, -3, -1]])
     """
     n = len(y)
     if cv is None:
@@ -84,7 +90,8 @@ def fold_numbers(
     if never.any():
         raise ValueError(
             f"cv tests {n - int(never.sum())} of {n} rows, and never row {int(np.argmax(never))}: "
-            "each row must be held out at least once; give more splits, or a splitter as KFold."
+            "each row must be held out at least once; give more splits, or a splitter as KFold, or "
+            "looms.folds.GapKFold for rows in order of time."
         )
     if groups is not None:
         _check_groups_stay_together(folds, groups)
@@ -185,8 +192,8 @@ def _splits(
 
 
 def _repetitions(splits: Any, n: int) -> AnyArray:
-    """(n_repetitions, n) number of the split that tests a row in each repetition, else -1."""
-    rows: list[AnyArray] = []
+    """`fold_numbers` of splits, each in the first repetition that leaves out none of its rows."""
+    repetitions: list[AnyArray] = []
     for number, split in enumerate(splits):
         try:
             train, test = (np.asarray(part) for part in split)
@@ -196,28 +203,44 @@ def _repetitions(splits: Any, n: int) -> AnyArray:
             np.flatnonzero(part) if part.dtype == bool and part.shape == (n,) else part
             for part in (train, test)
         )
-        together = np.concatenate([train, test])
-        if not np.array_equal(np.sort(together), np.arange(n)):
+        together = np.sort(np.concatenate([train, test]))
+        if len(together) and not (
+            np.isin(together, np.arange(n)).all() and np.diff(together).all()
+        ):
             raise ValueError(
                 f"Split {number} of cv trains on {len(train)} and tests on {len(test)} of {n} "
-                "rows. The closed form is of machines that train on all rows that they do not "
-                "test: give a splitter that does, as KFold; looms.assess takes others, as "
-                "TimeSeriesSplit."
+                f"rows, and these are not different numbers from 0 to {n - 1}: give each row to "
+                "one of the two, once, or to neither."
             )
         if not len(test):
             raise ValueError(f"Split {number} of cv tests no row.")
-        if not rows or (rows[-1][test] >= 0).any():
-            rows.append(np.full(n, -1))
-        rows[-1][test] = number
-    if not rows:
+        codes = np.full(n, -2 - number)
+        codes[train.astype(np.intp)] = -1
+        codes[test] = number
+        out = codes != -1
+        for repetition in repetitions:
+            if (repetition[out] == -1).all():
+                repetition[out] = codes[out]
+                break
+        else:
+            repetitions.append(codes)
+    if not repetitions:
         raise ValueError("cv gives no split.")
-    return np.stack(rows)
+    return np.stack(repetitions)
+
+
+def left_out_with(folds: AnyArray) -> AnyArray:
+    """Number of the fold that each row is left out with, tested or not; -1 for none."""
+    return np.where(folds < -1, -2 - folds, folds)
 
 
 def _check_groups_stay_together(folds: AnyArray, groups: AnyArray) -> None:
     order = np.argsort(groups, kind="stable")
-    same = np.diff(np.asarray(groups)[order]) == 0
-    if (np.diff(folds[:, order], axis=1)[:, same] != 0).any():
+    starts = np.flatnonzero(np.diff(np.asarray(groups)[order], prepend=groups[order[0]] - 1))
+    with_fold = left_out_with(folds[:, order])
+    least, most = (of.reduceat(with_fold, starts, axis=1) for of in (np.minimum, np.maximum))
+    tested = np.maximum.reduceat(folds[:, order], starts, axis=1) >= 0
+    if (tested & (least < most)).any():
         raise ValueError(
             "cv separates rows of a group: give a number of folds, or a splitter that keeps groups "
             "together, as GroupKFold."
@@ -226,6 +249,7 @@ def _check_groups_stay_together(folds: AnyArray, groups: AnyArray) -> None:
 
 def check_rest(folds: AnyArray, labels: AnyArray | None, unit: str) -> None:
     """ValueError if the rows outside some fold, (n_repetitions, n), are none, or lack a class."""
+    folds = left_out_with(folds)
     if any(len(np.unique(row)) == 1 for row in folds):
         raise ValueError(f"All rows are in one {unit}: holding it out leaves none to train on.")
     if labels is None:
@@ -238,3 +262,98 @@ def check_rest(folds: AnyArray, labels: AnyArray | None, unit: str) -> None:
                 f"All rows of class {name!r} are in one {unit}: holding it out leaves none of them "
                 "to train on. Give finer groups or more folds, or leave the class out."
             )
+
+
+@dataclass(frozen=True, eq=False)
+class GapKFold:
+    """Windows of rows in order of time; what is near a window is neither trained on nor tested.
+
+    A window of rows that follow each other is tested by the machine of all rows before and after
+    it but those in a gap on either side. So neighbors in time, which resemble each other, tell
+    nothing of the window; give the time over which they do as the gap.
+
+    Parameters
+    ----------
+    n_splits : int, default=10
+        Number of windows, of about as many rows each.
+    gap : number or duration, default=0
+        Length of the gap on either side, in units of ``time``, else in rows. Rows of the same time
+        as one in the window are never trained on.
+    time : array-like of shape (n_samples,) of numbers or dates, default=None
+        Time of each row; the rows as they stand unless given.
+
+    Notes
+    -----
+    Where there are groups, rows of those in the window are not trained on either. Machines of
+    later rows test the first windows: that serves the choice of hyper-parameters, where all rows
+    count. ``looms.assess(method="forward")`` trains on earlier rows only.
+
+    References
+    ----------
+    Racine (2000), Consistent cross-validatory model-selection for dependent data, Journal of
+    Econometrics [docs/references.md, R00].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> for train, test in GapKFold(3, gap=1).split(np.zeros((9, 1))):
+    ...     print(train, test)
+    [4 5 6 7 8] [0 1 2]
+    [0 1 7 8] [3 4 5]
+    [0 1 2 3 4] [6 7 8]
+    """
+
+    n_splits: int = 10
+    gap: Any = 0
+    time: Any = None
+
+    def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
+        """Number of windows."""
+        return self.n_splits
+
+    def split(
+        self, X: Any, y: object = None, groups: Any = None
+    ) -> Iterator[tuple[AnyArray, AnyArray]]:
+        """Rows to train on and rows to test, in increasing order, of each window.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features), of which only the number of rows counts.
+        y : ignored.
+        groups : (n_samples,) labels of rows that belong together.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer rows than windows, there is not one time for each row, times are
+            missing or neither numbers nor dates, or the gap is negative or no length of such time.
+        """
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        if not (isinstance(self.n_splits, Integral) and 2 <= self.n_splits <= n):
+            raise ValueError(
+                f"n_splits must be of 2 windows to as many as rows, {n}, got {self.n_splits!r}."
+            )
+        time = np.arange(n) if self.time is None else np.asarray(self.time)
+        if time.shape != (n,) or time.dtype.kind not in "iufM":
+            raise ValueError(
+                f"time must hold a number or a date without time zone for each of {n} rows, got "
+                f"{time.dtype} of shape {time.shape}."
+            )
+        if (time != time).any():
+            raise ValueError(f"time is missing in row {int(np.argmax(time != time))}.")
+        dates, gap = time.dtype.kind == "M", self.gap
+        if dates and isinstance(gap, int) and gap == 0:
+            gap = timedelta(0)
+        proper = isinstance(gap, Real | timedelta)
+        if not (proper and isinstance(gap, timedelta | np.timedelta64) == dates and gap >= gap * 0):
+            raise ValueError(
+                f"gap must be {'a duration' if dates else 'a number'} of 0 or more, got {gap!r}."
+            )
+        length = np.timedelta64(gap) if dates else gap
+        time = time if dates else time.astype(np.float64)
+        for window in np.array_split(np.argsort(time, kind="stable"), self.n_splits):
+            first, last = time[window].min(), time[window].max()
+            out = (time >= first - length) & (time <= last + length)
+            if groups is not None:
+                out |= np.isin(groups, np.asarray(groups)[window])
+            yield np.flatnonzero(~out), np.sort(window)

@@ -18,7 +18,7 @@ from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator
 from looms.criteria import mean_class_error, standard_error
 from looms.kernels._samples import variances
-from looms.lssvm._folds import HeldOutBlocks, Repetition
+from looms.lssvm._folds import HeldOutBlocks, Repetition, whole_repetitions
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm._without_folds import fold_of_rows
 from looms.selection._decisions import Decided, Decisions
@@ -184,10 +184,12 @@ def held_out_decisions(
     rows = np.concatenate([S for S, _ in rounds])
     f = np.concatenate([values for _, values in rounds]).reshape(len(rows), *y.shape[1:])
     decisions = Decisions.of([Decided.of(rows, f, threshold, calibrator)], class_indices(y))
-    areas = [
-        pair_auc(Y, values, part.folds, pairs, pair_outputs, weight)
-        for part, values in zip(parts, outputs, strict=True)
-    ]
+    areas = []
+    for r, tested in whole_repetitions(parts):
+        values = np.full(Y.shape, np.nan)
+        values[tested] = outputs[r, tested]
+        own = [G for k in np.unique(r) for G in parts[k].folds]
+        areas.append(pair_auc(Y, values, own, pairs, pair_outputs, weight))
     known = [each for each in areas if np.isfinite(each[0])]
     if not known:
         return decisions, areas[0]
@@ -196,7 +198,7 @@ def held_out_decisions(
 
 
 def fold_outputs(P: Array, alpha: Array, y: Array, parts: Sequence[Repetition], mu: float) -> Array:
-    """Held-out outputs of every repetition, (n_repetitions, n, t); NaN where a row is in no fold.
+    """Held-out outputs of every repetition, (n_repetitions, n, t); NaN where a row is not tested.
 
     Arguments as for `held_out_decisions`, targets in columns.
     """

@@ -26,6 +26,7 @@ from looms.calibration import fit_calibrator
 from looms.calibration._calibrators import output_at_half
 from looms.conformal import jackknife_minmax, jackknife_plus, prediction_sets
 from looms.conformal._sets import class_margins
+from looms.folds import GapKFold
 from looms.held_out import HeldOut
 from looms.kernels import RBF
 from looms.threshold import balanced_error_threshold
@@ -51,6 +52,7 @@ CVS = {
     "repetitions": lambda groups: "3x2",
     "splitter": lambda groups: KFold(5) if groups is None else GroupKFold(5),
     "splits": lambda groups: SPLITS,
+    "gaps": lambda groups: GapKFold(5, gap=1, time=np.arange(N) % 10),  # two patients a window
 }
 
 
@@ -104,6 +106,8 @@ def test_held_out_outputs_are_those_of_refits(
     splitter = CVS[cv](groups)
     if cv == "repetitions" and search == "grid":
         splitter = 3
+    if cv == "gaps" and search == "grid":
+        splitter = SPLITS
     if cv == "splitter" and copies == "together":
         splitter = GroupKFold(5)
     model = machine(
@@ -126,22 +130,30 @@ def test_held_out_outputs_are_those_of_refits(
     else:
         assert model.groups_ is None
 
+    gaps = isinstance(splitter, GapKFold)
     if splitter is None:
         assert model.folds_ is None
         folds = [{tuple(train[together[i, train]]) for i in train}]
     else:
         assert (np.delete(model.folds_, train, axis=1) == -1).all()
-        assert len(model.folds_) == (3 if splitter == "3x2" else 1)
+        assert len(model.folds_) == (3 if splitter == "3x2" else 1 + gaps)
         folds = [
-            {tuple(np.flatnonzero(row == number)) for number in row[train]} for row in model.folds_
+            {tuple(np.flatnonzero(row == k)) for k in row[train] if k >= 0} for row in model.folds_
         ]
         assert all(len(fold) > 2 for fold in folds[0])
         for row in model.folds_[:, train]:
-            assert (row[:, None] == row)[together[np.ix_(train, train)]].all()
+            tested = row[:, None] >= 0
+            assert (row[:, None] == row)[together[np.ix_(train, train)] & tested].all()
     expected = np.zeros(model.loo_.y.shape)
+    times = np.zeros(N)
     for repetition in folds:
         for fold in map(np.array, repetition):
-            expected[fold] += refitted(model, fold, K) / len(folds)
+            window = np.unique(fold % 10)
+            gap = np.concatenate([window - 1, window + 1]) if gaps else []
+            out = np.union1d(fold, np.flatnonzero(np.isin(np.arange(N) % 10, gap)))
+            expected[fold] += refitted(model, out, K, K[fold])
+            times[fold] += 1
+    expected[train] /= times[train].reshape(-1, *(1 for _ in expected.shape[1:]))
     assert_allclose(model.held_out_.outputs[train], expected[train], rtol=1e-6, atol=1e-8)
     single = [refitted(model, np.array([i]), K)[0] for i in train]
     assert_allclose(model.loo_.outputs[train], single, rtol=1e-6, atol=1e-8)
@@ -159,6 +171,7 @@ OPTIONS = [
     ({"cv": 4}, None),
     ({"cv": 3}, None),
     ({"cv": KFold(4)}, None),
+    ({"cv": GapKFold(4)}, None),
     ({"copies": "together"}, None),
     ({}, GROUPS),
     ({"cv": 4}, GROUPS),
@@ -253,8 +266,9 @@ class TestSplits:
         assert "kernel_" not in vars(model)
 
     def test_a_grid_is_chosen_from_with_one_repetition(self):
-        with pytest.raises(ValueError, match="holds out each row once: give cv as one number"):
-            LSSVMRegressorCV(cv="2x3", search="grid").fit(X, SIGNAL)
+        for cv in ("2x3", GapKFold(4, gap=1)):
+            with pytest.raises(ValueError, match="holds out each row once, without gaps: give cv"):
+                LSSVMRegressorCV(cv=cv, search="grid").fit(X, SIGNAL)
         for cv, groups in ((2, None), (None, np.arange(N) % 2)):
             with pytest.raises(ValueError, match="give three or more"):
                 LSSVMRegressorCV(cv=cv, search="grid").fit(X, SIGNAL, groups=groups)

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 
+from looms.folds import GapKFold, fold_numbers
 from looms.kernels import RBF, Polynomial
 from looms.lssvm import NotPositiveDefiniteError, decompose, refit_loo, solve
 
@@ -24,6 +25,8 @@ FOLDS = {
     "halves": EACH % 2,
     "twice": np.vstack([EACH % 3, UNEVEN]),
     "in part": np.vstack([np.where(k == EACH % 3, 0, -1) for k in range(3)] + [EACH]),
+    "gaps": fold_numbers(GapKFold(4, gap=2), EACH),
+    "rows and gaps": fold_numbers(GapKFold(N, gap=1), EACH),
 }
 CASES = pairwise(KERNELS, WEIGHTS, TARGETS, FOLDS, [True, False])
 each_case = pytest.mark.parametrize(("kernel", "weight", "target", "fold", "intercept"), CASES)

@@ -30,6 +30,7 @@ from looms.cli._request import Threshold
 from looms.criteria import mean_class_error
 from looms.diagnostics._margins import held_out_of
 from looms.estimators._search import chosen_criterion
+from looms.folds import GapKFold
 from looms.held_out import HeldOut
 from looms.report.model import METHODS, chosen_by, on_grid, scored, unit_of
 from looms.threshold import Cost, RequiredPrecision, RequiredRecall
@@ -72,6 +73,11 @@ def method_of(machine: Any) -> str:
 
 def choice_of(machine: Any) -> str:
     """A sentence on what the choice of the machine means for its figures."""
+    if isinstance(getattr(machine, "cv", None), GapKFold) and machine.nested_ is None:
+        return (
+            "windows of time chose this machine, so its figures flatter it; looms assess --time "
+            "gives honest ones"
+        )
     unit = unit_of(machine).replace("sample", "row")
     if getattr(machine, "nested_", None) is not None:
         return (

@@ -21,7 +21,7 @@ from looms.cli._options import Reading, Task
 from looms.cli._output import MOST_NAMES, as_messages, note
 from looms.datasets import read_table
 from looms.datasets._table import Table
-from looms.tables import Kind, as_text, column_kinds, table_preprocessor
+from looms.tables import Kind, TableColumns, as_text, column_kinds, table_preprocessor
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,20 +100,47 @@ def read_training(
 
 def labels_of_groups(path: Path, table: Table, name: str) -> AnyArray:
     """(n_rows,) labels of a column as text; refuses gaps."""
+    advice = "no label", "give every row its group, one of its own if it belongs to no other"
+    return text(_whole_column(path, table, "--groups", name, *advice))
+
+
+def times_of_rows(path: Path, table: Table, name: str) -> AnyArray:
+    """(n_rows,) numbers of a column, dates as days; refuses gaps, text, and one time only."""
+    column = _whole_column(path, table, "--time", name, "no time", "leave these rows out")
+    frame = column.to_frame(str(name))
+    with as_messages():
+        kinds = column_kinds(frame)[str(name)]
+    if kinds == ("category",) or len(kinds) != 1:
+        why = f"holds {str(column.iloc[0])!r} in data row 1, which is neither number nor date"
+        if not kinds:
+            why = "is the same in every row"
+        elif len(kinds) > 1:
+            why = "has dates whose day and month may be either number"
+        raise InputError(
+            f"{path}: --time {name} {why}; write dates as 2021-12-31, or number the rows in their "
+            "order"
+        )
+    times: AnyArray = TableColumns({str(name): kinds[0]}).fit_transform(frame)[str(name)].to_numpy()
+    return times
+
+
+def _whole_column(
+    path: Path, table: Table, option: str, name: str, nothing: str, advice: str
+) -> pd.Series:
+    """The column that an option names; refuses one that is not there or has gaps."""
     if name not in getattr(table.X, "columns", []):
         columns = listed(getattr(table.X, "columns", []), 20)
         raise InputError(
-            f"{path}: there is no column {name!r} for --groups"
+            f"{path}: there is no column {name!r} for {option}"
             + (f" beside the target ({columns})" if columns else ": the file has no named columns")
         )
     gaps = table.X[name].isna().to_numpy()
     if gaps.any():
         raise InputError(
-            f"{path}: --groups {name} has no label in {count(int(gaps.sum()), 'row')} of "
-            f"{len(gaps)}, first in data row {int(gaps.argmax()) + 1}; give every row its group, "
-            "one of its own if it belongs to no other"
+            f"{path}: {option} {name} has {nothing} in {count(int(gaps.sum()), 'row')} of "
+            f"{len(gaps)}, first in data row {int(gaps.argmax()) + 1}; {advice}"
         )
-    return text(table.X[name])
+    return table.X[name]
 
 
 @dataclass(frozen=True)
@@ -134,7 +161,8 @@ class Prepared:
     """Table as it was read (``X``), as floats and text (``columns``), and as the machines take it.
 
     The preprocessor, of `looms.tables`, is fitted to it. A sparse table is so in all three. Rows
-    of a label in ``groups`` are held out together.
+    of a label in ``groups`` are held out together. ``rows`` are the numbers of the rows in the
+    file, from 1.
     """
 
     X: Features
@@ -143,7 +171,24 @@ class Prepared:
     columns: Features
     matrix: Matrix
     notes: tuple[str, ...]
+    rows: AnyArray
     groups: AnyArray | None = None
+
+    def in_order(self, times: AnyArray) -> Prepared:
+        """The rows in order of time; those of one time are a group if there are no groups."""
+        order = np.argsort(times, kind="stable")
+        groups = self.groups
+        if groups is None and len(np.unique(times)) < len(times):
+            groups = times
+        return replace(
+            self,
+            X=self.X.iloc[order],
+            target=replace(self.target, y=self.target.y[order]),
+            columns=self.columns.iloc[order],
+            matrix=self.matrix[order],
+            rows=self.rows[order],
+            groups=None if groups is None else groups[order],
+        )
 
 
 def prepare_file(
@@ -153,12 +198,23 @@ def prepare_file(
     reading: Reading,
     task: Task,
     groups: str | None,
+    time: str | None,
 ) -> Prepared:
     """The table of a file, prepared; what it is taken for goes to stderr."""
     table, labels = read_training(path, target, drop, reading, groups)
+    times = None
+    if time is not None:
+        times = times_of_rows(path, table, time)
+        table = replace(table, X=table.X.drop(columns=time))
     known = target_of(table.y, task)
     note(f"{known.task}: {known.reason}")
-    return replace(prepare(table.X, known), groups=labels)
+    prepared = replace(prepare(table.X, known), groups=labels)
+    if times is None:
+        return prepared
+    prepared = prepared.in_order(times)
+    if labels is None and prepared.groups is not None:
+        note(f"--time {time}: rows of one time are held out together")
+    return prepared
 
 
 def prepare(X: Features, target: Target) -> Prepared:
@@ -171,7 +227,8 @@ def prepare(X: Features, target: Target) -> Prepared:
     notes = (*column_notes(X, kinds or {}, columns), *target.notes)
     for remark in notes:
         note(remark)
-    return Prepared(X, target, preprocessor, columns, matrix, notes)
+    rows = np.arange(1, X.shape[0] + 1)
+    return Prepared(X, target, preprocessor, columns, matrix, notes, rows)
 
 
 def target_of(column: Column, task: Task) -> Target:
@@ -316,7 +373,11 @@ def column_notes(
             "either number; write them as 2021-12-31 to have them read as dates"
         )
     certain = {name: of[0] for name, of in kinds.items() if len(of) == 1}
-    yield from date_notes(certain, "; leave it out by --drop unless new rows are of the same days")
+    yield from date_notes(
+        certain,
+        "; leave it out by --drop unless new rows are of the same days, and if rows tell of the "
+        "next ones, hold out windows of time by --time",
+    )
     known = {each[0] for each in broken}
     countable = [
         name

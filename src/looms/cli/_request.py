@@ -17,7 +17,7 @@ from looms.cli._options import IntervalMethod, Task
 from looms.cli._output import as_messages
 from looms.cli._prepare import Prepared
 from looms.criteria import DIFFERENTIABLE
-from looms.folds import NUMBER_OF_FOLDS, fold_numbers, group_numbers
+from looms.folds import NUMBER_OF_FOLDS, GapKFold, fold_numbers, group_numbers
 from looms.kernels._names import KERNEL_NAMES
 from looms.model_files._files import SavedModel
 from looms.threshold import RULES, Cost, RequiredPrecision, RequiredRecall
@@ -27,6 +27,8 @@ Threshold: TypeAlias = float | str | RequiredPrecision | RequiredRecall | Cost |
 FORMS = "0, ber, f1, recall=0.9, precision=0.8 or cost=1:5 (false positive : false negative)"
 _NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 
+#: Windows of time that are held out.
+WINDOWS = 10
 #: Criteria of `SVCCV`, by name.
 _SVM_CRITERIA = ["log_likelihood", "error", "ber", *DIFFERENTIABLE]
 _KERNELS = [name for name in KERNEL_NAMES if name != "precomputed"]
@@ -140,11 +142,24 @@ class MachineRequest:
         typer.Option(
             help=(
                 "Rows held out together: 10 for as many folds, 5x2 for five repetitions of two; "
-                "default each row, or group, by itself."
+                "default each row, or group, by itself, and 10 windows of --time."
             ),
             metavar="FOLDS",
         ),
     ] = None
+    time: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of dates or numbers that orders the rows, held out in windows of time.",
+            metavar="COLUMN",
+        ),
+    ] = None
+    gap: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Rows on either side of a window of --time that do not train for it."
+        ),
+    ] = 0
     search: Annotated[
         Literal["gradient", "grid"],
         typer.Option(
@@ -168,6 +183,7 @@ class MachineRequest:
             raise InputError(
                 f"--cv {self.cv} is no number of folds, as 10, nor repetitions and folds, as 5x2"
             )
+        self._check_time()
         if self.search == "grid":
             self._check_grid()
         _check_names("kernel", self.kernel, _KERNELS)
@@ -206,6 +222,23 @@ class MachineRequest:
                 f"--calibration {self.calibration} is for --machine lssvm; svm has sigmoid or none"
             )
 
+    def _check_time(self) -> None:
+        if self.time is None:
+            if self.gap:
+                raise InputError("--gap goes with --time, the column that orders the rows")
+        elif self.machine == "svm":
+            raise InputError("--time is for --machine lssvm: svm leaves out no windows")
+        elif self.time == self.groups:
+            raise InputError(
+                f"--groups and --time are both {self.time}: rows of one time are held out together "
+                "without --groups"
+            )
+        elif self.cv is not None and "x" in self.cv:
+            raise InputError(
+                f"--time cuts the rows in windows once, and --cv {self.cv} repeats it; give the "
+                "number of windows"
+            )
+
     def _check_grid(self) -> None:
         if len(self.criterion or ()) > 1:
             raise InputError("--search grid compares by one --criterion, and there are several")
@@ -213,6 +246,11 @@ class MachineRequest:
             if getattr(self, name):
                 option = f"--{name.replace('_', '-')}"
                 raise InputError(f"{option} is for --search gradient, and this is --search grid")
+        if self.gap:
+            raise InputError(
+                "--search grid leaves out two windows at a time, without a --gap; leave one of "
+                "these options out"
+            )
         if self.cv is not None and "x" in self.cv:
             raise InputError(
                 f"--search grid holds out each row once, and --cv {self.cv} repeats it; give a "
@@ -230,11 +268,14 @@ class MachineRequest:
         """The estimator for a table, not fitted yet; refuses options of others, and its folds."""
         target = prepared.target
         classes = target.task == "classification"
-        cv = int(self.cv) if self.cv is not None and self.cv.isdecimal() else self.cv
-        given = {"--groups": self.groups, "--cv": self.cv}
+        cv: Any = int(self.cv) if self.cv is not None and self.cv.isdecimal() else self.cv
+        if self.time is not None:
+            cv = GapKFold(WINDOWS if cv is None else cv, self.gap)
+        given = {"--groups": self.groups, "--time": self.time, "--gap": self.gap, "--cv": self.cv}
         prefix = " ".join(f"{name} {value}" for name, value in given.items() if value)
         with as_messages(prefix=f"{prefix}: "):
-            numbers = group_numbers(prepared.groups, len(target.y)) if self.groups else None
+            groups = prepared.groups
+            numbers = None if groups is None else group_numbers(groups, len(target.y))
             fold_numbers(cv, target.y, numbers, labels=target.y if classes else None)
         kernel = _one_or_list(self.kernel, "rbf")
         usual = "log_likelihood" if self.machine == "svm" else "press"

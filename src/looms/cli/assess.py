@@ -40,15 +40,23 @@ def assess(
     *,
     target: TargetOption = None,
     splits: Annotated[
-        int, typer.Option("--splits", "-n", min=2, help="Number of outer splits.")
-    ] = 100,
+        int | None,
+        typer.Option(
+            "--splits", "-n", min=2, help="Number of outer splits, default 100; of --time 5."
+        ),
+    ] = None,
     test_size: Annotated[
         float, typer.Option(help="Share of the rows that test; for k-fold 1/k.")
     ] = 0.1,
     method: Annotated[
-        Literal["shuffle", "kfold", "bootstrap"],
-        typer.Option(help="Random splits, repeated k-fold, .632+ bootstrap."),
-    ] = "shuffle",
+        Literal["shuffle", "kfold", "bootstrap"] | None,
+        typer.Option(
+            help=(
+                "Random splits (default), repeated k-fold, .632+ bootstrap; with --time it is "
+                "windows of rows, each tested after training on the rows before it."
+            )
+        ),
+    ] = None,
     store: StoreOption = None,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Splits at once; -1 for one a core.")
@@ -69,7 +77,12 @@ def assess(
         raise InputError("--nested is for looms fit: looms assess tunes anew in splits of its own")
     check_can_write(output, force, file, holds="split,n_train,n_test,")
     check_report(report, request, force, file, output, "the row a split")
-    prepared = prepare_file(file, target, drop, reading, request.task, request.groups)
+    if request.time is not None and method is not None:
+        raise InputError(
+            f"--time tests rows after those that train, which --method {method} mixes; leave one "
+            "of these options out"
+        )
+    prepared = prepare_file(file, target, drop, reading, request.task, request.groups, request.time)
     machine, y = request.estimator(prepared), prepared.target.y
     if getattr(machine, "threshold", None) not in (None, 0.0):
         note(f"--threshold {request.threshold}: positive is {max(y)}")
@@ -79,9 +92,10 @@ def assess(
                 Pipeline([("table", prepared.preprocessor), ("machine", machine)]),
                 prepared.X,
                 y,
-                n_splits=splits,
+                n_splits=splits or (100 if request.time is None else 5),
                 test_size=test_size,
-                method=method,
+                method=method or ("shuffle" if request.time is None else "forward"),
+                gap=request.gap,
                 store=store,
                 n_jobs=jobs,
                 random_state=request.random_state,

@@ -73,7 +73,7 @@ def fit(
             f"{output}: the name of a model file ends in .skops, not in {output.suffix}"
         )
     check_report(report, request, force, file, output, "the model")
-    prepared = prepare_file(file, target, drop, reading, request.task, request.groups)
+    prepared = prepare_file(file, target, drop, reading, request.task, request.groups, request.time)
     fitted = train(prepared, request)
     metadata = {**fitted.metadata, "target": target, "file": file.name}
     save_model(output, fitted.model, metadata)
@@ -201,7 +201,7 @@ def write_report(
     title = f"{target}, {file.name}" if target else file.name
     y = pandas.Series(prepared.target.y, name=target)
     # People count the rows of a file from 1; only the names of the samples matter here.
-    rows = pandas.RangeIndex(1, len(y) + 1, name="row in the file, counted from 1 after any header")
+    rows = pandas.Index(prepared.rows, name="row in the file, counted from 1 after any header")
     X = pandas.DataFrame(index=rows)
     with writing(path, "--report"):
         given = {"groups": prepared.groups, "assessment": assessment, "notes": prepared.notes}

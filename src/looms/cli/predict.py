@@ -152,8 +152,8 @@ def rows_for(
 ) -> Table:
     """The rows of a file in the form that the model takes, with the target if it is asked for.
 
-    Columns that the model does not know are said to be ignored, but for those ``kept`` and that
-    of the groups of its fit.
+    Columns that the model does not know are said to be ignored, but for those ``kept`` and those
+    of the groups and times of its fit.
     """
     columns, target = saved.metadata["columns"], saved.metadata["target"]
     table = read(path, target if with_target else None, reading, kept)
@@ -171,7 +171,8 @@ def rows_for(
             )
         X = sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
         return replace(table, X=X)
-    known = {*columns, *kept, target, saved.metadata["options"].get("groups")}
+    options = saved.metadata["options"]
+    known = {*columns, *kept, target, options.get("groups"), options.get("time")}
     ignored = [str(name) for name in X.columns if name not in known]
     if ignored:
         note(

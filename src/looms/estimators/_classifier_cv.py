@@ -63,11 +63,12 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     cv : int, str, splitter, iterable, ndarray or None, default=None
         Samples that are held out together: None for each by itself, or each group; a number of
         folds, stratified for classes; "5x2" for five repetitions of two folds; a splitter of
-        scikit-learn, or its splits, that trains on all samples that it does not test; or the
-        number of the fold of each sample, (n_samples,) or (n_repetitions, n_samples). A number of
-        folds is of the samples of non-zero weight; all else is of all. The criterion is
-        the mean over repetitions. Holding out more resists over-fitting of kernels with many
-        hyper-parameters. A model file holds numbers and splits, but no splitter.
+        scikit-learn, or its splits, that tests every sample; `looms.folds.GapKFold` for samples in
+        order of time; or the number of the fold of each sample, (n_samples,) or (n_repetitions,
+        n_samples). A number of folds is of the samples of non-zero weight; all else is of all.
+        The criterion is the mean over repetitions. Holding out more resists over-fitting of
+        kernels with many hyper-parameters. A model file holds numbers, splits and `GapKFold`, but
+        no other splitter.
     search : {"gradient", "grid"}, default="gradient"
         Search by gradients, or a fixed grid of 63 points around the start. Parameters of one kernel
         move together there.
@@ -107,7 +108,8 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     groups_ : ndarray of shape (n_samples,) or None
         Numbers of the groups; None if each sample was by itself.
     folds_ : ndarray of shape (n_repetitions, n_samples) or None
-        Numbers of the folds of `cv`, -1 for a sample that is not held out.
+        Numbers of the folds of `cv`, -1 for a sample that is not held out, -2 - k for one in the
+        gap of fold k.
     nested_ : looms.selection.Nested or None
         Predictions of each sample by machines that were chosen without it, with
         ``search="grid"`` or ``nested="folds"``.

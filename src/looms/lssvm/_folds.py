@@ -6,7 +6,7 @@ Without the rows G, the machine trained on the others has residuals
 
 of which leave-one-out, e_i = α_i / p_i, is the case of one row. λ_i = n μ / ζ_i stays as
 it is while rows are out. The folds of a cross-validation hold out each row once; repeated
-cross-validation does so several times.
+cross-validation does so several times. G may have a gap, rows that are left out and not tested.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from scipy.linalg import blas, lapack
 
 from looms._typing import AnyArray, Array
+from looms.folds import left_out_with
 from looms.lssvm._system import LeverageError
 
 _COLUMNS = 512  # of P, taken at a time
@@ -32,16 +33,19 @@ class Repetition(NamedTuple):
     Attributes
     ----------
     single : rows that are held out each by itself.
-    sets : rows of each fold of two or more, in increasing order, as their first rows are.
+    sets : rows that are left out together, of each fold of two or more, in increasing order, as
+        their first rows are.
+    tested : (n,) true for single rows, and for those of the sets that are in no gap.
     """
 
     single: AnyArray
     sets: tuple[AnyArray, ...]
+    tested: AnyArray
 
     @property
     def folds(self) -> tuple[AnyArray, ...]:
-        """Rows of each fold: of the single rows first."""
-        return (*self.single[:, None], *self.sets)
+        """Rows that each fold tests: of the single rows first."""
+        return (*self.single[:, None], *(G[self.tested[G]] for G in self.sets))
 
 
 def repetitions(folds: npt.ArrayLike | None, n: int) -> tuple[Repetition, ...]:
@@ -49,8 +53,8 @@ def repetitions(folds: npt.ArrayLike | None, n: int) -> tuple[Repetition, ...]:
 
     Parameters
     ----------
-    folds : (n,) or (n_repetitions, n) integers, the same for rows that are held out together,
-        negative for a row that is not held out; None for each row by itself.
+    folds : (n,) or (n_repetitions, n) integers, as `looms.folds.fold_numbers` gives them; None for
+        each row by itself.
     n : number of rows.
 
     Raises
@@ -60,7 +64,7 @@ def repetitions(folds: npt.ArrayLike | None, n: int) -> tuple[Repetition, ...]:
         row is held out in no repetition.
     """
     if folds is None:
-        return (Repetition(np.arange(n), ()),)
+        return (Repetition(np.arange(n), (), np.ones(n, dtype=bool)),)
     labels = np.atleast_2d(np.asarray(folds))
     if labels.ndim != 2 or labels.shape[1] != n or not len(labels) or labels.dtype.kind not in "iu":
         raise ValueError(
@@ -74,17 +78,29 @@ def repetitions(folds: npt.ArrayLike | None, n: int) -> tuple[Repetition, ...]:
 
 
 def _repetition(labels: AnyArray) -> Repetition:
-    _, number, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    together, tested = left_out_with(labels), labels >= 0
+    _, number, sizes = np.unique(together, return_inverse=True, return_counts=True)
     if len(sizes) == 1:
         raise ValueError("All rows are in one fold: holding it out leaves none to train on.")
     order = np.argsort(number, kind="stable")
-    starts = np.cumsum(sizes) - sizes
-    first = labels[order[starts]]
-    sets = [
-        order[starts[k] : starts[k] + sizes[k]] for k in np.flatnonzero((sizes > 1) & (first >= 0))
-    ]
+    ends = np.cumsum(sizes)
+    tests = np.bincount(number, weights=tested) > 0
+    sets = [order[ends[k] - sizes[k] : ends[k]] for k in np.flatnonzero((sizes > 1) & tests)]
     sets.sort(key=lambda rows: int(rows[0]))  # whatever the numbers
-    return Repetition(np.flatnonzero((sizes[number] == 1) & (labels >= 0)), tuple(sets))
+    return Repetition(np.flatnonzero((sizes[number] == 1) & tested), tuple(sets), tested)
+
+
+def whole_repetitions(parts: Sequence[Repetition]) -> list[tuple[AnyArray, AnyArray]]:
+    """Repetition and number of the rows tested, where those that test no row twice count as one.
+
+    Folds whose gaps meet are in different repetitions; one criterion is of all of them.
+    """
+    once: list[AnyArray] = []
+    for r, part in enumerate(parts):
+        if not once or (part.tested & (once[-1] >= 0)).any():
+            once.append(np.full(len(part.tested), -1))
+        once[-1][part.tested] = r
+    return [(places[places >= 0], np.flatnonzero(places >= 0)) for places in once]
 
 
 class HeldOutBlocks:
@@ -94,7 +110,7 @@ class HeldOutBlocks:
     ----------
     p : (n,) diagonal of P, positive: the blocks of the rows that are held out by themselves.
     parts : rows held out in every repetition.
-    block : P_GG for the rows G of a fold.
+    block : P_GG for the rows G that are left out together.
     mu : regularization, for messages.
 
     Raises
@@ -137,7 +153,7 @@ class HeldOutBlocks:
 
         Returns
         -------
-        solved : (n_repetitions, n, t); zero for rows that are not held out.
+        solved : (n_repetitions, n, t); zero for rows that are not left out.
         """
         columns = np.broadcast_to(columns, (len(self.parts), *columns.shape[-2:]))
         solved = np.zeros(columns.shape)
@@ -148,11 +164,10 @@ class HeldOutBlocks:
         return solved
 
     def outputs(self, Y: Array, residuals: Array) -> Array:
-        """Held-out outputs Y − e, (n_repetitions, n, t); NaN for rows that are not held out."""
+        """Held-out outputs Y − e, (n_repetitions, n, t); NaN for rows that are not tested."""
         outputs = np.full(residuals.shape, np.nan)
         for r, part in enumerate(self.parts):
-            for G in (part.single, *part.sets):
-                outputs[r, G] = Y[G] - residuals[r, G]
+            outputs[r, part.tested] = Y[part.tested] - residuals[r, part.tested]
         return outputs
 
     def add_square(self, P: Array, e: Array, v: Array, C: Array) -> Array:

@@ -91,7 +91,7 @@ class Solution:
     mu : regularization.
     projection : P = M⁻¹ − η ηᵀ / Ση.
     folds : blocks of P for rows that are held out together.
-    residuals : (n_repetitions, n, t) held-out residuals; zero for rows that are not held out.
+    residuals : (n_repetitions, n, t) held-out residuals; zero for rows that are not left out.
     """
 
     fit: Fit
@@ -192,8 +192,9 @@ def solve(
     sample_weight : (n,) ζ, positive; ones unless given.
     fit_intercept : False for kernel ridge regression, η = 0 and b = 0.
     folds : (n,) integers, the same for rows that are held out together, e_G = (P_GG)⁻¹ α_G;
-        (n_repetitions, n) for several partitions. Negative for a row that is not held out in
-        a repetition. Each row by itself unless given.
+        (n_repetitions, n) for several partitions. -1 for a row that is not held out in a
+        repetition, -2 - k for one that is left out with fold k, but not tested. Each row by itself
+        unless given.
 
     Raises
     ------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from looms.folds import left_out_with
 from looms.held_out import HeldOut
 from looms.lssvm._system import checked_system, ridge, targets_as_columns
 
@@ -48,9 +49,10 @@ def refit_loo(
     outputs = np.full_like(Y, np.nan)
     labels = np.arange(n) if folds is None else np.asarray(folds)
     for label in np.unique(labels[labels >= 0]):
-        out = np.flatnonzero(labels == label)
+        out = np.flatnonzero(left_out_with(labels) == label)
         others = np.delete(np.arange(size), out)
         parameters = np.linalg.solve(C[np.ix_(others, others)], right_hand_side[others])
         # Row i of C holds k(x_i, x_j) and the 1 that multiplies the intercept.
-        outputs[out] = C[np.ix_(out, others)] @ parameters
+        tested = np.flatnonzero(labels == label)
+        outputs[tested] = C[np.ix_(tested, others)] @ parameters
     return HeldOut(y, outputs.reshape(y.shape), zeta)

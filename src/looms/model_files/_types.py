@@ -89,6 +89,7 @@ TYPES = {
     ),
     "looms.estimators._svc_cv.SVCCV": Held(machines.support_vector_machine, _SVM),
     "looms.estimators._svm_grid.SVMGrid": Held(machines.grid),
+    "looms.folds.GapKFold": Held(),
     "looms.kernels._base.Constant": Held(),
     "looms.kernels._base.Product": Held(machines.composite),
     "looms.kernels._base.Sum": Held(machines.composite),

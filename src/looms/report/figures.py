@@ -12,6 +12,7 @@ from looms._typing import AnyArray, Array
 from looms.assessment._result import Assessment
 from looms.calibration import brier_score
 from looms.criteria import standard_error
+from looms.folds import left_out_with
 from looms.kernels._samples import variances
 from looms.report.model import Model, predicted_labels
 from looms.report.text import number, percent, signed
@@ -106,9 +107,10 @@ def gain_over_mean(model: Model) -> tuple[float, float]:
     share = (weight / weight.sum())[:, None]
     of_others = []
     for part in parts:  # a row that is in no fold of a repetition has no mean there
-        together = np.zeros((part.max() + 1, 1 + y.shape[1]))
-        np.add.at(together, part[part >= 0], np.hstack([share, share * y])[part >= 0])
-        mean = (share.T @ y - together[part, 1:]) / (1 - together[part, :1])
+        number = left_out_with(part)
+        together = np.zeros((number.max() + 1, 1 + y.shape[1]))
+        np.add.at(together, number[number >= 0], np.hstack([share, share * y])[number >= 0])
+        mean = (share.T @ y - together[number, 1:]) / (1 - together[number, :1])
         of_others.append(np.where(part[:, None] >= 0, mean, np.nan))
     spread = variances(y, weight)
     squares = np.nanmean((y - of_others) ** 2, axis=0)

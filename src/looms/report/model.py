@@ -111,7 +111,7 @@ class Model:
 
     @property
     def folds(self) -> AnyArray | None:
-        """(n_repetitions, n_samples) numbers of folds, -1 for a sample in none; None without."""
+        """(n_repetitions, n_samples) of `looms.folds.fold_numbers`; None without."""
         folds: AnyArray | None = getattr(self.machine, "folds_", None)
         return folds
 

@@ -104,7 +104,10 @@ def choose_nested(
     first, start = next(rest)
     n, Y = first.n_samples, targets_as_columns(first.y)
     if len(first.parts) > 1:
-        raise ValueError("Nested cross-validation holds out each row once: give cv as one number.")
+        raise ValueError(
+            "Nested cross-validation holds out each row once, without gaps: give cv as one number, "
+            "or search='gradient'."
+        )
     folds = first.parts[0].folds
     if len(folds) < 3:
         raise ValueError(

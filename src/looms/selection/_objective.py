@@ -19,7 +19,7 @@ from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._names import KernelLike, as_kernel
 from looms.kernels._samples import as_matrix, check_scale, training_rows
 from looms.lssvm import NotPositiveDefiniteError, decompose
-from looms.lssvm._folds import repetitions
+from looms.lssvm._folds import repetitions, whole_repetitions
 from looms.lssvm._system import Fit, checked_weights
 from looms.lssvm.cholesky import Solution, solve_in_place
 from looms.optimize import Point
@@ -212,10 +212,10 @@ class Objective:
             the rows that they hold out. Their standard errors are averaged as if the
             repetitions told nothing new.
         """
-        out = [slice(None)] if self.folds is None else [labels >= 0 for labels in self.folds]
-        weights = np.array([self.selection_weight[rows].sum() for rows in out])
+        whole = whole_repetitions(self.parts)
+        weights = np.array([self.selection_weight[rows].sum() for _, rows in whole])
         value, error, slope = 0.0, 0.0, np.zeros(held_out.shape)
-        for r, (rows, share) in enumerate(zip(out, weights / weights.sum(), strict=True)):
+        for (r, rows), share in zip(whole, weights / weights.sum(), strict=True):
             groups = None if self.groups is None else self.groups[rows]
             part = self.criterion.evaluate(
                 self.y[rows], held_out[r, rows], self.selection_weight[rows], groups

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from looms._typing import AnyArray, Array
+from looms.folds import left_out_with
 from looms.lssvm._system import Fit
 from looms.optimize import Outcome, Point, minimize
 from looms.optimize._curvature import difference_inverse_hessian, secant_inverse_hessian
@@ -310,7 +311,8 @@ def _nested_subsets(objective: Objective, rng: np.random.RandomState) -> list[An
     subsets = [np.sort(order[:size]) for size in sizes]
     if objective.folds is None:
         return subsets
-    return [s for s in subsets if all(len(np.unique(row[s])) > 1 for row in objective.folds)]
+    folds = left_out_with(objective.folds)
+    return [s for s in subsets if all(len(np.unique(row[s])) > 1 for row in folds)]
 
 
 def stage_sizes(n_samples: int) -> list[int]:

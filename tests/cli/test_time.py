@@ -1,0 +1,130 @@
+"""Rows in order of time: windows and gaps, from the options to the figures."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from looms import LSSVMRegressorCV
+from looms.cli._options import Reading
+from looms.cli._prepare import prepare_file
+from looms.folds import GapKFold
+from looms.model_files import load_model
+
+N = 90
+
+
+def wandering(rng, n):
+    """A stationary series of unit variance and autocorrelation 0.95."""
+    steps = rng.normal(size=n)
+    for k in range(1, n):
+        steps[k] = 0.95 * steps[k - 1] + np.sqrt(1 - 0.95**2) * steps[k]
+    return steps
+
+
+@pytest.fixture
+def demand(tmp_path):
+    """Days in no order, of demand that wanders by itself and of features that do so too."""
+    rng = np.random.default_rng(5)
+    columns = {name: wandering(rng, N) for name in ("wind", "price", "demand")}
+    frame = pd.DataFrame({"day": pd.date_range("2021-03-01", periods=N).astype(str), **columns})
+    path = tmp_path / "demand.csv"
+    frame.sample(frac=1, random_state=2).to_csv(path, index=False)
+    return path
+
+
+def test_a_fit_in_time_is_that_of_the_estimator_on_sorted_rows(looms, demand):
+    assert looms("fit", demand, "-t", "demand", "--drop", "day", "-o", "p.skops").exit_code == 0
+    options = ("--time", "day", "--gap", 5, "-o", "m.skops", "--report", "r.html")
+    result = looms("fit", demand, "-t", "demand", *options)
+    assert result.exit_code == 0, result.stderr
+    assert "looms assess --time gives honest ones" in result.stderr
+    saved = load_model("m.skops")
+    assert list(saved.metadata["columns"]) == ["wind", "price"]
+    assert "time=day, gap=5" in looms("show", "m.skops").stdout
+    table = pd.read_csv(demand).sort_values("day")
+    X = saved.model[:-1].transform(table[["wind", "price"]])
+    machine = LSSVMRegressorCV(cv=GapKFold(10, gap=5)).fit(X, table["demand"])
+    np.testing.assert_array_equal(saved.model[-1].folds_, machine.folds_)
+    assert saved.model[-1].scores_ == pytest.approx(machine.scores_)
+    assert f"{machine.scores_['rmse']:.4f}" in result.stdout
+    # There is no relation.
+    assert machine.scores_["r2"] < 0 < 0.3 < load_model("p.skops").model[-1].scores_["r2"]
+    assert "ignored" not in looms("predict", "m.skops", demand).stderr
+
+
+@pytest.mark.parametrize("written", ["%Y-%m-%d %H:%M", "%d.%m.%Y", "%m/%d/%Y", "%j"])
+def test_times_are_dates_or_numbers_however_they_are_written(looms, demand, written):
+    table = pd.read_csv(demand)
+    table["day"] = pd.to_datetime(table["day"]).dt.strftime(written)
+    table.to_csv(demand, index=False)
+    result = looms("fit", demand, "-t", "demand", "--time", "day", "--cv", 4, "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    machine = load_model("m.skops").model[-1]
+    assert machine.cv.n_splits == 4
+    assert machine.loo_.y.tolist() == table.sort_values("day").demand.tolist() or written[1] in "dm"
+
+
+def test_rows_keep_their_numbers_in_the_file(demand):
+    prepared = prepare_file(demand, "demand", None, Reading(), "auto", "price", "day")
+    table = pd.read_csv(demand)
+    assert (np.diff(prepared.rows) < 0).any()
+    assert table["day"][prepared.rows - 1].is_monotonic_increasing
+    np.testing.assert_array_equal(table["demand"][prepared.rows - 1], prepared.target.y)
+    prices = prepared.groups.astype(float)
+    np.testing.assert_array_equal(table["price"][prepared.rows - 1], prices)
+
+
+def test_rows_of_one_time_are_held_out_together(looms, demand):
+    table = pd.read_csv(demand)
+    table["day"] = table["day"].str[:7]
+    table["day"] = table["day"].map({"2021-03": 1, "2021-04": 2.5, "2021-05": 3})
+    table.to_csv(demand, index=False)
+    result = looms("fit", demand, "-t", "demand", "--time", "day", "--cv", 3, "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    assert "--time day: rows of one time are held out together" in result.stderr
+    machine = load_model("m.skops").model[-1]
+    assert np.bincount(machine.groups_).tolist() == [31, 30, 29]
+
+
+def test_an_assessment_in_time_tests_later_rows(looms, demand):
+    options = ("--time", "day", "--gap", 3, "-o", "s.csv")
+    result = looms("assess", demand, "-t", "demand", *options)
+    assert result.exit_code == 0, result.stderr
+    assert "5 forward splits" in result.stdout
+    table = pd.read_csv("s.csv")
+    assert table["n_test"].tolist() == [9] * 5
+    assert table["n_train"].tolist() == [N - 9 * k - 3 for k in range(1, 6)]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--time", "hour"), "no column 'hour' for --time beside the target ('day', 'wind'"),
+        (("--time", "demand"), "there is no column 'demand' for --time beside the target"),
+        (("--time", "name"), "--time name holds 'row 0' in data row 1, which is neither number"),
+        (("--time", "unclear"), "--time unclear has dates whose day and month may be either"),
+        (("--time", "same"), "--time same is the same in every row; write dates as 2021-12-31"),
+        (("--time", "empty"), "--time empty has no time in 2 rows of 90, first in data row 4;"),
+        (("--gap", 3), "--gap goes with --time"),
+        (("--time", "day", "--groups", "day"), "--groups and --time are both day"),
+        (("--time", "day", "--cv", "5x2"), "--time cuts the rows in windows once, and --cv 5x2"),
+        (("--time", "day", "--cv", 91), "--time day --cv 91: n_splits must be of 2 windows to"),
+        (("--time", "day", "--gap", 90), "--time day --gap 90: All rows are in one fold"),
+        (("--time", "day", "--gap", 2, "--search", "grid"), "--search grid leaves out two windows"),
+        (("-m", "svm", "--time", "day"), "--time is for --machine lssvm"),
+    ],
+)
+@pytest.mark.parametrize("command", ["fit", "assess"])
+def test_what_cannot_be_is_refused_by_its_option(looms, demand, one_line, command, options, text):
+    table = pd.read_csv(demand)
+    table["name"] = [f"row {k}" for k in range(N)]
+    table["unclear"] = [f"0{1 + k % 8}/0{1 + k % 9}/2021" for k in range(N)]
+    table["same"] = 1
+    table["empty"] = np.where(np.isin(np.arange(N), [3, 8]), np.nan, np.arange(N))
+    table.to_csv(demand, index=False)
+    one_line(looms(command, demand, "-t", "demand", *options), 2, text)
+
+
+def test_an_assessment_in_time_has_its_own_method(looms, demand, one_line):
+    result = looms("assess", demand, "-t", "demand", "--time", "day", "--method", "kfold")
+    one_line(result, 2, "--time tests rows after those that train, which --method kfold mixes")
