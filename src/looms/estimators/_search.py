@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from numbers import Real
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.stats import rankdata
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
 from looms._checks import check_known
@@ -19,8 +18,9 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.copies import copy_groups
 from looms.criteria import Criterion, as_criterion
 from looms.estimators._base import LeastSquaresMachine, check_flag, fitted_machine, one_or_many
+from looms.estimators._folds import folds_of_fit, machine_without, of_all_rows, outer_folds
 from looms.estimators._warnings import warn_of_copies
-from looms.folds import check_rest, fold_numbers, group_numbers, joined_groups
+from looms.folds import group_numbers, joined_groups
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
 from looms.lssvm._system import Fit, targets_as_columns
@@ -48,7 +48,6 @@ except ImportError:  # before scikit-learn 1.9
 
 COPIES = ("apart", "together")
 SEARCHES = ("gradient", "grid")
-OUTER_FOLDS = 10
 
 
 def chosen_criterion(machine: Any) -> Any:
@@ -110,17 +109,10 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         own_groups = None if groups is None else groups[train]
         own_labels = None if labels is None else labels[train]
-        if self.cv is None or isinstance(self.cv, (int, str)):
-            folds = fold_numbers(
-                self.cv, targets[train], own_groups, labels=own_labels, random_state=seed
-            )
-        else:  # splits number all rows
-            of_all = fold_numbers(self.cv, targets, groups, labels=labels)
-            folds = np.asarray(of_all)[:, train]
-            check_rest(folds, own_labels, "fold")
+        folds = folds_of_fit(self.cv, targets, groups, labels, train, seed)
         outer = None
         if self.nested == "folds":
-            outer = self._outer_folds(targets[train], own_groups, own_labels, seed)
+            outer = outer_folds(targets[train], own_groups, own_labels, seed)
         kernels, all_rows = one_or_many(self.kernel), np.arange(n)
         objective_of = partial(
             Objective,
@@ -170,7 +162,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             "groups_": groups,
             "folds_": None
             if self.cv is None or folds is None
-            else _of_all_rows(folds, train, len(weight)),
+            else of_all_rows(folds, train, len(weight)),
             "nested_": nested,
             "selection_weight_": selection_weight,
             **fitted_machine(X, weight, targets, best.kernel, best.mu, choice.fit),
@@ -197,21 +189,6 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             warn_of_copies(X[train], copies[train], remedy)
         return numbers
 
-    def _outer_folds(
-        self, targets: Array, groups: AnyArray | None, labels: AnyArray | None, seed: int
-    ) -> AnyArray:
-        """Number of the fold of each row for ``nested="folds"``, classes in proportion."""
-        n_folds = len(targets) if groups is None else len(np.unique(groups))
-        if labels is not None and groups is None:
-            n_folds = max(2, np.unique(labels, return_counts=True)[1].min())
-        cv = f"1x{min(OUTER_FOLDS, n_folds)}"
-        try:
-            folds = fold_numbers(cv, targets, groups, labels=labels, random_state=seed)
-        except ValueError as error:
-            raise ValueError(f"nested='folds': {error}") from None
-        numbers: AnyArray = np.asarray(folds)[0]
-        return numbers
-
     def _tuned_in_folds(
         self,
         X: Matrix,
@@ -226,21 +203,11 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         pairwise = self._kernels()[0].pairwise
         labels = y[train] if is_classifier(self) else None
 
-        def machine_without(number: int) -> Any:
-            rest = train[folds != number]
-            machine = clone(self).set_params(nested=None)
-            machine.__dict__.pop("_skl_callbacks", None)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the machine of all rows has the same to say
-                return machine.fit(
-                    training_rows(X, rest, pairwise),
-                    y[rest],
-                    sample_weight=weight[rest],
-                    groups=None if groups is None else groups[rest],
-                )
-
         numbers = np.unique(folds)
-        machines = Parallel()(delayed(machine_without)(number) for number in numbers)
+        machines = Parallel()(
+            delayed(machine_without)(self, train[folds != number], X, y, weight, groups)
+            for number in numbers
+        )
         y_train = targets[train]
         Y, sets = targets_as_columns(y_train), []
         outputs, rounds = np.empty(y_train.shape), []
@@ -312,13 +279,6 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         return criteria
 
 
-def _of_all_rows(folds: AnyArray, train: AnyArray, n: int) -> AnyArray:
-    """Numbers of folds, (n_repetitions, n), -1 for rows of weight zero."""
-    numbers = np.full((len(folds), n), -1)
-    numbers[:, train] = folds
-    return numbers
-
-
 def _candidates_table(candidates: list[Candidate]) -> dict[str, Any]:
     """``cv_results_`` of tuned candidates."""
     scores = np.array([candidate.score for candidate in candidates])
@@ -369,10 +329,13 @@ class CallbackWatcher:
             self._candidate.call_on_fit_task_begin(**self._data)
 
     def evaluation_done(self, objective: Objective, point: Point) -> None:
+        self.evaluated(objective.n_samples, point.value)
+
+    def evaluated(self, n_samples: int, value: float) -> None:
         estimator = self._data["estimator"]
         for callback in getattr(estimator, "_skl_callbacks", []):
             if hasattr(callback, "on_evaluation"):
-                callback.on_evaluation(estimator, objective.n_samples, point.value)
+                callback.on_evaluation(estimator, n_samples, value)
 
     def iteration_done(self, objective: Objective, iteration: int, point: Point) -> bool:
         if self._root is None:
@@ -381,7 +344,7 @@ class CallbackWatcher:
         task.call_on_fit_task_begin(**self._data)
         return bool(task.call_on_fit_task_end(**self._data))
 
-    def candidate_ends(self, candidate: Candidate) -> bool:
+    def candidate_ends(self, candidate: Candidate | None = None) -> bool:
         if self._root is None:
             return False
         return bool(self._candidate.call_on_fit_task_end(**self._data))

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel
-from sklearn.utils.metaestimators import available_if
+from joblib import Parallel, delayed
 
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
-from looms.calibration import class_probabilities
 from looms.calibration._sigmoid import Sigmoid
 from looms.copies import copy_groups
 from looms.criteria import balanced_error_rate, error_rate
-from looms.estimators._base import one_or_many, outputs
+from looms.estimators._base import one_or_many
 from looms.estimators._encoding import (
-    ThresholdedClassifier,
     check_threshold,
     class_weights,
     classes_of_one,
@@ -28,7 +26,14 @@ from looms.estimators._encoding import (
     number_or_rule,
     threshold_and_loss,
 )
-from looms.estimators._search import results_table
+from looms.estimators._folds import folds_of_fit, machine_without, of_all_rows, outer_folds
+from looms.estimators._search import (
+    CallbackSupportMixin,
+    CallbackWatcher,
+    results_table,
+    with_callbacks,
+)
+from looms.estimators._svc import NestedMachines, SupportVectorClassifier
 from looms.estimators._svm_grid import positive_values
 from looms.estimators._warnings import (
     warn_of_bounds,
@@ -38,15 +43,14 @@ from looms.estimators._warnings import (
     warn_of_missed_precision,
     warn_of_one_class,
 )
+from looms.folds import group_numbers
 from looms.held_out import HeldOut
-from looms.kernels import Kernel
 from looms.kernels._samples import training_rows
 from looms.selection import _svm_search as svm_search
-from looms.svm._one_against_one import FittedTo, class_log_probabilities, solved_pairs
+from looms.selection._candidates import candidate_name
 
-
-def _has_probabilities(model: SVCCV) -> bool:
-    return model.probability is not None
+#: Of the draws of folds.
+_SEED = 0
 
 
 def _rate(
@@ -57,7 +61,7 @@ def _rate(
     return rate(*loo, threshold=cut)
 
 
-class SVCCV(ThresholdedClassifier):
+class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc]
     r"""Support vector classifier that chooses C and kernel by exact leave-one-out.
 
     The machine of ``sklearn.svm.SVC``, solved to machine precision. Each setting of the
@@ -178,14 +182,6 @@ class SVCCV(ThresholdedClassifier):
     (1, 3)
     """
 
-    C_: float
-    kernel_: Kernel
-    calibrators_: tuple[Sigmoid, ...] | None
-    support_: AnyArray
-    support_vectors_: Matrix
-    intercept_: float | Array
-    loo_: HeldOut
-    fit_weight_: Array
     selection_weight_: Array
     loo_score_: float
     cv_results_: dict[str, Any]
@@ -203,6 +199,8 @@ class SVCCV(ThresholdedClassifier):
         threshold: Any = None,
         class_weight: Any = None,
         selection_weight: Any = None,
+        cv: Any = None,
+        nested: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.kernel = kernel
@@ -214,9 +212,12 @@ class SVCCV(ThresholdedClassifier):
         self.threshold = threshold
         self.class_weight = class_weight
         self.selection_weight = selection_weight
+        self.cv = cv
+        self.nested = nested
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose C and kernel and fit the machine.
 
         Parameters
@@ -228,6 +229,9 @@ class SVCCV(ThresholdedClassifier):
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative factors of C, as in ``SVC``, and weights in criterion and sigmoids. A
             sample of weight zero takes no part and still gets an output in ``loo_``.
+        groups : array-like of shape (n_samples,), default=None
+            Label of the group of each sample, as of the patient that was measured; samples of a
+            group are held out together.
 
         Returns
         -------
@@ -242,122 +246,130 @@ class SVCCV(ThresholdedClassifier):
         selection_weight = weight * class_weights(
             self.selection_weight, labels, classes, weight, "selection_weight"
         )
-        train, others = np.flatnonzero(weight), np.flatnonzero(weight == 0)
-        kernels = self._kernels()
-        X_train = training_rows(X, train, kernels[0].pairwise)
-        warn_of_copies(X_train, copy_groups(X_train), "Drop them.")
+        train, watcher = np.flatnonzero(weight), CallbackWatcher(self, X, y, sample_weight)
+        groups = None if groups is None else group_numbers(groups, len(y))
+        folds = folds_of_fit(self.cv, targets, groups, y, train, _SEED)
+        if folds is not None and len(folds) > 1:
+            raise ValueError(
+                f"SVCCV holds out each sample once, and cv={self.cv!r} repeats it: give a number "
+                "of folds."
+            )
+        outer = None
+        if self.nested == "folds":
+            own_groups = None if groups is None else groups[train]
+            outer = outer_folds(targets[train], own_groups, y[train], _SEED)
+        X_train = training_rows(X, train, self._kernels()[0].pairwise)
+        if groups is None:
+            warn_of_copies(X_train, copy_groups(X_train), "Drop them, or give their groups.")
         alone = classes_of_one(classes, labels[train])
         # The sigmoids decide: without the weights of classes they would undo them.
-        sample = svm_search.Sample(X_train, labels[train], cost[train], selection_weight[train])
-        how, run = (self.search, self.resolution), Parallel(n_jobs=self.n_jobs)
-        searched = [
-            svm_search.search_space(space, sample, score, *how, run)
-            for space in svm_search.spaces_of(kernels, grid, X_train)
-        ]
-        table = _searches_table(searched, one_or_many(self.kernel))
-        chosen = min(searched, key=lambda one: one.score)
+        sample = svm_search.Sample(
+            X_train,
+            labels[train],
+            cost[train],
+            selection_weight[train],
+            None if folds is None else folds[0],
+        )
+        chosen, table = self._searched(sample, score, grid, watcher)
+        fitted = self._machine(X, targets, weight, cost, train, sample, chosen)
+        held_out, calibrators = fitted["held_out_"], fitted["calibrators_"]
+        rule = number_or_rule(self.threshold, calibrators and calibrators[0], held_out)
+        threshold, loss = threshold_and_loss(rule, held_out)
+        nested = None
+        if outer is not None:
+            machines = Parallel(n_jobs=self.n_jobs)(
+                delayed(machine_without)(
+                    self, train[outer != number], X, y, weight, groups, n_jobs=1
+                )
+                for number in range(outer.max() + 1)
+            )
+            nested = NestedMachines.of(X, targets, weight, train, outer, tuple(machines))
+        self._set_fitted(
+            classes_=classes,
+            loo_score_=chosen.score,
+            cv_results_=table,
+            best_index_=int(np.argmin(table["rank_loo_score"])),
+            selection_weight_=selection_weight,
+            groups_=groups,
+            folds_=None if self.cv is None or folds is None else of_all_rows(folds, train, len(y)),
+            nested_=nested,
+            threshold_=threshold,
+            **fitted,
+        )
+        watcher.ends()
+        warn_of_missed_precision(self.threshold, loss)
+        warn_of_lone_samples(alone)
+        warn_of_failures(table["failure"])
+        warn_of_bounds(chosen.space.edges(chosen.point))
+        warn_of_one_class(self, classes, held_out, threshold)
+        return self
+
+    def _searched(
+        self,
+        sample: svm_search.Sample,
+        score: svm_search.Score,
+        grid: dict[str, Array],
+        watcher: CallbackWatcher,
+    ) -> tuple[svm_search.SpaceSearched, dict[str, Any]]:
+        """The search of the best kernel, and ``cv_results_`` of all."""
+        run = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        evaluated = partial(watcher.evaluated, len(sample.labels))
+        kernels = one_or_many(self.kernel)
+        spaces = svm_search.spaces_of(self._kernels(), grid, sample.X)
+        searched: list[svm_search.SpaceSearched] = []
+        watcher.begins(len(spaces))
+        for kernel, space in zip(kernels, spaces, strict=True):
+            watcher.candidate_begins(candidate_name(kernel, self.criterion))
+            how = self.search, self.resolution
+            searched.append(svm_search.search_space(space, sample, score, *how, run, evaluated))
+            if watcher.candidate_ends():
+                break
+        table = _searches_table(searched, kernels[: len(searched)])
+        return min(searched, key=lambda one: one.score), table
+
+    def _machine(
+        self,
+        X: Matrix,
+        targets: Array,
+        weight: Array,
+        cost: Array,
+        train: AnyArray,
+        sample: svm_search.Sample,
+        chosen: svm_search.SpaceSearched,
+    ) -> dict[str, Any]:
+        """Fitted attributes of the machine chosen."""
         kernel, C = chosen.space.kernel_at(chosen.point), chosen.space.params(chosen.point)["C"]
         with one_blas_thread():
-            K = svm_search.kernel_matrix(kernel, X_train)
-            machines = solved_pairs(K, sample.labels, C, sample.weight)
-            held_out = machines.leave_one_out(self._fitted_to)
+            machines = sample.solved(svm_search.kernel_matrix(kernel, sample.X), C)
+            held_out = machines.held_out(self._fitted_to)
+            loo = held_out
+            if sample.folds is not None:
+                loo = replace(machines, folds=None).held_out(self._fitted_to)
             # The coupling of several classes needs sigmoids even without probabilities.
-            needed = self.probability is not None or len(classes) > 2
+            needed = self.probability is not None or targets.ndim > 1
             calibrators = machines.sigmoids(self._fitted_to) if needed else None
         coefficients, intercepts = machines.coefficients, machines.intercepts
         support, one_pair = np.flatnonzero(coefficients.any(axis=1)), len(intercepts) == 1
-        expansions = {
+        fitted = {
+            "C_": C,
             "kernel_": kernel,
+            "X_fit_": X,
+            "fit_weight_": cost,
             "support_": train[support],
             "support_vectors_": X[train[support]],
             "dual_coef_": coefficients[support, 0] if one_pair else coefficients[support],
             "intercept_": float(intercepts[0]) if one_pair else intercepts,
             "calibrators_": calibrators,
         }
-        machine = copy(self)  # this one changes when all is done
-        machine._set_fitted(**expansions)
-        values = np.empty(targets.shape)
-        values[train] = held_out.outputs
-        if len(others):  # these never were in the machine
-            values[others] = machine._decision(X[others])
-        loo = HeldOut(targets, values, weight)
-        calibrator = None if calibrators is None else calibrators[0]
-        threshold, loss = threshold_and_loss(number_or_rule(self.threshold, calibrator, loo), loo)
-        self._set_fitted(
-            classes_=classes,
-            C_=C,
-            threshold_=threshold,
-            loo_=loo,
-            loo_score_=chosen.score,
-            cv_results_=table,
-            best_index_=int(np.argmin(table["rank_loo_score"])),
-            fit_weight_=cost,
-            selection_weight_=selection_weight,
-            **expansions,
-        )
-        warn_of_missed_precision(self.threshold, loss)
-        warn_of_lone_samples(alone)
-        warn_of_failures(table["failure"])
-        warn_of_bounds(chosen.space.edges(chosen.point))
-        warn_of_one_class(self, classes, loo, threshold)
-        return self
-
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of `predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples.
-
-        Returns
-        -------
-        log_p : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        return self._log_probabilities(self._checked_new_data(X))
-
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
-        """Probability of each class.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``; of more than two classes the sigmoids of the pairs
-            coupled by the second method of Wu, Lin & Weng (2004).
-        """
-        X = self._checked_new_data(X)
-        if self.calibrators_ is not None and len(self.calibrators_) == 1:
-            return class_probabilities(self.calibrators_[0], self._pair_outputs(X))
-        return np.asarray(np.exp(self._log_probabilities(X)))
-
-    def _pair_outputs(self, X: Matrix) -> Array:
-        """(n, n_pairs) outputs for validated samples."""
-        X = X[:, self.support_] if self.kernel_.pairwise else X
-        values = outputs(self.kernel_, X, self.support_vectors_, self.dual_coef_, self.intercept_)
-        return values.reshape(len(values), -1)
-
-    def _log_probabilities(self, X: Matrix) -> Array:
-        """(n, n_classes) logarithms of class probabilities for validated samples."""
-        sigmoids = np.array([(one.slope, one.intercept) for one in self.calibrators_ or ()])
-        return class_log_probabilities(-(sigmoids[:, 0] * self._pair_outputs(X) + sigmoids[:, 1]))
-
-    def _decision(self, X: Matrix) -> Array:
-        if self.dual_coef_.ndim == 1:
-            return self._pair_outputs(X)[:, 0]
-        return self._log_probabilities(X)
-
-    @property
-    def _fitted_to(self) -> FittedTo:
-        """Outputs that the sigmoids of several classes are fitted to."""
-        return "single" if self.probability == "single" else "loo"
+        machine, others = copy(self), np.flatnonzero(weight == 0)
+        machine._set_fitted(**fitted)  # this one changes when all is done
+        for name, one in (("loo_", loo), ("held_out_", held_out)):
+            values = np.empty(targets.shape)
+            values[train] = one.outputs
+            if len(others):  # these never were in the machine
+                values[others] = machine._decision(X[others])
+            fitted[name] = HeldOut(targets, values, weight)
+        return fitted
 
     def _checked_search(self) -> tuple[svm_search.Score, dict[str, Array]]:
         """Score, and values to search by name; ValueError for a parameter that is no choice."""
@@ -371,6 +383,10 @@ class SVCCV(ThresholdedClassifier):
             raise ValueError(
                 f"probability must be 'loo', 'single' or None, got {self.probability!r}."
             )
+        if self.nested not in (None, "folds"):
+            raise ValueError(f"nested must be None or 'folds', got {self.nested!r}.")
+        if self.nested is not None and not (self.cv is None or isinstance(self.cv, (int, str))):
+            raise ValueError("nested='folds' needs cv as None or a number of folds.")
         if not isinstance(self.param_grid, Mapping | None):
             raise ValueError(
                 f"param_grid must be None or a dict from names to values, got {self.param_grid!r}."
