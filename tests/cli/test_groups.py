@@ -112,8 +112,7 @@ def test_a_gap_among_the_groups_is_refused(looms, visits, one_line):
         (("--cv", "5x2", "--search", "grid"), "--cv 5x2 repeats it; give a number of folds"),
         (("--search", "grid", "--prior"), "--prior is for --search gradient, and this is --search"),
         (("--search", "grid", "-c", "press", "-c", "wmw"), "--search grid compares by one"),
-        (("-m", "svm", "--groups", "patient"), "--groups is for --machine lssvm"),
-        (("-m", "svm", "--cv", 5), "--cv is for --machine lssvm"),
+        (("-m", "svm", "--cv", "5x2"), "--machine svm holds out each row once"),
         (("-m", "svm", "--search", "grid"), "--search grid is for --machine lssvm"),
     ],
 )
