@@ -123,10 +123,11 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     def scores_(self) -> dict[str, float]:
         """Figures to quote, of held-out predictions.
 
-        For classes "error", "ber" (the mean over classes of the error rate), "auc" (leave-pair-out)
-        and, with probabilities, "log_loss"; for numbers "rmse", "mae" and "r2". With ``nested_``
-        the whole choice was made without the row; otherwise the hyper-parameters were chosen
-        by the same rows, which flatters. The first access costs n³ flops.
+        For classes "error", "ber" (the mean over classes of the error rate), "auc" (leave-pair-out,
+        of `SVCCV` as said there) and, with probabilities, "log_loss"; for numbers "rmse", "mae" and
+        "r2". With ``nested_`` the whole choice was made without the row; otherwise the
+        hyper-parameters were chosen by the same rows, which flatters. The first access costs n³
+        flops of a least-squares machine.
         """
         return {name: value for name, (value, _) in self._scored().scores.items()}
 

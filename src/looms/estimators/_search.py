@@ -35,7 +35,7 @@ from looms.selection._tune import Tuning
 
 # Callbacks came with scikit-learn 1.9, and are experimental there.
 try:
-    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
     from sklearn.callback import with_callbacks as with_callbacks
 except ImportError:  # before scikit-learn 1.9
 

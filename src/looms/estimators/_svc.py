@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.utils.metaestimators import available_if
 
 from looms._classes import class_indices
@@ -16,8 +18,10 @@ from looms.calibration import class_probabilities
 from looms.calibration._sigmoid import Sigmoid
 from looms.estimators._base import outputs
 from looms.estimators._encoding import ThresholdedClassifier
+from looms.estimators._folds import machine_without
 from looms.estimators._held_out_models import kernel_blocks
 from looms.held_out import HeldOut
+from looms.kernels import Kernel
 from looms.kernels._samples import Samples, center_of, training_rows
 from looms.lssvm._system import targets_as_columns
 from looms.scores import Scored, class_scores, pooled_auc
@@ -62,22 +66,30 @@ class NestedMachines:
     @classmethod
     def of(
         cls,
+        estimator: Any,
         X: Matrix,
+        y: AnyArray,
         targets: Array,
         weight: Array,
+        groups: AnyArray | None,
         rows: AnyArray,
         folds: AnyArray,
-        machines: tuple[SupportVectorClassifier, ...],
     ) -> NestedMachines:
-        """Predictions of all ``rows`` from the machines without each fold."""
-        y, values, rounds = targets[rows], np.empty(targets[rows].shape), []
-        for k, machine in enumerate(machines):
-            out = np.flatnonzero(folds == k)
-            values[out] = machine._decision(columns_of(machine, X[rows[out]], rows[folds != k]))
+        """Machines chosen as by the ``estimator`` without each fold, and their predictions."""
+        parts = [np.flatnonzero(folds == k) for k in range(folds.max() + 1)]
+        machines = Parallel(n_jobs=estimator.n_jobs)(
+            delayed(machine_without)(
+                estimator, np.delete(rows, out), X, y, weight, groups, n_jobs=None
+            )
+            for out in parts
+        )
+        values, rounds = np.empty(targets[rows].shape), []
+        for out, machine in zip(parts, machines, strict=True):
+            values[out] = machine._decision(columns_of(machine, X[rows[out]], np.delete(rows, out)))
             rounds.append(machine._decided(out, values[out]))
-        held_out = HeldOut(y, values, weight[rows])
-        decisions = Decisions.of(rounds, class_indices(y))
-        return cls(rows, folds, held_out, decisions, area_within(held_out, folds), machines)
+        held_out = HeldOut(targets[rows], values, weight[rows])
+        decisions = Decisions.of(rounds, class_indices(held_out.y))
+        return cls(rows, folds, held_out, decisions, area_within(held_out, folds), tuple(machines))
 
 
 def columns_of(machine: SupportVectorClassifier, X: Matrix, rest: AnyArray) -> Matrix:
@@ -173,6 +185,50 @@ class SupportVectorClassifier(ThresholdedClassifier):
     def _fitted_to(self) -> FittedTo:
         """Outputs that the sigmoids of several classes are fitted to."""
         return "single" if self.probability == "single" else "loo"
+
+    def _machine(
+        self,
+        X: Matrix,
+        targets: Array,
+        weight: Array,
+        cost: Array,
+        sample: svm_search.Sample,
+        kernel: Kernel,
+        C: float,
+    ) -> dict[str, Any]:
+        """Fitted attributes of the machine of a sample, the rows of positive weight."""
+        train, others = np.flatnonzero(weight), np.flatnonzero(weight == 0)
+        with one_blas_thread():
+            machines = sample.solved(svm_search.kernel_matrix(kernel, sample.X), C)
+            held_out = machines.held_out(self._fitted_to)
+            loo = held_out
+            if sample.folds is not None:
+                loo = replace(machines, folds=None).held_out(self._fitted_to)
+            # The coupling of several classes needs sigmoids even without probabilities.
+            needed = self.probability is not None or targets.ndim > 1
+            calibrators = machines.sigmoids(self._fitted_to) if needed else None
+        coefficients, intercepts = machines.coefficients, machines.intercepts
+        support, one_pair = np.flatnonzero(coefficients.any(axis=1)), len(intercepts) == 1
+        fitted = {
+            "C_": C,
+            "kernel_": kernel,
+            "X_fit_": X,
+            "fit_weight_": cost,
+            "support_": train[support],
+            "support_vectors_": X[train[support]],
+            "dual_coef_": coefficients[support, 0] if one_pair else coefficients[support],
+            "intercept_": float(intercepts[0]) if one_pair else intercepts,
+            "calibrators_": calibrators,
+        }
+        machine = copy(self)
+        machine._set_fitted(**fitted)  # this one changes when all is done
+        for name, one in (("loo_", loo), ("held_out_", held_out)):
+            values = np.empty(targets.shape)
+            values[train] = one.outputs
+            if len(others):  # these never were in the machine
+                values[others] = machine._decision(X[others])
+            fitted[name] = HeldOut(targets, values, weight)
+        return fitted
 
     def _scored_anew(self) -> Scored:
         train = np.flatnonzero(self.fit_weight_)

@@ -1,19 +1,16 @@
-"""The support vector classifier that chooses its hyper-parameters by exact leave-one-out."""
+"""The support vector classifier that chooses its hyper-parameters by held-out outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from copy import copy
-from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel
 
-from looms._threads import one_blas_thread
-from looms._typing import AnyArray, Array, Matrix
+from looms._typing import Array
 from looms.calibration._sigmoid import Sigmoid
 from looms.copies import copy_groups
 from looms.criteria import balanced_error_rate, error_rate
@@ -26,7 +23,7 @@ from looms.estimators._encoding import (
     number_or_rule,
     threshold_and_loss,
 )
-from looms.estimators._folds import folds_of_fit, machine_without, of_all_rows, outer_folds
+from looms.estimators._folds import folds_of_fit, of_all_rows, outer_folds
 from looms.estimators._search import (
     CallbackSupportMixin,
     CallbackWatcher,
@@ -65,8 +62,9 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
     r"""Support vector classifier that chooses C and kernel by exact leave-one-out.
 
     The machine of ``sklearn.svm.SVC``, solved to machine precision. Each setting of the
-    hyper-parameters is judged by the leave-one-out outputs, which take no refit; the one
-    with the smallest score is kept. Several classes are taken one against one.
+    hyper-parameters is judged by the leave-one-out outputs, which take no refit, or by the outputs
+    without the group or fold of each sample; the one with the smallest score is kept. Several
+    classes are taken one against one.
 
     Parameters
     ----------
@@ -75,14 +73,14 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         Hyper-parameters that an object holds with ``gamma_bounds="fixed"`` and the like are
         not searched; at most two can be.
     criterion : str or looms.criteria.Criterion, default="log_likelihood"
-        What is minimized. "log_likelihood" is the leave-one-out deviance
+        What is minimized. "log_likelihood" is the held-out deviance
         :math:`-2 \sum_i w_i \log \hat p_{(i)}`, for which machine and sigmoid are both
-        fitted without sample i [1]_: it sees how sure a machine is, where the error rate is the
-        same over wide regions of C and kernel. Its sigmoids are those of "single" below, but
-        free to decrease, whatever ``probability``. "error" and "ber" are the rates of ``loo_`` at
-        the threshold; "press", "hinge", "squared_hinge", "smoothed_error", "wmw" and
-        "cross_entropy", or an object, judge the outputs, for several classes by the mean over the
-        pairs, weighted by their samples.
+        fitted without sample i, or its fold [1]_: it sees how sure a machine is, where the error
+        rate is the same over wide regions of C and kernel. Its sigmoids are those of "single"
+        below, but free to decrease, whatever ``probability``. "error" and "ber" are the rates of
+        ``held_out_`` at the threshold; "press", "hinge", "squared_hinge", "smoothed_error", "wmw"
+        and "cross_entropy", or an object, judge the outputs, for several classes by the mean over
+        the pairs, weighted by their samples.
     param_grid : dict or None, default=None
         From names to the values to search: "C", and the hyper-parameters of the kernel by their
         names, "gamma" for RBF and Boolean kernels, "c" for polynomial ones. A single value is
@@ -95,7 +93,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
     resolution : float, default=0.5
         Steps of log₂ of the hyper-parameters at which the pattern search stops.
     probability : {"loo", "single", None}, default="loo"
-        What the sigmoids of `predict_proba` are fitted to: the leave-one-out outputs, which are
+        What the sigmoids of `predict_proba` are fitted to: the held-out outputs, which are
         like those of new samples, or the outputs for the training samples, as in [1]_. These lie
         at the margin and beyond, and their sigmoid is too steep. None: no `predict_proba`.
         Several classes, which the coupled probabilities decide between, have sigmoids all the same.
@@ -107,8 +105,14 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         probabilities are those of a population with such classes.
     selection_weight : dict, "balanced" or None, default=None
         As for `LSSVMClassifierCV`.
+    cv : int, splitter, iterable, ndarray or None, default=None
+        Samples that are held out together: None for each by itself, or each group; else as for
+        `LSSVMClassifierCV`, each sample once.
+    nested : {"folds"} or None, default=None
+        With "folds" the whole choice is repeated without each of ten folds, of groups if there
+        are any, for ``nested_``, at ten times the cost; in parallel by ``n_jobs``.
     n_jobs : int or None, default=None
-        Kernel parameters judged at once, as for joblib.
+        Kernel parameters judged at once, or choices without a fold, as for joblib.
 
     Attributes
     ----------
@@ -123,6 +127,23 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         column a class for more than two. Exact, but for ``probability="loo"`` with several
         classes, whose sigmoids are fitted to outputs of machines trained with the sample. A
         sample of weight zero has its ordinary value.
+    held_out_ : HeldOut
+        The same without the fold of each sample, or its group: what the criterion judged, and what
+        sigmoids and threshold are set by. It is ``loo_`` without `cv` and groups.
+    groups_ : ndarray of shape (n_samples,) or None
+        Numbers of the groups.
+    folds_ : ndarray of shape (1, n_samples) or None
+        Numbers of the folds of `cv`, -1 for a sample of weight zero.
+    nested_ : NestedMachines or None
+        With ``nested="folds"`` the predictions of each sample by the machine that was chosen
+        without its fold: ``rows``, ``folds``, ``held_out``, ``decisions``, ``auc``, and these
+        ``machines``, each a fitted `SVCCV`.
+    scores_, scores_se_ : dict of float
+        Figures to quote, and their standard errors: of ``nested_`` where there is one, else of
+        ``held_out_``, by which the machine was chosen. "auc" compares samples of one fold, which
+        one machine has not seen, with `cv` or `nested`. Otherwise it compares all held-out outputs
+        with each other. These are of different machines, and lean away from the class of the
+        sample: that area is below a half where nothing is to be learned.
     cv_results_ : dict of lists and arrays
         A row for each point searched: "kernel", "params", "param_C" and so on, "loo_score",
         "rank_loo_score", "n_support", "seconds", and "failure", the solver's message where there
@@ -140,7 +161,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         The intercept.
     fit_weight_, selection_weight_ : ndarray of shape (n_samples,)
         Weights of the samples, and their classes, in machine and sigmoids, and in the criterion.
-    classes_, threshold_, n_features_in_, feature_names_in_
+    classes_, threshold_, X_fit_, n_features_in_, feature_names_in_
         As for `LSSVMClassifier`.
 
     Warns
@@ -161,8 +182,8 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
     Notes
     -----
     One point costs a solution and its leave-one-out paths, about as much as a few fits of an SVC;
-    "log_likelihood" adds n sigmoids, O(n²). Memory: some n×n arrays of the largest pair, and one
-    of all samples, for each job.
+    "log_likelihood" adds n sigmoids, O(n²). Groups and folds are left out by solving again from
+    the machine of all, mostly in a fraction of the time of a fit each. Memory: some n×n arrays of the largest pair, and one of all samples, for each job.
 
     References
     ----------
@@ -246,7 +267,8 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         selection_weight = weight * class_weights(
             self.selection_weight, labels, classes, weight, "selection_weight"
         )
-        train, watcher = np.flatnonzero(weight), CallbackWatcher(self, X, y, sample_weight)
+        watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
+        train = np.flatnonzero(weight)
         groups = None if groups is None else group_numbers(groups, len(y))
         folds = folds_of_fit(self.cv, targets, groups, y, train, _SEED)
         if folds is not None and len(folds) > 1:
@@ -263,27 +285,17 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
             warn_of_copies(X_train, copy_groups(X_train), "Drop them, or give their groups.")
         alone = classes_of_one(classes, labels[train])
         # The sigmoids decide: without the weights of classes they would undo them.
-        sample = svm_search.Sample(
-            X_train,
-            labels[train],
-            cost[train],
-            selection_weight[train],
-            None if folds is None else folds[0],
-        )
+        own = labels[train], cost[train], selection_weight[train]
+        sample = svm_search.Sample(X_train, *own, None if folds is None else folds[0])
         chosen, table = self._searched(sample, score, grid, watcher)
-        fitted = self._machine(X, targets, weight, cost, train, sample, chosen)
+        kernel, C = chosen.space.kernel_at(chosen.point), chosen.space.params(chosen.point)["C"]
+        fitted = self._machine(X, targets, weight, cost, sample, kernel, C)
         held_out, calibrators = fitted["held_out_"], fitted["calibrators_"]
         rule = number_or_rule(self.threshold, calibrators and calibrators[0], held_out)
         threshold, loss = threshold_and_loss(rule, held_out)
         nested = None
         if outer is not None:
-            machines = Parallel(n_jobs=self.n_jobs)(
-                delayed(machine_without)(
-                    self, train[outer != number], X, y, weight, groups, n_jobs=1
-                )
-                for number in range(outer.max() + 1)
-            )
-            nested = NestedMachines.of(X, targets, weight, train, outer, tuple(machines))
+            nested = NestedMachines.of(self, X, y, targets, weight, groups, train, outer)
         self._set_fitted(
             classes_=classes,
             loo_score_=chosen.score,
@@ -326,50 +338,6 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
                 break
         table = _searches_table(searched, kernels[: len(searched)])
         return min(searched, key=lambda one: one.score), table
-
-    def _machine(
-        self,
-        X: Matrix,
-        targets: Array,
-        weight: Array,
-        cost: Array,
-        train: AnyArray,
-        sample: svm_search.Sample,
-        chosen: svm_search.SpaceSearched,
-    ) -> dict[str, Any]:
-        """Fitted attributes of the machine chosen."""
-        kernel, C = chosen.space.kernel_at(chosen.point), chosen.space.params(chosen.point)["C"]
-        with one_blas_thread():
-            machines = sample.solved(svm_search.kernel_matrix(kernel, sample.X), C)
-            held_out = machines.held_out(self._fitted_to)
-            loo = held_out
-            if sample.folds is not None:
-                loo = replace(machines, folds=None).held_out(self._fitted_to)
-            # The coupling of several classes needs sigmoids even without probabilities.
-            needed = self.probability is not None or targets.ndim > 1
-            calibrators = machines.sigmoids(self._fitted_to) if needed else None
-        coefficients, intercepts = machines.coefficients, machines.intercepts
-        support, one_pair = np.flatnonzero(coefficients.any(axis=1)), len(intercepts) == 1
-        fitted = {
-            "C_": C,
-            "kernel_": kernel,
-            "X_fit_": X,
-            "fit_weight_": cost,
-            "support_": train[support],
-            "support_vectors_": X[train[support]],
-            "dual_coef_": coefficients[support, 0] if one_pair else coefficients[support],
-            "intercept_": float(intercepts[0]) if one_pair else intercepts,
-            "calibrators_": calibrators,
-        }
-        machine, others = copy(self), np.flatnonzero(weight == 0)
-        machine._set_fitted(**fitted)  # this one changes when all is done
-        for name, one in (("loo_", loo), ("held_out_", held_out)):
-            values = np.empty(targets.shape)
-            values[train] = one.outputs
-            if len(others):  # these never were in the machine
-                values[others] = machine._decision(X[others])
-            fitted[name] = HeldOut(targets, values, weight)
-        return fitted
 
     def _checked_search(self) -> tuple[svm_search.Score, dict[str, Array]]:
         """Score, and values to search by name; ValueError for a parameter that is no choice."""

@@ -150,8 +150,7 @@ class DualSolution:
         if folds is not None:
             left_out = np.unique(folds[left_out])
         beta = np.tile(start.beta, (len(left_out), 1))
-        outputs, b = np.empty(beta.shape), np.empty(len(beta))
-        exactness = np.empty(len(beta))
+        outputs, (b, exactness) = np.empty(beta.shape), np.empty((2, len(beta)))
         with blas_threads(len(self.y)):
             unsolved = np.arange(len(left_out))
             if folds is None:
@@ -214,9 +213,8 @@ class DualSolution:
 
     def _described(self, beta: Array, left_out: Indices) -> tuple[Array, Array, Array]:
         """Outputs, intercepts and KKT residuals for rows of coefficients, each without a sample."""
-        problem, start = self._problem, self._polished
-        outputs, residuals = np.empty(beta.shape), np.empty(len(beta))
-        own_b = np.empty(len(beta))
+        problem, start, outputs = self._problem, self._polished, np.empty(beta.shape)
+        residuals, own_b = np.empty((2, len(beta)))
         for first in range(0, len(beta), _ROWS):
             block = slice(first, first + _ROWS)
             rows, change = beta[block], beta[block] - start.beta
