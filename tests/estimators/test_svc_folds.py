@@ -286,14 +286,11 @@ class TestSets:
     def test_nested_ones_are_of_machines_chosen_without_the_fold(self):
         model = SVCCV(**HELD, nested="folds").fit(X, TWO)
         nested = model.nested_
-        new = np.stack(
-            [
-                nested.machines[k].decision_function(NEW) + nested.machines[k].threshold_
-                for k in nested.folds
-            ],
-            axis=1,
-        )
+        points = np.random.default_rng(1).normal(size=(60, 2))
+        machines = [nested.machines[k] for k in nested.folds]
+        new = np.stack([one.decision_function(points) + one.threshold_ for one in machines], axis=1)
         labels = (TWO == "yes").astype(int)
         loo = class_margins(nested.held_out.outputs[:, None])[np.arange(N), labels]
-        expected = prediction_sets(loo, class_margins(new[..., None]), 0.7)
-        assert_array_equal(model.predict_set(NEW, 0.7), expected)
+        for coverage in (0.6, 0.7, 0.8, 0.9):
+            expected = prediction_sets(loo, class_margins(new[..., None]), coverage)
+            assert_array_equal(model.predict_set(points, coverage), expected)
