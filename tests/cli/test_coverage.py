@@ -91,7 +91,7 @@ def test_sets_of_no_label_are_empty(capsys):
         ("class", ("--class-conditional",), "--class-conditional goes with --coverage"),
         ("class", ("--coverage", 0.9, "--method", "plus"), "--method is for regression, and class"),
         ("number", ("--coverage", 0.9, "--class-conditional"), "is for classification, and number"),
-        ("svm", ("--coverage", 0.9), "svm is of SVCCV, which has no prediction sets; fit one with"),
+        ("svm", ("--coverage", 0.9, "--method", "plus"), "--method is for regression, and svm"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")

@@ -1,5 +1,6 @@
 """Support vector machines on the command line."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,7 +14,7 @@ SVM = ("--target", "kind", "--machine", "svm")
 def test_fit_show_predict_score(looms, pets, figures):
     fitted = looms("fit", pets, *SVM, "-o", "m.skops")
     assert fitted.exit_code == 0, fitted.stderr
-    assert "Searching the settings of a support vector machine, 40 rows\n" in fitted.stderr
+    assert "leave-one-out chose this machine" in fitted.stderr
     machine = load_model("m.skops").model[-1]
     assert isinstance(machine, SVCCV)
     assert machine.criterion == "log_likelihood"
@@ -38,6 +39,34 @@ def test_options_reach_the_estimator(looms, pets):
     assert (machine.criterion, machine.threshold) == ("ber", "ber")
     assert machine.class_weight == machine.selection_weight == "balanced"
     assert set(machine.cv_results_["kernel"]) == {"linear", "rbf"}
+
+
+def test_groups_and_folds_reach_the_figures(looms, pets, figures, tmp_path):
+    table = pd.read_csv(pets)
+    table["litter"] = [f"l{k // 3}" for k in range(len(table))]
+    table.to_csv(tmp_path / "litters.csv", index=False)
+    options = ("-k", "linear", "--groups", "litter", "--cv", "4")
+    result = looms("fit", "litters.csv", *SVM, *options, "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    saved = load_model("m.skops")
+    machine = saved.model[-1]
+    assert "litter" not in saved.metadata["columns"]
+    assert [len(np.unique(each)) for each in (machine.groups_, machine.folds_)] == [14, 4]
+    assert figures(result.stdout)[:4] == pytest.approx(list(machine.scores_.values()), abs=1e-3)
+
+
+def test_sets_of_labels(looms, pets):
+    assert looms("fit", pets, *SVM, "-k", "linear", "-o", "m.skops").exit_code == 0
+    result = looms("predict", "m.skops", pets, "--coverage", 0.9)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.splitlines()[0].endswith(",set")
+
+
+@pytest.mark.skipif(not hasattr(SVCCV, "set_callbacks"), reason="of scikit-learn since 1.9")
+def test_each_kernel_is_announced(looms, pets):
+    result = looms("fit", pets, *SVM, "-k", "linear", "-k", "rbf", "-o", "m.skops")
+    assert "Candidate 1 of 2: linear, log_likelihood" in result.stderr
+    assert "Candidate 2 of 2: rbf, log_likelihood" in result.stderr
 
 
 @pytest.mark.slow

@@ -181,13 +181,13 @@ class TestScores:
 
     def test_paths_of_the_machine_chosen_are_followed_once(self, monkeypatch):
         followed = []
-        leave_one_out = DualSolution.leave_one_out
+        left_out = DualSolution.left_out
 
-        def counted(solution, **options):
+        def counted(solution, *options):
             followed.append(solution)
-            return leave_one_out(solution, **options)
+            return left_out(solution, *options)
 
-        monkeypatch.setattr(DualSolution, "leave_one_out", counted)
+        monkeypatch.setattr(DualSolution, "left_out", counted)
         fitted(THREE, criterion="press")
         assert len(followed) == 3 + 3  # of three pairs, in the search and after it
 

@@ -24,12 +24,13 @@ USUAL_EVALUATIONS = 3
 class Meter:
     """Counter of candidates, splits or refits, for use as a context manager.
 
-    It is a callback of scikit-learn for candidates, tuned on a table of ``n_rows``, and has
-    callbacks `split` of an assessment and `refit` of diagnostics.
+    It is a callback of scikit-learn for candidates, tuned on a table of ``n_rows`` in ``usual``
+    evaluations on all of them, None if that is not known; and has callbacks `split` of an
+    assessment and `refit` of diagnostics.
     """
 
-    def __init__(self, title: str, n_rows: int = 0) -> None:
-        self._title, self._n_rows = title, n_rows
+    def __init__(self, title: str, n_rows: int = 0, usual: int | None = USUAL_EVALUATIONS) -> None:
+        self._title, self._n_rows, self._usual = title, n_rows, usual
         self._at_start, self._began = 0, time.monotonic()
         self._seconds: list[float] = []
         self._bar: Progress | None = None
@@ -143,9 +144,9 @@ class Meter:
         after, elapsed = self._n_candidates - len(self._seconds) - 1, now - self._began
         if self._seconds:
             seconds = (after + 1) * sum(self._seconds) / len(self._seconds) - elapsed
-        elif self._n >= CUBIC_FROM and self._pace < np.inf:
+        elif self._usual is not None and self._n >= CUBIC_FROM and self._pace < np.inf:
             done = len(self._values) if self._n == self._n_rows else 0
-            to_go = (USUAL_EVALUATIONS - done) * self._pace * (self._n_rows / self._n) ** 3
+            to_go = (self._usual - done) * self._pace * (self._n_rows / self._n) ** 3
             seconds = to_go + after * (elapsed + to_go)
         else:
             return ""

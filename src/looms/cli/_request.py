@@ -203,14 +203,13 @@ class MachineRequest:
                 raise InputError(f"--kernel {name} needs a gradient, which --machine svm has not")
         if self.copies == "together":
             raise InputError(
-                "--copies together is for --machine lssvm: the path of svm leaves one out"
+                "--copies together is for --machine lssvm; give --groups, or drop copies"
             )
-        for name, why in (("groups", "together"), ("cv", "in folds")):
-            if getattr(self, name) is not None:
-                raise InputError(
-                    f"--{name} is for --machine lssvm: the path of svm leaves out one row, and "
-                    f"none {why}"
-                )
+        if self.cv is not None and "x" in self.cv:
+            raise InputError(
+                f"--machine svm holds out each row once, and --cv {self.cv} repeats it; give a "
+                "number of folds"
+            )
         if self.search == "grid":
             raise InputError("--search grid is for --machine lssvm: svm has a grid of its own")
         for name in ("optimizer", "max_iter", "prior", "nested"):
@@ -306,7 +305,7 @@ class MachineRequest:
         calibration = None if self.calibration == "none" else self.calibration or "sigmoid"
         if self.machine == "svm":
             probability = calibration and "loo"
-            return SVCCV(kernel, criterion, probability=probability, **options)
+            return SVCCV(kernel, criterion, probability=probability, cv=cv, **options)
         return LSSVMClassifierCV(kernel, criterion, calibration=calibration, **options, **search)
 
 
@@ -351,16 +350,10 @@ class CoverageRequest:
             )
 
     def check_model(self, saved: SavedModel, path: Path) -> None:
-        """Refuse models without intervals or sets, and options of the other task."""
+        """Refuse options of the other task."""
         if self.coverage is None:
             return
         regression = saved.metadata["task"] == "regression"
-        machine = saved.model[-1]
-        if not hasattr(machine, "predict_interval" if regression else "predict_set"):
-            raise InputError(
-                f"--coverage: {path} is of {type(machine).__name__}, which has no prediction "
-                f"{'intervals' if regression else 'sets'}; fit one with --machine lssvm"
-            )
         other = "--class-conditional" if regression else "--method"
         if other in self._given():
             task = "classification" if regression else "regression"

@@ -18,7 +18,6 @@ from sklearn.pipeline import Pipeline
 
 from looms import BoundWarning, CopiesWarning, OneClassWarning, __version__
 from looms._optional import require
-from looms._words import count
 from looms.assessment._result import Assessment
 from looms.cli._errors import InputError
 from looms.cli._figures import (
@@ -32,7 +31,7 @@ from looms.cli._figures import (
 from looms.cli._options import DropOption, FileArgument, ForceOption, Reading, TargetOption, command
 from looms.cli._output import as_messages, check_can_write, console, note, show_cautions, writing
 from looms.cli._prepare import Prepared, prepare, prepare_file, target_of
-from looms.cli._progress import Meter
+from looms.cli._progress import USUAL_EVALUATIONS, Meter
 from looms.cli._request import MachineRequest
 from looms.cli.predict import Predictions
 from looms.datasets._table import table_name
@@ -78,7 +77,7 @@ def fit(
     metadata = {**fitted.metadata, "target": target, "file": file.name}
     save_model(output, fitted.model, metadata)
     show_choice(fitted.model, metadata)
-    show_cautions(cautions(fitted.model, prepared.X))
+    show_cautions(cautions(fitted.model))
     note(choice_of(fitted.model[-1]))
     note(f"the model is in {output}")
     if report is not None:
@@ -137,11 +136,10 @@ def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
             warnings.simplefilter("ignore", BoundWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)
         if hasattr(machine, "set_callbacks"):  # of scikit-learn since 1.9
-            machine.set_callbacks(stack.enter_context(Meter("", prepared.matrix.shape[0])))
+            usual = None if request.machine == "svm" else USUAL_EVALUATIONS
+            meter = Meter("", prepared.matrix.shape[0], usual)
+            machine.set_callbacks(stack.enter_context(meter))
             stack.callback(machine.set_callbacks)
-        elif request.machine == "svm":
-            rows = count(prepared.matrix.shape[0], "row")
-            typer.echo(f"Searching the settings of a support vector machine, {rows}", err=True)
         groups = {} if prepared.groups is None else {"groups": prepared.groups}
         machine.fit(prepared.matrix, prepared.target.y, **groups)
         getattr(machine, "nested_", None)  # tuned in outer folds at the first access

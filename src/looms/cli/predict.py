@@ -272,9 +272,8 @@ class Predictions:
             yield f"{len(remarks) - MOST_NOTES} more such notes are left out"
 
     def trained_on(self) -> Iterator[str]:
-        """A note on rows equal to training rows; of an svm only its support vectors are known."""
-        machine, new = self.saved.model[-1], self.matrix
-        known = machine.X_fit_ if hasattr(machine, "X_fit_") else machine.support_vectors_
+        """A note on rows equal to training rows."""
+        known, new = self.saved.model[-1].X_fit_, self.matrix
         if sparse.issparse(new):
             groups = copy_groups(sparse.csr_array(sparse.vstack([known, new])))
         else:

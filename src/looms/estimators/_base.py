@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from numbers import Real
 from typing import Any
@@ -46,13 +47,22 @@ from looms.selection._nested import Nested
 _NEGLIGIBLE = 1e-10
 
 
+#: Attributes that are made of others when they are needed.
+_MADE_AGAIN = ("_machine_models", "_nested_models", "_held_out_scores")
+#: Attributes that only some fits set.
+_OF_SOME_FITS = ("certified_", "groups_")
+
+
 class KernelMachine(BaseEstimator):  # type: ignore[misc]
     """Base of the kernel machines: kernels, validated samples, fitted attributes set at once."""
 
     kernel: Any
     kernel_: Kernel
     dual_coef_: Array
+    X_fit_: Matrix
+    fit_weight_: Array
     loo_: HeldOut
+    held_out_: HeldOut
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -93,7 +103,14 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
 
     def _set_fitted(self, **attributes: Any) -> None:
         """Set fitted attributes, all at once: a fit that failed before changed none of them."""
+        for name in (*_MADE_AGAIN, *_OF_SOME_FITS):
+            self.__dict__.pop(name, None)
         self.__dict__.update(attributes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State without what can be made again from it."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in _MADE_AGAIN}
 
     def _checked_new_data(self, X: Any) -> Matrix:
         check_is_fitted(self, "dual_coef_")  # a fit that failed may have left other attributes
@@ -101,6 +118,43 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             self, X, accept_sparse="csr", accept_large_sparse=False, dtype=np.float64, reset=False
         )
         return as_matrix(X)
+
+    @property
+    def scores_(self) -> dict[str, float]:
+        """Figures to quote, of held-out predictions.
+
+        For classes "error", "ber" (the mean over classes of the error rate), "auc" (leave-pair-out,
+        of `SVCCV` as said there) and, with probabilities, "log_loss"; for numbers "rmse", "mae" and
+        "r2". With ``nested_`` the whole choice was made without the row; otherwise the
+        hyper-parameters were chosen by the same rows, which flatters. The first access costs n³
+        flops of a least-squares machine.
+        """
+        return {name: value for name, (value, _) in self._scored().scores.items()}
+
+    @property
+    def scores_se_(self) -> dict[str, float]:
+        """Standard errors of ``scores_`` over draws of the rows, or groups, the machine given."""
+        return {name: error for name, (_, error) in self._scored().scores.items()}
+
+    def _scored(self) -> Scored:
+        """``scores_``, their standard errors and the decisions that they are of."""
+        check_is_fitted(self, "dual_coef_")
+        cached: Scored | None = vars(self).get("_held_out_scores")
+        if cached is None:
+            cached = self._held_out_scores = self._scored_anew()
+        return cached
+
+    @abstractmethod
+    def _scored_anew(self) -> Scored:
+        """`_scored`, computed."""
+
+    @abstractmethod
+    def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array, Array]]]:
+        """Held-out residuals of the samples of the fit, and the models without each at new ones.
+
+        Of these in blocks the rows of ``X``, their kernel values, and the outputs, (rows, n_train)
+        or (rows, n_train, n_targets).
+        """
 
 
 def machine_of(model: Any) -> KernelMachine | None:
@@ -131,32 +185,16 @@ def machine_of(model: Any) -> KernelMachine | None:
     return model if isinstance(model, KernelMachine) else None
 
 
-#: Attributes that are made of others when they are needed.
-_MADE_AGAIN = ("_machine_models", "_nested_models", "_held_out_scores")
-#: Attributes that only some fits set.
-_OF_SOME_FITS = ("certified_", "groups_")
-
-
 class LeastSquaresMachine(KernelMachine):
     """Base of the least-squares machines: the fitted machine, its outputs."""
 
     fit_intercept: bool
     mu_: float
     intercept_: Any
-    X_fit_: Matrix
-    fit_weight_: Array
     fit_intercept_: bool
-    held_out_: HeldOut
 
     def _set_fitted(self, **attributes: Any) -> None:
-        for name in (*_MADE_AGAIN, *_OF_SOME_FITS):
-            self.__dict__.pop(name, None)
         super()._set_fitted(fit_intercept_=bool(self.fit_intercept), **attributes)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """State without what can be made again from it."""
-        state = super().__getstate__()
-        return {name: value for name, value in state.items() if name not in _MADE_AGAIN}
 
     def leave_one_out_models(self) -> MachineModels:
         """The n models that are each fitted without one sample, or one group of copies.
@@ -201,11 +239,8 @@ class LeastSquaresMachine(KernelMachine):
         return MachineModels(models, train, kernel, Samples(X, center=center_of(X)))
 
     def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array, Array]]]:
-        """Held-out residuals, and the outputs of the models without each row at new samples.
-
-        If the choice was repeated without every fold, these are the models without the fold that
-        were chosen so.
-        """
+        # If the choice was repeated without every fold, these are the models without the fold that
+        # were chosen so.
         nested: Nested | None = getattr(self, "nested_", None)
         if nested is None:
             trained = self.leave_one_out_models()
@@ -234,30 +269,6 @@ class LeastSquaresMachine(KernelMachine):
                     alpha[:, place] = targets_as_columns(models.fit.alpha) - models.P[:, G] @ e[G]
                     intercepts[place] = models.fit.intercept - models.share[G] @ e[G]
             yield NestedModels(kernel, members, fold, alpha, intercepts)
-
-    @property
-    def scores_(self) -> dict[str, float]:
-        """Figures to quote, of held-out predictions.
-
-        For classes "error", "ber" (the mean over classes of the error rate), "auc" (leave-pair-out)
-        and, with probabilities, "log_loss"; for numbers "rmse", "mae" and "r2". With ``nested_``
-        the whole choice was made without the row; otherwise the hyper-parameters were chosen
-        by the same rows, which flatters. The first access costs n³ flops.
-        """
-        return {name: value for name, (value, _) in self._scored().scores.items()}
-
-    @property
-    def scores_se_(self) -> dict[str, float]:
-        """Standard errors of ``scores_`` over draws of the rows, or groups, the machine given."""
-        return {name: error for name, (_, error) in self._scored().scores.items()}
-
-    def _scored(self) -> Scored:
-        """``scores_``, their standard errors and the decisions that they are of."""
-        check_is_fitted(self, "dual_coef_")
-        cached: Scored | None = vars(self).get("_held_out_scores")
-        if cached is None:
-            cached = self._held_out_scores = self._scored_anew()
-        return cached
 
     def _scored_anew(self) -> Scored:
         train = np.flatnonzero(self.fit_weight_)

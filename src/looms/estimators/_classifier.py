@@ -7,14 +7,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from looms._classes import class_indices, class_targets
+from looms._classes import class_targets
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration import class_probabilities, fit_calibrator
 from looms.calibration._calibrators import as_calibration
-from looms.conformal import prediction_sets
-from looms.conformal._jackknife import required_rank
-from looms.conformal._sets import class_margins
-from looms.estimators._base import GivenMachine, check_flag
+from looms.estimators._base import GivenMachine
 from looms.estimators._encoding import (
     ThresholdedClassifier,
     check_threshold,
@@ -39,7 +36,7 @@ def _has_probabilities(classifier: Classifier) -> bool:
 
 
 class Classifier(ThresholdedClassifier, UpdatableMachine):
-    """Base of the least-squares classifiers: sets and probabilities from leave-one-out outputs."""
+    """Base of the least-squares classifiers: probabilities from leave-one-out outputs."""
 
     threshold: Any
     calibration: str | None
@@ -47,90 +44,6 @@ class Classifier(ThresholdedClassifier, UpdatableMachine):
 
     def _decision(self, X: Matrix) -> Array:
         return self._outputs(X)
-
-    def predict_set(
-        self, X: Any, coverage: float = 0.9, class_conditional: bool = False
-    ) -> AnyArray:
-        """Conformal prediction set for each sample: the classes that it may belong to.
-
-        A class is in the set unless the margin of the sample, if it belonged there, is below
-        those of almost all training samples: leave-one-out margins, each compared under
-        the model that did not see the training sample. No samples are held out.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples; for a precomputed kernel (n_samples, n_training_samples)
-            kernel values.
-        coverage : float, default=0.9
-            Nominal share of new samples whose class is in their set, between 0 and 1.
-        class_conditional : bool, default=False
-            Whether margins are compared within each class, so that each class has that
-            share, a rare one too. Sets get larger.
-
-        Returns
-        -------
-        sets : ndarray of bool, of shape (n_samples, n_classes)
-            Columns as in ``classes_``. A set of several classes says that the sample may belong
-            to any of them; an empty one that it is typical of none.
-
-        Raises
-        ------
-        ValueError
-            If the coverage is not between 0 and 1, or asks for more samples of non-zero weight
-            than there are, 1 / (1 − coverage) − 1, or of some class if `class_conditional`.
-
-        Notes
-        -----
-        The margin of a class is its output less the largest of the others, whatever the
-        threshold. For training and new samples that are exchangeable, and everything but
-        the coefficients fixed beforehand (kernel and its values, regularization, weights),
-        the class of a new sample is in its set with a probability of at least
-        2 coverage − 1, mostly about `coverage`; with `class_conditional` so within each class
-        [B21, RSC20]. The same holds of a machine that was tuned with ``search="grid"``: each of
-        its models was chosen without the sample, group or fold that it leaves out. After a search
-        along gradients, or where a kernel took its width from the samples, nothing is guaranteed.
-
-        Samples of weight zero take no part. It costs as much as
-        `LSSVMRegressor.predict_interval`.
-
-        References
-        ----------
-        Romano, Sesia & Candès (2020), Classification with valid and adaptive coverage,
-        NeurIPS.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from looms import LSSVMClassifier
-        >>> X, y = load_iris(return_X_y=True)
-        >>> model = LSSVMClassifier().fit(X[::2], y[::2])
-        >>> sets = model.predict_set(X[1::2], coverage=0.95)
-        >>> float(sets[range(75), y[1::2]].mean().round(2))
-        0.97
-        """
-        X = self._checked_new_data(X)
-        check_flag("class_conditional", class_conditional)
-        targets = self.loo_.y[self.fit_weight_ > 0]
-        labels = class_indices(targets)
-        if class_conditional:
-            for name, count in zip(self.classes_.tolist(), np.bincount(labels), strict=True):
-                try:
-                    required_rank(coverage, int(count))
-                except ValueError as error:
-                    raise ValueError(f"Class {name!r}: {error}") from None
-        else:
-            required_rank(coverage, len(labels))
-        r, blocks = self._models_without_rows(X)
-        loo = targets - r
-        loo_scores = class_margins(loo.reshape(len(loo), -1))[np.arange(len(labels)), labels]
-        sets = np.empty((X.shape[0], len(self.classes_)), dtype=bool)
-        for rows, _, F in blocks:
-            scores = class_margins(F.reshape(*F.shape[:2], -1))
-            sets[rows] = prediction_sets(
-                loo_scores, scores, coverage, labels if class_conditional else None
-            )
-        return sets
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:

@@ -35,19 +35,8 @@ class MachineModels:
     _basis: Samples
 
     def blocks(self, X: Matrix) -> Iterator[tuple[slice, Array]]:
-        """Rows of ``X`` and their kernel values with the samples of the fit, (rows, n_train).
-
-        As many rows as give an array of rows × samples 2²⁰ numbers.
-        """
-        step = max(1, _NUMBERS // self._basis.n_samples)
-        for start in range(0, X.shape[0], step):
-            part = X[start : start + step]
-            rows = Samples(part, start=start, center=self._basis.center)
-            K = self._kernel.values(Pairs(rows, self._basis))
-            yield (
-                slice(start, start + step),
-                K if K.shape[1] == len(self.train) else K[:, self.train],
-            )
+        """`kernel_blocks` of the rows of ``X``."""
+        return kernel_blocks(self._kernel, X, self._basis, self.train)
 
     def outputs(self, X: Matrix) -> Iterator[tuple[slice, Array, Array]]:
         """Rows of ``X``, their kernel values, and what every leave-one-out model gives there.
@@ -69,6 +58,20 @@ class MachineModels:
         K = np.vstack([K for _, K in self.blocks(self._basis.X)])[self.train]
         residuals = self.models.pair_residuals()
         return [LocalScale(R, K) for R in np.moveaxis(residuals.reshape(*K.shape, -1), 2, 0)]
+
+
+def kernel_blocks(
+    kernel: Kernel, X: Matrix, basis: Samples, train: AnyArray
+) -> Iterator[tuple[slice, Array]]:
+    """Rows of ``X`` and their kernel values with some samples of the basis, (rows, n_train).
+
+    As many rows as give an array of rows × samples 2²⁰ numbers.
+    """
+    step = max(1, _NUMBERS // basis.n_samples)
+    for start in range(0, X.shape[0], step):
+        rows = Samples(X[start : start + step], start=start, center=basis.center)
+        K = kernel.values(Pairs(rows, basis))
+        yield slice(start, start + step), K if K.shape[1] == len(train) else K[:, train]
 
 
 class NestedModels(NamedTuple):

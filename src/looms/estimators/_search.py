@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from numbers import Real
@@ -21,8 +20,9 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.copies import copy_groups
 from looms.criteria import Criterion, as_criterion
 from looms.estimators._base import LeastSquaresMachine, check_flag, fitted_machine, one_or_many
+from looms.estimators._folds import folds_of_fit, machine_without, of_all_rows, outer_folds
 from looms.estimators._warnings import warn_of_copies
-from looms.folds import check_rest, fold_numbers, group_numbers, joined_groups
+from looms.folds import group_numbers, joined_groups
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
 from looms.lssvm._system import Fit, targets_as_columns
@@ -37,7 +37,7 @@ from looms.selection._tune import Tuning
 
 # Callbacks came with scikit-learn 1.9, and are experimental there.
 try:
-    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
     from sklearn.callback import with_callbacks as with_callbacks
 except ImportError:  # before scikit-learn 1.9
 
@@ -51,7 +51,6 @@ except ImportError:  # before scikit-learn 1.9
 COPIES = ("apart", "together")
 SEARCHES = ("gradient", "grid")
 NESTED = ("auto", "folds", None)
-OUTER_FOLDS = 10
 #: Rows up to which "auto" repeats a search along gradients in outer folds.
 MOST_NESTED = 1000
 
@@ -128,16 +127,9 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         own_groups = None if groups is None else groups[train]
         own_labels = None if labels is None else labels[train]
-        if self.cv is None or isinstance(self.cv, (int, str)):
-            folds = fold_numbers(
-                self.cv, targets[train], own_groups, labels=own_labels, random_state=seed
-            )
-        else:  # splits number all rows
-            of_all = fold_numbers(self.cv, targets, groups, labels=labels)
-            folds = np.asarray(of_all)[:, train]
-            check_rest(folds, own_labels, "fold")
-        outer = self._folds_of_nested(targets[train], own_groups, own_labels, seed)
-        unfitted = clone(self).set_params(nested=None)  # for the outer folds, as it is now
+        folds = folds_of_fit(self.cv, targets, groups, labels, train, seed)
+        outer = self._outer_folds_of(targets[train], own_groups, own_labels, seed)
+        unfitted = clone(self)  # as it is now, for the outer folds
         vars(unfitted).pop("_skl_callbacks", None)
         kernels, all_rows = one_or_many(self.kernel), np.arange(n)
         objective_of = partial(
@@ -185,7 +177,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             "groups_": groups,
             "folds_": None
             if self.cv is None or folds is None
-            else _of_all_rows(folds, train, len(weight)),
+            else of_all_rows(folds, train, len(weight)),
             "_outer_folds": outer,
             "_unfitted": unfitted,
             "_nested": nested,
@@ -214,30 +206,22 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             warn_of_copies(X[train], copies[train], remedy)
         return numbers
 
-    def _folds_of_nested(
+    def _outer_folds_of(
         self, targets: Array, groups: AnyArray | None, labels: AnyArray | None, seed: int
     ) -> AnyArray | None:
-        """Number of the outer fold of each row, classes in proportion; None to tune in none."""
+        """Numbers of the outer folds of a search along gradients; None for none."""
         numbered = self.cv is None or isinstance(self.cv, (int, str))
         automatic = self.nested == "auto" and numbered and len(targets) <= MOST_NESTED
         if self.search == "grid" or not (automatic or self.nested == "folds"):
             return None
         if not numbered:
             raise ValueError("nested='folds' needs cv as None, a number of folds or as '5x2'.")
-        n_folds = min(OUTER_FOLDS, len(np.unique(groups)) if groups is not None else len(targets))
-        if labels is not None:
-            n_folds = min(n_folds, int(np.unique(labels, return_counts=True)[1].min()))
         try:
-            if n_folds < 2:
-                raise ValueError("a class of one sample cannot be held out.")
-            cv = f"1x{n_folds}"
-            folds = fold_numbers(cv, targets, groups, labels=labels, random_state=seed)
-        except ValueError as error:
+            return outer_folds(targets, groups, labels, seed)
+        except ValueError:
             if automatic:
                 return None
-            raise ValueError(f"nested='folds': {error}") from None
-        numbers: AnyArray = np.asarray(folds)[0]
-        return numbers
+            raise
 
     def _tuned_in_folds(self, folds: AnyArray) -> Nested:
         """Predictions of every fold by a machine that was tuned anew without it."""
@@ -249,20 +233,11 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         pairwise = self._kernels()[0].pairwise
         labels = y[train] if is_classifier(self) else None
 
-        def machine_without(number: int) -> Any:
-            rest = train[folds != number]
-            machine = clone(self._unfitted)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the machine of all rows has the same to say
-                return machine.fit(
-                    training_rows(X, rest, pairwise),
-                    y[rest],
-                    sample_weight=weight[rest],
-                    groups=None if groups is None else groups[rest],
-                )
-
         numbers = np.unique(folds)
-        run = Parallel(return_as="generator")(delayed(machine_without)(g) for g in numbers)
+        run = Parallel(return_as="generator")(
+            delayed(machine_without)(self._unfitted, train[folds != number], X, y, weight, groups)
+            for number in numbers
+        )
         machines: list[Any] = []
         for machine in run:
             machines.append(machine)
@@ -340,13 +315,6 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         return criteria
 
 
-def _of_all_rows(folds: AnyArray, train: AnyArray, n: int) -> AnyArray:
-    """Numbers of folds, (n_repetitions, n), -1 for rows of weight zero."""
-    numbers = np.full((len(folds), n), -1)
-    numbers[:, train] = folds
-    return numbers
-
-
 def _candidates_table(candidates: list[Candidate]) -> dict[str, Any]:
     """``cv_results_`` of tuned candidates."""
     scores = np.array([candidate.score for candidate in candidates])
@@ -398,10 +366,13 @@ class CallbackWatcher:
             self._candidate.call_on_fit_task_begin(**self._data)
 
     def evaluation_done(self, objective: Objective, point: Point) -> None:
+        self.evaluated(objective.n_samples, point.value)
+
+    def evaluated(self, n_samples: int, value: float) -> None:
         estimator = self._data["estimator"]
         for callback in getattr(estimator, "_skl_callbacks", []):
             if hasattr(callback, "on_evaluation"):
-                callback.on_evaluation(estimator, objective.n_samples, point.value)
+                callback.on_evaluation(estimator, n_samples, value)
 
     def iteration_done(self, objective: Objective, iteration: int, point: Point) -> bool:
         if self._root is None:
@@ -410,7 +381,7 @@ class CallbackWatcher:
         task.call_on_fit_task_begin(**self._data)
         return bool(task.call_on_fit_task_end(**self._data))
 
-    def candidate_ends(self, candidate: Candidate) -> bool:
+    def candidate_ends(self, candidate: Candidate | None = None) -> bool:
         if self._root is None:
             return False
         return bool(self._candidate.call_on_fit_task_end(**self._data))

@@ -1,26 +1,21 @@
-"""The support vector classifier that chooses its hyper-parameters by exact leave-one-out."""
+"""The support vector classifier that chooses its hyper-parameters by held-out outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from copy import copy
 from functools import partial
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel
-from sklearn.utils.metaestimators import available_if
 
-from looms._threads import one_blas_thread
-from looms._typing import AnyArray, Array, Matrix
-from looms.calibration import class_probabilities
+from looms._typing import Array
 from looms.calibration._sigmoid import Sigmoid
 from looms.copies import copy_groups
 from looms.criteria import balanced_error_rate, error_rate
-from looms.estimators._base import one_or_many, outputs
+from looms.estimators._base import one_or_many
 from looms.estimators._encoding import (
-    ThresholdedClassifier,
     check_threshold,
     class_weights,
     classes_of_one,
@@ -28,7 +23,14 @@ from looms.estimators._encoding import (
     number_or_rule,
     threshold_and_loss,
 )
-from looms.estimators._search import results_table
+from looms.estimators._folds import folds_of_fit, of_all_rows, outer_folds
+from looms.estimators._search import (
+    CallbackSupportMixin,
+    CallbackWatcher,
+    results_table,
+    with_callbacks,
+)
+from looms.estimators._svc import NestedMachines, SupportVectorClassifier
 from looms.estimators._svm_grid import positive_values
 from looms.estimators._warnings import (
     warn_of_bounds,
@@ -38,15 +40,14 @@ from looms.estimators._warnings import (
     warn_of_missed_precision,
     warn_of_one_class,
 )
+from looms.folds import group_numbers
 from looms.held_out import HeldOut
-from looms.kernels import Kernel
 from looms.kernels._samples import training_rows
 from looms.selection import _svm_search as svm_search
-from looms.svm._one_against_one import FittedTo, class_log_probabilities, solved_pairs
+from looms.selection._candidates import candidate_name
 
-
-def _has_probabilities(model: SVCCV) -> bool:
-    return model.probability is not None
+#: Of the draws of folds.
+_SEED = 0
 
 
 def _rate(
@@ -57,12 +58,13 @@ def _rate(
     return rate(*loo, threshold=cut)
 
 
-class SVCCV(ThresholdedClassifier):
+class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc]
     r"""Support vector classifier that chooses C and kernel by exact leave-one-out.
 
     The machine of ``sklearn.svm.SVC``, solved to machine precision. Each setting of the
-    hyper-parameters is judged by the leave-one-out outputs, which take no refit; the one
-    with the smallest score is kept. Several classes are taken one against one.
+    hyper-parameters is judged by the leave-one-out outputs, which take no refit, or by the outputs
+    without the group or fold of each sample; the one with the smallest score is kept. Several
+    classes are taken one against one.
 
     Parameters
     ----------
@@ -71,14 +73,14 @@ class SVCCV(ThresholdedClassifier):
         Hyper-parameters that an object holds with ``gamma_bounds="fixed"`` and the like are
         not searched; at most two can be.
     criterion : str or looms.criteria.Criterion, default="log_likelihood"
-        What is minimized. "log_likelihood" is the leave-one-out deviance
+        What is minimized. "log_likelihood" is the held-out deviance
         :math:`-2 \sum_i w_i \log \hat p_{(i)}`, for which machine and sigmoid are both
-        fitted without sample i [1]_: it sees how sure a machine is, where the error rate is the
-        same over wide regions of C and kernel. Its sigmoids are those of "single" below, but
-        free to decrease, whatever ``probability``. "error" and "ber" are the rates of ``loo_`` at
-        the threshold; "press", "hinge", "squared_hinge", "smoothed_error", "wmw" and
-        "cross_entropy", or an object, judge the outputs, for several classes by the mean over the
-        pairs, weighted by their samples.
+        fitted without sample i, or its fold [1]_: it sees how sure a machine is, where the error
+        rate is the same over wide regions of C and kernel. Its sigmoids are those of "single"
+        below, but free to decrease, whatever ``probability``. "error" and "ber" are the rates of
+        ``held_out_`` at the threshold; "press", "hinge", "squared_hinge", "smoothed_error", "wmw"
+        and "cross_entropy", or an object, judge the outputs, for several classes by the mean over
+        the pairs, weighted by their samples.
     param_grid : dict or None, default=None
         From names to the values to search: "C", and the hyper-parameters of the kernel by their
         names, "gamma" for RBF and Boolean kernels, "c" for polynomial ones. A single value is
@@ -91,7 +93,7 @@ class SVCCV(ThresholdedClassifier):
     resolution : float, default=0.5
         Steps of log₂ of the hyper-parameters at which the pattern search stops.
     probability : {"loo", "single", None}, default="loo"
-        What the sigmoids of `predict_proba` are fitted to: the leave-one-out outputs, which are
+        What the sigmoids of `predict_proba` are fitted to: the held-out outputs, which are
         like those of new samples, or the outputs for the training samples, as in [1]_. These lie
         at the margin and beyond, and their sigmoid is too steep. None: no `predict_proba`.
         Several classes, which the coupled probabilities decide between, have sigmoids all the same.
@@ -103,8 +105,14 @@ class SVCCV(ThresholdedClassifier):
         probabilities are those of a population with such classes.
     selection_weight : dict, "balanced" or None, default=None
         As for `LSSVMClassifierCV`.
+    cv : int, splitter, iterable, ndarray or None, default=None
+        Samples that are held out together: None for each by itself, or each group; else as for
+        `LSSVMClassifierCV`, each sample once.
+    nested : {"folds"} or None, default=None
+        With "folds" the whole choice is repeated without each of ten folds, of groups if there
+        are any, for ``nested_``, at ten times the cost; in parallel by ``n_jobs``.
     n_jobs : int or None, default=None
-        Kernel parameters judged at once, as for joblib.
+        Kernel parameters judged at once, or choices without a fold, as for joblib.
 
     Attributes
     ----------
@@ -119,6 +127,23 @@ class SVCCV(ThresholdedClassifier):
         column a class for more than two. Exact, but for ``probability="loo"`` with several
         classes, whose sigmoids are fitted to outputs of machines trained with the sample. A
         sample of weight zero has its ordinary value.
+    held_out_ : HeldOut
+        The same without the fold of each sample, or its group: what the criterion judged, and what
+        sigmoids and threshold are set by. It is ``loo_`` without `cv` and groups.
+    groups_ : ndarray of shape (n_samples,) or None
+        Numbers of the groups.
+    folds_ : ndarray of shape (1, n_samples) or None
+        Numbers of the folds of `cv`, -1 for a sample of weight zero.
+    nested_ : NestedMachines or None
+        With ``nested="folds"`` the predictions of each sample by the machine that was chosen
+        without its fold: ``rows``, ``folds``, ``held_out``, ``decisions``, ``auc``, and these
+        ``machines``, each a fitted `SVCCV`.
+    scores_, scores_se_ : dict of float
+        Figures to quote, and their standard errors: of ``nested_`` where there is one, else of
+        ``held_out_``, by which the machine was chosen. "auc" compares samples of one fold, which
+        one machine has not seen, with `cv` or `nested`. Otherwise it compares all held-out outputs
+        with each other. These are of different machines, and lean away from the class of the
+        sample: that area is below a half where nothing is to be learned.
     cv_results_ : dict of lists and arrays
         A row for each point searched: "kernel", "params", "param_C" and so on, "loo_score",
         "rank_loo_score", "n_support", "seconds", and "failure", the solver's message where there
@@ -136,7 +161,7 @@ class SVCCV(ThresholdedClassifier):
         The intercept.
     fit_weight_, selection_weight_ : ndarray of shape (n_samples,)
         Weights of the samples, and their classes, in machine and sigmoids, and in the criterion.
-    classes_, threshold_, n_features_in_, feature_names_in_
+    classes_, threshold_, X_fit_, n_features_in_, feature_names_in_
         As for `LSSVMClassifier`.
 
     Warns
@@ -157,8 +182,9 @@ class SVCCV(ThresholdedClassifier):
     Notes
     -----
     One point costs a solution and its leave-one-out paths, about as much as a few fits of an SVC;
-    "log_likelihood" adds n sigmoids, O(n²). Memory: some n×n arrays of the largest pair, and one
-    of all samples, for each job.
+    "log_likelihood" adds n sigmoids, O(n²). Groups and folds are left out by solving again from
+    the machine of all, mostly in a fraction of the time of a fit each. Memory: some n×n arrays of
+    the largest pair, and one of all samples, for each job.
 
     References
     ----------
@@ -178,14 +204,6 @@ class SVCCV(ThresholdedClassifier):
     (1, 3)
     """
 
-    C_: float
-    kernel_: Kernel
-    calibrators_: tuple[Sigmoid, ...] | None
-    support_: AnyArray
-    support_vectors_: Matrix
-    intercept_: float | Array
-    loo_: HeldOut
-    fit_weight_: Array
     selection_weight_: Array
     loo_score_: float
     cv_results_: dict[str, Any]
@@ -203,6 +221,8 @@ class SVCCV(ThresholdedClassifier):
         threshold: Any = None,
         class_weight: Any = None,
         selection_weight: Any = None,
+        cv: Any = None,
+        nested: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.kernel = kernel
@@ -214,9 +234,12 @@ class SVCCV(ThresholdedClassifier):
         self.threshold = threshold
         self.class_weight = class_weight
         self.selection_weight = selection_weight
+        self.cv = cv
+        self.nested = nested
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose C and kernel and fit the machine.
 
         Parameters
@@ -228,6 +251,9 @@ class SVCCV(ThresholdedClassifier):
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative factors of C, as in ``SVC``, and weights in criterion and sigmoids. A
             sample of weight zero takes no part and still gets an output in ``loo_``.
+        groups : array-like of shape (n_samples,), default=None
+            Label of the group of each sample, as of the patient that was measured; samples of a
+            group are held out together.
 
         Returns
         -------
@@ -242,122 +268,77 @@ class SVCCV(ThresholdedClassifier):
         selection_weight = weight * class_weights(
             self.selection_weight, labels, classes, weight, "selection_weight"
         )
-        train, others = np.flatnonzero(weight), np.flatnonzero(weight == 0)
-        kernels = self._kernels()
-        X_train = training_rows(X, train, kernels[0].pairwise)
-        warn_of_copies(X_train, copy_groups(X_train), "Drop them.")
+        watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
+        train = np.flatnonzero(weight)
+        groups = None if groups is None else group_numbers(groups, len(y))
+        folds = folds_of_fit(self.cv, targets, groups, y, train, _SEED)
+        if folds is not None and len(folds) > 1:
+            raise ValueError(
+                f"SVCCV holds out each sample once, and cv={self.cv!r} repeats it: give a number "
+                "of folds."
+            )
+        outer = None
+        if self.nested == "folds":
+            own_groups = None if groups is None else groups[train]
+            outer = outer_folds(targets[train], own_groups, y[train], _SEED)
+        X_train = training_rows(X, train, self._kernels()[0].pairwise)
+        if groups is None:
+            warn_of_copies(X_train, copy_groups(X_train), "Drop them, or give their groups.")
         alone = classes_of_one(classes, labels[train])
         # The sigmoids decide: without the weights of classes they would undo them.
-        sample = svm_search.Sample(X_train, labels[train], cost[train], selection_weight[train])
-        how, run = (self.search, self.resolution), Parallel(n_jobs=self.n_jobs)
-        searched = [
-            svm_search.search_space(space, sample, score, *how, run)
-            for space in svm_search.spaces_of(kernels, grid, X_train)
-        ]
-        table = _searches_table(searched, one_or_many(self.kernel))
-        chosen = min(searched, key=lambda one: one.score)
+        own = labels[train], cost[train], selection_weight[train]
+        sample = svm_search.Sample(X_train, *own, None if folds is None else folds[0])
+        chosen, table = self._searched(sample, score, grid, watcher)
         kernel, C = chosen.space.kernel_at(chosen.point), chosen.space.params(chosen.point)["C"]
-        with one_blas_thread():
-            K = svm_search.kernel_matrix(kernel, X_train)
-            machines = solved_pairs(K, sample.labels, C, sample.weight)
-            held_out = machines.leave_one_out(self._fitted_to)
-            # The coupling of several classes needs sigmoids even without probabilities.
-            needed = self.probability is not None or len(classes) > 2
-            calibrators = machines.sigmoids(self._fitted_to) if needed else None
-        coefficients, intercepts = machines.coefficients, machines.intercepts
-        support, one_pair = np.flatnonzero(coefficients.any(axis=1)), len(intercepts) == 1
-        expansions = {
-            "kernel_": kernel,
-            "support_": train[support],
-            "support_vectors_": X[train[support]],
-            "dual_coef_": coefficients[support, 0] if one_pair else coefficients[support],
-            "intercept_": float(intercepts[0]) if one_pair else intercepts,
-            "calibrators_": calibrators,
-        }
-        machine = copy(self)  # this one changes when all is done
-        machine._set_fitted(**expansions)
-        values = np.empty(targets.shape)
-        values[train] = held_out.outputs
-        if len(others):  # these never were in the machine
-            values[others] = machine._decision(X[others])
-        loo = HeldOut(targets, values, weight)
-        calibrator = None if calibrators is None else calibrators[0]
-        threshold, loss = threshold_and_loss(number_or_rule(self.threshold, calibrator, loo), loo)
+        fitted = self._machine(X, targets, weight, cost, sample, kernel, C)
+        held_out, calibrators = fitted["held_out_"], fitted["calibrators_"]
+        rule = number_or_rule(self.threshold, calibrators and calibrators[0], held_out)
+        threshold, loss = threshold_and_loss(rule, held_out)
+        nested = None
+        if outer is not None:
+            nested = NestedMachines.of(self, X, y, targets, weight, groups, train, outer)
         self._set_fitted(
             classes_=classes,
-            C_=C,
-            threshold_=threshold,
-            loo_=loo,
             loo_score_=chosen.score,
             cv_results_=table,
             best_index_=int(np.argmin(table["rank_loo_score"])),
-            fit_weight_=cost,
             selection_weight_=selection_weight,
-            **expansions,
+            groups_=groups,
+            folds_=None if self.cv is None or folds is None else of_all_rows(folds, train, len(y)),
+            nested_=nested,
+            threshold_=threshold,
+            **fitted,
         )
+        watcher.ends()
         warn_of_missed_precision(self.threshold, loss)
         warn_of_lone_samples(alone)
         warn_of_failures(table["failure"])
         warn_of_bounds(chosen.space.edges(chosen.point))
-        warn_of_one_class(self, classes, loo, threshold)
+        warn_of_one_class(self, classes, held_out, threshold)
         return self
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of `predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples.
-
-        Returns
-        -------
-        log_p : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        return self._log_probabilities(self._checked_new_data(X))
-
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
-        """Probability of each class.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``; of more than two classes the sigmoids of the pairs
-            coupled by the second method of Wu, Lin & Weng (2004).
-        """
-        X = self._checked_new_data(X)
-        if self.calibrators_ is not None and len(self.calibrators_) == 1:
-            return class_probabilities(self.calibrators_[0], self._pair_outputs(X))
-        return np.asarray(np.exp(self._log_probabilities(X)))
-
-    def _pair_outputs(self, X: Matrix) -> Array:
-        """(n, n_pairs) outputs for validated samples."""
-        X = X[:, self.support_] if self.kernel_.pairwise else X
-        values = outputs(self.kernel_, X, self.support_vectors_, self.dual_coef_, self.intercept_)
-        return values.reshape(len(values), -1)
-
-    def _log_probabilities(self, X: Matrix) -> Array:
-        """(n, n_classes) logarithms of class probabilities for validated samples."""
-        sigmoids = np.array([(one.slope, one.intercept) for one in self.calibrators_ or ()])
-        return class_log_probabilities(-(sigmoids[:, 0] * self._pair_outputs(X) + sigmoids[:, 1]))
-
-    def _decision(self, X: Matrix) -> Array:
-        if self.dual_coef_.ndim == 1:
-            return self._pair_outputs(X)[:, 0]
-        return self._log_probabilities(X)
-
-    @property
-    def _fitted_to(self) -> FittedTo:
-        """Outputs that the sigmoids of several classes are fitted to."""
-        return "single" if self.probability == "single" else "loo"
+    def _searched(
+        self,
+        sample: svm_search.Sample,
+        score: svm_search.Score,
+        grid: dict[str, Array],
+        watcher: CallbackWatcher,
+    ) -> tuple[svm_search.SpaceSearched, dict[str, Any]]:
+        """The search of the best kernel, and ``cv_results_`` of all."""
+        run = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        evaluated = partial(watcher.evaluated, len(sample.labels))
+        kernels = one_or_many(self.kernel)
+        spaces = svm_search.spaces_of(self._kernels(), grid, sample.X)
+        searched: list[svm_search.SpaceSearched] = []
+        watcher.begins(len(spaces))
+        for kernel, space in zip(kernels, spaces, strict=True):
+            watcher.candidate_begins(candidate_name(kernel, self.criterion))
+            how = self.search, self.resolution
+            searched.append(svm_search.search_space(space, sample, score, *how, run, evaluated))
+            if watcher.candidate_ends():
+                break
+        table = _searches_table(searched, kernels[: len(searched)])
+        return min(searched, key=lambda one: one.score), table
 
     def _checked_search(self) -> tuple[svm_search.Score, dict[str, Array]]:
         """Score, and values to search by name; ValueError for a parameter that is no choice."""
@@ -371,6 +352,10 @@ class SVCCV(ThresholdedClassifier):
             raise ValueError(
                 f"probability must be 'loo', 'single' or None, got {self.probability!r}."
             )
+        if self.nested not in (None, "folds"):
+            raise ValueError(f"nested must be None or 'folds', got {self.nested!r}.")
+        if self.nested is not None and not (self.cv is None or isinstance(self.cv, (int, str))):
+            raise ValueError("nested='folds' needs cv as None or a number of folds.")
         if not isinstance(self.param_grid, Mapping | None):
             raise ValueError(
                 f"param_grid must be None or a dict from names to values, got {self.param_grid!r}."

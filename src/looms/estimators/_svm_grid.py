@@ -94,7 +94,7 @@ class SVMGridPlan:
             K = RBF(gamma).values(pairs)
             for C in self.Cs:
                 machines = solved_pairs(K, labels, C, np.ones(len(labels)), machines)
-                outputs = machines.loo_outputs
+                outputs = machines.held_out_outputs
                 values = outputs[:, 0] if self.n_classes == 2 else outputs
                 columns.append((machines.coefficients, machines.intercepts, values))
         coef, intercept, loo = zip(*columns, strict=True)

@@ -13,6 +13,7 @@ from scipy import sparse
 from looms.calibration._beta import Beta
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
+from looms.estimators._svc import NestedMachines, SupportVectorClassifier
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples
@@ -79,6 +80,23 @@ def _weights(owner: Any, n: int) -> None:
             require(bool((numbers(owner, name, n) >= 0).all()), f"{name} is negative")
 
 
+def _together(owner: Any, n: int) -> None:
+    """What is held out together."""
+    if getattr(owner, "groups_", None) is not None:
+        numbers(owner, "groups_", n)
+    if getattr(owner, "folds_", None) is not None:
+        numbers(owner, "folds_", None, n)
+
+
+def _nested_of(owner: Any, name: str, kind: type) -> None:
+    """Predictions of machines that were chosen without the rows, of all rows fitted."""
+    nested = getattr(owner, name, None)
+    if nested is not None:
+        require(isinstance(nested, kind), f"{name} holds no nested predictions")
+        train = np.flatnonzero(owner.fit_weight_)
+        require(np.array_equal(nested.rows, train), f"{name} is not of the rows fitted")
+
+
 def least_squares(machine: Any) -> None:
     if "dual_coef_" not in vars(machine):
         return
@@ -89,19 +107,12 @@ def least_squares(machine: Any) -> None:
     for name in ("loo_", "held_out_"):
         _held_out(machine, name, machine.dual_coef_.shape)
     _weights(machine, n)
-    if getattr(machine, "groups_", None) is not None:
-        numbers(machine, "groups_", n)
-    if getattr(machine, "folds_", None) is not None:
-        numbers(machine, "folds_", None, n)
-    train = np.flatnonzero(machine.fit_weight_)
+    _together(machine, n)
     if getattr(machine, "_outer_folds", None) is not None:
-        outer = numbers(machine, "_outer_folds", len(train))
+        outer = numbers(machine, "_outer_folds", np.count_nonzero(machine.fit_weight_))
         require(outer.dtype.kind in "iu", "_outer_folds are no integers")
         require(type(machine._unfitted) is type(machine), "_unfitted is no such machine")
-    nested = getattr(machine, "_nested", None)
-    if nested is not None:
-        require(isinstance(nested, Nested), "_nested holds no nested predictions")
-        require(np.array_equal(nested.rows, train), "_nested is not of the rows fitted")
+    _nested_of(machine, "_nested", Nested)
     if "candidates_" in vars(machine):
         candidates = machine.candidates_
         require(
@@ -126,11 +137,22 @@ def classifier(machine: Any) -> None:
     require(calibrator is None or isinstance(calibrator, _CALIBRATORS), "calibrator_ is none")
 
 
-def nested(nested: Any) -> None:
+def _held_back(nested: Any) -> int:
+    """Number of the rows of nested predictions."""
     n = len(numbers(nested, "rows", None))
-    outputs = nested.held_out
-    _held_out(nested, "held_out", (n, *outputs.y.shape[1:]))
+    _held_out(nested, "held_out", (n, *nested.held_out.y.shape[1:]))
     require(numbers(nested, "folds", n).dtype.kind in "iu", "folds are no integers")
+    made = nested.decisions
+    if made is not None:
+        require(isinstance(made, Decisions), "decisions are none")
+        require(len(made.predicted) == n, f"decisions are not of {n} rows")
+    if nested.auc is not None:
+        require(isinstance(nested.auc, tuple) and len(nested.auc) == 2, "auc is no pair")
+    return n
+
+
+def nested(nested: Any) -> None:
+    n = _held_back(nested)
     kernels = nested.kernels
     proper = isinstance(kernels, tuple) and all(isinstance(one, Kernel) for one in kernels)
     require(proper, "kernels are none")
@@ -138,16 +160,21 @@ def nested(nested: Any) -> None:
     chosen = numbers(nested, "chosen", n)
     proper = chosen.dtype.kind in "iu" and bool(((chosen >= 0) & (chosen < len(kernels))).all())
     require(proper, f"chosen points beyond {len(kernels)}")
-    made = nested.decisions
-    if made is not None:
-        require(isinstance(made, Decisions), "decisions are none")
-        require(len(made.predicted) == n, f"decisions are not of {n} rows")
-    if nested.auc is not None:
-        require(isinstance(nested.auc, tuple) and len(nested.auc) == 2, "auc is no pair")
     if nested.alphas is not None:
-        t = outputs.y.size // n
+        t = nested.held_out.y.size // n
         numbers(nested, "alphas", len(kernels), n, t)
         numbers(nested, "intercepts", len(kernels), t)
+
+
+def nested_machines(nested: Any) -> None:
+    _held_back(nested)
+    machines = nested.machines
+    proper = isinstance(machines, tuple) and all(
+        isinstance(one, SupportVectorClassifier) and "dual_coef_" in vars(one) for one in machines
+    )
+    require(proper, "machines are none")
+    inside = bool(((nested.folds >= 0) & (nested.folds < len(machines))).all())
+    require(inside, f"folds points beyond {len(machines)}")
 
 
 def decisions(made: Any) -> None:
@@ -174,10 +201,15 @@ def support_vector_machine(machine: Any) -> None:
     _kernel_of(machine, machine.support_vectors_)
     positive(machine, "C_")
     numbers(machine, "threshold_")
-    require(isinstance(machine.loo_, HeldOut), "loo_ holds no held-out outputs")
-    rows = machine.loo_.y.shape[0]
-    _held_out(machine, "loo_", (rows,) if n_pairs == 1 else (rows, n_classes))
+    rows, _ = _samples(machine, "X_fit_")
+    for name in ("loo_", "held_out_"):
+        _held_out(machine, name, (rows,) if n_pairs == 1 else (rows, n_classes))
     _weights(machine, rows)
+    _together(machine, rows)
+    _nested_of(machine, "nested_", NestedMachines)
+    if machine.nested_ is not None:
+        same = all(len(one.classes_) == n_classes for one in machine.nested_.machines)
+        require(same, f"nested_ is not of {n_classes} classes")
     require(len(indices(machine, "support_", rows)) == n, f"support_ is not of {n} rows")
     calibrators = machine.calibrators_
     require(calibrators is not None or n_pairs == 1, "calibrators_ is none")

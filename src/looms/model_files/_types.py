@@ -31,8 +31,9 @@ _SELECTED = (
 _UPDATED = "certified_ groups_"
 _CLASSIFIER = f"{_REGRESSOR} calibrator_ classes_ threshold_"
 _SVM = (
-    f"{_FEATURES} C_ best_index_ calibrators_ classes_ cv_results_ dual_coef_ fit_weight_ "
-    "intercept_ kernel_ loo_ loo_score_ selection_weight_ support_ support_vectors_ threshold_"
+    f"{_FEATURES} C_ X_fit_ best_index_ calibrators_ classes_ cv_results_ dual_coef_ fit_weight_ "
+    "folds_ groups_ held_out_ intercept_ kernel_ loo_ loo_score_ nested_ selection_weight_ "
+    "support_ support_vectors_ threshold_"
 )
 _POOLED = f"{_FEATURES} _pool classes_ pool_"
 _SCORED = f"{_POOLED} _held_out _neighbors _seed _validation_labels validation_ validation_scores_"
@@ -87,6 +88,7 @@ TYPES = {
     "looms.estimators._regressor.LSSVMRegressorCV": Held(
         machines.least_squares, f"{_REGRESSOR} {_SELECTED}"
     ),
+    "looms.estimators._svc.NestedMachines": Held(machines.nested_machines),
     "looms.estimators._svc_cv.SVCCV": Held(machines.support_vector_machine, _SVM),
     "looms.estimators._svm_grid.SVMGrid": Held(machines.grid),
     "looms.folds.GapKFold": Held(),

@@ -6,10 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
-from sklearn.utils import check_array
 
-from looms._typing import Matrix
 from looms._words import count
 from looms.assessment._result import Assessment
 from looms.copies import copy_groups, n_unexpected_copies
@@ -41,7 +38,7 @@ _MOST_NAMES = 3
 _OTHERS = "Consider another kernel or other features."
 
 
-def cautions(estimator: Any, X: Any = None) -> list[Caution]:
+def cautions(estimator: Any) -> list[Caution]:
     """Cautions of a fitted machine, the serious first.
 
     These are a machine that is no better than a guess, takes every sample for one class or
@@ -55,9 +52,6 @@ def cautions(estimator: Any, X: Any = None) -> list[Caution]:
     estimator : estimator
         A fitted machine of looms with leave-one-out outputs, a pipeline that ends in one, or a
         search with such a ``best_estimator_``.
-    X : array-like or DataFrame of shape (n_samples, n_features), optional
-        What ``estimator`` was fitted to, for `looms.SVCCV`, which does not keep it; else, of it,
-        nothing is said of features and replicates.
 
     Returns
     -------
@@ -86,11 +80,7 @@ def cautions(estimator: Any, X: Any = None) -> list[Caution]:
     machine: Any = machine_of(estimator)
     if machine is None:
         raise TypeError(f"{type(estimator).__name__} is no machine of looms, nor ends in one.")
-    if X is not None and not hasattr(machine, "X_fit_"):
-        whole = getattr(estimator, "best_estimator_", estimator)
-        X = whole[:-1].transform(X) if isinstance(whole, Pipeline) else X
-        X = check_array(X, accept_sparse="csr", dtype=np.float64)
-    return _ordered(_of_fit(named(estimator, machine), getattr(machine, "X_fit_", X)))
+    return _ordered(_of_fit(named(estimator, machine)))
 
 
 def cautions_of_report(
@@ -102,7 +92,7 @@ def cautions_of_report(
     """
     return _ordered(
         [
-            *_of_fit(model, model.machine.X_fit_),
+            *_of_fit(model),
             *optimism(model, assessment),
             *([] if assessment is None else foreign(whole, model, assessment)),
             *close_candidates(model),
@@ -115,10 +105,11 @@ def _ordered(both: Iterable[Caution]) -> list[Caution]:
     return sorted(both, key=lambda each: each["level"] != "serious")
 
 
-def _of_fit(model: Model, X: Matrix | None) -> Iterator[Caution]:
-    """Cautions of `cautions`; ``X`` is what the machine was fitted to, None if not known."""
+def _of_fit(model: Model) -> Iterator[Caution]:
+    """Cautions of `cautions`."""
     yield from _guessing(model)
-    telling = [] if X is None or model.pairwise else telltales(model, X)
+    X = model.machine.X_fit_
+    telling = [] if model.pairwise else telltales(model, X)
     if telling:
         named_ones = [f"{isolated(name)} ({sign})" for name, sign in telling[:_MOST_NAMES]]
         more = f" and {len(telling) - _MOST_NAMES} more" if len(telling) > _MOST_NAMES else ""
@@ -130,7 +121,7 @@ def _of_fit(model: Model, X: Matrix | None) -> Iterator[Caution]:
     if model.selecting is not None:
         yield from search_cautions(model, model.selecting)
     n = 0
-    if X is not None and not model.pairwise and model.groups is None:
+    if not model.pairwise and model.groups is None:
         n = n_unexpected_copies(X, copy_groups(X))
         together = ", or hold them out together (copies='together')"
         if n:

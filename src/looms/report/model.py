@@ -26,9 +26,8 @@ from looms.estimators._search import SelectingMachine, chosen_criterion
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows, variances
 from looms.optimize import Outcome
-from looms.scores import Scored, class_scores, pooled_auc
+from looms.scores import Scored
 from looms.selection import Objective
-from looms.selection._decisions import Decided, Decisions
 from looms.selection._nested import Nested
 from looms.tables import SparseColumns, TableColumns
 from looms.threshold import BalancedError
@@ -91,7 +90,7 @@ class Model:
     @cached_property
     def scored(self) -> Scored:
         """Figures to quote of the samples, and the predictions that they are of."""
-        return scored(self.machine)
+        return self.machine._scored()
 
     @property
     def has_weight(self) -> AnyArray:
@@ -196,21 +195,6 @@ def chosen_by(machine: Any) -> str:
     if getattr(machine, "folds_", None) is not None:
         return "fold"
     return "sample" if getattr(machine, "groups_", None) is None else "group"
-
-
-def scored(machine: Any) -> Scored:
-    """``scores_`` of a machine with their errors and predictions.
-
-    Of a support vector machine those of its leave-one-out outputs, all compared with all.
-    """
-    if isinstance(machine, LeastSquaresMachine):
-        return machine._scored()
-    loo, rows = machine.loo_, np.flatnonzero(machine.loo_.sample_weight)
-    y, outputs, weight = (each[rows] for each in loo)
-    labels, auc = class_indices(y), pooled_auc(y, outputs, weight)
-    once = Decided.of(np.arange(len(rows)), outputs, machine.threshold_, None)
-    decisions = Decisions.of([once], labels)
-    return Scored(class_scores(labels, decisions.wrong, auc, weight), rows, decisions)
 
 
 def named(estimator: Any, machine: Any) -> Model:

@@ -44,22 +44,22 @@ _MOST_PARAMETERS = 2
 _DIGITS = 10  # of log₂: what rounding leaves of a power of two is that power
 
 
-def loo_deviance(machines: Machines, weight: Array) -> float:
-    r"""Leave-one-out deviance, the "CV score" of [T11 section 2.2.1].
+def held_out_deviance(machines: Machines, weight: Array) -> float:
+    r"""Held-out deviance, left out one by one the "CV score" of [T11 section 2.2.1].
 
     .. math:: -2 \sum_i w_i \log \hat p_{(i)}(y_i)
 
-    with the probability of the class of sample i by machines and sigmoids fitted without it,
-    coupled over the pairs if there are more than two classes.
+    with the probability of the class of sample i by machines and sigmoids fitted without it, or
+    its fold, coupled over the pairs if there are more than two classes.
     """
-    log_odds = machines.left_out_log_odds("single", increasing=False)
+    log_odds = machines.held_out_log_odds("single", increasing=False)
     own = np.arange(len(weight)), machines.labels
     return deviance_of(class_log_probabilities(log_odds)[own], weight)
 
 
 def mean_over_pairs(criterion: Criterion, machines: Machines, weight: Array) -> float:
     """Mean of a criterion over the pairs, by the weight of their samples."""
-    outputs = machines.loo_outputs
+    outputs = machines.held_out_outputs
     values, masses = [], []
     for q, machine in enumerate(machines.machines):
         mass = weight[machine.samples]
@@ -74,12 +74,12 @@ def of_classes(
     machines: Machines,
     weight: Array,
 ) -> float:
-    """Function of the leave-one-out decision values of the classes, such as an error rate.
+    """Function of the held-out decision values of the classes, such as an error rate.
 
     The sigmoids of the pairs, fitted to ``fitted_to``, turn outputs into decision values.
     """
-    loo = machines.leave_one_out(fitted_to)
-    return rate(HeldOut(loo.y, loo.outputs, weight), machines.sigmoids(fitted_to))
+    held_out = machines.held_out(fitted_to)
+    return rate(HeldOut(held_out.y, held_out.outputs, weight), machines.sigmoids(fitted_to))
 
 
 def score_of(
@@ -99,7 +99,7 @@ def score_of(
     if not isinstance(criterion, str):
         raise TypeError(f"A criterion is a name or a looms.criteria object, got {criterion!r}.")
     if criterion == "log_likelihood":
-        return loo_deviance
+        return held_out_deviance
     if criterion in rates:
         return partial(of_classes, rates[criterion], fitted_to)
     if criterion not in DIFFERENTIABLE:
@@ -109,7 +109,7 @@ def score_of(
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredPoint:
     """Score of the machines at one C.
 
     Attributes
@@ -136,18 +136,26 @@ class Sample:
     labels : (n,) classes 0 to k - 1, each with a sample.
     weight : (n,) positive factors of C, and weights in sigmoids.
     selection_weight : (n,) positive weights in the score.
+    folds : (n,) numbers, the same for samples that are held out together; None for each by itself.
     """
 
     X: Matrix
     labels: Labels
     weight: Array
     selection_weight: Array
+    folds: Labels | None = None
+
+    def solved(self, K: Array, C: float, start: Machines | None = None) -> Machines:
+        """Machines of all pairs, from those at another C."""
+        return solved_pairs(K, self.labels, C, self.weight, start, self.folds)
 
 
 #: Call of `sweep`: the function, its arguments, no keywords.
-Task = tuple[Callable[..., list[Scored]], tuple[Sample, Kernel, list[float], Score], dict[str, Any]]
+Task = tuple[
+    Callable[..., list[ScoredPoint]], tuple[Sample, Kernel, list[float], Score], dict[str, Any]
+]
 #: Results of calls, made side by side if possible: a `joblib.Parallel`.
-Run = Callable[[Iterable[Task]], Iterable[list[Scored]]]
+Run = Callable[[Iterable[Task]], Iterable[list[ScoredPoint]]]
 
 
 def kernel_matrix(kernel: Kernel, X: Matrix) -> Array:
@@ -158,7 +166,9 @@ def kernel_matrix(kernel: Kernel, X: Matrix) -> Array:
     return K
 
 
-def sweep(sample: Sample, kernel: Kernel, costs: Sequence[float], score: Score) -> list[Scored]:
+def sweep(
+    sample: Sample, kernel: Kernel, costs: Sequence[float], score: Score
+) -> list[ScoredPoint]:
     """Scores at several C of one kernel matrix, each solution the start of the next.
 
     Parameters
@@ -171,7 +181,7 @@ def sweep(sample: Sample, kernel: Kernel, costs: Sequence[float], score: Score) 
     -------
     scored : in the order of ``costs``.
     """
-    by_cost: dict[int, Scored] = {}
+    by_cost: dict[int, ScoredPoint] = {}
     machines = None
     with one_blas_thread():
         K = kernel_matrix(kernel, sample.X)
@@ -179,12 +189,12 @@ def sweep(sample: Sample, kernel: Kernel, costs: Sequence[float], score: Score) 
             began = time.perf_counter()
             value, n_support, failure = np.nan, 0, None
             try:
-                machines = solved_pairs(K, sample.labels, costs[k], sample.weight, machines)
+                machines = sample.solved(K, costs[k], machines)
                 n_support = int(machines.coefficients.any(axis=1).sum())
                 value = score(machines, sample.selection_weight)
             except (IndefiniteKernelError, NotConvergedError) as error:
                 failure = str(error)
-            by_cost[k] = Scored(value, n_support, time.perf_counter() - began, failure)
+            by_cost[k] = ScoredPoint(value, n_support, time.perf_counter() - began, failure)
     return [by_cost[k] for k in range(len(costs))]
 
 
@@ -256,7 +266,7 @@ class SpaceSearched:
 
     space: Space
     points: list[Point]
-    scored: list[Scored]
+    scored: list[ScoredPoint]
     best: int
 
     @property
@@ -333,14 +343,20 @@ def _scale(kernel: Kernel, samples: Samples) -> float:
 
 
 def search_space(
-    space: Space, sample: Sample, score: Score, how: str, resolution: float, run: Run
+    space: Space,
+    sample: Sample,
+    score: Score,
+    how: str,
+    resolution: float,
+    run: Run,
+    evaluated: Callable[[float], None],
 ) -> SpaceSearched:
     """Search of a space, "grid" or "pattern" as `grid_search` and `pattern_search`.
 
-    ``run`` makes the calls for machines of different kernel parameters. ValueError if the solver
-    fails wherever the search begins.
+    ``run`` makes the calls for machines of different kernel parameters, and ``evaluated`` is
+    called with each score. ValueError if the solver fails wherever the search begins.
     """
-    known: dict[Point, Scored] = {}
+    known: dict[Point, ScoredPoint] = {}
 
     def score_points(points: list[Point]) -> list[float]:
         by_kernel: dict[Point, list[Point]] = {}
@@ -352,6 +368,8 @@ def search_space(
             tasks.append((sweep, (sample, space.kernel_at(column[0]), costs, score), {}))
         for column, scored in zip(by_kernel.values(), run(tasks), strict=True):
             known.update(zip(column, scored, strict=True))
+            for one in scored:
+                evaluated(one.score)
         if all(scored.failure is not None for scored in known.values()):
             first = next(iter(known.values()))
             raise ValueError(

@@ -119,6 +119,22 @@ def feasible(problem: Problem, beta: Array) -> Array:
     return beta
 
 
+def balanced(problem: Problem, beta: Array, outputs: Array) -> Array:
+    """β within its bounds and of sum zero, near that of a solution with other bounds.
+
+    Samples make up for the sum in the order in which a shift of the intercept brings them to the
+    margin, by the ``outputs`` of that solution.
+    """
+    beta = np.clip(beta, problem.lower, problem.upper)
+    short = -float(beta.sum())
+    sign = 1.0 if short > 0 else -1.0
+    room = sign * (np.where(sign > 0, problem.upper, problem.lower) - beta)
+    order = np.argsort(-sign * (problem.y - outputs), kind="stable")
+    filled = np.cumsum(room[order]) - room[order]
+    beta[order] += sign * np.clip(abs(short) - filled, 0.0, room[order])
+    return beta
+
+
 class _ActiveSet:
     """A feasible β, Kβ, and the samples that may move."""
 

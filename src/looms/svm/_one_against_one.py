@@ -2,7 +2,7 @@
 
 Two classes are the case of one pair. Of a pair (a, b), a < b, class b is the positive one.
 Leaving out a sample changes the machines of the pairs that hold its class; the machines of
-the other pairs are trained without it anyway.
+the other pairs are trained without it anyway, but for the other samples of its fold.
 
 Sources are cited by the keys of docs/references.md.
 """
@@ -10,7 +10,7 @@ Sources are cited by the keys of docs/references.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Literal, TypeAlias
@@ -29,7 +29,7 @@ from looms.calibration._sigmoid import (
     fit_sigmoids,
 )
 from looms.held_out import HeldOut
-from looms.svm.dual import DualSolution, solve
+from looms.svm.dual import DualSolution, LeftOut, solve
 
 _FIRST = 1.0 + 8 * np.finfo(float).eps
 #: Of more than two classes an SVC has the first of a pair as the positive one: its outputs for
@@ -66,12 +66,14 @@ class Machines:
     K : (n, n) kernel matrix of all samples.
     labels : (n,) classes 0 to k - 1.
     sample_weight : (n,) weights of the samples in sigmoids.
+    folds : (n,) numbers, the same for samples that are held out together; None for each by itself.
     """
 
     machines: tuple[Machine, ...]
     K: Array
     labels: Labels
     sample_weight: Array
+    folds: Labels | None = None
 
     @property
     def coefficients(self) -> Array:
@@ -86,17 +88,55 @@ class Machines:
         """(n_pairs,) intercepts."""
         return np.array([machine.solution.intercept for machine in self.machines])
 
+    @property
+    def numbers(self) -> Labels:
+        """(n,) numbers of what is held out at a time."""
+        return np.arange(len(self.K)) if self.folds is None else self.folds
+
     def outputs(self) -> Array:
         """(n, n_pairs) outputs of all machines for all samples."""
         return self.K @ self.coefficients + self.intercepts
 
     @cached_property
-    def loo_outputs(self) -> Array:
-        """Leave-one-out outputs of all pairs, (n, n_pairs); read only."""
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """Machines of each pair without a sample, or a fold, where they differ."""
+        if self.folds is None:
+            alone = [(machine, machine.solution.left_out()) for machine in self.machines]
+            return tuple(replace(one, numbers=m.samples[one.numbers]) for m, one in alone)
+        return tuple(m.solution.left_out(self.folds[m.samples]) for m in self.machines)
+
+    @cached_property
+    def held_out_outputs(self) -> Array:
+        """Outputs of all pairs without each sample, or its fold, (n, n_pairs); read only."""
         outputs = self.outputs()
-        for q, machine in enumerate(self.machines):
-            outputs[machine.samples, q] = machine.solution.leave_one_out().outputs
+        for q, (machine, without) in enumerate(zip(self.machines, self.left_out, strict=True)):
+            own, place = machine.samples, _places(without.numbers, self.numbers)
+            others = np.setdiff1d(np.flatnonzero(place >= 0), own)
+            coefficients = without.coefficients[place[others]]
+            expanded = np.einsum("ij,ij->i", self.K[np.ix_(others, own)], coefficients)
+            outputs[others, q] = expanded + without.intercepts[place[others]]
+            rows = np.vstack([without.outputs, machine.solution.outputs])  # -1 is the last
+            outputs[own, q] = rows[place[own], np.arange(len(own))]
         outputs.flags.writeable = False
+        return outputs
+
+    def held_out_outputs_at(self, K: Array) -> Array:
+        """Outputs of the machines without each sample at new ones.
+
+        Parameters
+        ----------
+        K : (m, n) kernel values of the new samples with those of the machines.
+
+        Returns
+        -------
+        outputs : (m, n, n_pairs).
+        """
+        outputs = np.empty((*K.shape, len(self.machines)))
+        for q, (machine, without) in enumerate(zip(self.machines, self.left_out, strict=True)):
+            coefficients = np.vstack([without.coefficients, machine.solution.alpha * machine.y])
+            intercepts = np.append(without.intercepts, machine.solution.intercept)
+            f = K[:, machine.samples] @ coefficients.T + intercepts
+            outputs[:, :, q] = f[:, _places(without.numbers, self.numbers)]
         return outputs
 
     def sigmoids(self, fitted_to: FittedTo) -> tuple[Sigmoid, ...]:
@@ -104,25 +144,27 @@ class Machines:
 
         Parameters
         ----------
-        fitted_to : "loo", the leave-one-out outputs, or "single", those of each machine for the
+        fitted_to : "loo", the held-out outputs, or "single", those of each machine for the
             samples that it was trained on.
         """
-        outputs = self.loo_outputs if fitted_to == "loo" else self.outputs()
+        outputs = self.held_out_outputs if fitted_to == "loo" else self.outputs()
         samples = [machine.samples for machine in self.machines]
         return tuple(
             fit_increasing_sigmoid(outputs[own, q], self.machines[q].y, self.sample_weight[own])
             for q, own in enumerate(samples)
         )
 
-    def left_out_log_odds(self, fitted_to: FittedTo, *, increasing: bool = True) -> Array:
-        """(n, n_pairs) log-odds of the second class, by machines and sigmoids without the sample.
+    def held_out_sigmoids(
+        self, fitted_to: FittedTo, *, increasing: bool = True
+    ) -> tuple[Array, Array]:
+        """Slopes and intercepts, (n, n_pairs), of the sigmoids without each sample, or its fold.
 
         Parameters
         ----------
-        fitted_to : as for `sigmoids`. For "single" the log-odds are those of a refit without the
-            sample, as by [T11 section 2.2.1]. For "loo" the sigmoid is fitted to the
-            leave-one-out outputs of the others, whose machines were trained with it: without it
-            too, it would take a path for every two samples.
+        fitted_to : as for `sigmoids`. "single" are those of a refit without the sample, as by
+            [T11 section 2.2.1]. For "loo" the sigmoid is fitted to the held-out outputs of the
+            others, whose machines were trained with it: without it too, it would take a path for
+            every two samples.
         increasing : False for sigmoids that may decrease, as those of T11.
 
         Raises
@@ -136,26 +178,40 @@ class Machines:
         Memory: a few such arrays for the largest pair.
         """
         fit = fit_increasing_sigmoids if increasing else fit_sigmoids
-        outputs = self.outputs()
-        log_odds = np.empty(outputs.shape)
-        for q, machine in enumerate(self.machines):
+        slopes, intercepts = np.empty((2, len(self.K), len(self.machines)))
+        for q, (machine, without) in enumerate(zip(self.machines, self.left_out, strict=True)):
             own, weight = machine.samples, self.sample_weight[machine.samples]
+            numbers, fold = np.unique(self.numbers[own], return_inverse=True)
             if fitted_to == "single":
-                loo, rows = machine.solution.leave_one_out(all_outputs=True)
-                fitted, values = outputs[own, q], loo.outputs
+                fitted = machine.solution.outputs
+                rows = np.tile(fitted, (len(numbers), 1))
+                rows[np.searchsorted(numbers, without.numbers)] = without.outputs
             else:
-                fitted = values = self.loo_outputs[own, q]
-                rows = np.broadcast_to(values, (len(values), len(values)))
-            slope, intercept = fit(fitted[None], machine.y, weight[None])
-            log_odds[:, q] = -(slope * outputs[:, q] + intercept)
-            others = np.tile(weight, (len(weight), 1))
-            np.fill_diagonal(others, 0.0)
-            slopes, intercepts = fit(rows, machine.y, others)
-            log_odds[own, q] = -(slopes * values + intercepts)
-        return log_odds
+                fitted = self.held_out_outputs[own, q]
+                rows = np.broadcast_to(fitted, (len(numbers), len(own)))
+            others = np.tile(weight, (len(numbers), 1))
+            others[fold, np.arange(len(own))] = 0.0
+            of_all, of_others = (
+                fit(fitted[None], machine.y, weight[None]),
+                fit(rows, machine.y, others),
+            )
+            place = _places(numbers, self.numbers)  # -1 is the last
+            slopes[:, q], intercepts[:, q] = (
+                np.append(values, value)[place]
+                for value, values in zip(of_all, of_others, strict=True)
+            )
+        return slopes, intercepts
 
-    def leave_one_out(self, fitted_to: FittedTo) -> HeldOut:
-        """Leave-one-out decision values of the classes, of unit weight.
+    def held_out_log_odds(self, fitted_to: FittedTo, *, increasing: bool = True) -> Array:
+        """(n, n_pairs) log-odds of the second class, by machines and sigmoids without the sample.
+
+        Arguments as for `held_out_sigmoids`.
+        """
+        slopes, intercepts = self.held_out_sigmoids(fitted_to, increasing=increasing)
+        return -(slopes * self.held_out_outputs + intercepts)
+
+    def held_out(self, fitted_to: FittedTo) -> HeldOut:
+        """Decision values of the classes without each sample, or its fold, of unit weight.
 
         For two classes the outputs of the machine; for more the logarithms of the coupled
         probabilities, by machines and sigmoids without the sample, of which the largest wins.
@@ -166,14 +222,26 @@ class Machines:
         """
         n_classes = int(self.labels.max()) + 1
         if n_classes == 2:
-            values = self.loo_outputs[:, 0]
+            values = self.held_out_outputs[:, 0]
         else:
-            values = class_log_probabilities(self.left_out_log_odds(fitted_to))
+            values = class_log_probabilities(self.held_out_log_odds(fitted_to))
         return HeldOut(class_targets(self.labels, n_classes), values)
 
 
+def _places(members: Labels, numbers: Labels) -> Labels:
+    """Place of each number among the members, (n,), -1 for one that is none."""
+    place = np.full(int(numbers.max()) + 1, -1)
+    place[members] = np.arange(len(members))
+    return place[numbers]
+
+
 def solved_pairs(
-    K: Array, labels: Labels, C: float, sample_weight: Array, start: Machines | None = None
+    K: Array,
+    labels: Labels,
+    C: float,
+    sample_weight: Array,
+    start: Machines | None = None,
+    folds: Labels | None = None,
 ) -> Machines:
     """Machines of all pairs.
 
@@ -184,6 +252,7 @@ def solved_pairs(
     C : bound of the dual coefficients of samples of weight one.
     sample_weight : (n,) positive factors of C, and weights in sigmoids.
     start : machines of the same samples at another C, from which to start.
+    folds : (n,) numbers, the same for samples that are held out together; None for each by itself.
 
     Raises
     ------
@@ -197,7 +266,7 @@ def solved_pairs(
         near = None if start is None else start.machines[q].solution
         part = K if len(own) == len(K) else K[np.ix_(own, own)]
         machines.append(Machine(own, y, solve(part, y, C * sample_weight[own], near)))
-    return Machines(tuple(machines), K, labels, sample_weight)
+    return Machines(tuple(machines), K, labels, sample_weight, folds)
 
 
 def pairs_of_svc(

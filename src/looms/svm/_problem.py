@@ -177,10 +177,10 @@ class Problem:
         short = 1.0 - self.y * outputs
         return float(np.sum(bound * np.maximum(short, 0.0) - alpha * short)) / self.scale
 
-    def without(self, i: int) -> Problem:
-        """Problem with the bounds of sample ``i`` at zero."""
+    def without(self, left_out: AnyArray) -> Problem:
+        """Problem with the bounds of some samples at zero."""
         lower, upper = self.lower.copy(), self.upper.copy()
-        lower[i] = upper[i] = 0.0
+        lower[left_out] = upper[left_out] = 0.0
         return Problem(self.K, self.y, lower, upper, self.scale)
 
 

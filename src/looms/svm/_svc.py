@@ -89,9 +89,9 @@ def leave_one_out(
     """
     problem = dual_problem(svc, X, y, sample_weight)
     solution = problem.solve()
-    left_out, rows, exactness = solution.left_out()
-    outputs, to = solution.outputs.copy(), np.full(len(solution.y), solution.exactness)
-    outputs[left_out], to[left_out] = rows[np.arange(len(left_out)), left_out], exactness
+    without, to = solution.left_out(), np.full(len(solution.y), solution.exactness)
+    outputs, out = solution.outputs.copy(), without.numbers
+    outputs[out], to[out] = without.outputs[np.arange(len(out)), out], without.exactness
     if to.max() > KKT_TOLERANCE:
         warnings.warn(
             RoundingWarning(int((to > KKT_TOLERANCE).sum()), len(to), to.max()), stacklevel=2

@@ -12,7 +12,14 @@ from looms._kernel_matrix import check_symmetric, largest_entry
 from looms._threads import blas_threads
 from looms._typing import Array
 from looms.held_out import HeldOut
-from looms.svm._active_set import Indices, Polished, feasible, interior_point, solution_near
+from looms.svm._active_set import (
+    Indices,
+    Polished,
+    balanced,
+    feasible,
+    interior_point,
+    solution_near,
+)
 from looms.svm._path import follow, tableau
 from looms.svm._problem import (
     NotConvergedError,
@@ -28,6 +35,26 @@ _LEAST = 1e-280
 #: Numbers in each of the dozen arrays that paths and their ends take at a time.
 _BLOCK = 1 << 20
 _ROWS = 64  # described at a time: a dozen passes over them stay in the cache
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Machines without one sample, or one fold, of those that differ from the machine of all.
+
+    Attributes
+    ----------
+    numbers : (m,) indices of the samples, or numbers of the folds.
+    coefficients : (m, n) y α of each machine.
+    intercepts : (m,) b.
+    outputs : (m, n) of each machine at all samples.
+    exactness : (m,) as `DualSolution.exactness`, without the conditions of the left-out samples.
+    """
+
+    numbers: Indices
+    coefficients: Array
+    intercepts: Array
+    outputs: Array
+    exactness: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,67 +121,79 @@ class DualSolution:
         path O(n k) for its k changes so far. Memory: (s, n) outputs for s support vectors, a
         tableau of the samples near the margin, and a dozen blocks of a million numbers.
         """
-        left_out, rows, _ = self.left_out()
+        without = self.left_out()
         own = self.outputs.copy()
-        own[left_out] = rows[np.arange(len(left_out)), left_out]
+        own[without.numbers] = without.outputs[np.arange(len(without.numbers)), without.numbers]
         loo = HeldOut(self.y, own)
         if not all_outputs:
             return loo
         outputs = np.tile(self.outputs, (len(own), 1))
-        outputs[left_out] = rows
+        outputs[without.numbers] = without.outputs
         return loo, outputs
 
-    def left_out(self) -> tuple[Indices, Array, Array]:
-        """Outputs of the machines that differ from this one, and their exactness.
+    def left_out(self, folds: Indices | None = None) -> LeftOut:
+        """Machines without one sample, or one fold, where they differ from this one.
 
-        Returns
-        -------
-        samples : (m,) indices of the samples left out.
-        outputs : (m, n) of each machine at all samples.
-        exactness : (m,) as `exactness`, of each machine, without that of the left-out sample.
+        Parameters
+        ----------
+        folds : (n,) numbers, the same for samples that are left out together; each by itself
+            unless given. The machines without a fold are solved from this one, not followed.
 
         Raises
         ------
         NotConvergedError
             As `leave_one_out`.
         """
+        problem, start = self._problem, self._polished
         # With no free sample the others bound the intercept, those of α_i = 0 among them.
         left_out = np.flatnonzero(self.alpha if len(self.margin) else self.C)
-        problem, start = self._problem, self._polished
-        outputs, exactness = np.empty((len(left_out), len(self.y))), np.empty(len(left_out))
+        if folds is not None:
+            left_out = np.unique(folds[left_out])
+        beta = np.tile(start.beta, (len(left_out), 1))
+        outputs, (b, exactness) = np.empty(beta.shape), np.empty((2, len(beta)))
         with blas_threads(len(self.y)):
-            stays = start.beta[left_out] == 0
-            for rows in self._blocks(np.flatnonzero(stays)):
-                beta = np.tile(start.beta, (len(rows), 1))
-                outputs[rows], residuals = self._described(beta, left_out[rows])
-                exactness[rows] = problem.exactness(residuals, beta)
-            unsolved = np.flatnonzero(~stays)
-            reached: dict[int, Array] = {}
-            for near in self._watched():
-                if len(unsolved) == 0:
-                    break
-                table, failed = tableau(problem, start.margin, near, left_out[unsolved]), []
-                for rows in self._blocks(unsolved):
-                    ends = follow(problem, start, left_out[rows], table)
-                    outputs[rows], residuals = self._described(ends.beta, left_out[rows])
-                    exactness[rows] = problem.exactness(residuals, ends.beta)
-                    short = ~(ends.finished & (residuals <= problem.residual_limit(ends.beta)))
-                    failed.append(rows[short])
-                    reached.update(zip(rows[short].tolist(), ends.beta[short], strict=True))
-                unsolved = np.concatenate(failed)
+            unsolved = np.arange(len(left_out))
+            if folds is None:
+                unsolved = self._followed(left_out, beta, outputs, b, exactness)
             errors = []
             for k in unsolved.tolist():
-                without = problem.without(left_out[k])
-                machine = solution_near(without, reached[k])
-                outputs[k] = machine.outputs
+                out = left_out[k] if folds is None else np.flatnonzero(folds == left_out[k])
+                without = problem.without(out)
+                near = beta[k] if folds is None else balanced(without, beta[k], self.outputs)
+                machine = solution_near(without, near)
+                beta[k], outputs[k], b[k] = machine.beta, machine.outputs, machine.intercept
                 exactness[k] = without.exactness(machine.residual, machine.beta)
                 if not machine.residual <= without.residual_limit(machine.beta):
                     gap = without.duality_gap(machine.beta, machine.outputs)
-                    which = f" without sample {left_out[k]}"
+                    which = f" without {'sample' if folds is None else 'fold'} {left_out[k]}"
                     errors.append(NotConvergedError(float(exactness[k]), gap, which))
         if errors:
             raise max(errors, key=lambda error: error.kkt_residual)
-        return left_out, outputs, exactness
+        return LeftOut(left_out, beta / problem.scale, b, outputs, exactness)
+
+    def _followed(
+        self, left_out: Indices, beta: Array, outputs: Array, b: Array, exactness: Array
+    ) -> Indices:
+        """Ends of the paths of samples in a row each; the rows whose end is no solution."""
+        problem, start = self._problem, self._polished
+        stays = start.beta[left_out] == 0
+        for rows in self._blocks(np.flatnonzero(stays)):
+            outputs[rows], b[rows], residuals = self._described(beta[rows], left_out[rows])
+            exactness[rows] = problem.exactness(residuals, beta[rows])
+        unsolved = np.flatnonzero(~stays)
+        for near in self._watched():
+            if len(unsolved) == 0:
+                break
+            table, failed = tableau(problem, start.margin, near, left_out[unsolved]), []
+            for rows in self._blocks(unsolved):
+                ends = follow(problem, start, left_out[rows], table)
+                beta[rows] = ends.beta
+                outputs[rows], b[rows], residuals = self._described(ends.beta, left_out[rows])
+                exactness[rows] = problem.exactness(residuals, ends.beta)
+                solved = ends.finished & (residuals <= problem.residual_limit(ends.beta))
+                failed.append(rows[~solved])
+            unsolved = np.concatenate(failed)
+        return unsolved
 
     def _blocks(self, rows: Indices) -> list[Indices]:
         """Blocks of rows of n numbers, of at most `_BLOCK` numbers each."""
@@ -172,10 +211,10 @@ class DualSolution:
             return [part]
         return [part[np.argpartition(distance, n_near)[:n_near]], part]
 
-    def _described(self, beta: Array, left_out: Indices) -> tuple[Array, Array]:
-        """Outputs and KKT residuals for rows of coefficients, each without one sample."""
-        problem, start = self._problem, self._polished
-        outputs, residuals = np.empty(beta.shape), np.empty(len(beta))
+    def _described(self, beta: Array, left_out: Indices) -> tuple[Array, Array, Array]:
+        """Outputs, intercepts and KKT residuals for rows of coefficients, each without a sample."""
+        problem, start, outputs = self._problem, self._polished, np.empty(beta.shape)
+        residuals, own_b = np.empty((2, len(beta)))
         for first in range(0, len(beta), _ROWS):
             block = slice(first, first + _ROWS)
             rows, change = beta[block], beta[block] - start.beta
@@ -186,11 +225,12 @@ class DualSolution:
             can_rise, can_fall = problem.can_rise(rows), problem.can_fall(rows)
             own = np.arange(len(rows)), left_out[block]
             can_rise[own] = can_fall[own] = False
-            b = intercepts(errors, can_rise, can_fall)[:, None]
+            own_b[block] = intercepts(errors, can_rise, can_fall)
+            b = own_b[block, None]
             residual = violations(errors - b, can_rise, can_fall)
             outputs[block] = Kbeta + b
             residuals[block] = np.maximum(residual, np.abs(rows.sum(axis=1)))
-        return outputs, residuals
+        return outputs, own_b, residuals
 
     @property
     def exactness(self) -> float:

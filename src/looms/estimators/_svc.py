@@ -1,0 +1,304 @@
+"""The fitted support vector classifier: its predictions, and those without each sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.utils.metaestimators import available_if
+
+from looms._classes import class_indices
+from looms._threads import one_blas_thread
+from looms._typing import AnyArray, Array, Matrix
+from looms.calibration import class_probabilities
+from looms.calibration._sigmoid import Sigmoid
+from looms.estimators._base import outputs
+from looms.estimators._encoding import ThresholdedClassifier
+from looms.estimators._folds import machine_without
+from looms.estimators._held_out_models import kernel_blocks
+from looms.held_out import HeldOut
+from looms.kernels import Kernel
+from looms.kernels._samples import Samples, center_of, training_rows
+from looms.lssvm._system import targets_as_columns
+from looms.scores import Scored, class_scores, pooled_auc
+from looms.selection import _svm_search as svm_search
+from looms.selection._decisions import Decided, Decisions
+from looms.selection._fold_pairs import pair_auc
+from looms.svm._one_against_one import FittedTo, Machines, class_log_probabilities
+
+_NUMBERS = 1 << 20  # in an array of a block
+
+
+def _has_probabilities(model: SupportVectorClassifier) -> bool:
+    return model.probability is not None
+
+
+@dataclass(frozen=True, eq=False)
+class NestedMachines:
+    """Held-out predictions by support vector machines that were chosen without the rows.
+
+    Attributes
+    ----------
+    rows : (m,) the rows of positive weight, in the order of what follows.
+    folds : (m,) number of the fold of each, without which a machine was chosen and fitted.
+    held_out : decision values of each row by the machine without its fold.
+    decisions : classes and probabilities by the threshold and the sigmoids of that machine.
+    auc : area under the ROC curve, of the rows within the folds, and what each row adds to it.
+    machines : a fitted `SVCCV` for each fold, by number.
+
+    Notes
+    -----
+    Inside: kernel, its width, C, sigmoids, threshold. Not inside is what was done to the features
+    before, such as a scaling; where that does not look at the targets it is mostly harmless.
+    """
+
+    rows: AnyArray
+    folds: AnyArray
+    held_out: HeldOut
+    decisions: Decisions
+    auc: tuple[float, Array]
+    machines: tuple[SupportVectorClassifier, ...]
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Any,
+        X: Matrix,
+        y: AnyArray,
+        targets: Array,
+        weight: Array,
+        groups: AnyArray | None,
+        rows: AnyArray,
+        folds: AnyArray,
+    ) -> NestedMachines:
+        """Machines chosen as by the ``estimator`` without each fold, and their predictions."""
+        parts = [np.flatnonzero(folds == k) for k in range(folds.max() + 1)]
+        machines = Parallel(n_jobs=estimator.n_jobs)(
+            delayed(machine_without)(
+                estimator, np.delete(rows, out), X, y, weight, groups, n_jobs=None
+            )
+            for out in parts
+        )
+        values, rounds = np.empty(targets[rows].shape), []
+        for out, machine in zip(parts, machines, strict=True):
+            values[out] = machine._decision(columns_of(machine, X[rows[out]], np.delete(rows, out)))
+            rounds.append(machine._decided(out, values[out]))
+        held_out = HeldOut(targets[rows], values, weight[rows])
+        decisions = Decisions.of(rounds, class_indices(held_out.y))
+        return cls(rows, folds, held_out, decisions, area_within(held_out, folds), tuple(machines))
+
+
+def columns_of(machine: SupportVectorClassifier, X: Matrix, rest: AnyArray) -> Matrix:
+    """Samples as a machine of the rows ``rest`` takes them: of kernel values these columns."""
+    return X[:, rest] if machine.kernel_.pairwise else X
+
+
+def area_within(held_out: HeldOut, folds: AnyArray | None) -> tuple[float, Array]:
+    """Area under the ROC curve of rows of one fold; of all rows where no classes meet in a fold."""
+    y, f, weight = (targets_as_columns(each) for each in held_out)
+    if folds is not None:
+        sets = [np.flatnonzero(folds == number) for number in np.unique(folds)]
+        within = pair_auc(y, f, sets, [], [], weight[:, 0])
+        if np.isfinite(within[0]):
+            return within
+    return pooled_auc(y, f, weight[:, 0])
+
+
+class SupportVectorClassifier(ThresholdedClassifier):
+    """Base of the support vector classifiers: decisions, probabilities, scores, sets."""
+
+    probability: str | None
+    C_: float
+    calibrators_: tuple[Sigmoid, ...] | None
+    support_: AnyArray
+    support_vectors_: Matrix
+    intercept_: float | Array
+    groups_: AnyArray | None
+    folds_: AnyArray | None
+    nested_: NestedMachines | None
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        log_p : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return self._log_probabilities(self._checked_new_data(X))
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``; of more than two classes the sigmoids of the pairs
+            coupled by the second method of Wu, Lin & Weng (2004).
+        """
+        X = self._checked_new_data(X)
+        if self.calibrators_ is not None and len(self.calibrators_) == 1:
+            return class_probabilities(self.calibrators_[0], self._pair_outputs(X))
+        return np.asarray(np.exp(self._log_probabilities(X)))
+
+    def _pair_outputs(self, X: Matrix) -> Array:
+        """(n, n_pairs) outputs for validated samples."""
+        X = X[:, self.support_] if self.kernel_.pairwise else X
+        values = outputs(self.kernel_, X, self.support_vectors_, self.dual_coef_, self.intercept_)
+        return values.reshape(len(values), -1)
+
+    def _log_probabilities(self, X: Matrix) -> Array:
+        """(n, n_classes) logarithms of class probabilities for validated samples."""
+        sigmoids = np.array([(one.slope, one.intercept) for one in self.calibrators_ or ()])
+        return class_log_probabilities(-(sigmoids[:, 0] * self._pair_outputs(X) + sigmoids[:, 1]))
+
+    def _decision(self, X: Matrix) -> Array:
+        if self.dual_coef_.ndim == 1:
+            return self._pair_outputs(X)[:, 0]
+        return self._log_probabilities(X)
+
+    def _decided(self, rows: AnyArray, values: Array) -> Decided:
+        """Decisions on held-out decision values."""
+        if values.ndim == 1:
+            calibrator = None if self.calibrators_ is None else self.calibrators_[0]
+            return Decided.of(rows, values, self.threshold_, calibrator)
+        p = None if self.probability is None else np.exp(values)
+        return Decided(rows, values, class_indices(values), p)
+
+    @property
+    def _fitted_to(self) -> FittedTo:
+        """Outputs that the sigmoids of several classes are fitted to."""
+        return "single" if self.probability == "single" else "loo"
+
+    def _machine(
+        self,
+        X: Matrix,
+        targets: Array,
+        weight: Array,
+        cost: Array,
+        sample: svm_search.Sample,
+        kernel: Kernel,
+        C: float,
+    ) -> dict[str, Any]:
+        """Fitted attributes of the machine of a sample, the rows of positive weight."""
+        train, others = np.flatnonzero(weight), np.flatnonzero(weight == 0)
+        with one_blas_thread():
+            machines = sample.solved(svm_search.kernel_matrix(kernel, sample.X), C)
+            held_out = machines.held_out(self._fitted_to)
+            loo = held_out
+            if sample.folds is not None:
+                loo = replace(machines, folds=None).held_out(self._fitted_to)
+            # The coupling of several classes needs sigmoids even without probabilities.
+            needed = self.probability is not None or targets.ndim > 1
+            calibrators = machines.sigmoids(self._fitted_to) if needed else None
+        coefficients, intercepts = machines.coefficients, machines.intercepts
+        support, one_pair = np.flatnonzero(coefficients.any(axis=1)), len(intercepts) == 1
+        fitted = {
+            "C_": C,
+            "kernel_": kernel,
+            "X_fit_": X,
+            "fit_weight_": cost,
+            "support_": train[support],
+            "support_vectors_": X[train[support]],
+            "dual_coef_": coefficients[support, 0] if one_pair else coefficients[support],
+            "intercept_": float(intercepts[0]) if one_pair else intercepts,
+            "calibrators_": calibrators,
+        }
+        machine = copy(self)
+        machine._set_fitted(**fitted)  # this one changes when all is done
+        for name, one in (("loo_", loo), ("held_out_", held_out)):
+            values = np.empty(targets.shape)
+            values[train] = one.outputs
+            if len(others):  # these never were in the machine
+                values[others] = machine._decision(X[others])
+            fitted[name] = HeldOut(targets, values, weight)
+        return fitted
+
+    def _scored_anew(self) -> Scored:
+        train = np.flatnonzero(self.fit_weight_)
+        held_out = HeldOut(*(each[train] for each in self.held_out_))
+        labels = class_indices(held_out.y)
+        if self.nested_ is None:
+            decisions = Decisions.of(
+                [self._decided(np.arange(len(train)), held_out.outputs)], labels
+            )
+            auc = area_within(held_out, None if self.folds_ is None else self.folds_[0, train])
+        else:
+            decisions, auc = self.nested_.decisions, self.nested_.auc
+        groups = None if self.groups_ is None else self.groups_[train]
+        weight = held_out.sample_weight
+        scores = class_scores(labels, decisions.wrong, auc, weight, groups, decisions.losses)
+        return Scored(scores, train, decisions)
+
+    def _machines(self) -> Machines:
+        """The machines of all pairs, with those without each sample, or group.
+
+        They are made again from the training samples at the first call, and cached.
+        """
+        cached: Machines | None = vars(self).get("_machine_models")
+        if cached is None:
+            train = np.flatnonzero(self.fit_weight_)
+            sample = svm_search.Sample(
+                training_rows(self.X_fit_, train, self.kernel_.pairwise),
+                class_indices(self.loo_.y[train]),
+                self.fit_weight_[train],
+                self.fit_weight_[train],
+                None if self.groups_ is None else self.groups_[train],
+            )
+            with one_blas_thread():
+                cached = sample.solved(svm_search.kernel_matrix(self.kernel_, sample.X), self.C_)
+            self._machine_models = cached
+        return cached
+
+    def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array, Array]]]:
+        if self.nested_ is not None:
+            return self.nested_.held_out.residuals, self._nested_decisions(X, self.nested_)
+        machines, train = self._machines(), np.flatnonzero(self.fit_weight_)
+        with one_blas_thread():
+            held_out = machines.held_out(self._fitted_to)
+        return held_out.residuals, self._decisions_without_rows(X, machines, train)
+
+    def _nested_decisions(
+        self, X: Matrix, nested: NestedMachines
+    ) -> Iterator[tuple[slice, Array, Array]]:
+        step = max(1, _NUMBERS // nested.held_out.y.size)
+        for start in range(0, X.shape[0], step):
+            part = X[start : start + step]
+            values = [
+                machine._decision(columns_of(machine, part, nested.rows[nested.folds != k]))
+                for k, machine in enumerate(nested.machines)
+            ]
+            yield slice(start, start + step), part, np.stack(values, axis=1)[:, nested.folds]
+
+    def _decisions_without_rows(
+        self, X: Matrix, machines: Machines, train: AnyArray
+    ) -> Iterator[tuple[slice, Array, Array]]:
+        basis = Samples(self.X_fit_, center=center_of(self.X_fit_))
+        n_pairs = len(machines.machines)
+        slopes, intercepts = machines.held_out_sigmoids(self._fitted_to) if n_pairs > 1 else (1, 0)
+        step = max(1, _NUMBERS // (len(train) * n_pairs))
+        for rows, K in kernel_blocks(self.kernel_, X, basis, train):
+            for start in range(0, len(K), step):
+                f = machines.held_out_outputs_at(K[start : start + step])
+                first = rows.start + start
+                values = f[:, :, 0]
+                if n_pairs > 1:
+                    log_odds = -(slopes * f + intercepts).reshape(-1, n_pairs)
+                    values = class_log_probabilities(log_odds).reshape(*f.shape[:2], -1)
+                yield slice(first, first + len(f)), K[start : start + step], values

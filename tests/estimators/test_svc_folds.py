@@ -1,0 +1,296 @@
+"""SVCCV with rows that are held out together, against refits; nested choice, scores, sets."""
+
+import pickle
+from itertools import combinations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
+
+from looms import SVCCV
+from looms._classes import class_indices
+from looms.calibration import couple, fit_sigmoid
+from looms.calibration._sigmoid import fit_increasing_sigmoid
+from looms.conformal import prediction_sets
+from looms.conformal._sets import class_margins
+from looms.criteria import DIFFERENTIABLE, error_rate
+from looms.kernels import RBF
+from looms.model_files import load_model, save_model
+from looms.scores import pooled_auc
+from looms.selection._fold_pairs import pair_auc
+from looms.svm import solve
+
+N = 36
+rng = np.random.default_rng(23)
+X = rng.normal(size=(N, 2))
+NEW = rng.normal(size=(7, 2))
+LATENT = X[:, 0] - X[:, 1] ** 2 + 0.7 * rng.normal(size=N)
+TWO = np.where(LATENT > -0.6, "yes", "no")
+THREE = np.digitize(LATENT, np.quantile(LATENT, [0.3, 0.7]))
+WEIGHT = rng.integers(1, 4, size=N) / 2.0
+GROUPS = np.array([f"g{k}" for k in rng.integers(0, 11, size=N)])
+NUMBERS = np.unique(GROUPS, return_inverse=True)[1]
+C, GAMMA = 3.0, 0.4
+HELD = {"param_grid": {"C": [C], "gamma": [GAMMA]}, "search": "grid"}
+K = RBF(GAMMA)(X)
+TOGETHER = {"groups": ({}, GROUPS), "cv": ({"cv": 4}, None), "cv of groups": ({"cv": 3}, GROUPS)}
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::looms.BoundWarning"),
+    pytest.mark.filterwarnings("ignore::looms.OneClassWarning"),
+]
+
+
+def without(labels, weight, rest, K_new):
+    """Outputs for new samples of the machine of every pair on some rows, and for its own."""
+    pairs = []
+    for a, b in combinations(range(labels.max() + 1), 2):
+        part = np.flatnonzero(rest & np.isin(labels, [a, b]))
+        y = np.where(labels[part] == b, 1.0, -1.0)
+        machine = solve(K[np.ix_(part, part)], y, C * weight[part])
+        f = K_new[:, part] @ (machine.alpha * y) + machine.intercept
+        pairs.append((part, y, machine.outputs, f))
+    return pairs
+
+
+def coupled(log_odds):
+    """Logarithms of the class probabilities of (n, 3) log-odds of pairs of three classes."""
+    p = 1 / (1 + np.exp(-log_odds))
+    pairwise = np.full((len(p), 3, 3), 0.5)
+    for q, (a, b) in enumerate(combinations(range(3), 2)):
+        pairwise[:, b, a], pairwise[:, a, b] = p[:, q], 1 - p[:, q]
+    return np.log(couple(pairwise))
+
+
+class Refitted:
+    """Outputs of every pair, (n, n_pairs), and log-odds, without the fold of each row."""
+
+    def __init__(self, y, weight, numbers, K_new=None):
+        self.labels = np.unique(y, return_inverse=True)[1]
+        n_pairs = self.labels.max() * (self.labels.max() + 1) // 2
+        self.outputs, self.log_odds = np.empty((2, N, n_pairs))
+        self.new = None if K_new is None else np.empty((len(K_new), N, n_pairs))
+        for g in np.unique(numbers):
+            own = numbers == g
+            for q, (part, t, trained, f) in enumerate(without(self.labels, weight, ~own, K[own])):
+                self.outputs[own, q] = f
+                one = fit_sigmoid(trained, t, weight[part])
+                self.log_odds[own, q] = -(one.slope * f + one.intercept)
+            if K_new is not None:
+                for q, (*_, f) in enumerate(without(self.labels, weight, ~own, K_new)):
+                    self.new[:, own, q] = f[:, None]
+        self.slopes, self.intercepts = np.empty((2, N, n_pairs))
+        for q, (a, b) in enumerate(combinations(range(self.labels.max() + 1), 2)):
+            for g in np.unique(numbers):
+                part = (numbers != g) & np.isin(self.labels, [a, b])
+                t = np.where(self.labels[part] == b, 1.0, -1.0)
+                one = fit_increasing_sigmoid(self.outputs[part, q], t, weight[part])
+                self.slopes[numbers == g, q] = one.slope
+                self.intercepts[numbers == g, q] = one.intercept
+
+    def decisions(self, outputs):
+        if outputs.shape[-1] == 1:
+            return outputs[..., 0]
+        log_odds = -(self.slopes * outputs + self.intercepts)
+        return coupled(log_odds.reshape(-1, 3)).reshape(outputs.shape)
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+@pytest.mark.parametrize(("options", "groups"), TOGETHER.values(), ids=TOGETHER)
+def test_held_out_outputs_are_those_of_machines_without_the_rows(y, weight, options, groups):
+    model = SVCCV(threshold=0.0, **HELD, **options).fit(X, y, weight, groups=groups)
+    numbers = NUMBERS if model.folds_ is None else model.folds_[0]
+    w = np.ones(N) if weight is None else weight
+    expected = Refitted(y, w, numbers)
+    atol = 1e-8 if y is TWO else 1e-6  # of the coupling
+    assert_allclose(model.held_out_.outputs, expected.decisions(expected.outputs), atol=atol)
+    p = expected.log_odds
+    log_p = (
+        coupled(p) if y is THREE else np.column_stack([-np.logaddexp(0, p), -np.logaddexp(0, -p)])
+    )
+    deviance = -2 * w @ log_p[np.arange(N), expected.labels]
+    assert model.loo_score_ == pytest.approx(deviance, rel=1e-6)
+    alone = SVCCV(threshold=0.0, **HELD).fit(X, y, weight)
+    assert_array_equal(model.loo_.outputs, alone.loo_.outputs)
+    assert_array_equal(model.dual_coef_, alone.dual_coef_)
+    assert not np.allclose(model.held_out_.outputs, model.loo_.outputs)
+
+
+@pytest.mark.parametrize("criterion", ["error", "squared_hinge"])
+def test_the_criterion_judges_the_outputs_of_groups(criterion):
+    model = SVCCV(criterion=criterion, threshold=0.0, **HELD).fit(X, TWO, groups=GROUPS)
+    held_out = model.held_out_
+    rate = error_rate if criterion == "error" else DIFFERENTIABLE[criterion].evaluate
+    value = rate(*held_out)
+    assert model.loo_score_ == pytest.approx(value if criterion == "error" else value.value)
+
+
+def test_threshold_and_sigmoid_are_set_by_what_was_held_out():
+    model = SVCCV(threshold="ber", **HELD).fit(X, TWO, groups=GROUPS)
+    sigmoid = fit_increasing_sigmoid(model.held_out_.outputs, model.held_out_.y)
+    (own,) = model.calibrators_
+    assert (own.slope, own.intercept) == pytest.approx((sigmoid.slope, sigmoid.intercept))
+    middle = np.convolve(np.sort(model.held_out_.outputs), [0.5, 0.5], "valid")
+    assert np.abs(middle - model.threshold_).min() < 1e-12
+
+
+def test_each_row_its_own_group_is_leave_one_out():
+    one, other = (SVCCV(**HELD).fit(X, THREE, groups=g) for g in (None, np.arange(N)))
+    assert other.loo_score_ == pytest.approx(one.loo_score_, rel=1e-9)
+    assert_allclose(other.held_out_.outputs, one.loo_.outputs, atol=1e-8)
+
+
+def test_rows_of_weight_zero_have_the_output_of_the_machine():
+    weight = np.where(np.arange(N) % 5 == 2, 0.0, 1.0)
+    model = SVCCV(threshold=0.0, **HELD).fit(X, TWO, weight, groups=GROUPS)
+    zero = weight == 0
+    decision = model.decision_function(X[zero])
+    assert_allclose(model.held_out_.outputs[zero], decision)
+    part = SVCCV(threshold=0.0, **HELD).fit(X[~zero], TWO[~zero], groups=GROUPS[~zero])
+    assert_allclose(model.held_out_.outputs[~zero], part.held_out_.outputs, atol=1e-9)
+
+
+def test_a_kernel_matrix_and_sparse_samples_have_groups_too():
+    options = {"threshold": 0.0, "nested": "folds", "search": "grid"}
+    plain = SVCCV(RBF(GAMMA, gamma_bounds="fixed"), param_grid={"C": C}, **options)
+    given = SVCCV("precomputed", param_grid={"C": C}, **options).fit(K, TWO, groups=GROUPS)
+    plain.fit(sp.csr_array(X), TWO, groups=GROUPS)
+    assert_allclose(given.held_out_.outputs, plain.held_out_.outputs, atol=1e-8)
+    assert_allclose(given.nested_.held_out.outputs, plain.nested_.held_out.outputs, atol=1e-8)
+    K_new = RBF(GAMMA)(NEW, X)
+    assert_array_equal(given.predict_set(K_new), plain.predict_set(sp.csr_array(NEW)))
+
+
+@pytest.mark.parametrize(
+    ("options", "groups", "text"),
+    [
+        ({}, np.zeros(N), "All rows are in one group"),
+        ({}, [None, *range(N - 1)], "no label for 1 of 36 rows"),
+        ({}, np.where(TWO == "no", 0, np.arange(N)), "class 'no' are in one group"),
+        ({"cv": "5x2"}, None, "holds out each sample once"),
+        ({"cv": 1}, None, "cv must be of 2 folds to as many as rows"),
+        ({"cv": [*KFold(4).split(X)]}, np.arange(N) % 2, "cv separates rows of a group"),
+        ({"nested": "rows"}, None, "nested must be None or 'folds'"),
+        ({"nested": "folds", "cv": KFold(4)}, None, "nested='folds' needs cv as None or a number"),
+    ],
+)
+def test_what_cannot_be_held_out_is_refused(options, groups, text):
+    with pytest.raises(ValueError, match=text):
+        SVCCV(**HELD, **options).fit(X, TWO, groups=groups)
+
+
+def test_groups_are_routed():
+    with config_context(enable_metadata_routing=True):
+        model = SVCCV(search="grid", param_grid=HELD["param_grid"]).set_fit_request(groups=True)
+        search = GridSearchCV(model, {"probability": ["loo"]}, cv=GroupKFold(3))
+        search.fit(X, TWO, groups=GROUPS)
+    assert_array_equal(search.best_estimator_.groups_, NUMBERS)
+
+
+class TestNested:
+    @pytest.mark.slow
+    @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+    def test_each_row_is_predicted_by_a_machine_chosen_without_its_fold(self, y):
+        options = {"param_grid": {"C": [0.1, 3.0], "gamma": [0.1, 0.4]}, "search": "grid"}
+        model = SVCCV(**options, nested="folds").fit(X, y, WEIGHT, groups=GROUPS)
+        nested = model.nested_
+        assert all(len(np.unique(nested.folds[g == GROUPS])) == 1 for g in np.unique(GROUPS))
+        assert len(nested.machines) == 10
+        wrong = np.zeros(N)
+        for k in range(10):
+            out = nested.folds == k
+            one = SVCCV(**options).fit(X[~out], y[~out], WEIGHT[~out], groups=GROUPS[~out])
+            raw = one.decision_function(X[out]) + one.threshold_
+            assert_allclose(nested.held_out.outputs[out], raw)
+            assert_allclose(nested.decisions.probabilities[out], one.predict_proba(X[out]))
+            wrong[out] = one.predict(X[out]) != y[out]
+        assert_array_equal(nested.decisions.wrong, wrong)
+        assert model.scores_["error"] == pytest.approx(np.average(wrong, weights=WEIGHT))
+
+    def test_the_area_is_of_rows_that_one_machine_has_not_seen(self):
+        model = SVCCV(**HELD, nested="folds").fit(X, TWO)
+        nested = model.nested_
+        sets = [np.flatnonzero(nested.folds == k) for k in np.unique(nested.folds)]
+        y, f = nested.held_out.y[:, None], nested.held_out.outputs[:, None]
+        assert model.scores_["auc"] == pair_auc(y, f, sets, [], [], np.ones(N))[0]
+
+    def test_the_machine_is_that_of_all_rows(self):
+        plain, nested = (SVCCV(**HELD, nested=n).fit(X, TWO) for n in (None, "folds"))
+        assert_array_equal(plain.dual_coef_, nested.dual_coef_)
+        assert plain.threshold_ == nested.threshold_
+        assert plain.nested_ is None
+
+    def test_it_comes_back_from_a_file(self, tmp_path):
+        model = SVCCV(**HELD, nested="folds").fit(X, TWO, groups=GROUPS)
+        save_model(tmp_path / "m.skops", model, {})
+        for loaded in (load_model(tmp_path / "m.skops").model, pickle.loads(pickle.dumps(model))):
+            assert loaded.scores_ == model.scores_
+            assert loaded.scores_se_ == model.scores_se_
+            assert_array_equal(loaded.predict_set(NEW, 0.8), model.predict_set(NEW, 0.8))
+
+
+class TestScores:
+    @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+    def test_they_are_of_the_decisions_on_what_was_held_out(self, y):
+        model = SVCCV(**HELD).fit(X, y, WEIGHT, groups=GROUPS)
+        labels = np.unique(y, return_inverse=True)[1]
+        held_out = model.held_out_
+        wrong = class_indices(held_out.outputs, model.threshold_) != labels
+        scores = model.scores_
+        assert list(scores) == list(model.scores_se_) == ["error", "ber", "auc", "log_loss"]
+        assert scores["error"] == pytest.approx(np.average(wrong, weights=WEIGHT))
+        assert scores["auc"] == pooled_auc(held_out.y, held_out.outputs, WEIGHT)[0]
+        p = np.exp(held_out.outputs)
+        if y is TWO:
+            p = model.calibrators_[0].probability(held_out.outputs)
+            p = np.column_stack([1 - p, p])
+        loss = -np.log(p[np.arange(N), labels])
+        assert scores["log_loss"] == pytest.approx(np.average(loss, weights=WEIGHT))
+
+    def test_without_probabilities_there_is_no_log_loss(self):
+        for y in (TWO, THREE):
+            assert "log_loss" not in SVCCV(**HELD, probability=None).fit(X, y).scores_
+
+    def test_repeats_held_out_together_count_once(self):
+        four = np.repeat(np.arange(N), 4)
+        plain = SVCCV(**HELD, threshold=0.0).fit(X, TWO)
+        quarter = {"C": [C / 4], "gamma": [GAMMA]}
+        repeated = SVCCV(param_grid=quarter, search="grid", threshold=0.0)
+        repeated.fit(X[four], TWO[four], groups=four)
+        assert_allclose(repeated.held_out_.outputs, plain.loo_.outputs[four], atol=1e-8)
+        for name in ("error", "ber", "auc"):
+            assert repeated.scores_[name] == pytest.approx(plain.scores_[name])
+            assert repeated.scores_se_[name] == pytest.approx(plain.scores_se_[name], rel=0.03)
+
+
+class TestSets:
+    @pytest.mark.parametrize("conditional", [False, True])
+    @pytest.mark.parametrize("groups", [None, GROUPS], ids=["rows", "groups"])
+    @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+    def test_they_are_of_machines_without_each_row_or_its_group(self, y, groups, conditional):
+        model = SVCCV(**HELD).fit(X, y, WEIGHT, groups=groups)
+        numbers = np.arange(N) if groups is None else NUMBERS
+        refits = Refitted(y, WEIGHT, numbers, RBF(GAMMA)(NEW, X))
+        values, new = refits.decisions(refits.outputs), refits.decisions(refits.new)
+        labels = refits.labels
+        loo = class_margins(values.reshape(N, -1))[np.arange(N), labels]
+        scores = class_margins(new.reshape(len(NEW), N, -1))
+        for coverage in (0.5, 0.8):
+            expected = prediction_sets(loo, scores, coverage, labels if conditional else None)
+            assert_array_equal(model.predict_set(NEW, coverage, conditional), expected)
+
+    def test_nested_ones_are_of_machines_chosen_without_the_fold(self):
+        model = SVCCV(**HELD, nested="folds").fit(X, TWO)
+        nested = model.nested_
+        points = np.random.default_rng(1).normal(size=(60, 2))
+        machines = [nested.machines[k] for k in nested.folds]
+        new = np.stack([one.decision_function(points) + one.threshold_ for one in machines], axis=1)
+        labels = (TWO == "yes").astype(int)
+        loo = class_margins(nested.held_out.outputs[:, None])[np.arange(N), labels]
+        for coverage in (0.6, 0.7, 0.8, 0.9):
+            expected = prediction_sets(loo, class_margins(new[..., None]), coverage)
+            assert_array_equal(model.predict_set(points, coverage), expected)
