@@ -49,7 +49,9 @@ def test_a_fit_in_time_is_that_of_the_estimator_on_sorted_rows(looms, demand):
     assert f"{machine.scores_['rmse']:.4f}" in result.stdout
     # There is no relation.
     assert machine.scores_["r2"] < 0 < 0.3 < load_model("p.skops").model[-1].scores_["r2"]
-    assert "ignored" not in looms("predict", "m.skops", demand).stderr
+    assert looms("predict", "m.skops", demand).stderr == ""
+    covered = looms("predict", "m.skops", demand, "--coverage", 0.9)
+    assert "--coverage is of single rows left out" in covered.stderr
 
 
 @pytest.mark.parametrize("written", ["%Y-%m-%d %H:%M", "%d.%m.%Y", "%m/%d/%Y", "%j"])

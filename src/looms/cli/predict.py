@@ -230,6 +230,11 @@ class Predictions:
         """Columns ``lower`` and ``upper``, or ``set``; none if no coverage was asked for."""
         if request.coverage is None:
             return {}
+        if self.saved.metadata["options"].get("time"):
+            note(
+                "--coverage is of single rows left out, of which those near in time tell: later "
+                "rows may be covered less often"
+            )
         machine = self.saved.model[-1]
         # ValueError: more coverage than the rows of the model can give.
         with as_messages(prefix=f"--coverage {request.coverage:g}: "):
