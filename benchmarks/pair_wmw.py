@@ -13,7 +13,7 @@ in O(n²) from P and α. With dP = −P dM P and dα = −P dM α the gradient f
 about 2 n³ flops, twice those of leave-one-out. Machines tuned by this ("pairs"), by "wmw", "press"
 and "cross_entropy" are compared by the area under the ROC curve on test rows: of the IDA sets the
 rows that were not drawn, of made problems with a weak signal 2000 new ones. Steepness is 10, as is
-the default, or 100: a flat step rewards large outputs, and with them a small ridge. "rbf" is
+the default, or 100: a flat step rewards large outputs, and a small ridge with them. "rbf" is
 searched as it is, "ard" with its prior. Means over draws, which are the same for every criterion,
 and differences with standard errors over draws. (100 is the best of 2, 4, 10, 30 and 100 for "rbf"
 on the draws of 60 and 100 rows, so that its figures lean a little to its side.)
@@ -60,7 +60,12 @@ CRITERIA = {
     "press": PRESS(),
     "cross_entropy": CrossEntropy(),
 }
-DIFFERENCES = (("pairs_10", "wmw_10"), ("pairs_100", "wmw_100"), ("pairs_100", "press"))
+DIFFERENCES = (
+    ("pairs_10", "wmw_10"),
+    ("pairs_10", "press"),
+    ("pairs_100", "wmw_100"),
+    ("pairs_100", "press"),
+)
 KERNELS = {"rbf": False, "ard": True}  # and whether it has a prior
 
 
