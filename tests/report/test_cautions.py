@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,8 @@ from looms import (
 from looms.kernels import RBF
 from looms.report import cautions, summary
 from looms.report._choice import _essence
+from looms.report._near_rows import rise_without_near
+from looms.report.model import model_of
 from looms.tables import table_preprocessor
 
 
@@ -439,3 +442,22 @@ def test_a_smooth_function_of_single_samples_makes_no_repeats():
     X, y = make_friedman1(400, noise=0.1, random_state=0)
     found = cautions(quietly(LSSVMRegressorCV(), X, y))
     assert "Samples like repeats of others" not in {each["title"] for each in found}
+
+
+@pytest.mark.parametrize("noise", [0.03, 0.1])
+@pytest.mark.parametrize(("n_patients", "n_repeats"), [(12, 20), (10, 8)])
+@pytest.mark.parametrize("Estimator", [LSSVMClassifierCV, LSSVMRegressorCV])
+def test_few_patients_of_many_repeats_are_clusters(Estimator, n_patients, n_repeats, noise):
+    X, y, number = patients(n_patients, n_repeats, noise)
+    _, text = titles(quietly(Estimator(), X, y))["Samples like repeats of others"]
+    assert f"the others of its cluster, of which there are {n_patients}, left out" in text
+    assert "Samples like repeats of others" not in titles(quietly(Estimator(), X, y, groups=number))
+
+
+@pytest.mark.parametrize("n", [50, 100, 200, pytest.param(1000, marks=pytest.mark.slow)])
+def test_samples_drawn_one_by_one_are_no_clusters(n):
+    for d, seed in product((1, 2, 5, 20), range(3)):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, d))
+        y = X[:, 0] + 0.5 * rng.normal(size=n) > 0
+        assert rise_without_near(model_of(quietly(LSSVMClassifierCV(), X, y))) is None

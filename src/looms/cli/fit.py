@@ -202,6 +202,14 @@ def write_report(
     rows = pandas.Index(prepared.rows, name="row in the file, counted from 1 after any header")
     X = pandas.DataFrame(index=rows)
     with writing(path, "--report"):
-        given = {"groups": prepared.groups, "assessment": assessment, "notes": prepared.notes}
-        write_html(model, path, X=X, y=y, title=title, **given)
+        write_html(
+            model,
+            path,
+            X=X,
+            y=y,
+            groups=prepared.groups,
+            assessment=assessment,
+            title=title,
+            notes=prepared.notes,
+        )
     note(f"the report is in {path}")

@@ -107,7 +107,8 @@ class CaseDeletion:
 
             def mean(values: Array) -> Array:
                 totals = np.bincount(group, values[taking], m)
-                return np.divide(totals, sizes, out=np.full(m, np.nan), where=sizes > 0)
+                means: Array = np.divide(totals, sizes, out=np.full(m, np.nan), where=sizes > 0)
+                return means
 
             leverage = mean(leverage)
             of_samples = {k: np.sqrt(mean(_norm(v) ** 2)) for k, v in of_samples.items()}

@@ -146,8 +146,8 @@ class Influence:
         ax, position = axes_or_new(ax, self), positions(names)
         ax.vlines(position, 0.0, values, color="0.7", linewidth=0.7)
         ax.scatter(position, values, s=8, c=np.where(values > critical, "C3", "C0"))
-        line = {"color": "C3", "linestyle": "--", "label": f"χ² at {self.alpha:g}"}
-        ax.plot(position, critical, drawstyle="steps-mid", **line)
+        label = f"χ² at {self.alpha:g}"
+        ax.plot(position, critical, "C3--", drawstyle="steps-mid", label=label)
         for i in self._flagged():
             ax.annotate(
                 str(names[i]),

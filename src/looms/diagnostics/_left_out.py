@@ -233,8 +233,8 @@ def left_out_fits(
         held_out = held_out_by_group(machine, group)
         predicted_without = classes[class_indices(held_out, machine.threshold_)]
         if likelihood and len(classes) == 2:
-            outputs = least_squares_outputs(machine, group)
-            terms = likelihood_of_outputs(*outputs, problem.labels, group)
+            of_machines = least_squares_outputs(machine, group)
+            terms = likelihood_of_outputs(*of_machines, problem.labels, group)
         elif likelihood:
             terms = by_refits(problem, True, group, n_jobs, progress)[2]
     elif labels is None and (outputs := path_outputs(problem)) is not None:

@@ -14,7 +14,7 @@ from looms.estimators import machine_of
 from looms.estimators._warnings import settings_for_rare_classes
 from looms.report._caution import Caution, note, serious
 from looms.report._choice import close_candidates, foreign, optimism, search_cautions
-from looms.report._near_rows import TOGETHER, rise_without_near
+from looms.report._near_rows import rise_without_near
 from looms.report._telltales import telltales
 from looms.report.figures import (
     FIGURES,
@@ -150,10 +150,11 @@ def _near_rows(model: Model) -> Iterator[Caution]:
     if errors is None:
         return
     key = "error" if model.classification else "rmse"
-    alone, together = (figure(value, key, 3) for value in errors)
+    what, *values = errors
+    alone, together = (figure(value, key, 3) for value in values)
     yield note(
         "Samples like repeats of others",
-        f"With the {TOGETHER - 1} samples nearest to each left out as well, the "
+        f"With {what} left out as well as a sample, the "
         f"{FIGURES[key].name} rises from {alone} to {together}. If samples belong together, as "
         "repeats or those of one patient, hold these out together: groups=...",
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
@@ -17,32 +19,53 @@ _DISCERNIBLE = 4.0
 #: ...and by this share of what it costs to train on every eighth sample. Where samples are drawn
 #: one by one, a hole among many costs less, also in a smooth function with little noise.
 _SHARE = 0.25
-#: Of fewer samples these are too large a part, of more they are not searched.
-_FEWEST, _MOST = 20 * TOGETHER, 3000
+#: Of fewer samples the nearest are too large a part, of still fewer clusters are; of more than the
+#: last neither is searched.
+_FEWEST, _FEWEST_IN_CLUSTERS, _MOST = 20 * TOGETHER, 5 * TOGETHER, 3000
+#: Samples fall into clusters where these are as many times further from one another than the
+#: samples in them, where no cluster has a larger share, and no more samples are by themselves.
+#: Samples that were drawn one by one are one large cluster with some apart.
+_APART, _LARGEST, _ALONE = 1.25, 0.25, 0.1
 
 
-def rise_without_near(model: Model) -> tuple[float, float] | None:
-    """Error of each sample left out by itself, and with the seven nearest in the kernel's space.
+def rise_without_near(model: Model) -> tuple[str, float, float] | None:
+    """Error of each sample left out by itself, and with those near to it in the kernel's space.
 
-    Error rates, or root mean square errors. None where the second is no larger than samples that
-    were drawn one by one explain; for fewer than 160 samples, or more than 3000.
+    These are its cluster, where samples fall into clusters, or the seven nearest. First what they
+    are, then error rates, or root mean square errors. None where the second is no larger than
+    samples that were drawn one by one explain; for fewer than 40 samples, 160 without clusters, or
+    more than 3000.
 
     Notes
     -----
-    O(n² log n) and n³ / 64 flops, beside the leave-one-out models of the machine.
+    O(n² log n) and n³ / 64 flops, for clusters of m samples n m², beside the leave-one-out models
+    of the machine.
     """
     n = model.n_with_weight
-    if not _FEWEST <= n <= _MOST:
+    if not _FEWEST_IN_CLUSTERS <= n <= _MOST:
         return None
     trained = model.machine.leave_one_out_models()
     models, rows = trained.models, trained.train
     K = np.vstack([K for _, K in trained.blocks(model.machine.X_fit_)])[rows]
     distance = K.diagonal()[:, None] + K.diagonal() - 2 * K
-    np.fill_diagonal(distance, -np.inf)
-    near = np.argpartition(distance, TOGETHER, axis=1)[:, :TOGETHER]
-    own = near == np.arange(n)[:, None]
     y, alpha = models.fit.y.reshape(n, -1), models.fit.alpha.reshape(n, -1)
-    without_near = np.linalg.solve(models.P[near[:, :, None], near[:, None, :]], alpha[near])[own]
+    left_out: dict[str, Array] = {}
+    clusters = _clusters(distance)
+    if clusters:
+        without_near = np.empty(alpha.shape)
+        for G in clusters:
+            without_near[G] = np.linalg.solve(models.P[np.ix_(G, G)], alpha[G])
+        left_out[f"the others of its cluster, of which there are {len(clusters)},"] = without_near
+    if n >= _FEWEST:
+        np.fill_diagonal(distance, -np.inf)
+        near = np.argpartition(distance, TOGETHER, axis=1)[:, :TOGETHER]
+        blocks = models.P[near[:, :, None], near[:, None, :]]
+        own = near == np.arange(n)[:, None]
+        left_out[f"the {TOGETHER - 1} samples nearest to it"] = np.linalg.solve(
+            blocks, alpha[near]
+        )[own]
+    if not left_out:
+        return None
     part = np.random.default_rng(0).permutation(n) % TOGETHER
 
     def losses(residuals: Array) -> Array:
@@ -52,19 +75,43 @@ def rise_without_near(model: Model) -> tuple[float, float] | None:
         wrong = class_indices(outputs, model.threshold) != class_indices(models.fit.y)
         return np.asarray(wrong, dtype=np.float64)
 
-    alone, together = losses(alpha / models.p[:, None]), losses(without_near)
+    alone = losses(alpha / models.p[:, None])
     by_few = np.array(
         [losses(y - _outputs(models, K, np.flatnonzero(part == k))) for k in range(TOGETHER)]
     )
     others = np.arange(TOGETHER)[:, None] != part
     weight = model.held_out.sample_weight[rows]
     value, error = mean_and_error(alone, weight)
-    rise, of_rise = mean_and_error(together - alone, weight)
     cost = mean_and_error(np.average(by_few, axis=0, weights=others) - alone, weight)[0]
-    if not rise > max(_DISCERNIBLE * of_rise, error, _SHARE * cost):
-        return None
-    values = value, value + rise
-    return values if model.classification else (values[0] ** 0.5, values[1] ** 0.5)
+    for what, residuals in left_out.items():
+        rise, of_rise = mean_and_error(losses(residuals) - alone, weight)
+        if rise > max(_DISCERNIBLE * of_rise, error, _SHARE * cost):
+            power = 1.0 if model.classification else 0.5
+            return what, value**power, (value + rise) ** power
+    return None
+
+
+def _clusters(distance: Array) -> list[AnyArray]:
+    """Samples of each cluster, by the largest gap in the lengths of the minimal spanning tree.
+
+    ``distance`` is squared, (n, n). Empty if they do not fall into clusters.
+    """
+    n = len(distance)
+    squared = np.maximum(0.5 * (distance + distance.T), 0.0)
+    np.fill_diagonal(squared, 0.0)
+    tree = linkage(squareform(squared, checks=False), "single")
+    lengths = np.sqrt(tree[:, 2])
+    lengths = np.maximum(lengths, 1e-6 * lengths[-1])  # of copies, to rounding
+    # A cut below an edge leaves as many clusters as edges above it, and one.
+    cuts = np.arange(n - n // 3, n - int(1 / _LARGEST))
+    ratio = lengths[cuts] / lengths[cuts - 1]
+    best = cuts[np.argmax(ratio)]
+    number = fcluster(tree, tree[best - 1, 2], "distance")
+    sizes = np.bincount(number)[1:]
+    together = ratio.max() > _APART and sizes.max() <= _LARGEST * n
+    if not together or (sizes == 1).sum() > _ALONE * n:
+        return []
+    return [np.flatnonzero(number == k + 1) for k in range(len(sizes))]
 
 
 def _outputs(models: LeaveOneOutModels, K: Array, rows: AnyArray) -> Array:
