@@ -541,6 +541,7 @@ FRAME = pd.DataFrame({"n": [*range(11), None], "k": [*"abcdefabcde", None]})
 
 MACHINES = {
     "two classes": lambda: LSSVMClassifierCV("linear").fit(POINTS, LABELS == "a"),
+    "in folds": lambda: LSSVMClassifierCV("linear").fit(POINTS, LABELS == "a"),
     "nested": lambda: LSSVMClassifierCV("linear", search="grid", cv=3).fit(POINTS, LABELS == "a"),
     "three classes": lambda: LSSVMClassifierCV("ard", calibration="isotonic").fit(POINTS, LABELS),
     "regression": lambda: regressor(np.eye(6)),
@@ -595,7 +596,9 @@ TAMPERED = [
     ("two classes", "held_out_", None),
     ("two classes", "held_out_", HeldOut(np.ones(3), np.ones(3))),
     ("nested", "folds_", np.zeros((1, 5), dtype=int)),
-    ("nested", "nested_", 3),
+    ("nested", "_nested", 3),
+    ("in folds", "_outer_folds", np.arange(3)),
+    ("in folds", "_unfitted", 3),
     ("nested", "fit_weight_", np.eye(12)[0]),
     ("nested.nested_", "chosen", np.full(12, 99)),
     ("nested.nested_", "chosen", np.zeros(5, dtype=int)),

@@ -140,7 +140,9 @@ def fitted(target, together, weight):
     if together == "rows, given":
         return LSSVMClassifier(mu=0.05).fit(X, LABELS[target], sample_weight=weight)
     groups = GROUPS if together == "groups" else None
-    model = LSSVMClassifierCV(threshold=0.1 if target == "two classes" else None)
+    model = LSSVMClassifierCV(
+        threshold=0.1 if target == "two classes" else None, nested=None
+    )
     return model.fit(X, LABELS[target], sample_weight=weight, groups=groups)
 
 
@@ -180,7 +182,7 @@ def test_of_a_machine_are_of_pairs_left_out(target, together, weight):
 
 @pytest.mark.parametrize("cv", [3, "4x3", GapKFold(4, 2, np.arange(N) * 9 % N)])
 def test_of_folds_areas_are_within_folds(cv):
-    model = LSSVMClassifierCV(cv=cv).fit(X, LABELS["two classes"])
+    model = LSSVMClassifierCV(cv=cv, nested=None).fit(X, LABELS["two classes"])
     y, areas = LABELS["two classes"], []
     for repetition in [model.folds_] if isinstance(cv, GapKFold) else model.folds_[:, None]:
         right = total = 0

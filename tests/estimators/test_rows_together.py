@@ -66,7 +66,8 @@ pytestmark = [
 
 def machine(target, **options):
     estimator = LSSVMClassifierCV if "classes" in target else LSSVMRegressorCV
-    return estimator(**{"max_iter": 10, **options})
+    nested = "auto" if options.get("search") == "grid" else None
+    return estimator(**{"max_iter": 10, "nested": nested, **options})
 
 
 def refitted(model, fold, K, new=None):

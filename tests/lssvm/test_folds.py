@@ -8,6 +8,7 @@ from pairwise import pairwise
 from looms.folds import GapKFold, fold_numbers
 from looms.kernels import RBF, Polynomial
 from looms.lssvm import NotPositiveDefiniteError, decompose, refit_loo, solve
+from looms.lssvm._folds import HeldOutBlocks, repetitions
 
 N = 14
 RNG = np.random.default_rng(1)
@@ -152,3 +153,21 @@ def test_a_fold_without_which_the_machine_is_singular_is_named():
 def test_models_are_those_of_one_repetition():
     with pytest.raises(ValueError, match="one repetition"):
         solve(KERNELS["rbf"], TARGETS["one"], 0.1, folds=FOLDS["twice"]).models()
+
+
+def test_the_square_of_blocks_is_that_of_the_full_matrix():
+    P = KERNELS["rbf"] @ KERNELS["rbf"]
+    parts = repetitions(FOLDS["twice"], N)
+    blocks = HeldOutBlocks(P.diagonal(), parts, lambda G: np.eye(len(G)), 1.0)
+    for t in (1, 3):
+        e, v = RNG.standard_normal((2, len(parts), N, t))
+        v *= 1e12
+        e[:, UNEVEN == 3, 0] = 0.0
+        H = np.zeros((N, N))
+        for r, part in enumerate(parts):
+            for G in part.folds:
+                H[np.ix_(G, G)] += (e[r, G] @ v[r, G].T + v[r, G] @ e[r, G].T) / 2
+        start = np.asfortranarray(RNG.standard_normal((N, N)))
+        expected = start + P @ H @ P
+        ours = blocks.add_square(P, e, v, start)
+        assert_allclose(np.tril(ours), np.tril(expected), rtol=1e-10, atol=1e-10 * H.max())

@@ -138,9 +138,7 @@ class HeldOutBlocks:
             for G in part.sets:
                 P_GG = block(G)
                 smallest = len(p) * np.finfo(np.float64).eps * P_GG.diagonal()
-                R, failed = lapack.dpotrf(
-                    np.asfortranarray(P_GG.T), lower=1, clean=0, overwrite_a=1
-                )
+                R, failed = lapack.dpotrf(np.asfortranarray(P_GG.T), lower=1, overwrite_a=1)
                 safe = R.diagonal() ** 2 > smallest
                 if failed or not safe.all():
                     raise LeverageError(mu, int(G[failed - 1 if failed else np.argmin(safe)]))

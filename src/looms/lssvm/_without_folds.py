@@ -28,7 +28,7 @@ class _Alike(NamedTuple):
     columns: slice
     size: int
 
-    def of(self, values: Array) -> Array:
+    def of(self, values: AnyArray) -> AnyArray:
         """View of the columns, in the last axis of ``values``, as (..., s, F)."""
         values = values[..., self.columns]
         if self.size > _FEW:
@@ -55,15 +55,15 @@ class InnerFolds:
         self._row = np.full(n_columns, -1)  # of each column, -1 for none
         self._place = np.empty(n_columns, dtype=np.intp)  # of its fold among those alike
         self._alike: list[_Alike] = []
-        columns = {}
+        columns: dict[int, AnyArray] = {}  # of each fold
         start = 0
         for s, numbers in zip(filled, levels, strict=True):
             alike = _Alike(slice(start, start + s * len(numbers)), s)
             rows, places = alike.of(self._row), alike.of(np.arange(n_columns))
             alike.of(self._place)[...] = np.arange(len(numbers))
-            for f, number in enumerate(numbers):
+            for f, number in enumerate(numbers.tolist()):
                 rows[: sizes[number], f] = folds[number]
-                columns[int(number)] = places[:, f]
+                columns[number] = places[:, f]
             self._alike.append(alike)
             start = alike.columns.stop
         self._column = np.argsort(self._row, kind="stable")[-int(sizes.sum()) :]  # of each row
@@ -72,7 +72,7 @@ class InnerFolds:
         self._parts: list[tuple[AnyArray, AnyArray]] = []
         for r in np.unique(n_left_out):
             same = np.flatnonzero(n_left_out == r)
-            step = max(1, _NUMBERS // (len(self._row) * int(r)))
+            step = max(1, _NUMBERS // (n_columns * max(int(r), max(filled))))
             for first in range(0, len(same), step):
                 part = same[first : first + step]
                 self._parts.append((part, np.stack([left_out[k] for k in part])))
@@ -121,18 +121,19 @@ class InnerFolds:
         for alike in self._alike:
             V, x, columns = alike.of(W), alike.of(e), alike.of(np.arange(len(whole)))
             blocks = whole[columns[:, None], columns]  # (s, s, F)
-            diagonal = np.eye(alike.size)[:, :, None] * blocks
+            s, n_folds = columns.shape
+            diagonal = np.eye(s)[:, :, None] * blocks
             b, k = np.nonzero((alike.columns.start <= G) & (alike.columns.stop > G))
             own = self._place[G[b, k]]
-            if alike.size > _FEW:
+            if s > _FEW:
                 V = V.transpose(0, 3, 2, 1)
                 inner = blocks.transpose(2, 0, 1) - V @ V.swapaxes(2, 3)
                 inner[b, own] = diagonal.transpose(2, 0, 1)[own]
                 self._check(_pivots(_factors(inner)), whole, columns.T, mu)
                 x[...] = np.linalg.solve(inner, x.transpose(0, 3, 2, 1)).transpose(0, 3, 2, 1)
             else:
-                inner = np.empty((*blocks.shape[:2], *V.shape[::3]))
-                for i in range(alike.size):
+                inner = np.empty((s, s, len(G), n_folds))
+                for i in range(s):
                     square = np.einsum("brf,brjf->jbf", V[:, :, i], V[:, :, : i + 1])
                     np.subtract(blocks[i, : i + 1, None], square, out=inner[i, : i + 1])
                 inner[:, :, b, own] = diagonal[:, :, own]
@@ -140,7 +141,7 @@ class InnerFolds:
                     _eliminate(inner, x.transpose(1, 2, 0, 3))
                 self._check(np.diagonal(inner), whole, columns.T, mu)
         e[machines, :, G] = S.swapaxes(1, 2) @ z
-        return e[:, :, self._column].transpose(2, 0, 1)
+        return np.asarray(e[:, :, self._column].transpose(2, 0, 1))
 
     def _check(self, pivots: Array, whole: Array, columns: AnyArray, mu: float) -> None:
         """LeverageError if what is left of some diagonal entries of P is rounding."""

@@ -87,7 +87,8 @@ def choose_nested(
 
     Notes
     -----
-    n³ flops for a candidate, and O(n² t) for single rows; 3 n² t numbers are kept for these.
+    n³ flops for a candidate, and O(n² (s + t)) for folds of s rows; n t numbers are kept for each
+    round, of which single rows have three each.
 
     Examples
     --------
