@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import SVCCV, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.optimize import Outcome
 
 callback = pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
@@ -95,6 +95,22 @@ def test_stopping_a_candidate_ends_the_selection():
     assert len(recorder.ended(CANDIDATE)) == len(model.candidates_) == 2
     two = LSSVMRegressorCV(CANDIDATES[:2]).fit(X, Y)
     assert_allclose(model.predict(X), two.predict(X), rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+def test_a_support_vector_machine_tells_of_each_setting():
+    class Listener(Recorder):
+        def on_evaluation(self, estimator, n_samples, value):
+            self.values.append(value)
+            assert n_samples == 60
+
+    recorder = Listener(stop=lambda context: depth(context) == CANDIDATE)
+    recorder.values = []
+    kernels = ["linear", "rbf"]
+    model = fitted(recorder, SVCCV(kernels, resolution=4.0, nested="folds"))
+    assert [name for _, _, name in recorder.ended(CANDIDATE)] == ["linear, log_likelihood"]
+    assert set(model.cv_results_["kernel"]) == {"linear"}
+    assert recorder.values == model.cv_results_["loo_score"].tolist()
 
 
 def test_stopping_in_a_stage_on_a_subsample_still_fits_all_samples(monkeypatch):

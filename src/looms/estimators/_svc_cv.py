@@ -182,9 +182,9 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
     Notes
     -----
     One point costs a solution and its leave-one-out paths, about as much as a few fits of an SVC;
-    "log_likelihood" adds n sigmoids, O(n²). Groups and folds are left out by solving again from
-    the machine of all, mostly in a fraction of the time of a fit each. Memory: some n×n arrays of
-    the largest pair, and one of all samples, for each job.
+    "log_likelihood" adds n sigmoids, O(n²). Groups and folds are driven out along one path each,
+    for no more time. Memory: some n×n arrays of the largest pair, and one of all samples, for each
+    job.
 
     References
     ----------

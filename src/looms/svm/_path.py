@@ -1,4 +1,4 @@
-"""Leave-one-out paths of all left-out samples, in lockstep.
+"""Paths of all left-out samples, or folds, in lockstep.
 
 With the margin equations solved, the coefficients of the margin set B and b (basic) and the
 outputs of the others N (nonbasic) are linear in the coefficients of N and the outputs of B
@@ -8,10 +8,10 @@ outputs of the others N (nonbasic) are linear in the coefficients of N and the o
 With R the reduced kernel and V = L⁻¹ R_BN, the part of A on N is the Schur complement
 R_NN − VᵀV. A set that differs from B in k samples P takes a k×k system in A, not a new inverse.
 
-As β_c is driven to zero the state of the other samples changes along A until one of them comes to
-the end of its range: a coefficient to a bound, or an output to the margin. There the margin set
-changes by that sample, and with it the direction. If no sample is on the margin, the intercept
-moves alone.
+As the β_c of the left-out samples are driven to zero the state of the others changes along A
+until one of them comes to the end of its range: a coefficient to a bound, or an output to the
+margin. There the margin set changes by that sample, and with it the direction. If no sample is on
+the margin, the intercept moves alone.
 """
 
 from __future__ import annotations
@@ -122,20 +122,20 @@ class _Paths:
 
     Attributes
     ----------
-    driver : (m,) row in the tableau of the left-out sample.
-    sign : (m,) label of the left-out sample.
+    drivers : (m, s) rows in the tableau of the left-out samples, then padding.
+    pace : (m, s) change of the β of these per unit of length; their sizes add up to one.
     u : (m, c + 2) β of basic samples and F of the others.
     low, high : (m, c + 2) range of u.
     basic : (m, c) whether the sample is on the margin.
     held : (m, c) β of the samples that are not basic, at a bound.
     P : (m, k) columns in which the margin set differs from that of the tableau, then padding.
     n_basic : (m,) size of the margin set.
-    left : (m,) β_c.
+    left : (m,) length that is left, Σ|β_c|.
     running : (m,) whether the path has not ended.
     """
 
-    driver: Indices
-    sign: Array
+    drivers: Indices
+    pace: Array
     u: Array
     low: Array
     high: Array
@@ -156,7 +156,7 @@ class PathEnds:
 
     Attributes
     ----------
-    beta : (m, n) coefficients without each of the ``left_out`` samples.
+    beta : (m, n) coefficients without the samples of each row of ``left_out``.
     finished : (m,) whether the path got there.
     """
 
@@ -164,9 +164,19 @@ class PathEnds:
     finished: AnyArray
 
 
-def follow(problem: Problem, start: Polished, left_out: Indices, table: Tableau) -> PathEnds:
-    """Drive β_c to zero for every c of ``left_out``, each from the same start.
+def rows_of_folds(folds: Indices, numbers: Indices) -> Indices:
+    """Samples of each fold, (m, largest), padded by -1."""
+    members = [np.flatnonzero(folds == number) for number in numbers]
+    rows = np.full((len(numbers), max(map(len, members), default=0)), -1)
+    for row, own in zip(rows, members, strict=True):
+        row[: len(own)] = own
+    return rows
 
+
+def follow(problem: Problem, start: Polished, left_out: Indices, table: Tableau) -> PathEnds:
+    """Drive β_c to zero for every c of a row of ``left_out``, rows each from the same start.
+
+    ``left_out`` is (m, s), padded by -1. The β of a row shrink together, in proportion.
     Only the samples of the tableau are watched; the conditions of the others are to be checked
     at the ends.
     """
@@ -185,7 +195,8 @@ def follow(problem: Problem, start: Polished, left_out: Indices, table: Tableau)
             _collect(ends, places[stopped], paths.rows(stopped), table)
             paths, places = paths.rows(paths.running), places[paths.running]
     _collect(ends, places, paths, table)
-    beta[np.arange(m), left_out] = 0.0
+    row, slot = np.nonzero(left_out >= 0)
+    beta[row, left_out[row, slot]] = 0.0
     return ends
 
 
@@ -213,9 +224,13 @@ def _started(problem: Problem, start: Polished, table: Tableau, left_out: Indice
     can_rise, can_fall = problem.can_rise(start.beta), problem.can_fall(start.beta)
     low = np.where(basic, lower, np.where(can_rise[samples], y, -np.inf))
     high = np.where(basic, upper, np.where(can_fall[samples], y, np.inf))
+    sizes = np.where(left_out >= 0, np.abs(start.beta[left_out]), 0.0)
+    left = sizes.sum(axis=1)
+    drivers = np.where(left_out >= 0, table.place[left_out], -1)
+    drivers[drivers < 0] = table.padding  # of those outside the tableau β is zero
     paths = _Paths(
-        driver=table.place[left_out],
-        sign=problem.y[left_out],
+        drivers=drivers,
+        pace=-np.sign(start.beta[left_out]) * sizes / left[:, None],
         u=np.tile(np.append(u, (0.0, 0.0)), (m, 1)),
         low=np.tile(np.append(low, (-np.inf, -np.inf)), (m, 1)),
         high=np.tile(np.append(high, (np.inf, np.inf)), (m, 1)),
@@ -223,14 +238,15 @@ def _started(problem: Problem, start: Polished, table: Tableau, left_out: Indice
         held=np.tile(beta, (m, 1)),
         P=np.full((m, 1), table.padding),
         n_basic=np.full(m, table.n_basic),
-        left=start.beta[left_out],
+        left=left,
         running=np.ones(m, dtype=bool),
     )
-    inside = np.flatnonzero(paths.driver < len(samples))
-    own = paths.driver[inside]
-    paths.low[inside, own], paths.high[inside, own] = -np.inf, np.inf
-    on_margin = np.flatnonzero(paths.driver < table.n_basic)
-    _leave(paths, on_margin, paths.driver[on_margin])
+    row, slot = np.nonzero(drivers < len(samples))
+    own = drivers[row, slot]
+    paths.low[row, own], paths.high[row, own] = -np.inf, np.inf
+    for column in drivers.T:
+        on_margin = np.flatnonzero(column < table.n_basic)
+        _leave(paths, on_margin, column[on_margin])
     return paths
 
 
@@ -240,14 +256,13 @@ def _step(limits: _Limits, table: Tableau, paths: _Paths, work: Array) -> None:
     rate, lost = _rates(table, paths)
     length, who = _longest(paths, rate, work[:m])
     moving = paths.n_basic > 0
-    left = np.abs(paths.left)
-    to_end = moving & (length >= left)
+    to_end = moving & (length >= paths.left)
     lost |= np.isinf(length) & ~to_end
-    length = np.where(to_end, left, length)
+    length = np.where(to_end, paths.left, length)
     length[lost | ~paths.running] = 0.0
     rate *= length[:, None]
     paths.u += rate
-    paths.left -= np.where(moving, np.sign(paths.left) * length, 0.0)
+    paths.left -= np.where(moving, length, 0.0)
     paths.left[to_end & paths.running & ~lost] = 0.0
     paths.running &= ~(to_end | lost)
     _change(limits, paths, who)
@@ -271,30 +286,28 @@ def _longest(paths: _Paths, rate: Array, room: Array) -> tuple[Array, Indices]:
 
 
 def _rates(table: Tableau, paths: _Paths) -> tuple[Array, AnyArray]:
-    """Changes of u per unit of |β_c|, and the paths for which they cannot be computed.
+    """Changes of u per unit of Σ|β_c|, and the paths for which they cannot be computed.
 
     Per unit of the intercept for paths without margin samples.
     """
-    A, P, c = table.responses, paths.P, paths.driver
-    m, k = P.shape
+    A, P, c = table.responses, paths.P, paths.drivers
+    k = P.shape[1]
     system = A[P[:, None, :], P[:, :, None]]
     padded = np.equal(P, table.padding)
     system[:, np.arange(k), np.arange(k)] += padded
-    at_c = c[:, None] == P
-    outside = ~at_c.any(axis=1)  # c itself drives, else its coefficient is prescribed
-    weights = np.empty((m, k + 1))
-    weights[:, :k] = _solved(system, np.where(outside[:, None], -A[c[:, None], P], at_c))
-    weights[:, k] = outside
-    weights *= np.where(paths.running & (paths.n_basic > 0), -np.sign(paths.left), 0.0)[:, None]
+    pace = np.where((paths.running & (paths.n_basic > 0))[:, None], paths.pace, 0.0)
+    at_c = c[:, :, None] == P[:, None, :]
+    outside = pace * ~at_c.any(axis=2)  # these drive, of the others the coefficient is prescribed
+    right = np.einsum("ms,msk->mk", pace, at_c)
+    right -= np.einsum("ms,msk->mk", outside, A[c[:, :, None], P[:, None, :]])
+    weights = np.concatenate([_solved(system, right), outside], axis=1)
     lost = np.asarray(~np.isfinite(weights).all(axis=1))
     weights[lost] = 0.0
-    columns = np.empty((m, k + 1), dtype=P.dtype)
-    columns[:, :k], columns[:, k] = P, c
-    rate = _combined(A, columns, weights)
+    rate = _combined(A, np.concatenate([P, c], axis=1), weights)
     row, column = np.nonzero(~padded)
     rate[row, P[row, column]] = weights[row, column]
     none = np.flatnonzero((paths.n_basic == 0) & paths.running)
-    rate[none] = -paths.sign[none, None]
+    rate[none] = np.sign(paths.pace[none].sum(axis=1))[:, None]
     rate[:, table.intercept :] = 0.0
     return rate, lost
 

@@ -20,7 +20,7 @@ from looms.svm._active_set import (
     interior_point,
     solution_near,
 )
-from looms.svm._path import follow, tableau
+from looms.svm._path import follow, rows_of_folds, tableau
 from looms.svm._problem import (
     NotConvergedError,
     Problem,
@@ -137,7 +137,7 @@ class DualSolution:
         Parameters
         ----------
         folds : (n,) numbers, the same for samples that are left out together; each by itself
-            unless given. The machines without a fold are solved from this one, not followed.
+            unless given. The coefficients of a fold are driven to zero together, in proportion.
 
         Raises
         ------
@@ -146,37 +146,35 @@ class DualSolution:
         """
         problem, start = self._problem, self._polished
         # With no free sample the others bound the intercept, those of α_i = 0 among them.
-        left_out = np.flatnonzero(self.alpha if len(self.margin) else self.C)
+        numbers = np.flatnonzero(self.alpha if len(self.margin) else self.C)
+        left_out = numbers[:, None]
         if folds is not None:
-            left_out = np.unique(folds[left_out])
-        beta = np.tile(start.beta, (len(left_out), 1))
+            numbers = np.unique(folds[numbers])
+            left_out = rows_of_folds(folds, numbers)
+        beta = np.tile(start.beta, (len(numbers), 1))
         outputs, (b, exactness) = np.empty(beta.shape), np.empty((2, len(beta)))
         with blas_threads(len(self.y)):
-            unsolved = np.arange(len(left_out))
-            if folds is None:
-                unsolved = self._followed(left_out, beta, outputs, b, exactness)
             errors = []
-            for k in unsolved.tolist():
-                out = left_out[k] if folds is None else np.flatnonzero(folds == left_out[k])
-                without = problem.without(out)
-                near = beta[k] if folds is None else balanced(without, beta[k], self.outputs)
-                machine = solution_near(without, near)
+            for k in self._followed(left_out, beta, outputs, b, exactness).tolist():
+                without = problem.without(left_out[k][left_out[k] >= 0])
+                machine = solution_near(without, balanced(without, beta[k], self.outputs))
                 beta[k], outputs[k], b[k] = machine.beta, machine.outputs, machine.intercept
                 exactness[k] = without.exactness(machine.residual, machine.beta)
                 if not machine.residual <= without.residual_limit(machine.beta):
                     gap = without.duality_gap(machine.beta, machine.outputs)
-                    which = f" without {'sample' if folds is None else 'fold'} {left_out[k]}"
+                    which = f" without {'sample' if folds is None else 'fold'} {numbers[k]}"
                     errors.append(NotConvergedError(float(exactness[k]), gap, which))
         if errors:
             raise max(errors, key=lambda error: error.kkt_residual)
-        return LeftOut(left_out, beta / problem.scale, b, outputs, exactness)
+        return LeftOut(numbers, beta / problem.scale, b, outputs, exactness)
 
     def _followed(
         self, left_out: Indices, beta: Array, outputs: Array, b: Array, exactness: Array
     ) -> Indices:
         """Ends of the paths of samples in a row each; the rows whose end is no solution."""
         problem, start = self._problem, self._polished
-        stays = start.beta[left_out] == 0
+        drives = (left_out >= 0) & (start.beta[left_out] != 0)
+        stays = ~drives.any(axis=1)
         for rows in self._blocks(np.flatnonzero(stays)):
             outputs[rows], b[rows], residuals = self._described(beta[rows], left_out[rows])
             exactness[rows] = problem.exactness(residuals, beta[rows])
@@ -184,7 +182,8 @@ class DualSolution:
         for near in self._watched():
             if len(unsolved) == 0:
                 break
-            table, failed = tableau(problem, start.margin, near, left_out[unsolved]), []
+            driven = left_out[unsolved][drives[unsolved]]
+            table, failed = tableau(problem, start.margin, near, driven), []
             for rows in self._blocks(unsolved):
                 ends = follow(problem, start, left_out[rows], table)
                 beta[rows] = ends.beta
@@ -212,7 +211,7 @@ class DualSolution:
         return [part[np.argpartition(distance, n_near)[:n_near]], part]
 
     def _described(self, beta: Array, left_out: Indices) -> tuple[Array, Array, Array]:
-        """Outputs, intercepts and KKT residuals for rows of coefficients, each without a sample."""
+        """Outputs, intercepts and KKT residuals for rows of coefficients, without some samples."""
         problem, start, outputs = self._problem, self._polished, np.empty(beta.shape)
         residuals, own_b = np.empty((2, len(beta)))
         for first in range(0, len(beta), _ROWS):
@@ -223,7 +222,8 @@ class DualSolution:
             Kbeta += start.outputs - start.intercept
             errors = problem.y - Kbeta
             can_rise, can_fall = problem.can_rise(rows), problem.can_fall(rows)
-            own = np.arange(len(rows)), left_out[block]
+            row, slot = np.nonzero(left_out[block] >= 0)
+            own = row, left_out[block][row, slot]
             can_rise[own] = can_fall[own] = False
             own_b[block] = intercepts(errors, can_rise, can_fall)
             b = own_b[block, None]
