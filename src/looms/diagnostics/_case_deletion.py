@@ -22,7 +22,7 @@ from looms.estimators._search import chosen_criterion
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
 from looms.lssvm._system import targets_as_columns
-from looms.lssvm._without_folds import residuals_without
+from looms.lssvm._without_folds import InnerFolds
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 
 if TYPE_CHECKING:
@@ -333,7 +333,7 @@ def _changes(
     own_residuals, own = np.empty(alpha.shape), np.empty(alpha.shape)
     largest, squares, of_criterion = np.empty(m), np.empty(m), np.empty(m)
     each = [(k,) for k in range(m)]
-    for part, residuals in residuals_without(models.P, alpha, units, each, mu):
+    for part, residuals in InnerFolds(units, each).residuals(models.P, alpha, mu):
         for column, k in enumerate(part):
             G, rest = units[k], np.full(n, True)
             rest[G] = False
