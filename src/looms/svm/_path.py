@@ -28,6 +28,7 @@ from looms.svm._problem import Problem
 
 _FLAT = 1e-12  # rates below are rounding: |K| ≤ 1, and rates are per unit of β_c
 _MOST_STEPS = 1000
+_MOST_IDLE = 20  # steps of no length in a row: the path goes round samples that depend on others
 _FEW = 256  # rows times columns
 
 
@@ -131,6 +132,7 @@ class _Paths:
     P : (m, k) columns in which the margin set differs from that of the tableau, then padding.
     n_basic : (m,) size of the margin set.
     left : (m,) length that is left, Σ|β_c|.
+    idle : (m,) steps of no length since the last that had one.
     running : (m,) whether the path has not ended.
     """
 
@@ -144,6 +146,7 @@ class _Paths:
     P: Indices
     n_basic: Indices
     left: Array
+    idle: Indices
     running: AnyArray
 
     def rows(self, keep: AnyArray) -> _Paths:
@@ -239,6 +242,7 @@ def _started(problem: Problem, start: Polished, table: Tableau, left_out: Indice
         P=np.full((m, 1), table.padding),
         n_basic=np.full(m, table.n_basic),
         left=left,
+        idle=np.zeros(m, dtype=np.intp),
         running=np.ones(m, dtype=bool),
     )
     row, slot = np.nonzero(drivers < len(samples))
@@ -259,6 +263,8 @@ def _step(limits: _Limits, table: Tableau, paths: _Paths, work: Array) -> None:
     to_end = moving & (length >= paths.left)
     lost |= np.isinf(length) & ~to_end
     length = np.where(to_end, paths.left, length)
+    paths.idle = np.where(length > _FLAT, 0, paths.idle + 1)
+    lost |= ~to_end & (paths.idle > _MOST_IDLE)
     length[lost | ~paths.running] = 0.0
     rate *= length[:, None]
     paths.u += rate
