@@ -37,9 +37,12 @@ def folds_of_fit(
 
 
 def outer_folds(
-    targets: Array, groups: AnyArray | None, labels: AnyArray | None, seed: int
+    cv: Any, targets: Array, groups: AnyArray | None, labels: AnyArray | None, seed: int
 ) -> AnyArray:
-    """Number of the outer fold of each row, at most ten, classes in proportion."""
+    """Number of the outer fold of each row, at most ten, classes in proportion.
+
+    ValueError if the rows outside of some cannot be held out by ``cv``.
+    """
     n_folds = min(OUTER_FOLDS, len(targets) if groups is None else len(np.unique(groups)))
     if labels is not None:
         n_folds = min(n_folds, int(np.unique(labels, return_counts=True)[1].min()))
@@ -47,9 +50,12 @@ def outer_folds(
         raise ValueError("nested='folds': a class of one sample cannot be held out; leave it out.")
     try:
         folds = fold_numbers(f"1x{n_folds}", targets, groups, labels=labels, random_state=seed)
+        numbers: AnyArray = np.asarray(folds)[0]
+        for number in np.unique(numbers):
+            rest = np.flatnonzero(numbers != number)
+            folds_of_fit(cv, targets, groups, labels, rest, seed)
     except ValueError as error:
         raise ValueError(f"nested='folds': {error}") from None
-    numbers: AnyArray = np.asarray(folds)[0]
     return numbers
 
 

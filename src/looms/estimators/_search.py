@@ -217,7 +217,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         if not numbered:
             raise ValueError("nested='folds' needs cv as None, a number of folds or as '5x2'.")
         try:
-            return outer_folds(targets, groups, labels, seed)
+            return outer_folds(self.cv, targets, groups, labels, seed)
         except ValueError:
             if automatic:
                 return None

@@ -280,7 +280,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         outer = None
         if self.nested == "folds":
             own_groups = None if groups is None else groups[train]
-            outer = outer_folds(targets[train], own_groups, y[train], _SEED)
+            outer = outer_folds(self.cv, targets[train], own_groups, y[train], _SEED)
         X_train = training_rows(X, train, self._kernels()[0].pairwise)
         if groups is None:
             warn_of_copies(X_train, copy_groups(X_train), "Drop them, or give their groups.")
