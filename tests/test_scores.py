@@ -140,9 +140,7 @@ def fitted(target, together, weight):
     if together == "rows, given":
         return LSSVMClassifier(mu=0.05).fit(X, LABELS[target], sample_weight=weight)
     groups = GROUPS if together == "groups" else None
-    model = LSSVMClassifierCV(
-        threshold=0.1 if target == "two classes" else None, nested=None
-    )
+    model = LSSVMClassifierCV(threshold=0.1 if target == "two classes" else None, nested=None)
     return model.fit(X, LABELS[target], sample_weight=weight, groups=groups)
 
 

@@ -372,7 +372,7 @@ def test_curves_are_of_what_is_held_out():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = X[:, 0] + rng.normal(size=60) > 0
-    model = LSSVMClassifierCV().fit(X, y, groups=np.arange(60) // 3)
+    model = LSSVMClassifierCV(nested=None).fit(X, y, groups=np.arange(60) // 3)
     roc = RocDisplay.compute(model)
     decided = model._scored().decisions.outputs
     assert roc.areas["True"] == pytest.approx(roc_auc_score(y, decided))

@@ -164,7 +164,7 @@ def test_one_number_of_evaluations_in_a_page(monkeypatch, tmp_path):
     monkeypatch.setattr("looms.selection._tune._SCAN_SAMPLES", 20)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(320, 2))
-    model = LSSVMRegressorCV().fit(X, np.sin(3 * X[:, 0]) + 0.3 * rng.normal(size=320))
+    model = LSSVMRegressorCV(nested=None).fit(X, np.sin(3 * X[:, 0]) + 0.3 * rng.normal(size=320))
     tuning = model.selection_
     assert (len(tuning.stages), tuning.n_measured) == (2, 2)
     report.write_html(model, tmp_path / "page.html")
@@ -247,7 +247,8 @@ def test_a_page_names_how_samples_were_held_out(search, numbers, options, method
     y = X[:, 0] + rng.normal(size=60)
     options = dict(options)
     Estimator = LSSVMRegressorCV if numbers else LSSVMClassifierCV
-    estimator = Estimator(cv=options.pop("cv", None), search=search)
+    nested = "auto" if search == "grid" else None
+    estimator = Estimator(cv=options.pop("cv", None), search=search, nested=nested)
     model = estimator.fit(X, y if numbers else y > 0, **options)
     page = render(model)
     assert f"{method.capitalize()} figures" in page

@@ -185,9 +185,9 @@ def test_figures_of_samples_entered_three_times_and_held_out_together_are_those_
     X = rng.normal(size=(60, 3))
     y = np.where(X[:, 0] + rng.normal(size=60) > 0, 1, -1)
     weight = rng.uniform(0.5, 2.0, 60) * (np.arange(60) > 3)
-    once = Estimator("linear").fit(X, y, weight)
+    once = Estimator("linear", nested=None).fit(X, y, weight)
     thrice = [np.repeat(each, 3, axis=0) for each in (X, y, weight)]
-    together = Estimator("linear", copies="together").fit(*thrice)
+    together = Estimator("linear", copies="together", nested=None).fit(*thrice)
     # The machine that was chosen once; searches agree to their tolerance only.
     together.mu_ = once.mu_
     together.held_out_ = HeldOut(

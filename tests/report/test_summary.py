@@ -153,7 +153,8 @@ def test_probabilities_are_judged(binary):
 
 def test_candidates_compete_by_what_the_threshold_is_set_for(binary):
     _, X, y, _ = binary
-    model = LSSVMClassifierCV(["linear", "rbf"], threshold=FBeta(2.0)).fit((X - X.mean()) / 9, y)
+    model = LSSVMClassifierCV(["linear", "rbf"], threshold=FBeta(2.0), nested=None)
+    model.fit((X - X.mean()) / 9, y)
     found = summary(model)
     assert found["score"] == {"name": "loss of FBeta(beta=2.0)", "key": ""}
     assert "loss of FBeta(beta=2.0)" in found["chosen"]["reason"]

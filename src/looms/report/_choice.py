@@ -118,7 +118,9 @@ def foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Ca
 
 def _essence(text: str) -> str:
     """The text of an estimator without parameters that change nothing of the result."""
-    return re.sub(r"\b(callback|n_jobs|verbose)=(<.*?>|[\w.-]+)(, )?", "", text).replace(", )", ")")
+    return re.sub(r"\b(callback|n_jobs|nested|verbose)=(<.*?>|[\w.'-]+)(, )?", "", text).replace(
+        ", )", ")"
+    )
 
 
 def close_candidates(model: Model) -> Iterator[Caution]:
