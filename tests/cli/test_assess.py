@@ -209,7 +209,7 @@ def test_the_bar_counts_splits_from_those_in_the_store(looms, pets, monkeypatch)
 
 def test_the_bar_counts_candidates_and_shows_the_search(looms, pets, monkeypatch):
     pytest.importorskip("sklearn.callback")
-    arguments = ("fit", pets, "-t", "kind", "-k", "linear", "-k", "rbf")
+    arguments = ("fit", pets, "-t", "kind", "-k", "linear", "-k", "rbf", "--nested", "none")
     shown, _ = shown_on_a_terminal(looms, monkeypatch, *arguments)
     assert shown[0] == (0, 2, "linear, press")
     assert shown[-1][:2] == (2, 2)

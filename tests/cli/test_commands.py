@@ -175,7 +175,7 @@ def test_demo_needs_no_file_and_writes_none(looms, figures):
     result = looms("demo", "--random-state", 5)
     assert result.exit_code == 0, result.stderr
     assert os.listdir() == []
-    assert "leave-one-out, 284 rows  " in result.stdout
+    assert "nested cross-validation, 284 rows  " in result.stdout
     assert "the other half, 285 rows  " in result.stdout
     X, y = load_breast_cancer(return_X_y=True)
     y = np.array(["malignant", "benign"])[y]

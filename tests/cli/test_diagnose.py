@@ -224,7 +224,7 @@ def test_nothing_is_overwritten(looms, catches, one_line):
 
 
 def test_a_model_of_looms_fit(looms, catches):
-    assert looms("fit", catches, "-t", "found", "-o", "m.skops").exit_code == 0
+    assert looms("fit", catches, "-t", "found", "--nested", "none", "-o", "m.skops").exit_code == 0
     result = looms("diagnose", catches, "--model", "m.skops", "--bootstrap", 19)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("Least-squares machine of m.skops")

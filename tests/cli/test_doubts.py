@@ -24,7 +24,9 @@ def said(result):
 
 def test_a_rare_class_is_warned_of_with_the_remedy_and_shown(looms, rare):
     rare.assign(a=rare.a * 0.3, b=0.0).to_csv("rare.csv", index=False)
-    result = looms("fit", "rare.csv", "-t", "event", "-k", "linear", "--threshold", 0)
+    result = looms(
+        "fit", "rare.csv", "-t", "event", "-k", "linear", "--threshold", 0, "--nested", "none"
+    )
     warnings = [line for line in said(result) if line.startswith("Warning: ")]
     assert len(warnings) == 1
     assert "are predicted to be 'yes', where 36 are" in warnings[0]

@@ -7,7 +7,6 @@ from looms.cli._errors import InputError
 from looms.cli._figures import loss_name
 from looms.cli._request import FORMS, threshold_of
 from looms.model_files import load_model
-from looms.report.model import scored
 from looms.threshold import Cost, RequiredPrecision, RequiredRecall
 
 
@@ -77,7 +76,7 @@ def test_rules_reach_the_estimator_and_its_file(looms, data_folder, text, machin
     assert f"threshold = {fitted.threshold_:.4g}" in result.stdout
     assert fitted.threshold_ != 0
     assert f"threshold={text}" in looms("show", "m.skops").stdout
-    truth, taken = fitted.loo_.y > 0, scored(fitted).decisions.predicted == 1
+    truth, taken = fitted.loo_.y > 0, fitted._scored().decisions.predicted == 1
     recall, precision = taken[truth].mean(), truth[taken].mean()
     cost = ((truth & ~taken) * 5.0 + (~truth & taken)).mean()
     first = {"f1": f"F1 {f1_score(truth, taken):.4f}, ", "cost=1:5": f"cost {cost:.4f}, "}

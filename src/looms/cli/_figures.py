@@ -32,7 +32,7 @@ from looms.diagnostics._margins import held_out_of
 from looms.estimators._search import chosen_criterion
 from looms.folds import GapKFold
 from looms.held_out import HeldOut
-from looms.report.model import METHODS, chosen_by, on_grid, unit_of
+from looms.report.model import METHODS, chosen_by, on_grid, scored, unit_of
 from looms.threshold import Cost, RequiredPrecision, RequiredRecall
 
 #: Of a kernel with a scale for every feature, so many are shown, the largest.
@@ -58,7 +58,7 @@ def held_out_figures(machine: Any) -> tuple[dict[str, float], dict[str, float]]:
     """Figures to quote of the rows of a machine, and their standard errors."""
     several = not is_regressor(machine) and machine.loo_.y.ndim > 1
     names = _NAMES | ({"auc": MEAN_AREA} if several else {})
-    scores = machine._scored().scores
+    scores = scored(machine).scores
     values, errors = (
         {names[key]: pair[k] for key, pair in scores.items() if key in names} for k in range(2)
     )
@@ -84,10 +84,9 @@ def choice_of(machine: Any) -> str:
             f"the choice was repeated without each {unit}, and the figures are of that; not so "
             "what was done to the columns before, such as scaling"
         )
-    option = "nested='folds' in Python" if isinstance(machine, SVCCV) else "--nested folds"
     return (
-        f"{METHODS[unit_of(machine)]} chose this machine, so its figures flatter it; {option} and "
-        "looms assess give honest ones"
+        f"{METHODS[unit_of(machine)]} chose this machine, so its figures flatter it; "
+        "--nested folds and looms assess give honest ones"
     )
 
 
@@ -269,7 +268,7 @@ def show_choice(model: Pipeline, metadata: Mapping[str, Any]) -> None:
     method = method_of(machine)
     values, errors = held_out_figures(machine)
     show_figures({method: values, "± s.e.": errors})
-    _, rows, decisions = machine._scored()
+    _, rows, decisions = scored(machine)
     if decisions is None:
         return
     truth, predicted = class_indices(machine.loo_.y[rows]), decisions.predicted

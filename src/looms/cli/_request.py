@@ -170,9 +170,12 @@ class MachineRequest:
         ),
     ] = "gradient"
     nested: Annotated[
-        Literal["folds"] | None,
+        Literal["folds", "none"] | None,
         typer.Option(
-            help="Search anew without each of ten folds: honest figures, at ten times the cost."
+            help=(
+                "folds searches anew without each of ten folds: honest figures, at ten times the "
+                "cost; default for up to 1000 rows of lssvm, unless none."
+            )
         ),
     ] = None
 
@@ -212,7 +215,7 @@ class MachineRequest:
             )
         if self.search == "grid":
             raise InputError("--search grid is for --machine lssvm: svm has a grid of its own")
-        for name in ("optimizer", "max_iter", "prior", "nested"):
+        for name in ("optimizer", "max_iter", "prior"):
             if getattr(self, name):
                 option = f"--{name.replace('_', '-')}"
                 raise InputError(f"{option} is for --machine lssvm: svm searches without gradient")
@@ -241,7 +244,9 @@ class MachineRequest:
     def _check_grid(self) -> None:
         if len(self.criterion or ()) > 1:
             raise InputError("--search grid compares by one --criterion, and there are several")
-        for name in ("optimizer", "max_iter", "prior", "nested"):
+        if self.nested == "folds":
+            raise InputError("--nested folds is for --search gradient; the grid nests by itself")
+        for name in ("optimizer", "max_iter", "prior"):
             if getattr(self, name):
                 option = f"--{name.replace('_', '-')}"
                 raise InputError(f"{option} is for --search gradient, and this is --search grid")
@@ -287,9 +292,10 @@ class MachineRequest:
             "cv": cv,
             "search": self.search,
         }
-        for name in ("max_iter", "nested"):
-            if getattr(self, name) is not None:
-                search[name] = getattr(self, name)
+        if self.max_iter is not None:
+            search["max_iter"] = self.max_iter
+        if self.nested is not None:
+            search["nested"] = None if self.nested == "none" else self.nested
         if target.task == "regression":
             self._check_regression()
             return LSSVMRegressorCV(kernel, criterion, **search)
@@ -305,7 +311,10 @@ class MachineRequest:
         calibration = None if self.calibration == "none" else self.calibration or "sigmoid"
         if self.machine == "svm":
             probability = calibration and "loo"
-            return SVCCV(kernel, criterion, probability=probability, cv=cv, **options)
+            nested = "folds" if self.nested == "folds" else None
+            return SVCCV(
+                kernel, criterion, probability=probability, cv=cv, nested=nested, **options
+            )
         return LSSVMClassifierCV(kernel, criterion, calibration=calibration, **options, **search)
 
 

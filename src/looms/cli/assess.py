@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -75,6 +76,7 @@ def assess(
     """Assess the whole selection on outer splits, whose test rows it never sees."""
     if request.nested:
         raise InputError("--nested is for looms fit: looms assess tunes anew in splits of its own")
+    request = replace(request, nested="none")
     check_can_write(output, force, file, holds="split,n_train,n_test,")
     check_report(report, request, force, file, output, "the row a split")
     if request.time is not None and method is not None:

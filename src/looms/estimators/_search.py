@@ -154,9 +154,15 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         nested = None
         if self.search == "grid":
             choice, in_folds, machines = choose_on_grid(
-                kernels, criteria[0], objective_of=objective_of, scorer=score, watcher=watcher
+                kernels,
+                criteria[0],
+                objective_of=objective_of,
+                scorer=score,
+                watcher=watcher,
+                repeated=self.nested is not None,
             )
-            nested = nested_predictions(in_folds, machines, train, weight[train], score)
+            if self.nested is not None:
+                nested = nested_predictions(in_folds, machines, train, weight[train], score)
         else:
             choice = choose(
                 kernels,

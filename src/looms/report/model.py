@@ -90,7 +90,7 @@ class Model:
     @cached_property
     def scored(self) -> Scored:
         """Figures to quote of the samples, and the predictions that they are of."""
-        return self.machine._scored()
+        return scored(self.machine)
 
     @property
     def has_weight(self) -> AnyArray:
@@ -195,6 +195,12 @@ def chosen_by(machine: Any) -> str:
     if getattr(machine, "folds_", None) is not None:
         return "fold"
     return "sample" if getattr(machine, "groups_", None) is None else "group"
+
+
+def scored(machine: Any) -> Scored:
+    """``scores_`` of a machine with their errors and the decisions that they are of."""
+    figures: Scored = machine._scored()
+    return figures
 
 
 def named(estimator: Any, machine: Any) -> Model:

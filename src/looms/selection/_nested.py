@@ -70,6 +70,8 @@ class NestedChoice:
 def choose_nested(
     candidates: Iterable[tuple[Objective, Array]],
     evaluated: Callable[[Objective, Point], None] | None = None,
+    *,
+    repeated: bool = True,
 ) -> NestedChoice:
     """Candidate of the least criterion, and the same choice without one fold, and without two.
 
@@ -79,6 +81,7 @@ def choose_nested(
         and hold out each row once, in three folds or more.
     evaluated : called with the objective and the point after every evaluation, before
         ``candidates`` give the next.
+    repeated : False to choose on all rows only.
 
     Raises
     ------
@@ -104,21 +107,21 @@ def choose_nested(
     rest = iter(candidates)
     first, start = next(rest)
     n, Y = first.n_samples, targets_as_columns(first.y)
-    if len(first.parts) > 1:
+    if repeated and len(first.parts) > 1:
         raise ValueError(
             "Nested cross-validation holds out each row once, without gaps: give cv as one number, "
-            "or search='gradient'."
+            "or nested=None."
         )
     folds = first.parts[0].folds
-    if len(folds) < 3:
+    if repeated and len(folds) < 3:
         raise ValueError(
             "Nested cross-validation leaves out two folds or groups, and there are no others: give "
-            "three or more, or search='gradient'."
+            "three or more, or nested=None."
         )
     number = fold_of_rows(folds, n)
     single: list[tuple[int, ...]] = [(g,) for g in range(len(folds))]
     double: list[tuple[int, ...]] = [*fold_pairs(Y, number)] if first.labeled else []
-    rounds = single + double
+    rounds = single + double if repeated else []
     outside = np.ones((len(rounds), n), dtype=bool)
     for r, numbers in enumerate(rounds):
         outside[r, np.concatenate([folds[g] for g in numbers])] = False
@@ -220,6 +223,7 @@ def choose_on_grid(
     objective_of: Callable[..., Objective],
     scorer: Callable[[HeldOut], Score],
     watcher: Watcher,
+    repeated: bool,
 ) -> tuple[Choice, NestedChoice, list[tuple[Kernel, float]]]:
     """Point of the least criterion on the grids of some kernels, and the choice in every fold.
 
@@ -228,6 +232,7 @@ def choose_on_grid(
     kernels, objective_of, scorer, watcher : as for `looms.selection._candidates.choose`; the
         score sets the threshold only.
     criterion : that the points compete by.
+    repeated : as for `choose_nested`.
 
     Returns
     -------
@@ -280,7 +285,7 @@ def choose_on_grid(
             if stopped and any(np.isfinite(candidate.value) for candidate in candidates):
                 break
 
-    nested = choose_nested(points(), evaluated)
+    nested = choose_nested(points(), evaluated, repeated=repeated)
     score = scorer(nested.fit.mean_held_out)
     k = int(np.argmin([candidate.value for candidate in candidates]))
     candidates[k] = replace(candidates[k], threshold=score.threshold)
