@@ -69,7 +69,8 @@ def test_a_table_goes_through_each_room_once(looms, pets):
 
     def follow(frame, event, _):
         room = station(frame) if event == "call" else None
-        if room in stations[1:] and not frame.f_code.co_name.startswith("__"):
+        attribute = frame.f_code.co_name.endswith("_")  # of Python, or fitted
+        if room in stations[1:] and not attribute:
             caller = frame.f_back
             while station(caller) not in stations:
                 caller = caller.f_back
