@@ -399,3 +399,22 @@ def test_intervals_of_a_search_repeated_in_folds_are_of_machines_tuned_without_t
     assert_allclose(nested.held_out.outputs, outputs, rtol=1e-6, atol=1e-8)
     expected = jackknife_plus(nested.held_out.residuals, F, 0.8)
     assert_allclose(model.predict_interval(new, 0.8), expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(("target", "groups"), [("two classes", None), ("three classes", GROUPS)])
+def test_machines_tuned_without_a_fold_see_classes_weigh_what_they_do_in_all(target, groups):
+    y, w = TARGETS[target], WEIGHTS["some are zero"]
+    model = machine(target, nested="folds").fit(X, y, sample_weight=w, groups=groups)
+    nested, classes = model.nested_, np.unique(y)
+    outputs, plain = (np.empty(nested.held_out.y.shape) for _ in range(2))
+    for number in np.unique(nested.folds):
+        fold = nested.folds == number
+        rest = np.setdiff1d(np.flatnonzero(w), nested.rows[fold])
+        shares = sum((y == c) * (w[y == c].sum() / w[rest][y[rest] == c].sum()) for c in classes)
+        for found, weight in ((outputs, w * shares), (plain, w)):
+            own = None if groups is None else groups[rest]
+            tuned = clone(model).set_params(nested=None)
+            tuned.fit(X[rest], y[rest], sample_weight=weight[rest], groups=own)
+            found[fold] = tuned._outputs(X[nested.rows[fold]])
+    assert_allclose(nested.held_out.outputs, outputs, rtol=1e-6, atol=1e-8)
+    assert not np.allclose(outputs, plain, rtol=1e-3)

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 from looms._typing import AnyArray, Array, Matrix
 from looms.folds import check_rest, fold_numbers
@@ -68,8 +68,16 @@ def machine_without(
     groups: AnyArray | None,
     **parameters: Any,
 ) -> Any:
-    """The machine, tuned anew on the rows ``rest``."""
-    pairwise = machine._kernels()[0].pairwise
+    """The machine, tuned anew on the rows ``rest``, where classes weigh what they do in all.
+
+    Else a class would be rarer by the rows left out, and the machine lean away from it.
+    """
+    pairwise, own_weight = machine._kernels()[0].pairwise, weight[rest]
+    if is_classifier(machine):
+        _, labels = np.unique(y, return_inverse=True)
+        mass = np.bincount(labels, weights=weight)
+        own_mass = np.bincount(labels[rest], weights=own_weight, minlength=len(mass))
+        own_weight = own_weight * (mass[labels[rest]] / own_mass[labels[rest]])
     machine = clone(machine).set_params(nested=None, **parameters)
     machine.__dict__.pop("_skl_callbacks", None)
     with warnings.catch_warnings():
@@ -77,7 +85,7 @@ def machine_without(
         return machine.fit(
             training_rows(X, rest, pairwise),
             y[rest],
-            sample_weight=weight[rest],
+            sample_weight=own_weight,
             groups=None if groups is None else groups[rest],
         )
 
