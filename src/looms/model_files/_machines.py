@@ -109,7 +109,7 @@ def least_squares(machine: Any) -> None:
     _weights(machine, n)
     _together(machine, n)
     if getattr(machine, "_outer_folds", None) is not None:
-        outer = numbers(machine, "_outer_folds", np.count_nonzero(machine.fit_weight_))
+        outer = numbers(machine, "_outer_folds", int(np.count_nonzero(machine.fit_weight_)))
         require(outer.dtype.kind in "iu", "_outer_folds are no integers")
         require(type(machine._unfitted) is type(machine), "_unfitted is no such machine")
     _nested_of(machine, "_nested", Nested)
