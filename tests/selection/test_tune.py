@@ -112,7 +112,7 @@ class TestTuning:
         class Fragile(RBF):
             def values(self, pairs):
                 K = super().values(pairs)
-                if self.number > 2.6:  # where the search wants to go
+                if self.gamma > 2.6:  # where the search wants to go
                     K -= 2.0
                 return K
 

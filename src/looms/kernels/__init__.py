@@ -4,7 +4,14 @@ from looms.kernels._base import Constant, Kernel, Product, Sum
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._names import Function, Precomputed
 from looms.kernels._normalized import Normalized
-from looms.kernels._stationary import ARD, RBF
+from looms.kernels._stationary import (
+    ARD,
+    RBF,
+    Matern,
+    MaternARD,
+    PowerExponential,
+    PowerExponentialARD,
+)
 
 __all__ = [
     "ARD",
@@ -14,8 +21,12 @@ __all__ = [
     "Function",
     "Kernel",
     "Linear",
+    "Matern",
+    "MaternARD",
     "Normalized",
     "Polynomial",
+    "PowerExponential",
+    "PowerExponentialARD",
     "Precomputed",
     "Product",
     "Sum",

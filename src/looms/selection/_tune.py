@@ -223,7 +223,9 @@ def starting_points(objective: Objective, n_points: int) -> list[Array]:
     thetas = [objective.kernel.theta]
     if len(thetas[0]):
         low, high = objective.bounds[:-1].T
-        thetas = [np.clip(thetas[0] + shift, low, high) for shift in KERNEL_SHIFTS]
+        thetas = [
+            np.clip(thetas[0] + shift * _scales(objective), low, high) for shift in KERNEL_SHIFTS
+        ]
     best = []
     for theta in thetas:
         K = objective.gram(objective.kernel.with_theta(theta))
@@ -238,18 +240,24 @@ def starting_points(objective: Objective, n_points: int) -> list[Array]:
 
 
 def grid_points(objective: Objective) -> list[Array]:
-    """Points of a grid around the start, (p + 1,) each: all kernel parameters together, and μ.
+    """Points of a grid around the start, (p + 1,) each: all scales of the kernel together, and μ.
 
     It depends on the features only, by the start, and not on the targets.
     """
-    n_kernel = len(objective.theta0) - 1
-    shifts = GRID_SHIFTS if n_kernel else (0.0,)
+    scales = _scales(objective)
+    shifts = GRID_SHIFTS if scales.any() else (0.0,)
+    ridges = GRID_RIDGES if scales.any() else np.arange(GRID_RIDGES[0], GRID_RIDGES[-1] + 1)
     points = [
-        np.clip(objective.theta0 + np.append(np.full(n_kernel, shift), ridge), *objective.bounds.T)
+        np.clip(objective.theta0 + np.append(shift * scales, ridge), *objective.bounds.T)
         for shift in shifts
-        for ridge in (GRID_RIDGES if n_kernel else np.arange(GRID_RIDGES[0], GRID_RIDGES[-1] + 1))
+        for ridge in ridges
     ]
     return list(np.unique(points, axis=0))
+
+
+def _scales(objective: Objective) -> Array:
+    """One for every parameter of the kernel that is a scale, zero for others, (p,)."""
+    return np.array([float(h.scale) for h in objective.kernel.hyperparameters])
 
 
 def _evaluated(
