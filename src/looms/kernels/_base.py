@@ -188,7 +188,7 @@ class ParametricKernel(Kernel):
 
     def started(self, samples: Samples) -> Self:
         open_values = {
-            parameter.name: self.start(samples) if parameter.start is None else parameter.start
+            parameter.name: parameter.tried[0] if parameter.tried else self.start(samples)
             for parameter in self._parameters
             if getattr(self, parameter.name) is None
         }

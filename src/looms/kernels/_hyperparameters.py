@@ -25,8 +25,8 @@ class Hyperparameter:
     value : in natural units; None until it is set from the samples.
     bounds : natural units; None means wide bounds around the start.
     at_lower, at_upper : meaning of a value on that bound, and advice; empty if harmless.
-    scale : True if the best value may lie many powers of two from the start, as that of a number
-        with a unit may; a number without one is not moved by the scan for a start.
+    tried : of a number without a unit, values that the scan for a start tries besides its own. A
+        number with a unit has none: the scan moves all of these together.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Hyperparameter:
     bounds: tuple[float, float] | None
     at_lower: str = ""
     at_upper: str = ""
-    scale: bool = True
+    tried: tuple[float, ...] = ()
 
     @property
     def log2(self) -> float:
@@ -51,16 +51,16 @@ class Parameter:
     name : of the attribute; ``<name>_bounds`` is that of its bounds.
     at_lower, at_upper : as of `Hyperparameter`.
     per_feature : True if it holds a number for each feature.
-    start : where tuning starts; None if that depends on the samples.
     bounds : bounds unless others are given; the upper one is also the largest value.
+    tried : as of `Hyperparameter`; the first is the start. Empty if that depends on the samples.
     """
 
     name: str
     at_lower: str = ""
     at_upper: str = ""
     per_feature: bool = False
-    start: float | None = None
     bounds: tuple[float, float] | None = None
+    tried: tuple[float, ...] = ()
 
     def is_fixed(self, kernel: object) -> bool:
         """True if the parameter is not tuned."""
@@ -77,7 +77,7 @@ class Parameter:
             )
         advice = self.at_lower, self.at_upper
         if not self.per_feature:
-            return [Hyperparameter(self.name, value, bounds, *advice, scale=self.bounds is None)]
+            return [Hyperparameter(self.name, value, bounds, *advice, self.tried)]
         if value is None:
             raise ValueError(
                 f"{type(kernel).__name__}: {self.name} are None: they are set from the training "

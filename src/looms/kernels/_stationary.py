@@ -88,8 +88,8 @@ _POWER = Parameter(
     "power",
     at_lower="the kernel tells only equal samples from others: look for noise in the features",
     at_upper="the kernel is as smooth as it can be: 'rbf', or 'ard' for 'powexp_ard', is the same",
-    start=1.0,
     bounds=(0.1, 2.0),
+    tried=(1.0, 1.5, 1.9),
 )
 
 
