@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -89,7 +89,7 @@ _POWER = Parameter(
     at_lower="the kernel tells only equal samples from others: look for noise in the features",
     at_upper="the kernel is as smooth as it can be: 'rbf', or 'ard' for 'powexp_ard', is the same",
     bounds=(0.1, 2.0),
-    tried=(1.0, 1.5, 1.9),
+    tried=(1.0, 1.5, 2.0),
 )
 
 
@@ -97,7 +97,7 @@ class Isotropic(Stationary):
     """Base class of the kernels φ(gamma ‖x − x'‖²)."""
 
     uses = frozenset({"squared_distances"})
-    _parameters = (_GAMMA,)
+    _parameters: ClassVar[tuple[Parameter, ...]] = (_GAMMA,)
 
     def start(self, samples: Samples) -> float:
         mean_squared_distance = 2.0 * float(variances(samples.X, samples.weight).sum())
@@ -116,7 +116,7 @@ class Isotropic(Stationary):
 class PerFeature(Stationary):
     """Base class of the kernels φ(Σ_k gammas_k (x_k − x'_k)²)."""
 
-    _parameters = (_GAMMAS,)
+    _parameters: ClassVar[tuple[Parameter, ...]] = (_GAMMAS,)
     gammas: Sequence[float] | Array | float | None
 
     def start(self, samples: Samples) -> Array:
