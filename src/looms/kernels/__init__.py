@@ -1,6 +1,8 @@
 """Kernels: values, contraction with their derivatives, and hyper-parameters."""
 
 from looms.kernels._base import Constant, Kernel, Product, Sum
+from looms.kernels._categories import Hamming, HammingARD
+from looms.kernels._columns import Columns
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._names import Function, Precomputed
 from looms.kernels._normalized import Normalized
@@ -17,8 +19,11 @@ __all__ = [
     "ARD",
     "RBF",
     "Boolean",
+    "Columns",
     "Constant",
     "Function",
+    "Hamming",
+    "HammingARD",
     "Kernel",
     "Linear",
     "Matern",

@@ -86,8 +86,8 @@ _GAMMAS = Parameter(
 )
 _POWER = Parameter(
     "power",
-    at_lower="the kernel tells only equal samples from others: look for noise in the features",
-    at_upper="the kernel is as smooth as it can be: 'rbf', or 'ard' for 'powexp_ard', is the same",
+    at_lower="near samples resemble each other hardly more than far ones: try another kernel",
+    at_upper="the kernel is as smooth as 'rbf', or 'ard' with a scale for each feature: take that",
     bounds=(0.1, 2.0),
     tried=(1.0, 1.5, 2.0),
 )
