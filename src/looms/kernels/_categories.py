@@ -33,7 +33,7 @@ class Categorical(Stationary):
     def scale_gradient(self, pairs: Pairs, s: Array, G: Array) -> Array:
         W = self.profile.decay(s)
         W *= G
-        sums = [-np.sum(W, where=differ) for differ in _differences(pairs)]
+        sums = [-np.vdot(W.T, differ.T) for differ in _differences(pairs)]  # in order of memory
         return np.array(sums if self._parameters[0].per_feature else [np.sum(sums)])
 
 
@@ -45,6 +45,8 @@ class Hamming(Categorical):
     (``encoded_missing_value``); so is a category that was not there in training. With a column
     of zeros and ones for every category in place of the codes, it is the `RBF` kernel of half
     the weight.
+
+    Source: a diffusion kernel [KL02].
 
     Parameters
     ----------
