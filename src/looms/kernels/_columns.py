@@ -25,7 +25,7 @@ class Columns(Composite):
     Parameters
     ----------
     kernel : kernel of the features of these columns; not a precomputed one.
-    columns : numbers of the columns, each once.
+    columns : list of the numbers of the columns, each once.
 
     Examples
     --------
