@@ -17,8 +17,8 @@ class Profile:
     Attributes
     ----------
     value : φ(s); may overwrite s.
-    decay : −dφ/ds, which is not negative; where that is infinite, at s = 0, zero: multiplied by
-        s it tends to zero there. May overwrite s.
+    decay : −dφ/ds, which is not negative; where that is infinite, at s = 0, some number, as it
+        counts times s. May overwrite s.
     by_shape : ∂φ/∂shape of a profile with a parameter; leaves s as it is.
     steep : True if the decay is infinite at s = 0.
     """
@@ -88,8 +88,8 @@ MATERN = {
 def power_exponential(power: float) -> Profile:
     """Profile exp(−s^(power/2)) with the power as its shape.
 
-    Powers are taken by logarithms, so that neither s^(power/2 − 1) nor the logarithm of s loses
-    its limit, zero beside the factors that they come with.
+    Its derivatives are taken by logarithms of s, in whose place there is zero at s = 0: beside the
+    factors that come with them both derivatives tend to zero there.
     """
     half = 0.5 * power
 
@@ -98,18 +98,16 @@ def power_exponential(power: float) -> Profile:
         return _exp_of_minus(s)
 
     def decay(s: Array) -> Array:
-        zero, logs = s == 0, _logs(s)
+        logs = _logs(s)
         result: Array = np.exp((half - 1.0) * logs - np.exp(half * logs))
         result *= half
-        result[zero] = 0.0
         return result
 
     def by_shape(s: Array) -> Array:
-        zero, logs = s == 0, _logs(s)
+        logs = _logs(s)
         powers = half * logs
         result: Array = np.exp(powers - np.exp(powers))
         result *= -0.5 * logs
-        result[zero] = 0.0
         return result
 
     return Profile(value, decay, by_shape, steep=power < 2)
