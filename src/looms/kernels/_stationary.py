@@ -89,7 +89,7 @@ _POWER = Parameter(
     at_lower="near samples resemble each other hardly more than far ones: try another kernel",
     at_upper="the kernel is as smooth as 'rbf', or 'ard' with a scale for each feature: take that",
     bounds=(0.1, 2.0),
-    tried=(1.0, 1.5, 2.0),
+    tried=(1.0, 1.5, 1.9),
 )
 
 
