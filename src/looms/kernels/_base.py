@@ -20,12 +20,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from looms._typing import Array, Matrix
-from looms.kernels._hyperparameters import (
-    Bounds,
-    Hyperparameter,
-    Parameter,
-    concrete,
-)
+from looms.kernels._hyperparameters import Bounds, Hyperparameter, Parameter, concrete
 from looms.kernels._samples import Pairs, Samples, samples_of
 
 
