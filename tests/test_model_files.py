@@ -51,7 +51,17 @@ from looms.calibration._sigmoid import Sigmoid
 from looms.challenge._plans import PaperExperiment
 from looms.criteria import Criterion
 from looms.folds import GapKFold
-from looms.kernels import ARD, RBF, Kernel, Linear, Polynomial, Sum
+from looms.kernels import (
+    ARD,
+    RBF,
+    Columns,
+    Kernel,
+    Linear,
+    Matern,
+    Polynomial,
+    PowerExponential,
+    Sum,
+)
 from looms.kernels._names import as_kernel
 from looms.model_files import ModelFileError, _types, _values, load_model, save_model
 from looms.optimize import Outcome
@@ -580,6 +590,9 @@ TAMPERED = [
     ("two classes", "kernel_", RBF(gamma=np.nan)),
     ("two classes", "kernel_", RBF()),
     ("two classes", "kernel_", Polynomial(degree=10**9, c=1.0)),
+    ("two classes", "kernel_", Columns(RBF(gamma=1.0), [7])),
+    ("two classes", "kernel_", Matern(nu=1.0, gamma=1.0)),
+    ("two classes", "kernel_", PowerExponential(power=2.5, gamma=1.0)),
     ("two classes", "kernel_", Sum(RBF(gamma=1.0), 3)),
     ("two classes", "mu_", 0.0),
     ("two classes", "mu_", np.inf),

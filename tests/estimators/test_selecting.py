@@ -362,7 +362,7 @@ class TestOptions:
     def test_prior_holds_the_kernel_nearer_to_its_start(self):
         rng = np.random.default_rng(8)
         X, y = rng.normal(size=(40, 10)), rng.normal(size=40) > 0
-        start = np.log2(ARD()._replaced(np.ones(10)).gammas / 20)
+        start = np.log2(1 / 20)
 
         def distance(prior):
             model = LSSVMClassifierCV("ard", prior=prior, tol_se=0.01).fit(X, y)

@@ -13,11 +13,18 @@ from looms.kernels import (
     ARD,
     RBF,
     Boolean,
+    Columns,
     Constant,
     Function,
+    Hamming,
+    HammingARD,
     Linear,
+    Matern,
+    MaternARD,
     Normalized,
     Polynomial,
+    PowerExponential,
+    PowerExponentialARD,
     Product,
     Sum,
 )
@@ -49,6 +56,21 @@ KERNELS = {
     "ard at a number": ARD(0.1),
     "ard at gammas": ARD([0.1, 0.2, 0.05, 0.3]),
     "ard fixed": ARD([0.1, 0.2, 0.05, 0.3], "fixed"),
+    "matern 1/2": Matern(0.5, gamma=0.3),
+    "matern 3/2": Matern(),
+    "matern 5/2": Matern(2.5, gamma=0.3),
+    "matern 1/2 ard": MaternARD(0.5),
+    "matern 3/2 ard": MaternARD(1.5, gammas=[0.1, 0.2, 0.05, 0.3]),
+    "matern 5/2 ard": MaternARD(2.5, 0.2),
+    "powexp": PowerExponential(),
+    "powexp at 1.9": PowerExponential(1.9, gamma=0.4),
+    "powexp of fixed gamma": PowerExponential(0.3, 0.4, gamma_bounds="fixed"),
+    "powexp of fixed power": PowerExponential(0.7, 0.4, power_bounds="fixed"),
+    "powexp fixed": PowerExponential(0.7, 0.4, "fixed", "fixed"),
+    "powexp ard": PowerExponentialARD(),
+    "powexp ard at gammas": PowerExponentialARD(0.5, gammas=[0.1, 0.2, 0.05, 0.3]),
+    "powexp ard of fixed power": PowerExponentialARD(1.5, 0.2, power_bounds="fixed"),
+    "powexp ard of fixed gammas": PowerExponentialARD(1.5, 0.2, gammas_bounds="fixed"),
     "constant": Constant(2.5),
     "function": Function(scaled_dot),
     "normalized linear": Normalized(Linear()),
@@ -64,6 +86,14 @@ KERNELS = {
     "square": Polynomial(2, c=0.3) * Polynomial(2, c=0.3),
     "fixed part": RBF(0.1, "fixed") * Polynomial(3, c=1.0) + Constant(0.5, "fixed") * Boolean(0.3),
     "all fixed": RBF(0.1, "fixed") + Constant(0.5, "fixed"),
+    "sum with powexp ard": PowerExponentialARD(1.2, 0.2) + 0.5 * Matern() * Linear(),
+    "hamming": Hamming(),
+    "hamming at 0.3": Hamming(0.3),
+    "hamming ard": HammingARD(),
+    "hamming ard fixed": HammingARD([0.1, 0.2, 0.05, 0.3], "fixed"),
+    "some columns": Columns(RBF(), [3, 1]),
+    "mixed columns": Columns(PowerExponentialARD(1.2), [2, 0]) * Columns(HammingARD(0.3), [1]),
+    "all columns": Columns(Linear(), [0, 1, 2, 3]) + Columns(ARD(0.2), [3, 2, 1, 0]),
     "nested": Normalized(0.5 * RBF(0.1) * Linear() + Boolean(0.2)) * (ARD(0.1) + 1.0),
     "normalized twice": Normalized(Normalized(Polynomial(2, c=0.5)) + Linear()),
 }
@@ -147,8 +177,9 @@ def test_theta_is_log2_and_goes_both_ways(kernel):
     values = [h.value for h in kernel.hyperparameters]
     assert_allclose(kernel.theta, np.log2(values) if values else np.zeros(0), rtol=1e-15)
     assert kernel.theta.dtype == np.float64
-    moved = kernel.with_theta(kernel.theta + np.arange(len(values)) - 1.0)
-    assert_allclose(moved.theta, kernel.theta + np.arange(len(values)) - 1.0, rtol=1e-14)
+    lower = kernel.theta - 0.5 * np.arange(1, len(values) + 1)  # within all bounds
+    moved = kernel.with_theta(lower)
+    assert_allclose(moved.theta, lower, rtol=1e-14)
     assert [h.name for h in moved.hyperparameters] == [h.name for h in kernel.hyperparameters]
     assert_array_equal(kernel.theta, kernel.with_values(values).theta)  # itself unmoved
     if values:

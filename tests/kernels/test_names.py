@@ -13,6 +13,11 @@ EXPECTED = {
     "boolean": "Boolean()",
     "rbf": "RBF()",
     "ard": "ARD()",
+    "matern12": "Matern(nu=0.5)",
+    "matern32": "Matern()",
+    "matern52": "Matern(nu=2.5)",
+    "powexp": "PowerExponential()",
+    "powexp_ard": "PowerExponentialARD()",
 }
 
 

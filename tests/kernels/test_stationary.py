@@ -1,13 +1,23 @@
-"""RBF and ARD against scikit-learn and their formulas, and where they start."""
+"""Stationary kernels against scikit-learn and their formulas, and where they start."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process import kernels as sklearn_kernels
 from sklearn.metrics.pairwise import rbf_kernel
 
-from looms.kernels import ARD, RBF, Boolean, Polynomial
-from looms.kernels._samples import Samples
+from looms.kernels import (
+    ARD,
+    RBF,
+    Boolean,
+    Matern,
+    MaternARD,
+    Polynomial,
+    PowerExponential,
+    PowerExponentialARD,
+)
+from looms.kernels._samples import Pairs, Samples
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.standard_normal((9, 4)), RNG.standard_normal((5, 4))
@@ -33,8 +43,77 @@ def test_ard_with_equal_etas_is_the_rbf():
     assert_allclose(ARD(0.3).contract(X, G).sum(), RBF(0.3).contract(X, G)[0], rtol=1e-12)
 
 
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+def test_matern(nu):
+    expected = sklearn_kernels.Matern(length_scale=0.7, nu=nu)(X, Z)
+    assert_allclose(Matern(nu, 0.7**-2)(X, Z), expected, rtol=1e-12)
+    lengths = [0.7, 2.0, 9.0, 1.0]
+    expected = sklearn_kernels.Matern(length_scale=lengths, nu=nu)(X, Z)
+    assert_allclose(MaternARD(nu, np.power(lengths, -2.0))(X, Z), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("power", [0.1, 0.7, 1.0, 1.999, 2])
+def test_power_exponential(power):
+    D = np.linalg.norm(X[:, None] - Z, axis=2)
+    expected = np.exp(-((D / 0.7) ** power))
+    assert_allclose(PowerExponential(power, 0.7**-2)(X, Z), expected, rtol=1e-12)
+    expected = np.exp(-(((X[:, None] - Z) ** 2 @ ETAS) ** (power / 2)))
+    assert_allclose(PowerExponentialARD(power, ETAS)(X, Z), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "other"),
+    [
+        (PowerExponential(2, 0.3), RBF(0.3)),
+        (PowerExponential(1, 0.3), Matern(0.5, 0.3)),
+        (PowerExponentialARD(2, ETAS), ARD(ETAS)),
+        (PowerExponentialARD(1, ETAS), MaternARD(0.5, ETAS)),
+    ],
+)
+def test_power_exponential_at_its_ends_is_another_kernel(kernel, other):
+    G = RNG.standard_normal((9, 9))
+    assert_allclose(kernel(X, Z), other(X, Z), rtol=1e-13)
+    assert_allclose(kernel.contract(X, G)[:-1], other.contract(X, G), rtol=1e-10)
+
+
+@pytest.mark.parametrize("power", [0.1, 0.5, 1.0, 1.9])
+@pytest.mark.parametrize("apart", [1e-100, 1e-12, 1e-6])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_gradient_of_close_samples(power, apart, convert):
+    near = np.vstack([X, X[:1], X[:1], X[:1]])
+    near[-2:, 1] = 0.0, apart
+    G = RNG.standard_normal((12, 12))
+    squares = (near[:, None] - near) ** 2
+    s = squares @ ETAS
+    with np.errstate(divide="ignore", invalid="ignore"):
+        W = G * (power / 2 * s ** (power / 2 - 1) * np.exp(-(s ** (power / 2))))
+        by_power = -0.5 * s ** (power / 2) * np.log(s) * np.exp(-(s ** (power / 2)))
+    W[s == 0] = by_power[s == 0] = 0.0
+    expected = [*np.einsum("ij,ijk->k", -W, squares), np.sum(G * by_power)]
+    samples = Samples(convert(near))
+    ours = PowerExponentialARD(power, ETAS).values_gradient(Pairs(samples, samples), G)
+    assert_allclose(ours * [*ETAS, 1], expected * np.array([*ETAS, 1]), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [PowerExponential, PowerExponentialARD])
+def test_beyond_two_there_is_no_power(kernel):
+    for power in (2.1, 0.0, np.nan, "one"):
+        with pytest.raises(ValueError, match="power must be a positive number up to 2, got"):
+            kernel(power)(X)
+    with pytest.raises(ValueError, match=r"power_bounds go up to 3, beyond 2"):
+        kernel(power_bounds=(0.5, 3.0)).started(Samples(X)).theta  # noqa: B018
+
+
+@pytest.mark.parametrize("kernel", [Matern, MaternARD])
+@pytest.mark.parametrize("nu", [1.0, np.inf, None, "1.5", [1.5]])
+def test_matern_of_another_nu(kernel, nu):
+    with pytest.raises(ValueError, match=r"nu must be 0\.5, 1\.5 or 2\.5, got"):
+        kernel(nu).started(Samples(X))
+
+
 def test_far_from_the_origin_nothing_is_lost():
-    for kernel in (RBF(0.5), ARD(ETAS)):
+    kernels = (RBF(0.5), ARD(ETAS), Matern(0.5, 0.3), PowerExponentialARD(0.5, ETAS))
+    for kernel in kernels:
         assert_allclose(kernel(X + 1e6), kernel(X), rtol=1e-7)
 
 

@@ -132,6 +132,19 @@ def test_side_of_no_width_is_held(optimizer):
     assert search.best.value < function.value(np.array([0.5, 0.0]))
 
 
+@by_gradient
+def test_a_slope_against_a_bound_does_not_slow_the_others(optimizer):
+    alone, _, _ = quadratic(2)
+    beside = Counted(
+        lambda t: alone.value(t[:2]) - 1e3 * t[2] * (20.0 + t[0]),
+        lambda t: np.append(alone.gradient(t[:2]) - [1e3 * t[2], 0.0], -1e3 * (20.0 + t[0])),
+    )
+    bounds = np.vstack([box(2), [-1.0, 0.0]])
+    minimize(alone, np.zeros(2), bounds[:2], optimizer=optimizer)
+    minimize(beside, np.zeros(3), bounds, optimizer=optimizer)
+    assert_allclose(np.array(beside.thetas)[:, :2], alone.thetas, atol=1e-12)
+
+
 def walled(value, gradient, forbidden):
     return Counted(lambda t: np.inf if forbidden(t) else value(t), gradient)
 

@@ -12,7 +12,19 @@ from sklearn.model_selection import ShuffleSplit
 from looms import HeldOut
 from looms.criteria import DIFFERENTIABLE, WMW, as_criterion
 from looms.folds import GapKFold
-from looms.kernels import ARD, RBF, Boolean, Function, Linear, Normalized, Polynomial, Precomputed
+from looms.kernels import (
+    ARD,
+    RBF,
+    Boolean,
+    Function,
+    Linear,
+    Matern,
+    Normalized,
+    Polynomial,
+    PowerExponential,
+    PowerExponentialARD,
+    Precomputed,
+)
 from looms.kernels._names import KERNEL_NAMES, as_kernel
 from looms.kernels._samples import Samples
 from looms.lssvm import NotPositiveDefiniteError, refit_loo
@@ -36,6 +48,9 @@ KERNELS = {
     "boolean": Boolean(),
     "rbf": RBF(),
     "ard": ARD(),
+    "matern": Matern(),
+    "powexp": PowerExponential(),
+    "powexp ard": PowerExponentialARD(1.5),
     "fixed rbf": RBF(0.2, "fixed"),
     "normalized cubic": Normalized(Polynomial(3)),
     "nested": 0.5 * RBF() * Linear() + Normalized(Boolean()) + 1.0,

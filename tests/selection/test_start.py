@@ -3,9 +3,15 @@
 import numpy as np
 import pytest
 
-from looms.kernels import RBF, Linear
+from looms.kernels import RBF, Linear, PowerExponential
 from looms.selection import Objective
-from looms.selection._tune import KERNEL_SHIFTS, RIDGES, starting_points
+from looms.selection._tune import (
+    GRID_SHIFTS,
+    KERNEL_SHIFTS,
+    RIDGES,
+    grid_points,
+    starting_points,
+)
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(50, 3))
@@ -84,6 +90,18 @@ def test_points_that_cannot_be_evaluated_are_left_out():
     assert 50 * 2.0 ** theta[-1] > 0.01
     never = Objective(X, Y, kernel=lambda A, B: -(A @ B.T) * 1e9)
     np.testing.assert_array_equal(starting_points(never, 3), [never.theta0])
+
+
+def test_the_scan_moves_scales_and_tries_powers():
+    objective = Objective(X, Y, kernel=PowerExponential(power=1.3, power_bounds=(0.5, 1.6)))
+    n_scan, n_grid = 4 * len(KERNEL_SHIFTS), 4 * len(GRID_SHIFTS)
+    for points, n_kernels in (
+        (starting_points(objective, n_scan + 1), n_scan),
+        (grid_points(objective), n_grid),
+    ):
+        kernels = np.unique(np.array(points)[:, :2], axis=0)
+        assert len(kernels) == n_kernels
+        np.testing.assert_allclose(np.unique(np.exp2(kernels[:, 1])), [1.0, 1.3, 1.5, 1.6])
 
 
 def test_the_scan_is_wide():

@@ -112,7 +112,7 @@ class TestTuning:
         class Fragile(RBF):
             def values(self, pairs):
                 K = super().values(pairs)
-                if self.number > 2.6:  # where the search wants to go
+                if self.gamma > 2.6:  # where the search wants to go
                     K -= 2.0
                 return K
 
@@ -172,6 +172,8 @@ class TestTuning:
         met = tuning.at_bounds[0]
         assert (met.name, met.side, met.bound) == ("gamma", "upper", 1.0)
         assert str(met).startswith("gamma ended at its upper bound 1: every sample")
+        tuning, _ = tune(Objective(x, np.sin(4 * x[:, 0]), kernel="powexp"))
+        assert str(tuning.at_bounds[0]).startswith("power ended at its upper bound 2: the kernel")
         tuning, _ = tune(Objective(x, wave, kernel=RBF(gamma=0.5, gamma_bounds=(0.5, 0.5))))
         assert "gamma" not in {met.name for met in tuning.at_bounds}
 

@@ -83,7 +83,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         the pairs, weighted by their samples.
     param_grid : dict or None, default=None
         From names to the values to search: "C", and the hyper-parameters of the kernel by their
-        names, "gamma" for RBF and Boolean kernels, "c" for polynomial ones. A single value is
+        names, such as "gamma" for RBF and "c" for polynomial kernels. A single value is
         held. Others take powers of two: 2⁻⁵, 2⁻³ .. 2¹⁵ for C, in units of one over the spread
         of the kernel, and 2⁻⁶, 2⁻⁴ .. 2⁶ times where the kernel starts.
     search : {"pattern", "grid"}, default="pattern"

@@ -1,21 +1,37 @@
 """Kernels: values, contraction with their derivatives, and hyper-parameters."""
 
 from looms.kernels._base import Constant, Kernel, Product, Sum
+from looms.kernels._categories import Hamming, HammingARD
+from looms.kernels._columns import Columns
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._names import Function, Precomputed
 from looms.kernels._normalized import Normalized
-from looms.kernels._stationary import ARD, RBF
+from looms.kernels._stationary import (
+    ARD,
+    RBF,
+    Matern,
+    MaternARD,
+    PowerExponential,
+    PowerExponentialARD,
+)
 
 __all__ = [
     "ARD",
     "RBF",
     "Boolean",
+    "Columns",
     "Constant",
     "Function",
+    "Hamming",
+    "HammingARD",
     "Kernel",
     "Linear",
+    "Matern",
+    "MaternARD",
     "Normalized",
     "Polynomial",
+    "PowerExponential",
+    "PowerExponentialARD",
     "Precomputed",
     "Product",
     "Sum",

@@ -4,8 +4,8 @@ To add a kernel, subclass `Kernel` and write its formula (`values`,
 `self_values`) and, if it has hyper-parameters, their contraction
 (`values_gradient`, `self_values_gradient`) and where tuning starts (`start`).
 Gram matrices, sums, products, normalization, sparse input, blocks and nesting of
-parameters follow from these. With a single hyper-parameter, subclass
-`ScalarKernel`, which does the bookkeeping.
+parameters follow from these. `ParametricKernel` does the bookkeeping of
+hyper-parameters; of a scaled squared distance, subclass `looms.kernels._stationary.Stationary`.
 """
 
 from __future__ import annotations
@@ -13,19 +13,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from looms._typing import Array, Matrix
-from looms.kernels._hyperparameters import (
-    Bounds,
-    Hyperparameter,
-    checked_bounds,
-    concrete,
-    is_fixed,
-)
+from looms.kernels._hyperparameters import Bounds, Hyperparameter, Parameter, concrete
 from looms.kernels._samples import Pairs, Samples, samples_of
 
 
@@ -160,58 +155,58 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return Product(as_term(other), self)
 
 
-class ScalarKernel(Kernel):
-    """Base class of kernels with at most one free hyper-parameter, a positive number.
+class ParametricKernel(Kernel):
+    """Base class of kernels with hyper-parameters of their own.
 
-    Subclasses name it in ``_parameter``, take it and ``<parameter>_bounds`` in
-    their ``__init__``, give its `start`, and read it from `number` in their formula.
+    Subclasses name them in ``_parameters``, and take each and its bounds in their ``__init__``.
+    Where tuning starts depends on the samples for one of them at most.
     """
 
-    _parameter: ClassVar[str]
-    _at_lower: ClassVar[str] = ""
-    _at_upper: ClassVar[str] = ""
+    _parameters: ClassVar[tuple[Parameter, ...]]
 
     @abstractmethod
-    def start(self, samples: Samples) -> float:
-        """Start of the hyper-parameter for these samples, without targets."""
+    def start(self, samples: Samples) -> float | Array:
+        """Start, for these samples and without targets, of the parameter that has none itself."""
+
+    def number(self, name: str) -> float:
+        """Value of a parameter that is one number, natural units; ValueError while it is None."""
+        return concrete(getattr(self, name), name)
 
     @property
-    def number(self) -> float:
-        """Value of the hyper-parameter, natural units; ValueError while it is None."""
-        return concrete(getattr(self, self._parameter), self._parameter)
-
-    @property
-    def fixed(self) -> bool:
-        """True if the hyper-parameter is not tuned."""
-        return is_fixed(getattr(self, f"{self._parameter}_bounds"))
+    def free(self) -> list[Parameter]:
+        """Parameters that are tuned."""
+        return [parameter for parameter in self._parameters if not parameter.is_fixed(self)]
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
-        if self.fixed:
-            return []
-        value = getattr(self, self._parameter)
-        bounds = checked_bounds(self, f"{self._parameter}_bounds")
-        return [Hyperparameter(self._parameter, value, bounds, self._at_lower, self._at_upper)]
+        return [h for parameter in self.free for h in parameter.hyperparameters(self)]
 
     def started(self, samples: Samples) -> Self:
-        value = getattr(self, self._parameter)
-        if value is None:
-            return self._replaced(self.start(samples))
-        if not (isinstance(value, (int, float, np.integer, np.floating)) and 0 < value < np.inf):
-            raise ValueError(
-                f"{type(self).__name__}: {self._parameter} must be a positive number, "
-                f"got {value!r}."
-            )
-        return self
+        open_values = {
+            parameter.name: parameter.tried[0] if parameter.tried else self.start(samples)
+            for parameter in self._parameters
+            if getattr(self, parameter.name) is None
+        }
+        kernel = self._with_arguments(**open_values)
+        n_features = samples.X.shape[1]
+        return kernel._with_arguments(
+            **{p.name: p.checked(kernel, n_features) for p in self._parameters}
+        )
 
     def with_values(self, values: Sequence[float] | Array) -> Self:
-        return self if self.fixed else self._replaced(float(values[0]))
+        free, numbers = self.free, iter(np.asarray(values, dtype=np.float64))
+        n_features = len(values) - len(free) + 1  # of the parameter that has one for each
+        return self._with_arguments(
+            **{
+                p.name: np.array(list(islice(numbers, n_features)))
+                if p.per_feature
+                else float(next(numbers))
+                for p in free
+            }
+        )
 
-    def _replaced(self, value: float) -> Self:
-        return self._with_arguments(**{self._parameter: value})
 
-
-class Constant(ScalarKernel):
+class Constant(ParametricKernel):
     """Constant kernel, k(x, x') = value: the weight of a kernel in a sum.
 
     ``0.5 * RBF() + Linear()`` is ``Constant(0.5) * RBF() + Linear()``.
@@ -230,9 +225,13 @@ class Constant(ScalarKernel):
     True
     """
 
-    _parameter = "value"
-    _at_lower = "this term hardly counts: leave it out"
-    _at_upper = "the other terms hardly count: leave them out"
+    _parameters = (
+        Parameter(
+            "value",
+            at_lower="this term hardly counts: leave it out",
+            at_upper="the other terms hardly count: leave them out",
+        ),
+    )
 
     def __init__(self, value: float | None = 1.0, value_bounds: Bounds = None) -> None:
         self.value = value
@@ -242,16 +241,18 @@ class Constant(ScalarKernel):
         return 1.0
 
     def values(self, pairs: Pairs) -> Array:
-        return np.full((pairs.rows.n_samples, pairs.cols.n_samples), self.number, order="F")
+        return np.full(
+            (pairs.rows.n_samples, pairs.cols.n_samples), self.number("value"), order="F"
+        )
 
     def self_values(self, samples: Samples) -> Array:
-        return np.full(samples.n_samples, self.number)
+        return np.full(samples.n_samples, self.number("value"))
 
     def values_gradient(self, pairs: Pairs, G: Array) -> Array:
-        return np.zeros(0) if self.fixed else np.array([G.sum()])
+        return np.array([G.sum()] if self.free else [])
 
     def self_values_gradient(self, samples: Samples, v: Array) -> Array:
-        return np.zeros(0) if self.fixed else np.array([v.sum()])
+        return np.array([v.sum()] if self.free else [])
 
 
 class Composite(Kernel):

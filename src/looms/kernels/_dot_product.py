@@ -7,8 +7,13 @@ from abc import abstractmethod
 import numpy as np
 
 from looms._typing import Array
-from looms.kernels._base import Kernel, ScalarKernel
-from looms.kernels._hyperparameters import Bounds
+from looms.kernels._base import Kernel, ParametricKernel
+from looms.kernels._hyperparameters import (
+    CLOSE_TO_LINEAR,
+    EACH_FOR_ITSELF,
+    Bounds,
+    Parameter,
+)
 from looms.kernels._samples import Pairs, Samples
 
 _LEAST_POWER = -300.0  # log₁₀
@@ -35,7 +40,7 @@ class Linear(Kernel):
         return samples.square_norms.copy()
 
 
-class DotProduct(ScalarKernel):
+class DotProduct(ParametricKernel):
     """Base of the kernels k(x, x') = f(x·x') with one hyper-parameter."""
 
     uses = frozenset({"dot"})
@@ -55,10 +60,10 @@ class DotProduct(ScalarKernel):
         return self.value(samples.square_norms)
 
     def values_gradient(self, pairs: Pairs, G: Array) -> Array:
-        return np.zeros(0) if self.fixed else np.array([self.slope(pairs.dot, G)])
+        return np.array([self.slope(pairs.dot, G)] if self.free else [])
 
     def self_values_gradient(self, samples: Samples, v: Array) -> Array:
-        return np.zeros(0) if self.fixed else np.array([self.slope(samples.square_norms, v)])
+        return np.array([self.slope(samples.square_norms, v)] if self.free else [])
 
 
 class Polynomial(DotProduct):
@@ -80,9 +85,14 @@ class Polynomial(DotProduct):
            [144., 676.]])
     """
 
-    _parameter = "c"
-    _at_lower = "the kernel is close to homogeneous: only the highest powers of the features count"
-    _at_upper = "the kernel is close to linear: add 'linear' to the candidate kernels"
+    _parameters = (
+        Parameter(
+            "c",
+            at_lower="the kernel is close to homogeneous: only the highest powers of the "
+            "features count",
+            at_upper=CLOSE_TO_LINEAR,
+        ),
+    )
 
     def __init__(self, degree: int = 2, c: float | None = None, c_bounds: Bounds = None) -> None:
         self.degree = degree
@@ -104,10 +114,10 @@ class Polynomial(DotProduct):
         return super().started(samples)
 
     def value(self, dot: Array) -> Array:
-        return _power(dot + self.number, self.degree)
+        return _power(dot + self.number("c"), self.degree)
 
     def slope(self, dot: Array, G: Array) -> float:
-        return self.degree * float(np.vdot(G, _power(dot + self.number, self.degree - 1)))
+        return self.degree * float(np.vdot(G, _power(dot + self.number("c"), self.degree - 1)))
 
 
 class Boolean(DotProduct):
@@ -130,9 +140,7 @@ class Boolean(DotProduct):
            [2., 4.]])
     """
 
-    _parameter = "gamma"
-    _at_lower = "the kernel is close to linear: add 'linear' to the candidate kernels"
-    _at_upper = "every sample resembles only itself: scale the features, or try another kernel"
+    _parameters = (Parameter("gamma", CLOSE_TO_LINEAR, EACH_FOR_ITSELF),)
 
     def __init__(self, gamma: float | None = None, gamma_bounds: Bounds = None) -> None:
         self.gamma = gamma
@@ -142,13 +150,13 @@ class Boolean(DotProduct):
         return 1.0 / mean_square_norm(samples)
 
     def value(self, dot: Array) -> Array:
-        K: Array = dot * np.log1p(self.number)
+        K: Array = dot * np.log1p(self.number("gamma"))
         return np.exp(K, out=K)
 
     def slope(self, dot: Array, G: Array) -> float:
         K = self.value(dot)
         K *= dot
-        return float(np.vdot(G, K)) / (1.0 + self.number)
+        return float(np.vdot(G, K)) / (1.0 + self.number("gamma"))
 
 
 def mean_square_norm(samples: Samples) -> float:

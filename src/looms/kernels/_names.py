@@ -13,7 +13,7 @@ from looms.kernels._base import Kernel
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._normalized import Normalized
 from looms.kernels._samples import Pairs, Samples
-from looms.kernels._stationary import ARD, RBF
+from looms.kernels._stationary import ARD, RBF, Matern, PowerExponential, PowerExponentialARD
 
 
 class Precomputed(Kernel):
@@ -91,6 +91,11 @@ _NAMED: dict[str, Callable[[], Kernel]] = {
     "boolean": Boolean,
     "rbf": RBF,
     "ard": ARD,
+    "matern12": lambda: Matern(nu=0.5),
+    "matern32": Matern,
+    "matern52": lambda: Matern(nu=2.5),
+    "powexp": PowerExponential,
+    "powexp_ard": PowerExponentialARD,
 }
 _NORMALIZED = "normalized_"
 

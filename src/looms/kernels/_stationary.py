@@ -1,15 +1,21 @@
-"""Kernels that are functions of a squared distance: RBF and ARD."""
+"""Stationary kernels, functions of a scaled squared distance: RBF, Matérn, power-exponential.
+
+Each has one scale, or one for each feature (ARD, automatic relevance determination).
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from looms._typing import Array, Matrix
-from looms.kernels._base import Kernel, ScalarKernel
-from looms.kernels._hyperparameters import Bounds, Hyperparameter, checked_bounds, is_fixed
+from looms.kernels._base import ParametricKernel
+from looms.kernels._hyperparameters import CLOSE_TO_LINEAR, EACH_FOR_ITSELF, Bounds, Parameter
+from looms.kernels._profiles import GAUSSIAN, MATERN, Profile, power_exponential
 from looms.kernels._samples import (
     Pairs,
     Samples,
@@ -20,8 +26,145 @@ from looms.kernels._samples import (
     variances,
 )
 
+#: A scaled squared distance below this part of the squared norms is differentiated by itself.
+_CLOSE = 1e-10
+_NUMBERS = 1 << 20  # of differences at a time
 
-class RBF(ScalarKernel):
+
+class Stationary(ParametricKernel):
+    """Base class of kernels k(x, x') = φ(s) of a scaled squared distance s of the samples.
+
+    Subclasses give the `profile` φ. Their parameters are the scale and, after it, the shape of
+    the profile if it has one.
+    """
+
+    @property
+    @abstractmethod
+    def profile(self) -> Profile:
+        """φ with its derivatives."""
+
+    @abstractmethod
+    def scaled(self, pairs: Pairs) -> Array:
+        """Scaled squared distances s, in a new array."""
+
+    @abstractmethod
+    def scale_gradient(self, pairs: Pairs, s: Array, G: Array) -> Array:
+        """Σ_ij G_ij ∂φ(s_ij)/∂θ for the scale, or every scale, θ; may overwrite ``s``."""
+
+    def started(self, samples: Samples) -> Self:
+        kernel = super().started(samples)
+        kernel.profile  # noqa: B018 (raises for a shape that has none)
+        return kernel
+
+    def values(self, pairs: Pairs) -> Array:
+        return self.profile.value(self.scaled(pairs))
+
+    def self_values(self, samples: Samples) -> Array:
+        return np.ones(samples.n_samples)
+
+    def values_gradient(self, pairs: Pairs, G: Array) -> Array:
+        free, by_shape = self.free, self.profile.by_shape
+        if not free:
+            return np.zeros(0)
+        s, scale, shape = self.scaled(pairs), np.zeros(0), np.zeros(0)
+        if by_shape is not None and self._parameters[1] in free:
+            shape = np.array([np.vdot(G, by_shape(s))])
+        if self._parameters[0] in free:
+            scale = self.scale_gradient(pairs, s, G)
+        return np.append(scale, shape)
+
+    def self_values_gradient(self, samples: Samples, v: Array) -> Array:
+        return np.zeros(len(self.hyperparameters))
+
+
+_GAMMA = Parameter("gamma", CLOSE_TO_LINEAR, EACH_FOR_ITSELF)
+# At the lower bound a feature is switched off: that is what a scale for each is for.
+_GAMMAS = Parameter(
+    "gammas",
+    at_upper="only exact matches of this feature count: look at its scale",
+    per_feature=True,
+)
+_POWER = Parameter(
+    "power",
+    at_lower="near samples resemble each other hardly more than far ones: try another kernel",
+    at_upper="the kernel is as smooth as 'rbf', or 'ard' with a scale for each feature: take that",
+    bounds=(0.1, 2.0),
+    tried=(1.0, 1.5, 1.9),
+)
+
+
+class Isotropic(Stationary):
+    """Base class of the kernels φ(gamma ‖x − x'‖²)."""
+
+    uses = frozenset({"squared_distances"})
+    _parameters: ClassVar[tuple[Parameter, ...]] = (_GAMMA,)
+
+    def start(self, samples: Samples) -> float:
+        mean_squared_distance = 2.0 * float(variances(samples.X, samples.weight).sum())
+        return 1.0 / mean_squared_distance if mean_squared_distance > 0 else 1.0
+
+    def scaled(self, pairs: Pairs) -> Array:
+        return pairs.squared_distances * self.number("gamma")
+
+    def scale_gradient(self, pairs: Pairs, s: Array, G: Array) -> Array:
+        W = self.profile.decay(s)
+        W *= G
+        W *= pairs.squared_distances
+        return np.array([-W.sum()])
+
+
+class PerFeature(Stationary):
+    """Base class of the kernels φ(Σ_k gammas_k (x_k − x'_k)²)."""
+
+    _parameters: ClassVar[tuple[Parameter, ...]] = (_GAMMAS,)
+    gammas: Sequence[float] | Array | float | None
+
+    def start(self, samples: Samples) -> Array:
+        largest = abs(samples.X).max(axis=0)
+        largest = largest.toarray().ravel() if sp.issparse(largest) else largest
+        tiny = np.flatnonzero(is_tiny(largest))
+        if tiny.size:
+            raise ValueError(
+                f"{type(self).__name__}: feature {tiny[0]} goes only up to {largest[tiny[0]]:.3g} "
+                "in absolute value, and its squares vanish: scale it, or leave it out."
+            )
+        variance = variances(samples.X, samples.weight)
+        variance[variance == 0] = 1.0  # of a constant feature any gamma changes nothing
+        return np.asarray(1.0 / (2.0 * samples.X.shape[1] * variance))
+
+    def scaled(self, pairs: Pairs) -> Array:
+        scale = np.sqrt(np.asarray(self.gammas))
+        rows = _scaled(pairs.rows.centered, scale)
+        cols = rows if pairs.diagonal else _scaled(pairs.cols.centered, scale)
+        norms = square_norms(rows), square_norms(cols)
+        return squared_distances(rows, cols, *norms, diagonal=pairs.diagonal)
+
+    def scale_gradient(self, pairs: Pairs, s: Array, G: Array) -> Array:
+        """−Σ_ij W_ij (x_ik − x_jk)² with W = G∘decay for all k, by one product of matrices.
+
+        Of the few pairs with a distance that is lost in this product, and whose decay is large,
+        from the differences.
+        """
+        rows, cols = pairs.rows.centered, pairs.cols.centered
+        close = None
+        if self.profile.steep:
+            gammas = np.asarray(self.gammas)
+            norm = square_norms(rows, gammas).max() + square_norms(cols, gammas).max()
+            close = np.nonzero((s > 0) & (s < _CLOSE * norm))
+        W = self.profile.decay(s)
+        W *= G
+        squares = np.zeros(rows.shape[1])
+        if close is not None:
+            step = max(1, _NUMBERS // rows.shape[1])
+            for first in range(0, len(close[0]), step):
+                p, q = (index[first : first + step] for index in close)
+                squares += square_sums(rows[p] - cols[q], W[p, q])
+            W[close] = 0.0
+        squares += square_sums(rows, W.sum(axis=1)) + square_sums(cols, W.sum(axis=0))
+        return 2.0 * _column_dots(rows, W @ cols) - squares
+
+
+class RBF(Isotropic):
     """Isotropic Gaussian kernel, k(x, x') = exp(−gamma ‖x − x'‖²).
 
     Parameters
@@ -39,39 +182,14 @@ class RBF(ScalarKernel):
            [0.6065, 1.    ]])
     """
 
-    uses = frozenset({"squared_distances"})
-    _parameter = "gamma"
-    _at_lower = "the kernel is close to linear: add 'linear' to the candidate kernels"
-    _at_upper = "every sample resembles only itself: scale the features, or try another kernel"
+    profile = GAUSSIAN
 
     def __init__(self, gamma: float | None = None, gamma_bounds: Bounds = None) -> None:
         self.gamma = gamma
         self.gamma_bounds = gamma_bounds
 
-    def start(self, samples: Samples) -> float:
-        mean_squared_distance = 2.0 * float(variances(samples.X, samples.weight).sum())
-        return 1.0 / mean_squared_distance if mean_squared_distance > 0 else 1.0
 
-    def values(self, pairs: Pairs) -> Array:
-        K: Array = pairs.squared_distances * -self.number
-        return np.exp(K, out=K)
-
-    def self_values(self, samples: Samples) -> Array:
-        return np.ones(samples.n_samples)
-
-    def values_gradient(self, pairs: Pairs, G: Array) -> Array:
-        if self.fixed:
-            return np.zeros(0)
-        W = self.values(pairs)
-        W *= G
-        W *= pairs.squared_distances
-        return np.array([-W.sum()])
-
-    def self_values_gradient(self, samples: Samples, v: Array) -> Array:
-        return np.zeros(0 if self.fixed else 1)
-
-
-class ARD(Kernel):
+class ARD(PerFeature):
     """Anisotropic Gaussian kernel, k(x, x') = exp(−Σ_k gammas_k (x_k − x'_k)²).
 
     Automatic relevance determination: a feature whose gamma tends to zero no longer
@@ -93,93 +211,182 @@ class ARD(Kernel):
     True
     """
 
+    profile = GAUSSIAN
+
     def __init__(
         self, gammas: Sequence[float] | Array | float | None = None, gammas_bounds: Bounds = None
     ) -> None:
         self.gammas = gammas
         self.gammas_bounds = gammas_bounds
 
+
+class Matern(Isotropic):
+    """Matérn kernel, of s = gamma ‖x − x'‖², which is the squared distance in units of the length.
+
+    =====  =======================================
+    nu     k(x, x')
+    =====  =======================================
+    0.5    exp(−√s)
+    1.5    (1 + √(3s)) exp(−√(3s))
+    2.5    (1 + √(5s) + 5s/3) exp(−√(5s))
+    =====  =======================================
+
+    Functions of it can be differentiated less than nu times; an `RBF` is its limit of large nu.
+
+    Source: [RW06 eq. 4.16, 4.17]. The ``length_scale`` of scikit-learn's ``Matern`` is 1/√gamma.
+
+    Parameters
+    ----------
+    nu : 0.5, 1.5 or 2.5, not tuned.
+    gamma : positive; None takes one over the mean squared distance between training samples.
+    gamma_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process import kernels
+    >>> from looms.kernels import Matern
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> theirs = kernels.Matern(length_scale=2.0, nu=1.5)
+    >>> bool(np.allclose(Matern(nu=1.5, gamma=1 / 2.0**2)(X), theirs(X)))
+    True
+    """
+
+    def __init__(
+        self, nu: float = 1.5, gamma: float | None = None, gamma_bounds: Bounds = None
+    ) -> None:
+        self.nu = nu
+        self.gamma = gamma
+        self.gamma_bounds = gamma_bounds
+
     @property
-    def hyperparameters(self) -> list[Hyperparameter]:
-        if is_fixed(self.gammas_bounds):
-            return []
-        if self.gammas is None:
-            raise ValueError(
-                "ARD: gammas are None: they are set from the training samples in fit. Pass numbers."
-            )
-        bounds = checked_bounds(self, "gammas_bounds")
-        # At the lower bound a feature is switched off: that is what ARD is for.
-        return [
-            Hyperparameter(
-                f"gammas[{k}]",
-                float(gamma),
-                bounds,
-                at_upper="only exact matches of this feature count: look at its scale",
-            )
-            for k, gamma in enumerate(np.atleast_1d(self.gammas))
-        ]
+    def profile(self) -> Profile:
+        return _matern(self)
 
-    def started(self, samples: Samples) -> ARD:
-        n_features = samples.X.shape[1]
-        if self.gammas is None:
-            largest = abs(samples.X).max(axis=0)
-            largest = largest.toarray().ravel() if sp.issparse(largest) else largest
-            tiny = np.flatnonzero(is_tiny(largest))
-            if tiny.size:
-                raise ValueError(
-                    f"ARD: feature {tiny[0]} goes only up to {largest[tiny[0]]:.3g} in absolute "
-                    "value, and its squares vanish: scale it, or leave it out."
-                )
-            variance = variances(samples.X, samples.weight)
-            variance[variance == 0] = 1.0  # of a constant feature any gamma changes nothing
-            return self._replaced(1.0 / (2.0 * n_features * variance))
-        try:
-            gammas = np.array(self.gammas, dtype=np.float64, ndmin=1)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"ARD: gammas must be positive numbers, got {self.gammas!r}."
-            ) from None
-        if gammas.shape == (1,):
-            gammas = np.full(n_features, gammas[0])
-        if gammas.shape != (n_features,):
-            raise ValueError(
-                f"ARD: gammas must hold one number for each of the {n_features} features, "
-                f"got shape {gammas.shape}."
-            )
-        if not (np.isfinite(gammas).all() and (gammas > 0).all()):
-            raise ValueError("ARD: gammas must be positive numbers.")
-        return self._replaced(gammas)
 
-    def with_values(self, values: Sequence[float] | Array) -> ARD:
-        return self if is_fixed(self.gammas_bounds) else self._replaced(np.array(values))
+class MaternARD(PerFeature):
+    """Matérn kernel with a scale for each feature: `Matern` of s = Σ_k gammas_k (x_k − x'_k)².
 
-    def values(self, pairs: Pairs) -> Array:
-        scale = np.sqrt(np.asarray(self.gammas))
-        rows = _scaled(pairs.rows.centered, scale)
-        cols = rows if pairs.diagonal else _scaled(pairs.cols.centered, scale)
-        norms = square_norms(rows), square_norms(cols)
-        K = squared_distances(rows, cols, *norms, diagonal=pairs.diagonal)
-        np.negative(K, out=K)
-        return np.exp(K, out=K)
+    Parameters
+    ----------
+    nu : 0.5, 1.5 or 2.5, not tuned.
+    gammas, gammas_bounds : as of `ARD`.
 
-    def self_values(self, samples: Samples) -> Array:
-        return np.ones(samples.n_samples)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.kernels import Matern, MaternARD
+    >>> X = np.array([[0.0, 3.0], [1.0, 5.0], [2.0, 4.0]])
+    >>> bool(np.allclose(MaternARD(2.5, gammas=[0.5, 0.5])(X), Matern(2.5, gamma=0.5)(X)))
+    True
+    """
 
-    def values_gradient(self, pairs: Pairs, G: Array) -> Array:
-        """−Σ_ij W_ij (x_ik − x_jk)² with W = G∘K, for all features k by one product of matrices."""
-        if is_fixed(self.gammas_bounds):
-            return np.zeros(0)
-        rows, cols = pairs.rows.centered, pairs.cols.centered
-        W = self.values(pairs)
-        W *= G
-        squares = square_sums(rows, W.sum(axis=1)) + square_sums(cols, W.sum(axis=0))
-        return 2.0 * _column_dots(rows, W @ cols) - squares
+    def __init__(
+        self,
+        nu: float = 1.5,
+        gammas: Sequence[float] | Array | float | None = None,
+        gammas_bounds: Bounds = None,
+    ) -> None:
+        self.nu = nu
+        self.gammas = gammas
+        self.gammas_bounds = gammas_bounds
 
-    def self_values_gradient(self, samples: Samples, v: Array) -> Array:
-        return np.zeros(0 if is_fixed(self.gammas_bounds) else samples.X.shape[1])
+    @property
+    def profile(self) -> Profile:
+        return _matern(self)
 
-    def _replaced(self, gammas: Array) -> ARD:
-        return self._with_arguments(gammas=gammas)
+
+class PowerExponential(Isotropic):
+    """Power-exponential kernel, k(x, x') = exp(−(√gamma ‖x − x'‖)^power).
+
+    With power 2 it is the `RBF` kernel, with 1 the Matérn kernel of nu = 0.5; the smaller, the
+    rougher are its functions. The length of other texts is 1/√gamma. Also known as stable
+    kernel, and as generalized Laplace kernel.
+
+    Source: [RW06 eq. 4.18], γ-exponential; its γ is our power.
+
+    Parameters
+    ----------
+    power : at most 2; None starts tuning at one.
+    gamma : positive; None takes one over the mean squared distance between training samples.
+    power_bounds : (low, high) for tuning, "fixed", or None for (0.1, 2).
+    gamma_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.kernels import RBF, PowerExponential
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> bool(np.allclose(PowerExponential(power=2, gamma=0.5)(X), RBF(gamma=0.5)(X)))
+    True
+    """
+
+    _parameters = (_GAMMA, _POWER)
+
+    def __init__(
+        self,
+        power: float | None = None,
+        gamma: float | None = None,
+        power_bounds: Bounds = None,
+        gamma_bounds: Bounds = None,
+    ) -> None:
+        self.power = power
+        self.gamma = gamma
+        self.power_bounds = power_bounds
+        self.gamma_bounds = gamma_bounds
+
+    @property
+    def profile(self) -> Profile:
+        return power_exponential(self.number("power"))
+
+
+class PowerExponentialARD(PerFeature):
+    """Power-exponential kernel with a scale for each feature.
+
+    k(x, x') = exp(−(Σ_k gammas_k (x_k − x'_k)²)^(power/2)). It is a function of one distance; the
+    kernel of some other programs, exp(−Σ_k gammas_k |x_k − x'_k|^power), is another.
+
+    Parameters
+    ----------
+    power, power_bounds : as of `PowerExponential`.
+    gammas, gammas_bounds : as of `ARD`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.kernels import ARD, PowerExponentialARD
+    >>> X = np.array([[0.0, 3.0], [1.0, 5.0], [2.0, 4.0]])
+    >>> bool(np.allclose(PowerExponentialARD(power=2, gammas=[0.5, 2.0])(X), ARD([0.5, 2.0])(X)))
+    True
+    """
+
+    _parameters = (_GAMMAS, _POWER)
+
+    def __init__(
+        self,
+        power: float | None = None,
+        gammas: Sequence[float] | Array | float | None = None,
+        power_bounds: Bounds = None,
+        gammas_bounds: Bounds = None,
+    ) -> None:
+        self.power = power
+        self.gammas = gammas
+        self.power_bounds = power_bounds
+        self.gammas_bounds = gammas_bounds
+
+    @property
+    def profile(self) -> Profile:
+        return power_exponential(self.number("power"))
+
+
+def _matern(kernel: Matern | MaternARD) -> Profile:
+    """Profile of a Matérn kernel; ValueError for a ``nu`` without one."""
+    if not (isinstance(kernel.nu, (int, float, np.number)) and kernel.nu in MATERN):
+        raise ValueError(
+            f"{type(kernel).__name__}: nu must be 0.5, 1.5 or 2.5, got {kernel.nu!r}; the limit of "
+            "large nu is RBF, or ARD."
+        )
+    return MATERN[float(kernel.nu)]
 
 
 def _column_dots(A: Matrix, B: Array) -> Array:

@@ -104,7 +104,8 @@ def _run_lbfgs(function: Coordinates, recorder: Recorder) -> Outcome:
             return _bowl(z, last_good)
         last_good = point
         assert point.gradient is not None
-        return point.value, point.gradient
+        # The slope of a variable that stays at its bound says nothing of the others' curvature.
+        return point.value, free_gradient(z, point.gradient, function.low, function.high)
 
     result = _minimized_by_scipy(
         value_and_gradient,

@@ -12,9 +12,10 @@ samples, begins near the optimum and with the curvature of the stage before.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,7 +28,7 @@ from looms.optimize._curvature import difference_inverse_hessian, secant_inverse
 from looms.optimize._search import Evaluate, Search
 from looms.selection._objective import Objective, feature_space_variance
 
-#: Powers of two by which all kernel parameters are multiplied together.
+#: Powers of two by which all kernel parameters with a unit are multiplied together.
 KERNEL_SHIFTS = (-8.0, -5.0, -2.0, 1.0, 4.0)
 #: n μ over the variance of the samples in feature space, log₂.
 RIDGES = np.arange(-12.0, 5.0, 2.0)
@@ -221,12 +222,8 @@ def starting_points(objective: Objective, n_points: int) -> list[Array]:
     Points that cannot be evaluated are left out; if none can, the objective's own
     start is the only one.
     """
-    thetas = [objective.kernel.theta]
-    if len(thetas[0]):
-        low, high = objective.bounds[:-1].T
-        thetas = [np.clip(thetas[0] + shift, low, high) for shift in KERNEL_SHIFTS]
     best = []
-    for theta in thetas:
+    for theta in _moved_kernels(objective, KERNEL_SHIFTS):
         K = objective.gram(objective.kernel.with_theta(theta))
         with np.errstate(invalid="ignore"):  # of a kernel matrix that is not finite
             spread = feature_space_variance(K, objective.fit_intercept)
@@ -239,18 +236,33 @@ def starting_points(objective: Objective, n_points: int) -> list[Array]:
 
 
 def grid_points(objective: Objective) -> list[Array]:
-    """Points of a grid around the start, (p + 1,) each: all kernel parameters together, and μ.
+    """Points of a grid around the start, (p + 1,) each: kernel parameters as in a scan, and μ.
 
     It depends on the features only, by the start, and not on the targets.
     """
-    n_kernel = len(objective.theta0) - 1
-    shifts = GRID_SHIFTS if n_kernel else (0.0,)
+    kernels = _moved_kernels(objective, GRID_SHIFTS)
+    ridges = GRID_RIDGES
+    if len(kernels) == 1:
+        ridges = np.arange(GRID_RIDGES[0], GRID_RIDGES[-1] + 1)
     points = [
-        np.clip(objective.theta0 + np.append(np.full(n_kernel, shift), ridge), *objective.bounds.T)
-        for shift in shifts
-        for ridge in (GRID_RIDGES if n_kernel else np.arange(GRID_RIDGES[0], GRID_RIDGES[-1] + 1))
+        np.clip(np.append(theta, objective.theta0[-1] + ridge), *objective.bounds.T)
+        for theta in kernels
+        for ridge in ridges
     ]
     return list(np.unique(points, axis=0))
+
+
+def _moved_kernels(objective: Objective, shifts: Iterable[float]) -> list[Array]:
+    """log₂ parameters of the kernel, numbers with a unit moved together, others as they try."""
+    free = objective.kernel.hyperparameters
+    moves = np.array([0.0 if h.tried else 1.0 for h in free])
+    tried = [dict.fromkeys([h.log2, *map(float, np.log2(h.tried))]) for h in free]
+    thetas = [
+        np.clip(np.array(values) + shift * moves, *objective.bounds[:-1].T)
+        for values in product(*tried)
+        for shift in (shifts if moves.any() else (0.0,))
+    ]
+    return list(np.unique(thetas, axis=0))
 
 
 def _evaluated(

@@ -1,0 +1,96 @@
+"""Kernel of some of the features."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Self
+
+import numpy as np
+
+from looms._typing import Array
+from looms.kernels._base import Composite, Kernel
+from looms.kernels._hyperparameters import Hyperparameter
+from looms.kernels._samples import Pairs, Samples
+
+_OF_FEATURE = re.compile(r"\[(\d+)\]$")
+
+
+class Columns(Composite):
+    """Kernel that sees some of the features, k(x[columns], x'[columns]).
+
+    Products and sums of such kernels are kernels of mixed tables.
+
+    Parameters
+    ----------
+    kernel : kernel of the features of these columns; not a precomputed one.
+    columns : list of the numbers of the columns, each once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.kernels import RBF, Columns, Hamming
+    >>> X = np.array([[0.3, 0.0], [0.5, 1.0], [0.3, 1.0]])  # a number, and the code of a category
+    >>> kernel = Columns(RBF(1.0), [0]) * Columns(Hamming(1.0), [1])
+    >>> bool(np.allclose(kernel(X), RBF(1.0)(X[:, :1]) * Hamming(1.0)(X[:, 1:])))
+    True
+    """
+
+    _parts = ("kernel",)
+
+    def __init__(self, kernel: Kernel, columns: Sequence[int]) -> None:
+        self.kernel = kernel
+        self.columns = columns
+
+    @property
+    def uses(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset()  # inner products and distances of all features are others
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """Those of the kernel, with a scale of each feature under the number of its column."""
+        return [
+            replace(h, name=_OF_FEATURE.sub(lambda m: f"[{self.columns[int(m[1])]}]", h.name))
+            for h in super().hyperparameters
+        ]
+
+    def started(self, samples: Samples) -> Self:
+        n_features, columns = samples.X.shape[1], np.asarray(self.columns)
+        proper = columns.ndim == 1 and columns.dtype.kind in "iu" and columns.size > 0
+        if not (proper and columns.min() >= 0 and columns.max() < n_features):
+            raise ValueError(
+                f"Columns: columns must be numbers of columns, from 0 to {n_features - 1} here, "
+                f"got {self.columns!r}."
+            )
+        if len(np.unique(columns)) < len(columns):
+            raise ValueError(f"Columns: columns must be named once each, got {self.columns!r}.")
+        if self.pairwise:
+            raise ValueError(
+                "Columns: a precomputed kernel matrix has samples for columns; compute it from the "
+                "columns that it is to see."
+            )
+        return super().started(self._seen(samples))
+
+    def values(self, pairs: Pairs) -> Array:
+        return self.kernel.values(self._seen_pairs(pairs))
+
+    def self_values(self, samples: Samples) -> Array:
+        return self.kernel.self_values(self._seen(samples))
+
+    def values_gradient(self, pairs: Pairs, G: Array) -> Array:
+        return self.kernel.values_gradient(self._seen_pairs(pairs), G)
+
+    def self_values_gradient(self, samples: Samples, v: Array) -> Array:
+        return self.kernel.self_values_gradient(self._seen(samples), v)
+
+    def _seen(self, samples: Samples) -> Samples:
+        columns = np.asarray(self.columns)
+        center = None if samples.center is None else samples.center[columns]
+        return Samples(
+            samples.X[:, columns], start=samples.start, center=center, weight=samples.weight
+        )
+
+    def _seen_pairs(self, pairs: Pairs) -> Pairs:
+        rows = self._seen(pairs.rows)
+        return Pairs(rows, rows if pairs.diagonal else self._seen(pairs.cols))
