@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from importlib.util import find_spec
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -177,6 +177,11 @@ METHODS: dict[str, Builder] = {
 }
 
 
-def is_installed(method: str) -> bool:
-    """False for a method whose package, of the same name, is missing."""
-    return method not in ("lightgbm", "catboost", "xrfm") or find_spec(method) is not None
+def is_available(method: str) -> bool:
+    """Import the package of a method, so that no fit pays for that; False if it is missing."""
+    try:
+        if method in ("lightgbm", "catboost", "xrfm"):
+            import_module(method)
+    except ImportError:
+        return False
+    return True

@@ -29,10 +29,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn import datasets
-
 from benchmarks._report import data_or_exit
 from benchmarks.tables._list import PACKAGES, TABLES, Table
+from sklearn import datasets
 
 FOLDER = Path(os.environ.get("LOOMS_TABLES", Path(tempfile.gettempdir()) / "tables"))
 MAX_ROWS = 10_000
