@@ -76,11 +76,8 @@ class HoldOutXRFM(BaseEstimator):
         X_train, X_valid, y_train, y_valid = (torch.from_numpy(part) for part in parts)
         if self.classifier:
             self.classes_ = np.unique(y)
-        measure = "brier" if self.classifier else "mse"
         torch.manual_seed(self.random_state)
-        self.machine_ = xRFM(
-            device="cpu", tuning_metric=measure, random_state=self.random_state, verbose=False
-        )
+        self.machine_ = xRFM(device="cpu", random_state=self.random_state, verbose=False)
         self.machine_.fit(X_train, y_train, X_valid, y_valid)
         return self
 
