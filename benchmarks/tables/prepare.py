@@ -147,7 +147,7 @@ def main() -> None:
     if options.list:
         for table in tables:
             place = f"{table.source}: {table.file}"
-            print(f"{table.half:8} {table.task:15} {table.name:15} {place:40} {table.target}")
+            print(f"{table.half:8} {table.digest[:8]} {table.task:15} {table.name:15} {place:40}")
         return
     (options.folder / "packages").mkdir(parents=True, exist_ok=True)
     for table in tables:

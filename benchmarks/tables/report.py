@@ -118,20 +118,22 @@ def summary(measure: str, values: pd.DataFrame, cpu: pd.DataFrame) -> list[tuple
 
 
 def draw(rows: list[tuple], path: Path) -> None:
-    """Error ratio against time, one point a method, of the first measure."""
+    """Error ratio and time of each method, by the first measure."""
     table = pd.DataFrame(rows, columns=HEADER).query("measure == @MEASURES[0]")
-    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
-    for row in table.itertuples():
-        color = "tab:gray" if row.method in PEERS else "tab:blue"
-        ends = [[row.error_ratio - row.error_ratio_low], [row.error_ratio_high - row.error_ratio]]
-        axes.errorbar(row.cpu_seconds, row.error_ratio, ends, fmt="o", capsize=3, color=color)
-        place = {"xytext": (5, 4), "textcoords": "offset points", "color": color}
-        axes.annotate(row.method, (row.cpu_seconds, row.error_ratio), fontsize=8, **place)
-    axes.axhline(1.0, color="black", linewidth=0.5)
-    axes.set_xscale("log")
-    axes.set_xlabel("CPU seconds of a fit")
-    axes.set_ylabel("log loss or RMSE ÷ that of the best peer on each table")
-    axes.set_title(f"{table['tables'].iloc[0]} tables, intervals of 95 % over tables")
+    table = table.sort_values("error_ratio", ascending=False)
+    colors = ["tab:gray" if name in PEERS else "tab:blue" for name in table["method"]]
+    figure, (errors, times) = plt.subplots(
+        ncols=2, sharey=True, width_ratios=(2, 1), figsize=(8, 4), layout="constrained"
+    )
+    lines = table[["error_ratio_low", "error_ratio_high"]].to_numpy().T
+    errors.hlines(table["method"], *lines, colors=colors)
+    errors.scatter(table["error_ratio"], table["method"], c=colors)
+    errors.axvline(1.0, color="black", linewidth=0.5)
+    errors.set_xlabel("log loss or RMSE ÷ that of the best peer on each table")
+    times.scatter(table["cpu_seconds"], table["method"], c=colors)
+    times.set_xscale("log")
+    times.set_xlabel("CPU seconds of a fit")
+    figure.suptitle(f"{table['tables'].iloc[0]} tables; intervals of 95 % over tables")
     figure.savefig(path, dpi=120)
 
 
