@@ -8,7 +8,8 @@ loss      log loss, or root mean squared error
 tabarena  1 − AUC for two classes, log loss for more, or root mean squared error
 error     error rate, of classes only
 
-``mean_rank`` is among all methods, ``rank_beside_peers`` among the peers and the method alone.
+``mean_rank`` is among all methods, ``rank_beside_peers`` that of one method of looms among the
+peers without its relatives.
 ``error_ratio`` is the geometric mean over tables of the measure to that of the best peer on that
 table, which no single peer reaches: it is below 1 for a method better than an oracle that picks
 the peer. Intervals are of 95 %, by 10,000 resamples of the tables. ``cpu_seconds`` are geometric
@@ -104,7 +105,7 @@ def summary(measure: str, values: pd.DataFrame, cpu: pd.DataFrame) -> list[tuple
                 len(values),
                 float(ranks[method].mean()),
                 *interval(ranks[method].to_numpy()),
-                float(beside.mean()),
+                np.nan if method in PEERS else float(beside.mean()),
                 float(np.exp(ratio.mean())),
                 *(float(np.exp(end)) for end in interval(ratio)),
                 int((values[method] < others.min(axis=1)).sum()),
