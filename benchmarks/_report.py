@@ -8,6 +8,8 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +27,20 @@ def seconds(call: Callable[[], Any], repeats: int = 3) -> float:
     return min(times)
 
 
-def write_table(name: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table and keep it as ``results/name.csv``, with the command and machine on top."""
+def write_table(
+    name: str, header: Sequence[str], rows: Sequence[Sequence[Any]], packages: Sequence[str] = ()
+) -> None:
+    """Print a table and keep it as ``results/name.csv``, with the command and machine on top.
+
+    Versions of ``packages``, where they are installed, stand beside those of NumPy and so on.
+    """
     lines = [",".join(header), *(",".join(_text(cell) for cell in row) for row in rows)]
-    command = f"python benchmarks/{Path(sys.argv[0]).name} {shlex.join(sys.argv[1:])}".strip()
-    note = f"# {command}; {os.cpu_count()} cores, {platform.machine()}, {versions()}"
+    spec = sys.modules["__main__"].__spec__
+    script = f"-m {spec.name}" if spec else f"benchmarks/{Path(sys.argv[0]).name}"
+    command = f"python {script} {shlex.join(sys.argv[1:])}".strip()
+    installed = [f"{p} {metadata.version(p)}" for p in packages if find_spec(p) is not None]
+    facts = " ".join([versions(), *installed])
+    note = f"# {command}; {os.cpu_count()} cores, {platform.machine()}, {facts}"
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.csv").write_text("\n".join([note, *lines]) + "\n")
     print("\n".join(lines))

@@ -1,0 +1,184 @@
+"""The methods of the suite, each at its defaults, as estimators of data frames.
+
+looms, the SVM, Nystroem and the linear models see `looms.tables.table_preprocessor` of the training
+rows; the trees take categories and gaps as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression, RidgeClassifierCV, RidgeCV
+from sklearn.model_selection import GridSearchCV, KFold, train_test_split
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC, SVR
+
+from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms.tables import table_preprocessor
+
+#: 110 points; libsvm stops after so many iterations where C is too large for the data.
+GRID = {"C": 2.0 ** np.arange(-5, 16, 2), "gamma": 2.0 ** np.arange(-15, 4, 2)}
+MAX_ITERATIONS = 100_000
+ALPHAS = np.logspace(-4, 4, 17)
+
+Builder = Callable[[pd.DataFrame, bool, int, int], Any]
+
+
+class GridSVC(ClassifierMixin, BaseEstimator):
+    """SVC of the best accuracy in five folds, with probabilities by Platt's rule in five folds."""
+
+    def __init__(self, random_state: int = 0) -> None:
+        self.random_state = random_state
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> GridSVC:
+        svc = SVC(max_iter=MAX_ITERATIONS)
+        best = GridSearchCV(svc, GRID, cv=5, refit=False).fit(X, y).best_params_
+        svc.set_params(**best)
+        self.machine_ = CalibratedClassifierCV(svc, cv=5, ensemble=False).fit(X, y)
+        self.classes_ = self.machine_.classes_
+        return self
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        return self.machine_.predict_proba(X)
+
+
+class HoldOutXRFM(BaseEstimator):
+    """xRFM with a fifth of the rows as the validation set that it asks for."""
+
+    def __init__(self, classifier: bool, random_state: int = 0) -> None:
+        self.classifier = classifier
+        self.random_state = random_state
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> HoldOutXRFM:
+        import torch
+        from xrfm import xRFM
+
+        self.scale_ = (0.0, 1.0) if self.classifier else (float(y.mean()), float(y.std()))
+        if not self.classifier:
+            y = ((y - self.scale_[0]) / self.scale_[1]).astype(np.float32)
+        parts = train_test_split(
+            X.astype(np.float32),
+            y,
+            test_size=0.2,
+            stratify=y if self.classifier else None,
+            random_state=self.random_state,
+        )
+        X_train, X_valid, y_train, y_valid = (torch.from_numpy(part) for part in parts)
+        if self.classifier:
+            self.classes_ = np.unique(y)
+        torch.manual_seed(self.random_state)
+        self.machine_ = xRFM(device="cpu", random_state=self.random_state, verbose=False)
+        self.machine_.fit(X_train, y_train, X_valid, y_valid)
+        return self
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        outputs = np.asarray(self.machine_.predict(X.astype(np.float32))).ravel()
+        return self.scale_[0] + self.scale_[1] * outputs
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        return np.asarray(self.machine_.predict_proba(X.astype(np.float32)))
+
+
+def _on_matrix(X: pd.DataFrame, machine: Any) -> Pipeline:
+    return make_pipeline(table_preprocessor(X), machine)
+
+
+def looms(
+    X: pd.DataFrame, classifier: bool, seed: int, threads: int, *, kernel: str | list[str]
+) -> Pipeline:
+    machine = LSSVMClassifierCV if classifier else LSSVMRegressorCV
+    return _on_matrix(X, machine(kernel, random_state=seed))
+
+
+def svc_grid(X: pd.DataFrame, classifier: bool, seed: int, threads: int) -> Pipeline:
+    if classifier:
+        return _on_matrix(X, GridSVC(seed))
+    folds = KFold(5, shuffle=True, random_state=seed)
+    search = GridSearchCV(
+        SVR(max_iter=MAX_ITERATIONS), GRID, cv=folds, scoring="neg_mean_squared_error"
+    )
+    return _on_matrix(X, TransformedTargetRegressor(search, transformer=StandardScaler()))
+
+
+def linear(X: pd.DataFrame, classifier: bool, seed: int, threads: int) -> Pipeline:
+    return _on_matrix(X, LogisticRegression(max_iter=1000) if classifier else RidgeCV(ALPHAS))
+
+
+def nystroem_ridge(X: pd.DataFrame, classifier: bool, seed: int, threads: int) -> Pipeline:
+    features = Nystroem(n_components=min(300, len(X)), random_state=seed)
+    if not classifier:
+        return _on_matrix(X, make_pipeline(features, RidgeCV(ALPHAS)))
+    ridge = CalibratedClassifierCV(RidgeClassifierCV(ALPHAS), cv=5, ensemble=False)
+    return _on_matrix(X, make_pipeline(features, ridge))
+
+
+def lightgbm(X: pd.DataFrame, classifier: bool, seed: int, threads: int) -> Any:
+    from lightgbm import LGBMClassifier, LGBMRegressor
+
+    machine = LGBMClassifier if classifier else LGBMRegressor
+    return machine(random_state=seed, n_jobs=threads, verbose=-1)
+
+
+def catboost(X: pd.DataFrame, classifier: bool, seed: int, threads: int) -> Pipeline:
+    from catboost import CatBoostClassifier, CatBoostRegressor
+
+    columns = list(X.select_dtypes("category").columns)
+    machine = (CatBoostClassifier if classifier else CatBoostRegressor)(
+        cat_features=columns,
+        random_seed=seed,
+        thread_count=threads,
+        verbose=0,
+        allow_writing_files=False,
+    )
+    return make_pipeline(FunctionTransformer(_gaps_as_text), machine)
+
+
+def xrfm(X: pd.DataFrame, classifier: bool, seed: int, threads: int) -> Pipeline:
+    return _on_matrix(X, HoldOutXRFM(classifier, seed))
+
+
+def _gaps_as_text(X: pd.DataFrame) -> pd.DataFrame:
+    """A copy whose categories are text without gaps, which CatBoost wants."""
+    columns = X.select_dtypes("category").columns
+    return X.assign(**{name: X[name].astype(object).fillna("gap").astype(str) for name in columns})
+
+
+#: Kernels of looms, by method.
+KERNELS: dict[str, str | list[str]] = {
+    "looms_rbf": "rbf",
+    "looms_ard": "ard",
+    "looms_rbf_ard": ["rbf", "ard"],
+    "looms_linear_rbf": ["linear", "rbf"],
+}
+PEERS: dict[str, Builder] = {
+    "linear": linear,
+    "nystroem_ridge": nystroem_ridge,
+    "lightgbm": lightgbm,
+    "catboost": catboost,
+    "xrfm": xrfm,
+    "svc_grid": svc_grid,
+}
+METHODS: dict[str, Builder] = {
+    **{name: partial(looms, kernel=kernel) for name, kernel in KERNELS.items()},
+    **PEERS,
+}
+
+
+def is_available(method: str) -> bool:
+    """Import the package of a method, so that no fit pays for that; False if it is missing."""
+    try:
+        if method in ("lightgbm", "catboost", "xrfm"):
+            import_module(method)
+    except ImportError:
+        return False
+    return True
