@@ -174,7 +174,7 @@ class TestRefusals:
     def test_a_fold_or_group_that_has_a_class_to_itself(self):
         labels = np.sort(LABELS)
         for cv, groups, message in (
-            (KFold(3), None, "All rows of class 'no' are in one fold.*finer groups or more folds"),
+            (KFold(3), None, "All rows of class 'no' are in one fold.*more folds"),
             (None, np.arange(N) // 8, "All rows of class 'no' are in one group"),
         ):
             with pytest.raises(ValueError, match=message):

@@ -260,7 +260,8 @@ def check_rest(folds: AnyArray, labels: AnyArray | None, unit: str) -> None:
         if any(len(numbers) == 1 and numbers[0] >= 0 for numbers in held):
             raise ValueError(
                 f"All rows of class {name!r} are in one {unit}: holding it out leaves none of them "
-                "to train on. Give finer groups or more folds, or leave the class out."
+                f"to train on. Give {'finer groups' if unit == 'group' else 'more folds'}, or leave the "
+                "class out."
             )
 
 

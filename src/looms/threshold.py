@@ -56,6 +56,9 @@ class Counts(NamedTuple):
 class ThresholdRule(ABC):
     """Base class of rules: a loss of the decisions at a threshold."""
 
+    #: Rules count by weights; a `Metric` may not.
+    takes_weight = True
+
     @abstractmethod
     def losses(self, counts: Counts) -> tuple[Array, ...]:
         """Loss at every cut, smaller is better; further arrays decide among equals."""
@@ -215,10 +218,15 @@ class Metric:
     function: Callable[..., float]
     greater_is_better: bool = True
 
+    @property
+    def takes_weight(self) -> bool:
+        """True if the function takes ``sample_weight``."""
+        return "sample_weight" in signature(self.function).parameters
+
     def loss(self, y: AnyArray, predicted: AnyArray, weight: Array) -> float:
         """Loss of predictions, one for each sample of positive weight."""
         options: dict[str, Any] = {}
-        if "sample_weight" in signature(self.function).parameters:
+        if self.takes_weight:
             options["sample_weight"] = weight
         elif np.ptp(weight) > 0:
             raise ValueError(

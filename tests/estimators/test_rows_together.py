@@ -418,3 +418,36 @@ def test_machines_tuned_without_a_fold_see_classes_weigh_what_they_do_in_all(tar
             found[fold] = tuned._outputs(X[nested.rows[fold]])
     assert_allclose(nested.held_out.outputs, outputs, rtol=1e-6, atol=1e-8)
     assert not np.allclose(outputs, plain, rtol=1e-3)
+
+
+@pytest.mark.parametrize("n", range(3, 9))
+@pytest.mark.parametrize("target", ["numbers", "two classes"])
+@pytest.mark.filterwarnings("ignore")
+def test_few_rows_have_figures_all_the_same(n, target):
+    y = np.arange(n) % 2 if "classes" in target else np.arange(n) * 1.0
+    model = machine(target, nested="auto").fit(RNG.normal(size=(n, 2)), y)
+    assert model.scores_
+    assert (model.nested_ is None) == (n < (6 if "classes" in target else 5))
+
+
+def test_a_threshold_by_a_metric_without_weights_is_set_in_every_fold():
+    def agreement(y_true, y_pred):
+        return np.mean(y_true == y_pred)
+
+    y = TARGETS["two classes"]
+    model = machine("two classes", threshold=agreement, nested="folds").fit(X, y)
+    assert 0 <= model.scores_["error"] <= 1
+
+
+def test_groups_of_one_class_each_meet_in_folds():
+    group = np.repeat(np.arange(8), 5)
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = machine("two classes", nested="auto").fit(X, group % 2, groups=group)
+    assert len(np.unique(model.nested_.folds)) == 4
+    assert np.isfinite(model.scores_["auc"])
+
+
+def test_showing_a_machine_tunes_nothing(monkeypatch):
+    model = machine("two classes", nested="auto").fit(X, TARGETS["two classes"])
+    model._repr_html_()
+    assert model._nested is None

@@ -88,6 +88,10 @@ class Refitted:
     def decision(self, probability="loo"):
         if self.k == 2:
             return HeldOut(np.where(self.labels == 1, 1.0, -1.0), self.outputs[:, 0])
+        return HeldOut(2.0 * np.eye(self.k)[self.labels] - 1, self.log_probabilities(probability))
+
+    def log_probabilities(self, probability):
+        """Of the classes, by the sigmoids that decide."""
         log_p = np.empty((N, self.k))
         for i in range(N):
             pairwise = np.full((1, self.k, self.k), 0.5)
@@ -95,11 +99,13 @@ class Refitted:
                 p = self.deciding_without(i, a, b, probability)
                 pairwise[0, b, a], pairwise[0, a, b] = p, 1 - p
             log_p[i] = np.log(couple(pairwise)[0])
-        return HeldOut(2.0 * np.eye(self.k)[self.labels] - 1, log_p)
+        return log_p
 
-    def score(self, criterion, threshold=0.0):
+    def score(self, criterion, threshold=0.0, probability="loo"):
         if criterion == "log_likelihood":
-            return -2 * self.weight @ self.log_p[np.arange(N), self.labels]
+            single = probability == "single"  # whose sigmoids may decrease
+            log_p = self.log_p if single else self.log_probabilities("loo")
+            return -2 * self.weight @ log_p[np.arange(N), self.labels]
         loo = self.decision()
         loo = HeldOut(loo.y, loo.outputs, self.weight)
         if criterion in ("error", "ber"):
@@ -191,6 +197,15 @@ class TestScores:
         fitted(THREE, criterion="press")
         assert len(followed) == 3 + 3  # of three pairs, in the search and after it
 
+    def test_the_likelihood_is_not_misled_by_a_machine_of_the_mean(self):
+        """Its held-out outputs point away from their classes, and no sigmoid makes use of them."""
+        rng = np.random.default_rng(1)
+        y = np.arange(100) % 2
+        points = rng.normal(size=(100, 4)) + np.outer(y, [1, 0, 0, 0])
+        model = SVCCV().fit(points, y)
+        assert model.scores_["error"] < 0.4
+        assert model.loo_score_ == pytest.approx(200 * model.scores_["log_loss"], rel=0.1)
+
     def test_scores_are_those_of_scikit_learn(self):
         """LIBSVM is good for three digits."""
         deviance = 0.0
@@ -201,7 +216,7 @@ class TestScores:
             sigmoid = fit_sigmoid(outputs, np.where(TWO[others] == "yes", 1, -1))
             p = float(sigmoid.probability(svc.decision_function(X[[i]])[0]))
             deviance -= 2 * np.log(p if TWO[i] == "yes" else 1 - p)
-        assert_allclose(fitted().loo_score_, deviance, rtol=1e-3)
+        assert_allclose(fitted(probability="single").loo_score_, deviance, rtol=1e-3)
 
     @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
     @pytest.mark.parametrize("criterion", ["error", "ber"])
@@ -214,27 +229,30 @@ class TestScores:
 
     def test_class_weights_count_in_costs_and_sigmoids(self):
         factor = np.where(TWO == "yes", 5.0, 1.0)
-        model = fitted(class_weight={"yes": 5.0})
+        model = fitted(class_weight={"yes": 5.0}, probability="single")
         refitted = Refitted(TWO, factor)
         refitted.weight = np.ones(N)
-        assert_allclose(model.loo_score_, refitted.score("log_likelihood"), rtol=1e-6)
+        score = refitted.score("log_likelihood", probability="single")
+        assert_allclose(model.loo_score_, score, rtol=1e-6)
         assert C < np.abs(model.dual_coef_).max() <= 5 * C
 
     @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
     def test_class_weights_of_three_classes_count_in_the_sigmoids(self):
         factor = np.where(THREE == 2, 30.0, 1.0)
-        model = fitted(THREE, class_weight={2: 30.0})
+        model = fitted(THREE, class_weight={2: 30.0}, probability="single")
         refitted = Refitted(THREE, factor)
         refitted.weight = np.ones(N)
-        assert_allclose(model.loo_score_, refitted.score("log_likelihood"), rtol=1e-6)
+        score = refitted.score("log_likelihood", probability="single")
+        assert_allclose(model.loo_score_, score, rtol=1e-6)
         assert np.sum(model.predict(X) == 2) > np.sum(fitted(THREE).predict(X) == 2)
 
     def test_selection_weights_change_the_criterion_only(self):
-        model = fitted(selection_weight={"yes": 5.0})
+        model = fitted(selection_weight={"yes": 5.0}, probability="single")
         weight = np.where(TWO == "yes", 5.0, 1.0)
         refitted = Refitted(TWO, None)
         refitted.weight = weight
-        assert_allclose(model.loo_score_, refitted.score("log_likelihood"), rtol=1e-6)
+        score = refitted.score("log_likelihood", probability="single")
+        assert_allclose(model.loo_score_, score, rtol=1e-6)
         assert_allclose(model.dual_coef_, fitted().dual_coef_)
         assert_array_equal(model.selection_weight_, weight)
         assert_array_equal(model.fit_weight_, np.ones(len(TWO)))

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 
 from looms import SVCCV
 from looms._classes import class_indices
-from looms.calibration import couple, fit_sigmoid
+from looms.calibration import couple
 from looms.calibration._sigmoid import fit_increasing_sigmoid
 from looms.conformal import prediction_sets
 from looms.conformal._sets import class_margins
@@ -66,19 +66,17 @@ def coupled(log_odds):
 
 
 class Refitted:
-    """Outputs of every pair, (n, n_pairs), and log-odds, without the fold of each row."""
+    """Outputs of every pair, (n, n_pairs), and sigmoids, without the fold of each row."""
 
     def __init__(self, y, weight, numbers, K_new=None):
         self.labels = np.unique(y, return_inverse=True)[1]
         n_pairs = self.labels.max() * (self.labels.max() + 1) // 2
-        self.outputs, self.log_odds = np.empty((2, N, n_pairs))
+        self.outputs = np.empty((N, n_pairs))
         self.new = None if K_new is None else np.empty((len(K_new), N, n_pairs))
         for g in np.unique(numbers):
             own = numbers == g
-            for q, (part, t, trained, f) in enumerate(without(self.labels, weight, ~own, K[own])):
+            for q, (*_, f) in enumerate(without(self.labels, weight, ~own, K[own])):
                 self.outputs[own, q] = f
-                one = fit_sigmoid(trained, t, weight[part])
-                self.log_odds[own, q] = -(one.slope * f + one.intercept)
             if K_new is not None:
                 for q, (*_, f) in enumerate(without(self.labels, weight, ~own, K_new)):
                     self.new[:, own, q] = f[:, None]
@@ -108,7 +106,7 @@ def test_held_out_outputs_are_those_of_machines_without_the_rows(y, weight, opti
     expected = Refitted(y, w, numbers)
     atol = 1e-8 if y is TWO else 1e-6  # of the coupling
     assert_allclose(model.held_out_.outputs, expected.decisions(expected.outputs), atol=atol)
-    p = expected.log_odds
+    p = -(expected.slopes * expected.outputs + expected.intercepts)
     log_p = (
         coupled(p) if y is THREE else np.column_stack([-np.logaddexp(0, p), -np.logaddexp(0, -p)])
     )

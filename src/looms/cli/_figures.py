@@ -67,7 +67,7 @@ def held_out_figures(machine: Any) -> tuple[dict[str, float], dict[str, float]]:
 
 def method_of(machine: Any) -> str:
     """Name of the way that rows were held out."""
-    nested = getattr(machine, "nested_", None) is not None
+    nested = machine.nested_ is not None
     return f"{'nested ' * nested}{METHODS[unit_of(machine)]}"
 
 
@@ -78,8 +78,10 @@ def choice_of(machine: Any) -> str:
             "windows of time chose this machine, so its figures flatter it; looms assess --time "
             "gives honest ones"
         )
-    unit = unit_of(machine).replace("sample", "row")
-    if getattr(machine, "nested_", None) is not None:
+    if machine.nested_ is not None:
+        unit = unit_of(machine).replace("sample", "row")
+        if unit == "fold":
+            unit = f"of {len(np.unique(machine.nested_.folds))} folds"
         return (
             f"the choice was repeated without each {unit}, and the figures are of that; not so "
             "what was done to the columns before, such as scaling"

@@ -229,6 +229,10 @@ class MachineRequest:
         if self.time is None:
             if self.gap:
                 raise InputError("--gap goes with --time, the column that orders the rows")
+        elif self.nested == "folds":
+            raise InputError(
+                "--nested folds is for rows without --time: looms assess --time tests on later rows"
+            )
         elif self.machine == "svm":
             raise InputError("--time is for --machine lssvm: svm leaves out no windows")
         elif self.time == self.groups:

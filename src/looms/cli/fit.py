@@ -142,7 +142,7 @@ def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
             stack.callback(machine.set_callbacks)
         groups = {} if prepared.groups is None else {"groups": prepared.groups}
         machine.fit(prepared.matrix, prepared.target.y, **groups)
-        getattr(machine, "nested_", None)  # tuned in outer folds at the first access
+        _ = machine.nested_  # tuned in outer folds at the first access
     types = ranges = None
     if not issparse(prepared.X):
         types = {str(n): str(t) for n, t in prepared.X.dtypes.items()}

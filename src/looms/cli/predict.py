@@ -81,8 +81,8 @@ def predict(
     The prediction goes by them; it need not be the class of the greatest probability_CLASS.
 
     With --coverage an interval from lower to upper, or a set: labels with | between them, none
-    for a row that is typical of no class. Rows that chose the hyper-parameters too make them a
-    little too small.
+    for a row that is typical of no class. Where the choice was not repeated without each row, as
+    looms fit says, they are a little too small.
     """
     check_can_write(output, force, file, model, holds=_HEADER)
     saved = load(model, reading.max_bytes)

@@ -63,6 +63,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     fit_weight_: Array
     loo_: HeldOut
     held_out_: HeldOut
+    #: Predictions by machines chosen without the sample; machines with given values have none.
+    nested_: Any = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -127,7 +129,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         of `SVCCV` as said there) and, with probabilities, "log_loss"; for numbers "rmse", "mae" and
         "r2". With ``nested_`` the whole choice was made without the row; otherwise the
         hyper-parameters were chosen by the same rows, which flatters. The first access costs n³
-        flops of a least-squares machine.
+        flops of a least-squares machine, or the ten fits of ``nested_``.
         """
         return {name: value for name, (value, _) in self._scored().scores.items()}
 
@@ -241,7 +243,7 @@ class LeastSquaresMachine(KernelMachine):
     def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array, Array]]]:
         # If the choice was repeated without every fold, these are the models without the fold that
         # were chosen so.
-        nested: Nested | None = getattr(self, "nested_", None)
+        nested: Nested | None = self.nested_
         if nested is None:
             trained = self.leave_one_out_models()
             return trained.models.residuals, trained.outputs(X)
@@ -276,7 +278,7 @@ class LeastSquaresMachine(KernelMachine):
         groups, folds = getattr(self, "groups_", None), getattr(self, "folds_", None)
         groups = None if groups is None else np.unique(groups[train], return_inverse=True)[1]
         parts = repetitions(groups if folds is None else folds[:, train], len(train))
-        nested: Nested | None = getattr(self, "nested_", None)
+        nested: Nested | None = self.nested_
         if not is_classifier(self):
             outputs = self.held_out_.outputs[None, train]
             if nested is not None:

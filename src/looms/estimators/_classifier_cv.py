@@ -75,11 +75,12 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     nested : {"auto", "folds"} or None, default="auto"
         How the whole choice is repeated without the samples that it is scored on, for ``nested_``
         and all that is made of it: ``scores_``, intervals and sets. With "folds" a search along
-        gradients is tuned anew without each of ten folds. That takes ten fits at the first access,
-        none before; `joblib.parallel_config` runs them in parallel. "auto" is "folds" for up to
-        1000 samples with `cv` of none or a number, and None beyond; on the grid the choice is
-        repeated without every sample, group or fold, for four times the time of the grid and 3 n²
-        numbers in memory for each class of several.
+        gradients is tuned anew without each of ten folds, or of as many as the rarest class has
+        samples, or groups: ten fits at the first access, which `joblib.parallel_config` runs in
+        parallel. "auto" is "folds" for up to 1000 samples with `cv` of none or a number where three
+        folds or more can be had, and None elsewhere; on the grid the choice is repeated without
+        every sample, group or fold, for four times the time of the grid and 3 n² numbers in memory
+        for each class of several.
     random_state : int, RandomState instance or None, default=0
         Draws the subsamples of up to a quarter of the samples on which searches begin.
 
@@ -104,15 +105,14 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     held_out_ : HeldOut
         Exact outputs of machines without the sample's fold or group, on which the criterion was
         evaluated; means over repetitions. They are ``loo_`` without `cv` and groups. Threshold
-        and calibration are set by them; intervals and sets leave out single samples, or groups.
+        and calibration are set by them.
     groups_ : ndarray of shape (n_samples,) or None
         Numbers of the groups; None if each sample was by itself.
     folds_ : ndarray of shape (n_repetitions, n_samples) or None
         Numbers of the folds of `cv`, -1 for a sample that is not held out, -2 - k for one in the
         gap of fold k.
     nested_ : looms.selection.Nested or None
-        Predictions of each sample by machines that were chosen without it, with
-        ``search="grid"`` or ``nested="folds"``.
+        Predictions of each sample by machines that were chosen without it; see `nested`.
     scores_, scores_se_ : dict of float
         Figures to quote, and their standard errors; computed at the first access.
     n_iter_ : int

@@ -108,9 +108,9 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         the coefficients fixed beforehand (kernel and its values, regularization, weights),
         the class of a new sample is in its set with a probability of at least
         2 coverage − 1, mostly about `coverage`; with `class_conditional` so within each class
-        [B21, RSC20]. The same holds of a machine that was tuned with ``search="grid"``: each of
-        its models was chosen without the sample, group or fold that it leaves out. After another
-        search, or where a kernel took its width from the samples, nothing is guaranteed.
+        [B21, RSC20]. The same holds of a machine with ``nested_``: each of its models was chosen
+        without the sample, group or fold that it leaves out. After another search, or where a
+        kernel took its width from the samples, nothing is guaranteed.
 
         Samples of weight zero take no part. It costs as much as
         `LSSVMRegressor.predict_interval`.

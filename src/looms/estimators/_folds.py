@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,16 @@ from sklearn.base import clone, is_classifier
 from looms._typing import AnyArray, Array, Matrix
 from looms.folds import check_rest, fold_numbers
 from looms.kernels._samples import training_rows
+from looms.threshold import as_rule
 
 OUTER_FOLDS = 10
+#: With fewer, machines are tuned on too few rows to stand for that of all.
+LEAST_OUTER_FOLDS = 3
+
+
+def is_number_of_folds(cv: Any) -> bool:
+    """True unless ``cv`` is of the rows that it was made for, as splits and splitters are."""
+    return cv is None or isinstance(cv, (Integral, str))
 
 
 def folds_of_fit(
@@ -28,7 +37,7 @@ def folds_of_fit(
     A number of folds is of these rows; splits number all.
     """
     own_labels = None if labels is None else labels[train]
-    if cv is None or isinstance(cv, (int, str)):
+    if is_number_of_folds(cv):
         own = None if groups is None else groups[train]
         return fold_numbers(cv, targets[train], own, labels=own_labels, random_state=seed)
     folds: AnyArray = np.asarray(fold_numbers(cv, targets, groups, labels=labels))[:, train]
@@ -41,21 +50,35 @@ def outer_folds(
 ) -> AnyArray:
     """Number of the outer fold of each row, at most ten, classes in proportion.
 
-    ValueError if the rows outside of some cannot be held out by ``cv``.
+    ValueError if there are fewer than three, or the rows outside of some are too few for ``cv``.
     """
-    n_folds = min(OUTER_FOLDS, len(targets) if groups is None else len(np.unique(groups)))
-    if labels is not None:
-        n_folds = min(n_folds, int(np.unique(labels, return_counts=True)[1].min()))
-    if n_folds < 2:
-        raise ValueError("nested='folds': a class of one sample cannot be held out; leave it out.")
+    units = np.arange(len(targets)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    unit = "sample" if groups is None else "group"
+    codes = np.zeros_like(units) if labels is None else np.unique(labels, return_inverse=True)[1]
+    n_folds = min(len(np.unique(units[codes == c])) for c in range(codes.max() + 1))
+    if n_folds < LEAST_OUTER_FOLDS:
+        what = "There are" if labels is None else "Some class has"
+        raise ValueError(
+            f"nested='folds': {what} fewer than {LEAST_OUTER_FOLDS} {unit}s, and as many outer "
+            "folds are needed: give more, or leave nested out."
+        )
+    n_folds = min(OUTER_FOLDS, n_folds)
     try:
         folds = fold_numbers(f"1x{n_folds}", targets, groups, labels=labels, random_state=seed)
-        numbers: AnyArray = np.asarray(folds)[0]
-        for number in np.unique(numbers):
-            rest = np.flatnonzero(numbers != number)
-            folds_of_fit(cv, targets, groups, labels, rest, seed)
     except ValueError as error:
         raise ValueError(f"nested='folds': {error}") from None
+    numbers: AnyArray = np.asarray(folds)[0]
+    inner = 2 if cv is None else int(str(cv).rpartition("x")[2])
+    for number in np.unique(numbers):
+        rest = numbers != number
+        n_units = len(np.unique(units[rest]))
+        of_classes = [len(np.unique(units[rest & (codes == c)])) for c in range(codes.max() + 1)]
+        least = 1 if cv is None and groups is None else 2
+        if rest.sum() < 3 or n_units < inner or min(of_classes) < least:
+            raise ValueError(
+                f"nested='folds': without an outer fold there are {n_units} {unit}s, "
+                f"{min(of_classes)} of some class: too few to hold some out again."
+            )
     return numbers
 
 
@@ -70,14 +93,18 @@ def machine_without(
 ) -> Any:
     """The machine, tuned anew on the rows ``rest``, where classes weigh what they do in all.
 
-    Else a class would be rarer by the rows left out, and the machine lean away from it.
+    Else a class would be rarer by the rows left out, and the machine lean away from it. A metric
+    for the threshold that takes no weights leaves the rows as they are.
     """
     pairwise, own_weight = machine._kernels()[0].pairwise, weight[rest]
-    if is_classifier(machine):
+    rule = getattr(machine, "threshold", None)
+    takes_weight = rule is None or isinstance(rule, Real) or as_rule(rule).takes_weight
+    if is_classifier(machine) and takes_weight:
         _, labels = np.unique(y, return_inverse=True)
         mass = np.bincount(labels, weights=weight)
         own_mass = np.bincount(labels[rest], weights=own_weight, minlength=len(mass))
-        own_weight = own_weight * (mass[labels[rest]] / own_mass[labels[rest]])
+        own_weight = own_weight * (mass / np.where(own_mass > 0, own_mass, 1.0))[labels[rest]]
+        own_weight *= own_mass.sum() / own_weight.sum()  # C counts in units of them
     machine = clone(machine).set_params(nested=None, **parameters)
     machine.__dict__.pop("_skl_callbacks", None)
     with warnings.catch_warnings():

@@ -48,10 +48,10 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         return self._outputs(self._checked_new_data(X))
 
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "plus") -> Array:
-        """Prediction interval for each sample, from the leave-one-out models.
+        """Prediction interval for each sample, from models that were fitted without some.
 
-        The n leave-one-out models give what n refits would give, exactly and at the cost of
-        one matrix product.
+        With ``nested_`` these are the models that were chosen without each fold, or sample;
+        else the n leave-one-out models, which give what n refits would, from one matrix product.
 
         Parameters
         ----------
@@ -85,12 +85,13 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         "scaled", mostly about `coverage`, and of at least `coverage` for "minmax" [B21]. That is
         an average over training sets and new samples, not a promise for each x.
 
-        Of a machine that was tuned with ``search="grid"`` each model of "plus" and "minmax" was
-        chosen without the sample that it leaves out, and the promise holds for the tuned
-        machine, but for what all samples took part in: the place of the grid, which depends on
-        the features alone, and a scaling before. Without ``nested_`` the choice is not inside:
-        leave-one-out residuals are too small, the more so the more hyper-parameters there are
-        for few samples. With folds the promise is weaker by a term of their number [B21], and
+        With ``nested_`` each model of "plus" and "minmax" was chosen without the samples that it
+        leaves out, and the promise holds for the tuned machine, but for what all samples took
+        part in: the place of a grid, which depends on the features alone, and a scaling before.
+        "scaled" takes leave-one-out models of the values chosen. Without ``nested_``, and so of
+        machines with a splitter as `cv`, single samples, or groups, are left out and the choice
+        is not inside: leave-one-out residuals are too small, the more so the more
+        hyper-parameters there are for few samples. With folds the promise is weaker by a term of their number [B21], and
         with groups it is for a sample of a new group of one size.
 
         Samples of weight zero take no part. The first call costs n³ flops and keeps n²

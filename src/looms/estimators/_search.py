@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -20,7 +21,13 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.copies import copy_groups
 from looms.criteria import Criterion, as_criterion
 from looms.estimators._base import LeastSquaresMachine, check_flag, fitted_machine, one_or_many
-from looms.estimators._folds import folds_of_fit, machine_without, of_all_rows, outer_folds
+from looms.estimators._folds import (
+    folds_of_fit,
+    is_number_of_folds,
+    machine_without,
+    of_all_rows,
+    outer_folds,
+)
 from looms.estimators._warnings import warn_of_copies
 from looms.folds import group_numbers, joined_groups
 from looms.held_out import HeldOut
@@ -97,6 +104,12 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         if self._nested is None and self._outer_folds is not None:
             self._nested = self._tuned_in_folds(self._outer_folds)
         return self._nested
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        """Table of fitted attributes; those that take ten fits are not made for it."""
+        shown = copy(self)
+        shown._nested = shown._outer_folds = None
+        return super(SelectingMachine, shown)._get_fitted_attr_html(doc_link)
 
     def _selected(
         self,
@@ -216,7 +229,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         self, targets: Array, groups: AnyArray | None, labels: AnyArray | None, seed: int
     ) -> AnyArray | None:
         """Numbers of the outer folds of a search along gradients; None for none."""
-        numbered = self.cv is None or isinstance(self.cv, (int, str))
+        numbered = is_number_of_folds(self.cv)
         automatic = self.nested == "auto" and numbered and len(targets) <= MOST_NESTED
         if self.search == "grid" or not (automatic or self.nested == "folds"):
             return None

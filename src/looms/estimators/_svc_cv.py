@@ -23,7 +23,7 @@ from looms.estimators._encoding import (
     number_or_rule,
     threshold_and_loss,
 )
-from looms.estimators._folds import folds_of_fit, of_all_rows, outer_folds
+from looms.estimators._folds import folds_of_fit, is_number_of_folds, of_all_rows, outer_folds
 from looms.estimators._search import (
     CallbackSupportMixin,
     CallbackWatcher,
@@ -76,9 +76,10 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         What is minimized. "log_likelihood" is the held-out deviance
         :math:`-2 \sum_i w_i \log \hat p_{(i)}`, for which machine and sigmoid are both
         fitted without sample i, or its fold [1]_: it sees how sure a machine is, where the error
-        rate is the same over wide regions of C and kernel. Its sigmoids are those of "single"
-        below, but free to decrease, whatever ``probability``. "error" and "ber" are the rates of
-        ``held_out_`` at the threshold; "press", "hinge", "squared_hinge", "smoothed_error", "wmw"
+        rate is the same over wide regions of C and kernel. Its sigmoids are those of
+        ``probability``, so that it judges the probabilities that the machine will give; those of
+        "single" may decrease, as in [1]_. "error" and "ber" are the rates of ``held_out_`` at the
+        threshold; "press", "hinge", "squared_hinge", "smoothed_error", "wmw"
         and "cross_entropy", or an object, judge the outputs, for several classes by the mean over
         the pairs, weighted by their samples.
     param_grid : dict or None, default=None
@@ -354,7 +355,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
             )
         if self.nested not in (None, "folds"):
             raise ValueError(f"nested must be None or 'folds', got {self.nested!r}.")
-        if self.nested is not None and not (self.cv is None or isinstance(self.cv, (int, str))):
+        if self.nested is not None and not is_number_of_folds(self.cv):
             raise ValueError("nested='folds' needs cv as None or a number of folds.")
         if not isinstance(self.param_grid, Mapping | None):
             raise ValueError(

@@ -60,12 +60,13 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     tuned = f"among {n_candidates} candidates and {tuned}" if n_candidates > 1 else tuned
     if not isinstance(getattr(machine, "threshold", None), Real | None):
         tuned += " and a threshold"
+    remedy = "nested='folds' and looms.assess give" if model.folds is None else "looms.assess gives"
     if assessment is None and model.nested is None:
         yield serious(
             "No outer estimate",
             f"{sentence(model.method)} chose {tuned}, so its figures flatter the machine. Honest "
             "ones are of a selection that is repeated without the samples that it is scored on: "
-            "nested='folds', search='grid' and looms.assess give them.",
+            f"{remedy} them.",
         )
     elif assessment is not None:
         name = assessment.scores[0]

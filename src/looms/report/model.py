@@ -117,7 +117,7 @@ class Model:
     @property
     def nested(self) -> Nested | None:
         """Predictions by machines that were chosen without the sample; None without."""
-        nested: Nested | None = getattr(self.machine, "nested_", None)
+        nested: Nested | None = self.machine.nested_
         return nested
 
     @property
@@ -180,7 +180,7 @@ def model_of(estimator: Any) -> Model:
 
 def unit_of(machine: Any) -> str:
     """What the figures of a machine hold out at a time: "sample", "group" or "fold"."""
-    groups, nested = getattr(machine, "groups_", None), getattr(machine, "nested_", None)
+    groups, nested = getattr(machine, "groups_", None), machine.nested_
     if nested is None:
         return chosen_by(machine)
     n_folds = len(np.unique(nested.folds))
@@ -205,7 +205,8 @@ def scored(machine: Any) -> Scored:
 
 def named(estimator: Any, machine: Any) -> Model:
     """A fitted machine of looms with the names that the estimator around it has for features."""
-    # What is computed of it on the way, such as an n×n matrix, does not stay with the user's own.
+    _ = machine.nested_  # which takes ten fits, and stays with the user's own
+    # What else is computed of it on the way, such as an n×n matrix, does not.
     known, machine = vars(machine), copy(machine)
     vars(machine).update(known)
     estimator = getattr(estimator, "best_estimator_", estimator)

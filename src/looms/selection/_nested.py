@@ -179,10 +179,11 @@ class Nested:
     folds : (m,) number of the fold of each, with which it was left out.
     held_out : outputs of each row by the candidate that was chosen without its fold.
     decisions : classes and probabilities by the threshold and the calibrator that were set without
-        the row; None for numbers. In each round of them a row of another class is left out, too,
+        the row; None for numbers. In each round of a grid a row of another class is left out, too,
         where there are folds enough.
-    auc : leave-pair-out area under the ROC curve, and what each row adds to it; the candidate is
-        chosen without the pair. None for numbers.
+    auc : area under the ROC curve of pairs of rows that one machine, and its choice, has not seen,
+        and what each row adds to it: of two folds left out of a grid, of one outer fold of machines
+        tuned by gradients. None for numbers.
     kernels, mus : of the candidates that were chosen without some fold.
     chosen : (m,) which of these belongs to a row.
     alphas, intercepts : (n_machines, m, t) and (n_machines, t) of machines that were tuned by

@@ -44,15 +44,17 @@ _MOST_PARAMETERS = 2
 _DIGITS = 10  # of log₂: what rounding leaves of a power of two is that power
 
 
-def held_out_deviance(machines: Machines, weight: Array) -> float:
+def held_out_deviance(fitted_to: FittedTo, machines: Machines, weight: Array) -> float:
     r"""Held-out deviance, left out one by one the "CV score" of [T11 section 2.2.1].
 
     .. math:: -2 \sum_i w_i \log \hat p_{(i)}(y_i)
 
     with the probability of the class of sample i by machines and sigmoids fitted without it, or
-    its fold, coupled over the pairs if there are more than two classes.
+    its fold, coupled over the pairs if there are more than two classes. The sigmoids are those that
+    the machine will have: another kind may make good probabilities of outputs of which these
+    make none. Those of "single" may decrease, as in [T11].
     """
-    log_odds = machines.held_out_log_odds("single", increasing=False)
+    log_odds = machines.held_out_log_odds(fitted_to, increasing=fitted_to == "loo")
     own = np.arange(len(weight)), machines.labels
     return deviance_of(class_log_probabilities(log_odds)[own], weight)
 
@@ -99,7 +101,7 @@ def score_of(
     if not isinstance(criterion, str):
         raise TypeError(f"A criterion is a name or a looms.criteria object, got {criterion!r}.")
     if criterion == "log_likelihood":
-        return held_out_deviance
+        return partial(held_out_deviance, fitted_to)
     if criterion in rates:
         return partial(of_classes, rates[criterion], fitted_to)
     if criterion not in DIFFERENTIABLE:
