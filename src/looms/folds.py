@@ -258,10 +258,10 @@ def check_rest(folds: AnyArray, labels: AnyArray | None, unit: str) -> None:
     for k, name in enumerate(classes.tolist()):
         held = [np.unique(row[codes == k]) for row in folds]
         if any(len(numbers) == 1 and numbers[0] >= 0 for numbers in held):
+            remedy = "finer groups" if unit == "group" else "more folds"
             raise ValueError(
                 f"All rows of class {name!r} are in one {unit}: holding it out leaves none of them "
-                f"to train on. Give {'finer groups' if unit == 'group' else 'more folds'}, or leave the "
-                "class out."
+                f"to train on. Give {remedy}, or leave the class out."
             )
 
 

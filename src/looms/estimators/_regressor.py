@@ -91,8 +91,8 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         "scaled" takes leave-one-out models of the values chosen. Without ``nested_``, and so of
         machines with a splitter as `cv`, single samples, or groups, are left out and the choice
         is not inside: leave-one-out residuals are too small, the more so the more
-        hyper-parameters there are for few samples. With folds the promise is weaker by a term of their number [B21], and
-        with groups it is for a sample of a new group of one size.
+        hyper-parameters there are for few samples. With folds the promise is weaker by a term of
+        their number [B21], and with groups it is for a sample of a new group of one size.
 
         Samples of weight zero take no part. The first call costs n³ flops and keeps n²
         numbers with the machine, not in its copies and files ("scaled" another n² a
