@@ -343,7 +343,7 @@ class GapKFold:
         if (time != time).any():
             raise ValueError(f"time is missing in row {int(np.argmax(time != time))}.")
         dates, gap = time.dtype.kind == "M", self.gap
-        if dates and isinstance(gap, int) and gap == 0:
+        if dates and isinstance(gap, Integral) and gap == 0:
             gap = timedelta(0)
         proper = isinstance(gap, Real | timedelta)
         if not (proper and isinstance(gap, timedelta | np.timedelta64) == dates and gap >= gap * 0):
@@ -357,4 +357,9 @@ class GapKFold:
             out = (time >= first - length) & (time <= last + length)
             if groups is not None:
                 out |= np.isin(groups, np.asarray(groups)[window])
+            if out.all():
+                raise ValueError(
+                    f"The window from {first} to {last} and a gap of {gap} on either side leave "
+                    "none of the rows to train on: give a smaller gap, or more windows."
+                )
             yield np.flatnonzero(~out), np.sort(window)

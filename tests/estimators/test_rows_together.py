@@ -427,7 +427,7 @@ def test_few_rows_have_figures_all_the_same(n, target):
     y = np.arange(n) % 2 if "classes" in target else np.arange(n) * 1.0
     model = machine(target, nested="auto").fit(RNG.normal(size=(n, 2)), y)
     assert model.scores_
-    assert (model.nested_ is None) == (n < (6 if "classes" in target else 5))
+    assert (model.nested_ is None) == (n < (6 if "classes" in target else 4))
 
 
 def test_a_threshold_by_a_metric_without_weights_is_set_in_every_fold():

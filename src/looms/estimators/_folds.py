@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.base import clone, is_classifier
 
 from looms._typing import AnyArray, Array, Matrix
@@ -82,14 +84,46 @@ def outer_folds(
     return numbers
 
 
-def machine_without(
+def machines_without(
+    machine: Any,
+    folds: AnyArray,
+    train: AnyArray,
+    data: tuple[Matrix, AnyArray, Array, AnyArray | None],
+    n_jobs: int | None = None,
+    callbacks: Sequence[Any] = (),
+) -> list[Any]:
+    """The machine, tuned anew without each of the outer folds.
+
+    Parameters
+    ----------
+    machine : not fitted.
+    folds : (m,) number of the fold, from 0, of each row ``train``.
+    data : X, y, weights and groups of all rows.
+    n_jobs : machines that are tuned at once.
+    callbacks : those with a method ``on_outer_fold`` hear of the machine, and of the number of
+        folds that are done, and of all.
+    """
+    n_folds = int(folds.max()) + 1
+    run = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_machine_without)(machine, train[folds != number], *data)
+        for number in range(n_folds)
+    )
+    machines = []
+    for tuned in run:
+        machines.append(tuned)
+        for callback in callbacks:
+            if hasattr(callback, "on_outer_fold"):
+                callback.on_outer_fold(machine, len(machines), n_folds)
+    return machines
+
+
+def _machine_without(
     machine: Any,
     rest: AnyArray,
     X: Matrix,
     y: AnyArray,
     weight: Array,
     groups: AnyArray | None,
-    **parameters: Any,
 ) -> Any:
     """The machine, tuned anew on the rows ``rest``, where classes weigh what they do in all.
 
@@ -105,7 +139,7 @@ def machine_without(
         own_mass = np.bincount(labels[rest], weights=own_weight, minlength=len(mass))
         own_weight = own_weight * (mass / np.where(own_mass > 0, own_mass, 1.0))[labels[rest]]
         own_weight *= own_mass.sum() / own_weight.sum()  # C counts in units of them
-    machine = clone(machine).set_params(nested=None, **parameters)
+    machine = clone(machine).set_params(nested=None)
     machine.__dict__.pop("_skl_callbacks", None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the machine of all rows has the same to say

@@ -9,7 +9,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy.stats import rankdata
 from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
@@ -24,7 +23,7 @@ from looms.estimators._base import LeastSquaresMachine, check_flag, fitted_machi
 from looms.estimators._folds import (
     folds_of_fit,
     is_number_of_folds,
-    machine_without,
+    machines_without,
     of_all_rows,
     outer_folds,
 )
@@ -252,29 +251,20 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         pairwise = self._kernels()[0].pairwise
         labels = y[train] if is_classifier(self) else None
 
-        numbers = np.unique(folds)
-        run = Parallel(return_as="generator")(
-            delayed(machine_without)(self._unfitted, train[folds != number], X, y, weight, groups)
-            for number in numbers
-        )
-        machines: list[Any] = []
-        for machine in run:
-            machines.append(machine)
-            for callback in getattr(self, "_skl_callbacks", []):
-                if hasattr(callback, "on_outer_fold"):
-                    callback.on_outer_fold(self, len(machines), len(numbers))
+        data, callbacks = (X, y, weight, groups), getattr(self, "_skl_callbacks", ())
+        machines = machines_without(self._unfitted, folds, train, data, callbacks=callbacks)
         y_train = targets[train]
         Y, sets = targets_as_columns(y_train), []
         outputs, rounds = np.empty(y_train.shape), []
         alphas, intercepts = (
-            np.zeros((len(numbers), *Y.shape)),
-            np.empty((len(numbers), Y.shape[1])),
+            np.zeros((len(machines), *Y.shape)),
+            np.empty((len(machines), Y.shape[1])),
         )
-        for k, (number, machine) in enumerate(zip(numbers, machines, strict=True)):
-            out, rest = np.flatnonzero(folds == number), train[folds != number]
+        for k, machine in enumerate(machines):
+            out, rest = np.flatnonzero(folds == k), train[folds != k]
             rows = X[train[out]][:, rest] if pairwise else X[train[out]]
             outputs[out] = machine._outputs(rows)
-            alphas[k, folds != number] = targets_as_columns(machine.dual_coef_)
+            alphas[k, folds != k] = targets_as_columns(machine.dual_coef_)
             intercepts[k] = machine.intercept_
             sets.append(out)
             if labels is not None:
@@ -292,7 +282,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             auc=auc,
             kernels=tuple(machine.kernel_ for machine in machines),
             mus=np.array([machine.mu_ for machine in machines]),
-            chosen=np.searchsorted(numbers, folds),
+            chosen=folds,
             alphas=alphas,
             intercepts=intercepts,
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
 from looms._classes import class_indices
@@ -18,7 +18,7 @@ from looms.calibration import class_probabilities
 from looms.calibration._sigmoid import Sigmoid
 from looms.estimators._base import outputs
 from looms.estimators._encoding import ThresholdedClassifier
-from looms.estimators._folds import machine_without
+from looms.estimators._folds import machines_without
 from looms.estimators._held_out_models import kernel_blocks
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
@@ -77,12 +77,10 @@ class NestedMachines:
     ) -> NestedMachines:
         """Machines chosen as by the ``estimator`` without each fold, and their predictions."""
         parts = [np.flatnonzero(folds == k) for k in range(folds.max() + 1)]
-        machines = Parallel(n_jobs=estimator.n_jobs)(
-            delayed(machine_without)(
-                estimator, np.delete(rows, out), X, y, weight, groups, n_jobs=None
-            )
-            for out in parts
-        )
+        callbacks = getattr(estimator, "_skl_callbacks", ())
+        alone = clone(estimator).set_params(n_jobs=None)
+        data = X, y, weight, groups
+        machines = machines_without(alone, folds, rows, data, estimator.n_jobs, callbacks)
         values, rounds = np.empty(targets[rows].shape), []
         for out, machine in zip(parts, machines, strict=True):
             values[out] = machine._decision(columns_of(machine, X[rows[out]], np.delete(rows, out)))

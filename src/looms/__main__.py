@@ -1,0 +1,5 @@
+"""``python -m looms``, the command line."""
+
+from looms.cli import main
+
+main()
