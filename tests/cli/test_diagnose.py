@@ -242,12 +242,18 @@ def test_every_advice_of_the_search_has_its_option():
 
 
 @pytest.mark.slow
-def test_bounds_of_the_search_are_told_in_options(looms, pets):
-    result = looms("diagnose", pets, "-t", "kind", "-b", 0)
+def test_bounds_of_the_search_are_told_in_options(looms):
+    rng = np.random.default_rng(1)
+    y = np.arange(100) % 2
+    table = pd.DataFrame(
+        rng.normal(size=(100, 4)) + np.outer(y, [1, 0, 0, 0]), columns=list("abcd")
+    )
+    table.assign(kind=np.where(y == 1, "cat", "dog")).to_csv("linear.csv", index=False)
+    result = looms("diagnose", "linear.csv", "-t", "kind", "-b", 0)
     assert result.exit_code == 0, result.stderr
     assert "or give another by --gamma" in result.stderr
     assert "param_grid" not in result.stderr
-    result = looms("fit", pets, "-t", "kind", "-m", "svm", "-o", "s.skops")
+    result = looms("fit", "linear.csv", "-t", "kind", "-m", "svm", "-o", "s.skops")
     assert "values as param_grid of looms.SVCCV in Python" in result.stderr
 
 

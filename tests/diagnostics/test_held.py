@@ -24,7 +24,7 @@ def sample(n=50, k=2, seed=0):
 
 def svccv(kernel="rbf", **options):
     grid = GRID if kernel == "rbf" else {"C": GRID["C"]}
-    return SVCCV(kernel, param_grid=grid, search="grid", **options)
+    return SVCCV(kernel, "press", param_grid=grid, search="grid", **options)
 
 
 def same(found, expected, rtol=1e-6):

@@ -197,6 +197,7 @@ class TestScores:
         fitted(THREE, criterion="press")
         assert len(followed) == 3 + 3  # of three pairs, in the search and after it
 
+    @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
     def test_the_likelihood_is_not_misled_by_a_machine_of_the_mean(self):
         """Its held-out outputs point away from their classes, and no sigmoid makes use of them."""
         rng = np.random.default_rng(1)

@@ -76,7 +76,6 @@ def assess(
     """Assess the whole selection on outer splits, whose test rows it never sees."""
     if request.nested:
         raise InputError("--nested is for looms fit: looms assess tunes anew in splits of its own")
-    request = replace(request, nested="none")
     check_can_write(output, force, file, holds="split,n_train,n_test,")
     check_report(report, request, force, file, output, "the row a split")
     if request.time is not None and method is not None:
@@ -113,5 +112,5 @@ def assess(
     if output is not None:
         write_or_print(output, csv_text(result.table), "a row for each split is in")
     if report is not None:
-        model = train(prepared, request).model
+        model = train(prepared, replace(request, nested="none")).model
         write_report(report, model, prepared, target, file, result)
