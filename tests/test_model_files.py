@@ -610,7 +610,7 @@ TAMPERED = [
     ("two classes", "held_out_", HeldOut(np.ones(3), np.ones(3))),
     ("nested", "folds_", np.zeros((1, 5), dtype=int)),
     ("nested", "_nested", 3),
-    ("in folds", "_outer_folds", np.arange(3)),
+    ("in folds", "_outer_seed", np.arange(3)),
     ("in folds", "_unfitted", 3),
     ("nested", "fit_weight_", np.eye(12)[0]),
     ("nested.nested_", "chosen", np.full(12, 99)),

@@ -26,3 +26,27 @@ def class_targets(labels: AnyArray, n_classes: int) -> Array:
     if n_classes == 2:
         return np.where(labels == 1, 1.0, -1.0)
     return np.where(labels[:, None] == np.arange(n_classes), 1.0, -1.0)
+
+
+def class_factors(labels: AnyArray, weight: Array, rest: AnyArray) -> Array:
+    """Factors of the weights of the rows ``rest`` that let each class weigh what it does in all.
+
+    Parameters
+    ----------
+    labels : (n,) class indices.
+    weight : (n,) nonnegative.
+    rest : (m,) numbers of rows.
+
+    Returns
+    -------
+    factors : (m,)
+
+    Examples
+    --------
+    >>> class_factors(np.array([0, 0, 1, 1]), np.ones(4), np.array([0, 1, 2]))
+    array([1., 1., 2.])
+    """
+    mass = np.bincount(labels, weights=weight)
+    own = np.bincount(labels[rest], weights=weight[rest], minlength=len(mass))
+    factors: Array = mass / np.where(own > 0, own, 1.0)
+    return factors[labels[rest]]

@@ -77,11 +77,12 @@ def test_the_grid_repeats_the_choice(looms, visits, figures):
 
 
 def test_repetitions_of_folds_reach_the_estimator(looms, pets, data_folder):
-    result = looms("fit", pets, "-t", "kind", "--cv", "5x2", "-o", "m.skops")
+    result = looms("fit", pets, "-t", "kind", "--cv", "5x2", "--nested", "none", "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert load_model("m.skops").model[-1].folds_.shape == (5, 40)
     assert "cross-validation chose this machine" in result.stderr
-    result = looms("fit", data_folder / "yacht.csv", "-t", "target", "--cv", 10, "-o", "y.skops")
+    options = ("-t", "target", "--cv", 10, "--nested", "none", "-o", "y.skops")
+    result = looms("fit", data_folder / "yacht.csv", *options)
     assert result.exit_code == 0, result.stderr
     assert "CV RMSE" in result.stdout
 

@@ -455,7 +455,8 @@ class TestSearch:
         table = pd.read_csv(data_folder / "mackerel.csv")
         columns = ["lon", "lat", "b.depth", "c.dist", "temp.20m"]
         grid = {"C": [2**3.5, 2**5.5, 2**7.5], "gamma": [0.125, 0.25, 0.5]}
-        model = SVCCV(param_grid=grid, search="grid").fit(scale(table[columns]), table.target)
+        model = SVCCV(param_grid=grid, search="grid", probability="single")
+        model.fit(scale(table[columns]), table.target)
         assert (model.C_, model.kernel_.gamma) == (2**5.5, 0.25)
         assert model.loo_score_ == pytest.approx(471.732, abs=1e-3)
 

@@ -28,7 +28,6 @@ from looms.calibration import brier_score, log_loss
 from looms.cli._output import NARROW, console, figure, table
 from looms.cli._request import Threshold
 from looms.criteria import mean_class_error
-from looms.diagnostics._margins import held_out_of
 from looms.estimators._search import chosen_criterion
 from looms.folds import GapKFold
 from looms.held_out import HeldOut
@@ -257,7 +256,7 @@ def show_choice(model: Pipeline, metadata: Mapping[str, Any]) -> None:
         chosen = [f"{h.name} = {h.value:.4g}" for h in values if h not in scales]
         chosen.append(f"mu = {machine.mu_:.4g}")
     if not is_regressor(machine) and machine.loo_.y.ndim == 1:
-        one_side = abs(machine.threshold_) > 2**9 * np.abs(held_out_of(machine).outputs).max()
+        one_side = abs(machine.threshold_) > 2**9 * np.abs(machine.held_out_.outputs).max()
         chosen.append(
             "no output has probability 1/2" if one_side else f"threshold = {machine.threshold_:.4g}"
         )

@@ -9,12 +9,6 @@ from looms.conformal._sets import class_margins
 from looms.held_out import HeldOut
 
 
-def held_out_of(machine: Any) -> HeldOut:
-    """Outputs without the fold or group of a row; of a support vector machine without the row."""
-    held_out: HeldOut = getattr(machine, "held_out_", machine.loo_)
-    return held_out
-
-
 def loo_margins(machine: Any) -> Array:
     """Leave-one-out margin of every class, (n_samples, n_classes), of ``held_out_``.
 
@@ -36,7 +30,7 @@ def loo_margins(machine: Any) -> Array:
     >>> int((loo_margins(machine).argmax(axis=1) != y).sum())  # the classes are 0, 1, 2
     4
     """
-    return margins_of(held_out_of(machine), machine.threshold_)
+    return margins_of(machine.held_out_, machine.threshold_)
 
 
 def margins_of(held_out: HeldOut, threshold: float) -> Array:

@@ -11,8 +11,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone, is_classifier
 
+from looms._classes import class_factors
 from looms._typing import AnyArray, Array, Matrix
-from looms.folds import check_rest, fold_numbers
+from looms.folds import NUMBER_OF_FOLDS, check_rest, fold_numbers
 from looms.kernels._samples import training_rows
 from looms.threshold import as_rule
 
@@ -70,7 +71,8 @@ def outer_folds(
     except ValueError as error:
         raise ValueError(f"nested='folds': {error}") from None
     numbers: AnyArray = np.asarray(folds)[0]
-    inner = 2 if cv is None else int(str(cv).rpartition("x")[2])
+    match = NUMBER_OF_FOLDS.fullmatch(str(cv))
+    inner = 2 if match is None else int(match[2])
     for number in np.unique(numbers):
         rest = numbers != number
         n_units = len(np.unique(units[rest]))
@@ -82,6 +84,13 @@ def outer_folds(
                 f"{min(of_classes)} of some class: too few to hold some out again."
             )
     return numbers
+
+
+def unfitted(machine: Any, **parameters: Any) -> Any:
+    """The machine as it is now, to be tuned without outer folds, silently."""
+    machine = clone(machine).set_params(nested=None, **parameters)
+    vars(machine).pop("_skl_callbacks", None)
+    return machine
 
 
 def machines_without(
@@ -96,7 +105,7 @@ def machines_without(
 
     Parameters
     ----------
-    machine : not fitted.
+    machine : from `unfitted`.
     folds : (m,) number of the fold, from 0, of each row ``train``.
     data : X, y, weights and groups of all rows.
     n_jobs : machines that are tuned at once.
@@ -135,15 +144,11 @@ def _machine_without(
     takes_weight = rule is None or isinstance(rule, Real) or as_rule(rule).takes_weight
     if is_classifier(machine) and takes_weight:
         _, labels = np.unique(y, return_inverse=True)
-        mass = np.bincount(labels, weights=weight)
-        own_mass = np.bincount(labels[rest], weights=own_weight, minlength=len(mass))
-        own_weight = own_weight * (mass / np.where(own_mass > 0, own_mass, 1.0))[labels[rest]]
-        own_weight *= own_mass.sum() / own_weight.sum()  # C counts in units of them
-    machine = clone(machine).set_params(nested=None)
-    machine.__dict__.pop("_skl_callbacks", None)
+        own_weight = own_weight * class_factors(labels, weight, rest)
+        own_weight *= weight[rest].sum() / own_weight.sum()  # C counts in units of them
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the machine of all rows has the same to say
-        return machine.fit(
+        return clone(machine).fit(
             training_rows(X, rest, pairwise),
             y[rest],
             sample_weight=own_weight,

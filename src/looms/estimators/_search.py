@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,6 +26,7 @@ from looms.estimators._folds import (
     machines_without,
     of_all_rows,
     outer_folds,
+    unfitted,
 )
 from looms.estimators._warnings import warn_of_copies
 from looms.folds import group_numbers, joined_groups
@@ -89,9 +90,9 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     candidates_: list[Candidate]
     cv_results_: dict[str, Any]
     best_index_: int
-    _outer_folds: AnyArray | None
     _nested: Nested | None
-    _unfitted: Any
+    _unfitted: Any  # to be tuned in outer folds; None where it was, or is not to be
+    _outer_seed: int
 
     @property
     def nested_(self) -> Nested | None:
@@ -100,14 +101,14 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         Of a search along gradients they are computed at the first access, for the cost of ten fits.
         """
         check_is_fitted(self, "dual_coef_")
-        if self._nested is None and self._outer_folds is not None:
-            self._nested = self._tuned_in_folds(self._outer_folds)
+        if self._unfitted is not None:
+            self._nested, self._unfitted = self._tuned_in_folds(), None
         return self._nested
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
         """Table of fitted attributes; those that take ten fits are not made for it."""
         shown = copy(self)
-        shown._nested = shown._outer_folds = None
+        shown._nested = shown._unfitted = None
         return super(SelectingMachine, shown)._get_fitted_attr_html(doc_link)
 
     def _selected(
@@ -140,9 +141,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         own_groups = None if groups is None else groups[train]
         own_labels = None if labels is None else labels[train]
         folds = folds_of_fit(self.cv, targets, groups, labels, train, seed)
-        outer = self._outer_folds_of(targets[train], own_groups, own_labels, seed)
-        unfitted = clone(self)  # as it is now, for the outer folds
-        vars(unfitted).pop("_skl_callbacks", None)
+        for_outer_folds = self._for_outer_folds(targets[train], own_groups, own_labels, seed)
         kernels, all_rows = one_or_many(self.kernel), np.arange(n)
         objective_of = partial(
             Objective,
@@ -196,9 +195,9 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             "folds_": None
             if self.cv is None or folds is None
             else of_all_rows(folds, train, len(weight)),
-            "_outer_folds": outer,
-            "_unfitted": unfitted,
             "_nested": nested,
+            "_unfitted": for_outer_folds,
+            "_outer_seed": seed,
             "selection_weight_": selection_weight,
             **fitted_machine(X, weight, targets, best.kernel, best.mu, choice.fit),
         }
@@ -224,24 +223,20 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             warn_of_copies(X[train], copies[train], remedy)
         return numbers
 
-    def _outer_folds_of(
+    def _for_outer_folds(
         self, targets: Array, groups: AnyArray | None, labels: AnyArray | None, seed: int
-    ) -> AnyArray | None:
-        """Numbers of the outer folds of a search along gradients; None for none."""
+    ) -> Any:
+        """The machine to be tuned in outer folds, when they are asked for; None for none."""
         numbered = is_number_of_folds(self.cv)
+        if self.nested == "folds":
+            if not numbered:
+                raise ValueError("nested='folds' needs cv as None, a number of folds or as '5x2'.")
+            outer_folds(self.cv, targets, groups, labels, seed)  # refuses rows that are too few
         automatic = self.nested == "auto" and numbered and len(targets) <= MOST_NESTED
-        if self.search == "grid" or not (automatic or self.nested == "folds"):
-            return None
-        if not numbered:
-            raise ValueError("nested='folds' needs cv as None, a number of folds or as '5x2'.")
-        try:
-            return outer_folds(self.cv, targets, groups, labels, seed)
-        except ValueError:
-            if automatic:
-                return None
-            raise
+        later = self.nested == "folds" or automatic
+        return unfitted(self) if later and self.search == "gradient" else None
 
-    def _tuned_in_folds(self, folds: AnyArray) -> Nested:
+    def _tuned_in_folds(self) -> Nested | None:
         """Predictions of every fold by a machine that was tuned anew without it."""
         X, groups, (targets, _, weight) = self.X_fit_, self.groups_, self.loo_
         train = np.flatnonzero(weight)
@@ -250,7 +245,11 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             y = self.classes_[class_indices(targets)]
         pairwise = self._kernels()[0].pairwise
         labels = y[train] if is_classifier(self) else None
-
+        own_groups, cv = None if groups is None else groups[train], self._unfitted.cv
+        try:
+            folds = outer_folds(cv, targets[train], own_groups, labels, self._outer_seed)
+        except ValueError:  # of "auto", which takes what can be had
+            return None
         data, callbacks = (X, y, weight, groups), getattr(self, "_skl_callbacks", ())
         machines = machines_without(self._unfitted, folds, train, data, callbacks=callbacks)
         y_train = targets[train]

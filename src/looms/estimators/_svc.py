@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
 from looms._classes import class_indices
@@ -18,7 +17,7 @@ from looms.calibration import class_probabilities
 from looms.calibration._sigmoid import Sigmoid
 from looms.estimators._base import outputs
 from looms.estimators._encoding import ThresholdedClassifier
-from looms.estimators._folds import machines_without
+from looms.estimators._folds import machines_without, unfitted
 from looms.estimators._held_out_models import kernel_blocks
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
@@ -78,8 +77,7 @@ class NestedMachines:
         """Machines chosen as by the ``estimator`` without each fold, and their predictions."""
         parts = [np.flatnonzero(folds == k) for k in range(folds.max() + 1)]
         callbacks = getattr(estimator, "_skl_callbacks", ())
-        alone = clone(estimator).set_params(n_jobs=None)
-        data = X, y, weight, groups
+        alone, data = unfitted(estimator, n_jobs=None), (X, y, weight, groups)
         machines = machines_without(alone, folds, rows, data, estimator.n_jobs, callbacks)
         values, rounds = np.empty(targets[rows].shape), []
         for out, machine in zip(parts, machines, strict=True):

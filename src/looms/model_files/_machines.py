@@ -108,10 +108,9 @@ def least_squares(machine: Any) -> None:
         _held_out(machine, name, machine.dual_coef_.shape)
     _weights(machine, n)
     _together(machine, n)
-    if getattr(machine, "_outer_folds", None) is not None:
-        outer = numbers(machine, "_outer_folds", int(np.count_nonzero(machine.fit_weight_)))
-        require(outer.dtype.kind in "iu", "_outer_folds are no integers")
+    if getattr(machine, "_unfitted", None) is not None:
         require(type(machine._unfitted) is type(machine), "_unfitted is no such machine")
+        require(type(machine._outer_seed) is int, "_outer_seed is no integer")
     _nested_of(machine, "_nested", Nested)
     if "candidates_" in vars(machine):
         candidates = machine.candidates_

@@ -25,7 +25,7 @@ _REGRESSOR = (
     "kernel_ loo_ mu_"
 )
 _SELECTED = (
-    "_nested _outer_folds _unfitted best_index_ candidates_ cv_results_ folds_ groups_ n_iter_ "
+    "_nested _outer_seed _unfitted best_index_ candidates_ cv_results_ folds_ groups_ n_iter_ "
     "selection_ selection_weight_"
 )
 _UPDATED = "certified_ groups_"

@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics import loo_margins
-from looms.diagnostics._margins import held_out_of
 from looms.estimators import machine_of
 from looms.estimators._base import LeastSquaresMachine
 from looms.estimators._search import SelectingMachine, chosen_criterion
@@ -68,7 +67,7 @@ class Model:
     @property
     def held_out(self) -> HeldOut:
         """Outputs for every sample of the machine without its fold, its group or itself."""
-        return held_out_of(self.machine)
+        return self.machine.held_out_
 
     @cached_property
     def predictions(self) -> HeldOut:

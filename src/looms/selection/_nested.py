@@ -14,7 +14,7 @@ from itertools import chain
 
 import numpy as np
 
-from looms._classes import class_indices
+from looms._classes import class_factors, class_indices
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.criteria import Criterion
@@ -317,15 +317,13 @@ def nested_predictions(
     decisions, auc = None, None
     if np.isin(y, (-1.0, 1.0)).all():
         labels = class_indices(y)
-        mass = np.bincount(labels, weights=weight)
         pairs = range(len(folds), len(nested.left_out))
         in_pairs = {g for k in pairs for g in nested.left_out[k]}
         rounds = []
         for k in [*pairs, *(g for g in range(len(folds)) if g not in in_pairs)]:
             out = np.concatenate([folds[g] for g in nested.left_out[k]])
             rest = np.delete(np.arange(n), out)
-            outside = np.bincount(labels[rest], weights=weight[rest], minlength=len(mass))
-            factor = (mass / np.where(outside > 0, outside, 1.0))[labels[rest]]
+            factor = class_factors(labels, weight, rest)
             f = nested.outputs[k].reshape(y.shape)
             score = scorer(HeldOut(y[rest], f[rest]), rest, factor)
             rounds.append(Decided.of(out, f[out], score.threshold, score.calibrator))
