@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -50,7 +51,7 @@ _NEGLIGIBLE = 1e-10
 #: Attributes that are made of others when they are needed.
 _MADE_AGAIN = ("_machine_models", "_nested_models", "_held_out_scores")
 #: Attributes that only some fits set.
-_OF_SOME_FITS = ("certified_", "groups_")
+_OF_SOME_FITS = ("certified_", "groups_", "members_")
 
 
 class KernelMachine(BaseEstimator):  # type: ignore[misc]
@@ -187,9 +188,36 @@ def machine_of(model: Any) -> KernelMachine | None:
     return model if isinstance(model, KernelMachine) else None
 
 
+@dataclass(frozen=True, eq=False)
+class Member:
+    """Least-squares machine in a stack, whose outputs are the weighted sum of those of its members.
+
+    Attributes
+    ----------
+    weight : of its outputs, positive; those of all members sum to one.
+    kernel, mu : with their values.
+    dual_coef : (n,) or (n, t) coefficients of the training samples.
+    intercept : float or (t,)
+    """
+
+    weight: float
+    kernel: Kernel
+    mu: float
+    dual_coef: Array
+    intercept: Any
+
+
+def members_of(machine: Any) -> tuple[Member, ...]:
+    """Members of a stack, or the machine as the only one."""
+    values = machine.kernel_, machine.mu_, machine.dual_coef_, machine.intercept_
+    return tuple(machine.members_ or (Member(1.0, *values),))
+
+
 class LeastSquaresMachine(KernelMachine):
     """Base of the least-squares machines: the fitted machine, its outputs."""
 
+    #: Machines of a stack; of one machine there are none.
+    members_: tuple[Member, ...] = ()
     fit_intercept: bool
     mu_: float
     intercept_: Any
@@ -213,6 +241,7 @@ class LeastSquaresMachine(KernelMachine):
             of all models at new samples, ``models.models`` their residuals and changes.
         """
         check_is_fitted(self, "dual_coef_")
+        self._check_single()
         cached: MachineModels | None = vars(self).get("_machine_models")
         if cached is not None:
             return cached
@@ -220,6 +249,14 @@ class LeastSquaresMachine(KernelMachine):
         groups = None if groups is None else groups[np.flatnonzero(self.fit_weight_)]
         self._machine_models = self._models_of(self.kernel_, self.mu_, groups)
         return self._machine_models
+
+    def _check_single(self) -> None:
+        """ValueError for a stack."""
+        if self.members_:
+            raise ValueError(
+                f"This is for one machine, and here {len(self.members_)} are stacked: fit with "
+                "combine='best'."
+            )
 
     def _models_of(self, kernel: Kernel, mu: float, folds: AnyArray | None) -> MachineModels:
         """Models of a kernel and μ without each sample of the fit, or its fold."""
@@ -257,7 +294,7 @@ class LeastSquaresMachine(KernelMachine):
     def _nested_models_of(self, nested: Nested) -> Iterator[NestedModels]:
         """Models without each fold, of every candidate that was chosen without some."""
         for k, kernel in enumerate(nested.kernels):
-            members = np.flatnonzero(nested.chosen == k)
+            members = np.flatnonzero(nested.chosen[k])
             numbers, fold = np.unique(nested.folds[members], return_inverse=True)
             if nested.alphas is not None and nested.intercepts is not None:
                 alpha, intercepts = nested.alphas[k][:, None], nested.intercepts[k][None]
@@ -305,8 +342,12 @@ class LeastSquaresMachine(KernelMachine):
         return models.P, targets_as_columns(models.fit.alpha)
 
     def _outputs(self, X: Matrix) -> Array:
-        """f(x) = Σ_j α_j k(x_j, x) + b for validated samples."""
-        return outputs(self.kernel_, X, self.X_fit_, self.dual_coef_, self.intercept_)
+        """f(x) = Σ_j α_j k(x_j, x) + b for validated samples, or the weighted sum of a stack."""
+        parts = [
+            one.weight * outputs(one.kernel, X, self.X_fit_, one.dual_coef, one.intercept)
+            for one in members_of(self)
+        ]
+        return parts[0] if len(parts) == 1 else np.sum(parts, axis=0)
 
 
 class GivenMachine(LeastSquaresMachine):

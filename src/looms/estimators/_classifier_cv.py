@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._classifier import Classifier
 from looms.estimators._encoding import class_weights
-from looms.estimators._search import CallbackWatcher, SelectingMachine, with_callbacks
+from looms.estimators._search import SelectingMachine
 from looms.estimators._warnings import (
     warn_of_missed_precision,
     warn_of_one_class,
@@ -180,6 +181,7 @@ fit_intercept_, n_features_in_, feature_names_in_
         cv: Any = None,
         search: str = "gradient",
         nested: str | None = "auto",
+        combine: str = "auto",
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel
@@ -198,6 +200,7 @@ fit_intercept_, n_features_in_, feature_names_in_
         self.cv = cv
         self.search = search
         self.nested = nested
+        self.combine = combine
         self.random_state = random_state
 
     @with_callbacks  # type: ignore[untyped-decorator]

@@ -18,6 +18,8 @@ from looms.kernels._samples import training_rows
 from looms.threshold import as_rule
 
 OUTER_FOLDS = 10
+#: Folds without which several candidates are tuned anew, to choose among them or to stack them.
+CHOICE_FOLDS = 5
 #: With fewer, machines are tuned on too few rows to stand for that of all.
 LEAST_OUTER_FOLDS = 3
 
@@ -49,9 +51,14 @@ def folds_of_fit(
 
 
 def outer_folds(
-    cv: Any, targets: Array, groups: AnyArray | None, labels: AnyArray | None, seed: int
+    cv: Any,
+    targets: Array,
+    groups: AnyArray | None,
+    labels: AnyArray | None,
+    seed: int,
+    most: int = OUTER_FOLDS,
 ) -> AnyArray:
-    """Number of the outer fold of each row, at most ten, classes in proportion.
+    """Number of the outer fold of each row, at most ``most``, classes in proportion.
 
     ValueError if there are fewer than three, or the rows outside of some are too few for ``cv``.
     """
@@ -65,7 +72,7 @@ def outer_folds(
             f"nested='folds': {what} fewer than {LEAST_OUTER_FOLDS} {unit}s, and as many outer "
             "folds are needed: give more, or leave nested out."
         )
-    n_folds = min(OUTER_FOLDS, n_folds)
+    n_folds = min(most, n_folds)
     try:
         folds = fold_numbers(f"1x{n_folds}", targets, groups, labels=labels, random_state=seed)
     except ValueError as error:
@@ -94,36 +101,38 @@ def unfitted(machine: Any, **parameters: Any) -> Any:
 
 
 def machines_without(
-    machine: Any,
+    machines: Sequence[Any],
     folds: AnyArray,
     train: AnyArray,
     data: tuple[Matrix, AnyArray, Array, AnyArray | None],
     n_jobs: int | None = None,
     callbacks: Sequence[Any] = (),
-) -> list[Any]:
-    """The machine, tuned anew without each of the outer folds.
+) -> list[list[Any]]:
+    """Each of some machines, tuned anew without each of the outer folds.
 
     Parameters
     ----------
-    machine : from `unfitted`.
+    machines : from `unfitted`.
     folds : (m,) number of the fold, from 0, of each row ``train``.
     data : X, y, weights and groups of all rows.
     n_jobs : machines that are tuned at once.
     callbacks : those with a method ``on_outer_fold`` hear of the machine, and of the number of
-        folds that are done, and of all.
+        machines that are tuned, and of all.
     """
     n_folds = int(folds.max()) + 1
+    n_machines = n_folds * len(machines)
     run = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_machine_without)(machine, train[folds != number], *data)
+        for machine in machines
         for number in range(n_folds)
     )
-    machines = []
-    for tuned in run:
-        machines.append(tuned)
+    tuned: list[Any] = []
+    for one in run:
+        tuned.append(one)
         for callback in callbacks:
             if hasattr(callback, "on_outer_fold"):
-                callback.on_outer_fold(machine, len(machines), n_folds)
-    return machines
+                callback.on_outer_fold(machines[0], len(tuned), n_machines)
+    return [tuned[k : k + n_folds] for k in range(0, n_machines, n_folds)]
 
 
 def _machine_without(

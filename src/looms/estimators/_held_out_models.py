@@ -103,7 +103,7 @@ def nested_outputs(
 
     Parameters
     ----------
-    models : that have not seen some row; every row is among the members of one.
+    models : that have not seen some row; of several for a row the outputs are summed.
     basis : the samples of the machine.
     train : those that took part in the fit.
     shape : (n_train,) or (n_train, t), of the targets.
@@ -112,10 +112,10 @@ def nested_outputs(
     step = max(1, _NUMBERS // size)
     for start in range(0, X.shape[0], step):
         rows = Samples(X[start : start + step], start=start, center=basis.center)
-        F = np.empty((rows.n_samples, len(train), size // len(train)))
+        F = np.zeros((rows.n_samples, len(train), size // len(train)))
         with blas_threads(basis.n_samples):
             for one in models:
                 K = one.kernel.values(Pairs(rows, basis))[:, train]
                 f = K @ one.alpha.reshape(len(train), -1) + one.intercepts.ravel()
-                F[:, one.members] = f.reshape(len(K), *one.intercepts.shape)[:, one.fold]
+                F[:, one.members] += f.reshape(len(K), *one.intercepts.shape)[:, one.fold]
         yield slice(start, start + rows.n_samples), K, F.reshape(len(F), *shape)

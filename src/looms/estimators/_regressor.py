@@ -14,7 +14,8 @@ from looms.conformal import jackknife_minmax, jackknife_plus
 from looms.conformal._jackknife import required_rank
 from looms.criteria import PRESS
 from looms.estimators._base import GivenMachine
-from looms.estimators._search import CallbackWatcher, SelectingMachine, with_callbacks
+from looms.estimators._callbacks import CallbackWatcher, with_callbacks
+from looms.estimators._search import SelectingMachine
 from looms.estimators._updates import UpdatableMachine
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
@@ -306,6 +307,7 @@ n_features_in_, feature_names_in_
         cv: Any = None,
         search: str = "gradient",
         nested: str | None = "auto",
+        combine: str = "auto",
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel
@@ -320,6 +322,7 @@ n_features_in_, feature_names_in_
         self.cv = cv
         self.search = search
         self.nested = nested
+        self.combine = combine
         self.random_state = random_state
 
     @with_callbacks  # type: ignore[untyped-decorator]

@@ -15,6 +15,7 @@ from looms.calibration._sigmoid import Sigmoid
 from looms.copies import copy_groups
 from looms.criteria import balanced_error_rate, error_rate
 from looms.estimators._base import one_or_many
+from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher, with_callbacks
 from looms.estimators._encoding import (
     check_threshold,
     class_weights,
@@ -24,12 +25,7 @@ from looms.estimators._encoding import (
     threshold_and_loss,
 )
 from looms.estimators._folds import folds_of_fit, is_number_of_folds, of_all_rows, outer_folds
-from looms.estimators._search import (
-    CallbackSupportMixin,
-    CallbackWatcher,
-    results_table,
-    with_callbacks,
-)
+from looms.estimators._search import results_table
 from looms.estimators._svc import NestedMachines, SupportVectorClassifier
 from looms.estimators._svm_grid import positive_values
 from looms.estimators._warnings import (

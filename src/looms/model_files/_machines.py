@@ -156,9 +156,11 @@ def nested(nested: Any) -> None:
     proper = isinstance(kernels, tuple) and all(isinstance(one, Kernel) for one in kernels)
     require(proper, "kernels are none")
     positive(nested, "mus", len(kernels))
-    chosen = numbers(nested, "chosen", n)
-    proper = chosen.dtype.kind in "iu" and bool(((chosen >= 0) & (chosen < len(kernels))).all())
-    require(proper, f"chosen points beyond {len(kernels)}")
+    chosen = nested.chosen
+    proper = isinstance(chosen, np.ndarray) and chosen.dtype == bool
+    require(
+        proper and chosen.shape == (len(kernels), n), f"chosen is not of {len(kernels)} machines"
+    )
     if nested.alphas is not None:
         t = nested.held_out.y.size // n
         numbers(nested, "alphas", len(kernels), n, t)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from looms._typing import Array
 from looms.calibration._calibrators import Calibrator
 from looms.criteria import Criterion
 from looms.held_out import HeldOut
@@ -33,9 +34,10 @@ class Candidate:
     mu : tuned regularization.
     criterion : name or object as passed.
     value, standard_error : of the criterion.
-    score : what candidates compete by, smaller is better: the leave-one-out balanced
-        error rate for classes, or what their threshold is set for; PRESS for regression.
-        Infinite if the candidate could not be evaluated anywhere.
+    score : what candidates compete by, smaller is better: the balanced error rate for classes,
+        or what their threshold is set for; the mean squared error for regression. Of several
+        candidates it is of rows in folds that each was tuned without; where there are none, of
+        held-out outputs. Infinite if the candidate could not be evaluated anywhere.
     threshold : of the outputs, for two classes; else zero.
     n_evaluations, n_failures, seconds : what the tuning took, and at how many points
         the kernel matrix plus ridge was not positive definite.
@@ -98,13 +100,40 @@ Scorer: TypeAlias = Callable[[HeldOut], Score]
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Candidates, and the machine of the best one."""
+    """Candidates, and the machine of the best one.
+
+    Attributes
+    ----------
+    candidates : in the order they were tried.
+    best, tuning, fit : the candidate of the least score, or of the largest weight in a stack, and
+        its machine.
+    score : threshold and calibrator of what is chosen.
+    machines : tuning of each candidate, and its machine, None where there is none; of a grid
+        only the best is kept.
+    weights : (n_candidates,) of their outputs in a stack; None for the best alone.
+    """
 
     candidates: list[Candidate]
     best: Candidate
     score: Score
     tuning: Tuning
     fit: Fit
+    machines: list[tuple[Tuning, Fit | None]]
+    weights: Array | None = None
+
+    def combined(self, weights: Array, losses: Array, score: Score) -> Choice:
+        """The same candidates by other losses, and weights, one of them alone for the best."""
+        candidates = [
+            replace(candidate, score=float(loss))
+            for candidate, loss in zip(self.candidates, losses, strict=True)
+        ]
+        k = int(np.argmax(weights))
+        tuning, fit = self.machines[k]
+        if fit is None:
+            raise ValueError(f"{candidates[k]} has no machine and cannot be the best.")
+        stack = weights if np.count_nonzero(weights) > 1 else None
+        candidates[k] = replace(candidates[k], threshold=score.threshold)
+        return Choice(candidates, candidates[k], score, tuning, fit, self.machines, stack)
 
 
 class Watcher(Protocol):
@@ -149,6 +178,7 @@ def choose(
         If no candidate could be evaluated anywhere, with the reason of the first.
     """
     candidates: list[Candidate] = []
+    machines: list[tuple[Tuning, Fit | None]] = []
     best: tuple[Candidate, Score, Tuning, Fit] | None = None
     objective: Objective | None = None
     reason = ""
@@ -185,6 +215,7 @@ def choose(
             at_bounds=tuning.at_bounds,
         )
         candidates.append(candidate)
+        machines.append((tuning, fit))
         if fit is None:
             reason = reason or f"{objective.kernel!r}: {_failure(objective, tuning)}"
         elif best is None or score.value < best[1].value:
@@ -193,7 +224,7 @@ def choose(
             break
     if best is None:
         raise ValueError(f"No candidate could be evaluated. {reason}")
-    return Choice(candidates, *best)
+    return Choice(candidates, *best, machines)
 
 
 def _failure(objective: Objective, tuning: Tuning) -> str:

@@ -184,10 +184,12 @@ class Nested:
     auc : area under the ROC curve of pairs of rows that one machine, and its choice, has not seen,
         and what each row adds to it: of two folds left out of a grid, of one outer fold of machines
         tuned by gradients. None for numbers.
-    kernels, mus : of the candidates that were chosen without some fold.
-    chosen : (m,) which of these belongs to a row.
+    kernels, mus : of the machines that were chosen without some fold.
+    chosen : (n_machines, m) true for the rows that a machine predicts; the outputs of several
+        machines of a row, which are a stack, are summed.
     alphas, intercepts : (n_machines, m, t) and (n_machines, t) of machines that were tuned by
-        gradients, each without one fold; None of those of a grid, which follow from the kernels.
+        gradients, each without one fold, times their weights in a stack; None of those of a grid,
+        which follow from the kernels.
 
     Notes
     -----
@@ -290,7 +292,7 @@ def choose_on_grid(
     score = scorer(nested.fit.mean_held_out)
     k = int(np.argmin([candidate.value for candidate in candidates]))
     candidates[k] = replace(candidates[k], threshold=score.threshold)
-    return Choice(candidates, candidates[k], score, tunings[k], nested.fit), nested, machines
+    return Choice(candidates, candidates[k], score, tunings[k], nested.fit, []), nested, machines
 
 
 def nested_predictions(
@@ -342,5 +344,5 @@ def nested_predictions(
         auc,
         tuple(machines[k][0] for k in used),
         np.array([machines[k][1] for k in used]),
-        machine[number],
+        machine[number] == np.arange(len(used))[:, None],
     )

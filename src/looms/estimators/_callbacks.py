@@ -1,0 +1,76 @@
+"""Callbacks of scikit-learn that follow a selection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from looms.optimize import Point
+from looms.selection import Objective
+from looms.selection._candidates import Candidate
+
+# Callbacks came with scikit-learn 1.9, and are experimental there.
+try:
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+    from sklearn.callback import with_callbacks as with_callbacks
+except ImportError:  # before scikit-learn 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+    def with_callbacks(method: Any) -> Any:
+        return method
+
+
+class CallbackWatcher:
+    """Passes the course of a selection on to the callbacks of an estimator.
+
+    One task a candidate, in it one task an iteration of the optimizer. A callback that
+    asks to stop at the end of an iteration ends the search of that candidate; at the end
+    of a candidate, no further one is tried. A callback with a method ``on_evaluation`` hears of
+    each evaluation of the criterion, too: of the estimator, the number of samples, the value; one
+    with ``on_outer_fold`` of the estimator, the number of outer folds done, and of all.
+    """
+
+    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
+        self._data = {"estimator": estimator, "X": X, "y": y}
+        if sample_weight is not None:
+            self._data["metadata"] = {"sample_weight": sample_weight}
+        self._root: Any = None
+        self._candidate: Any = None
+
+    def begins(self, n_candidates: int) -> None:
+        estimator = self._data["estimator"]
+        if hasattr(estimator, "_init_callback_context"):
+            self._root = estimator._init_callback_context(max_subtasks=n_candidates)
+            self._root.call_on_fit_task_begin(**self._data)
+
+    def candidate_begins(self, name: str) -> None:
+        if self._root is not None:
+            self._candidate = self._root.subcontext(task_name=name, max_subtasks=None)
+            self._candidate.call_on_fit_task_begin(**self._data)
+
+    def evaluation_done(self, objective: Objective, point: Point) -> None:
+        self.evaluated(objective.n_samples, point.value)
+
+    def evaluated(self, n_samples: int, value: float) -> None:
+        estimator = self._data["estimator"]
+        for callback in getattr(estimator, "_skl_callbacks", []):
+            if hasattr(callback, "on_evaluation"):
+                callback.on_evaluation(estimator, n_samples, value)
+
+    def iteration_done(self, objective: Objective, iteration: int, point: Point) -> bool:
+        if self._root is None:
+            return False
+        task = self._candidate.subcontext(task_name=f"iteration, n={objective.n_samples}")
+        task.call_on_fit_task_begin(**self._data)
+        return bool(task.call_on_fit_task_end(**self._data))
+
+    def candidate_ends(self, candidate: Candidate | None = None) -> bool:
+        if self._root is None:
+            return False
+        return bool(self._candidate.call_on_fit_task_end(**self._data))
+
+    def ends(self) -> None:
+        """To be called when all fitted attributes are set: callbacks may predict and score."""
+        if self._root is not None:
+            self._root.call_on_fit_task_end(**self._data, reconstruction_attributes={})

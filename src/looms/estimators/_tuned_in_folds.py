@@ -1,0 +1,158 @@
+"""Machines that were tuned anew without each of some folds: the choice among them, and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from looms._classes import class_factors, class_indices
+from looms._typing import AnyArray, Array, Matrix
+from looms.calibration._calibrators import Calibrator
+from looms.estimators._base import Member, fitted_machine, members_of
+from looms.held_out import HeldOut
+from looms.lssvm._system import targets_as_columns
+from looms.selection._candidates import Choice, Score
+from looms.selection._decisions import Decided, Decisions
+from looms.selection._fold_pairs import pair_auc
+from looms.selection._nested import Nested
+
+
+@dataclass(frozen=True, eq=False)
+class TunedInFolds:
+    """Machines that were tuned anew without each of some folds.
+
+    Attributes
+    ----------
+    folds : (m,) number of the fold of each row.
+    outputs : (m,) or (m, t) of each row by the machine that was tuned without its fold.
+    members : of each of these machines, with coefficients of the rows outside its fold.
+    """
+
+    folds: AnyArray
+    outputs: Array
+    members: tuple[tuple[Member, ...], ...]
+
+    @classmethod
+    def of(
+        cls, machines: Sequence[Any], folds: AnyArray, X: Matrix, train: AnyArray
+    ) -> TunedInFolds:
+        """From machines in the order of the folds of rows ``train``."""
+        outputs: Array | None = None
+        for k, machine in enumerate(machines):
+            out, rest = np.flatnonzero(folds == k), train[folds != k]
+            rows = X[train[out]]
+            f = machine._outputs(rows[:, rest] if machine.kernel_.pairwise else rows)
+            outputs = np.empty((len(folds), *f.shape[1:])) if outputs is None else outputs
+            outputs[out] = f
+        assert outputs is not None
+        return cls(folds, outputs, tuple(members_of(machine) for machine in machines))
+
+    @classmethod
+    def stacked(cls, candidates: Sequence[TunedInFolds], weights: Array) -> TunedInFolds:
+        """Stacks of some candidates; ``weights``, (n_folds, n_candidates), are of each fold."""
+        folds = candidates[0].folds
+        outputs = np.array([candidate.outputs for candidate in candidates])
+        of_rows = weights[folds].T.reshape(outputs.shape[:2] + (1,) * (outputs.ndim - 2))
+        members = (
+            tuple(
+                replace(member, weight=w * member.weight)
+                for w, candidate in zip(weights[k], candidates, strict=True)
+                for member in candidate.members[k]
+                if w > 0
+            )
+            for k in range(len(weights))
+        )
+        return cls(folds, (of_rows * outputs).sum(axis=0), tuple(members))
+
+    def rules(
+        self, y: Array, weight: Array, scorer: Callable[..., Score]
+    ) -> list[tuple[float, Calibrator | None]]:
+        """Threshold and calibrator of each fold, by the outputs of the other folds.
+
+        Classes weigh in them what they do in all rows.
+        """
+        rules = []
+        for k in range(len(self.members)):
+            rest = np.flatnonzero(self.folds != k)
+            factor = class_factors(class_indices(y), weight, rest)
+            score = scorer(HeldOut(y[rest], self.outputs[rest]), rest, factor)
+            rules.append((score.threshold, score.calibrator))
+        return rules
+
+    def nested(
+        self,
+        rows: AnyArray,
+        y: Array,
+        weight: Array,
+        rules: Sequence[tuple[float, Calibrator | None]] | None,
+    ) -> Nested:
+        """Predictions, and the machines, as a value of `looms.selection`.
+
+        Parameters
+        ----------
+        rows : (m,) numbers of the rows.
+        y : targets, shaped like the outputs.
+        weight : (m,)
+        rules : threshold and calibrator of each fold; None for numbers.
+        """
+        sets = [np.flatnonzero(self.folds == k) for k in range(len(self.members))]
+        decisions = auc = None
+        if rules is not None:
+            rounds = [
+                Decided.of(out, self.outputs[out], *rule)
+                for out, rule in zip(sets, rules, strict=True)
+            ]
+            decisions = Decisions.of(rounds, class_indices(y))
+            Y, f = targets_as_columns(y), targets_as_columns(self.outputs)
+            auc = pair_auc(Y, f, sets, [], [], weight)
+        all_members = [(k, one) for k, each in enumerate(self.members) for one in each]
+        t = targets_as_columns(y).shape[1]
+        alphas = np.zeros((len(all_members), len(y), t))
+        intercepts = np.empty((len(all_members), t))
+        for place, (k, one) in enumerate(all_members):
+            alphas[place, self.folds != k] = one.weight * targets_as_columns(one.dual_coef)
+            intercepts[place] = one.weight * one.intercept
+        return Nested(
+            rows=rows,
+            folds=self.folds,
+            held_out=HeldOut(y, self.outputs, weight),
+            decisions=decisions,
+            auc=auc,
+            kernels=tuple(one.kernel for _, one in all_members),
+            mus=np.array([one.mu for _, one in all_members]),
+            chosen=np.array([self.folds == k for k, _ in all_members]),
+            alphas=alphas,
+            intercepts=intercepts,
+        )
+
+
+def stack_of(
+    X: Matrix, weight: Array, targets: Array, choice: Choice, tuned: TunedInFolds | None
+) -> dict[str, Any]:
+    """Fitted attributes of the machine chosen, or of a stack, on the samples of positive weight.
+
+    Of a stack kernel, coefficients and intercept are those of its largest member. With ``tuned``
+    the held-out outputs are by machines that were tuned without the fold of the row.
+    """
+    best = choice.best
+    fitted = fitted_machine(X, weight, targets, best.kernel, best.mu, choice.fit)
+    if choice.weights is not None:
+        members, outputs = [], np.zeros(targets.shape)
+        for k in np.flatnonzero(choice.weights):
+            share, candidate = float(choice.weights[k]), choice.candidates[k]
+            (_, fit) = choice.machines[k]
+            assert fit is not None
+            one = fitted_machine(X, weight, targets, candidate.kernel, candidate.mu, fit)
+            members.append(
+                Member(share, one["kernel_"], one["mu_"], one["dual_coef_"], one["intercept_"])
+            )
+            outputs += share * one["loo_"].outputs
+        fitted["loo_"], fitted["members_"] = HeldOut(targets, outputs, weight), tuple(members)
+    if tuned is not None:
+        outputs = fitted["loo_"].outputs.copy()
+        outputs[np.flatnonzero(weight)] = tuned.outputs
+        fitted["held_out_"] = HeldOut(targets, outputs, weight)
+    return fitted

@@ -1,0 +1,94 @@
+"""Weights of machines in a stack, by held-out predictions."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.optimize import minimize, nnls
+from scipy.special import log_softmax
+
+from looms._classes import class_indices
+from looms._typing import Array
+
+#: Of a class without errors the best constant has no bound; this keeps it near the others.
+_CONSTANT_PENALTY = 1e-3
+#: Slope of the log odds in the outputs, ±1 of sure ones, where the search begins.
+_FIRST_SLOPE = 4.0
+#: A share below it costs as much as any other machine, and changes no figure that is shown.
+_LEAST_SHARE = 1e-3
+
+
+def stacking_weights(y: Array, outputs: Array, weight: Array, *, labeled: bool) -> Array:
+    r"""Nonnegative weights, of sum one, of machines whose weighted held-out outputs predict best.
+
+    .. math:: \min_{w \ge 0} \sum_i \zeta_i \ell\Bigl(y_i, \sum_k w_k f_k^{(-i)}(x_i)\Bigr)
+
+    Of numbers the loss is the squared error, with :math:`\sum_k w_k = 1`; of classes it is the log
+    loss of the softmax of the sum plus a constant for each class, and the weights are scaled to
+    sum one afterwards, since a calibrator sets the slope. Source: Breiman (1996), Stacked
+    regressions, Machine Learning 24, with the log loss of van der Laan, Polley & Hubbard (2007).
+
+    Parameters
+    ----------
+    y : (n,) or (n, t) targets; ±1, one column a class of several, if ``labeled``.
+    outputs : (n_machines, n) or (n_machines, n, t), each row by machines that have not seen it.
+    weight : (n,) nonnegative.
+    labeled : whether the targets are classes, and what counts is their probabilities.
+
+    Returns
+    -------
+    weights : (n_machines,) of which those below a thousandth are zero.
+
+    Examples
+    --------
+    >>> y = np.array([1.0, 2.0, 3.0])
+    >>> stacking_weights(y, np.array([y + 1, y - 1]), np.ones(3), labeled=False)
+    array([0.5, 0.5])
+    """
+    shares = _by_log_loss(y, outputs, weight) if labeled else _by_squares(y, outputs, weight)
+    shares[shares < _LEAST_SHARE * shares.sum()] = 0.0
+    return np.asarray(shares / shares.sum())
+
+
+def _by_squares(y: Array, outputs: Array, weight: Array) -> Array:
+    """Point of the simplex of the least weighted squared error.
+
+    With Σ w = 1 the error is w'Gw, G of inner products of residuals; its least value there is at
+    the u ≥ 0 of the least ½ u'Gu − Σ u, over its sum.
+    """
+    residuals = (y - outputs).reshape(*outputs.shape[:2], -1) * np.sqrt(weight)[:, None]
+    A = residuals.reshape(len(outputs), -1).T
+    scale = np.sqrt(np.mean(A**2))
+    if scale == 0:
+        return np.asarray(np.eye(len(outputs))[0])
+    R: Array = np.linalg.qr(np.vstack([A / scale, 1e-6 * np.eye(A.shape[1])]))[1]
+    return np.asarray(nnls(R, solve_triangular(R, np.ones(len(R)), trans="T"))[0])
+
+
+def _by_log_loss(y: Array, outputs: Array, weight: Array) -> Array:
+    """Slopes ≥ 0 of the least log loss, with a constant for each class."""
+    F = outputs if y.ndim == 2 else np.stack([-outputs, outputs], axis=-1) / 2
+    labels, (n_machines, n, n_classes) = class_indices(y), F.shape
+    own, share = np.arange(n), weight / weight.sum()
+
+    def loss(x: Array) -> tuple[float, Array]:
+        slopes, constants = x[:n_machines], x[n_machines:]
+        log_p = log_softmax(np.tensordot(slopes, F, 1) + constants, axis=1)
+        excess = np.exp(log_p)
+        excess[own, labels] -= 1.0
+        excess *= share[:, None]
+        value = -float(share @ log_p[own, labels])
+        gradient = [np.tensordot(F, excess, 2), excess.sum(axis=0) + _CONSTANT_PENALTY * constants]
+        return value + 0.5 * _CONSTANT_PENALTY * float(constants @ constants), np.concatenate(
+            gradient
+        )
+
+    start = np.append(np.full(n_machines, _FIRST_SLOPE / n_machines), np.zeros(n_classes))
+    bounds = [(0.0, None)] * n_machines + [(None, None)] * n_classes
+    options = {"maxiter": 500, "ftol": 1e-10, "gtol": 1e-7}
+    slopes = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    slopes = slopes[:n_machines]
+    if not slopes.sum() > 0:  # nothing is learned: the machine of the least squared error
+        errors = [weight @ ((y - f) ** 2).reshape(n, -1).sum(axis=1) for f in outputs]
+        slopes = np.eye(n_machines)[int(np.argmin(errors))]
+    return np.asarray(slopes)
