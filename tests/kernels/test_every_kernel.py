@@ -18,6 +18,7 @@ from looms.kernels import (
     Function,
     Hamming,
     HammingARD,
+    Laplacian,
     Linear,
     Matern,
     MaternARD,
@@ -52,6 +53,8 @@ KERNELS = {
     "rbf": RBF(),
     "rbf at 0.2": RBF(0.2),
     "rbf fixed": RBF(0.2, "fixed"),
+    "laplacian": Laplacian(),
+    "laplacian fixed": Laplacian(0.2, "fixed"),
     "ard": ARD(),
     "ard at a number": ARD(0.1),
     "ard at gammas": ARD([0.1, 0.2, 0.05, 0.3]),
@@ -77,10 +80,12 @@ KERNELS = {
     "normalized quadratic": Normalized(Polynomial(2, c=0.5)),
     "normalized boolean": Normalized(Boolean(0.4)),
     "normalized rbf": Normalized(RBF(0.3)),
+    "normalized laplacian": Normalized(Laplacian(0.3)),
     "normalized ard": Normalized(ARD(0.2)),
     "normalized function": Normalized(Function(scaled_dot)),
     "weighted sum": 0.5 * RBF(0.1) + 2.0 * Linear(),
     "sum with a number": Boolean(0.2) + 1.5,
+    "sum with laplacian": 0.5 * Laplacian() * Linear() + RBF(),
     "product": RBF(0.1) * Polynomial(2, c=1.0),
     "product with ard": ARD([0.1, 0.2, 0.05, 0.3]) * Linear(),
     "square": Polynomial(2, c=0.3) * Polynomial(2, c=0.3),
@@ -210,7 +215,8 @@ def test_read_only_and_unchanged_arguments(kernel, read_only):
     rows = Samples(A, center=read_only(X.mean(axis=0)))
     shared = Pairs(rows, rows)
     kernel = kernel.started(rows)
-    for quantity in (shared.dot, shared.squared_distances, rows.square_norms):
+    of_pairs = (shared.dot, shared.squared_distances, shared.manhattan_distances)
+    for quantity in (*of_pairs, rows.square_norms):
         quantity.flags.writeable = False
     assert_array_equal(kernel.values(shared), kernel.values(shared))
     kernel.values_gradient(shared, G)
@@ -262,7 +268,9 @@ def test_degenerate_samples(name, data):
     assert_allclose(as_kernel(name)(S), K, rtol=1e-6, atol=1e-9 * np.abs(K).max())
 
 
-@pytest.mark.parametrize("name", ["rbf", "ard", "normalized_linear", "quadratic", "cubic"])
+@pytest.mark.parametrize(
+    "name", ["rbf", "laplacian", "ard", "normalized_linear", "quadratic", "cubic"]
+)
 def test_start_does_not_depend_on_the_unit_of_all_features(name):
     kernel = as_kernel(name)
     K, scaled = kernel(X), kernel(1e3 * X)

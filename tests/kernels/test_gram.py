@@ -5,7 +5,17 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from looms.kernels import ARD, RBF, Boolean, Function, Linear, Normalized, Polynomial, _gram
+from looms.kernels import (
+    ARD,
+    RBF,
+    Boolean,
+    Function,
+    Laplacian,
+    Linear,
+    Normalized,
+    Polynomial,
+    _gram,
+)
 from looms.kernels._gram import GramBlocks, contract_lower, expansion, gram_into
 from looms.kernels._samples import Pairs, Samples
 
@@ -20,6 +30,7 @@ KERNELS = {
     "linear": Linear(),
     "normalized quadratic": Normalized(Polynomial(2)),
     "rbf": RBF(),
+    "laplacian": Laplacian(),
     "ard": ARD(),
     "nested": 0.5 * RBF() + Normalized(Boolean() * Linear()) + ARD(),
     "normalized function": Normalized(Function(shifted_dot)),

@@ -12,6 +12,7 @@ EXPECTED = {
     "cubic": "Polynomial(degree=3)",
     "boolean": "Boolean()",
     "rbf": "RBF()",
+    "laplacian": "Laplacian()",
     "ard": "ARD()",
     "matern12": "Matern(nu=0.5)",
     "matern32": "Matern()",

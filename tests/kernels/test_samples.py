@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
 from looms import SVCCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.kernels import ARD, RBF, Boolean, Linear, _samples
@@ -32,6 +32,7 @@ def test_dot_and_distances(convert, center):
     pairs = Pairs(rows, cols)
     assert_allclose(pairs.dot, X @ Z.T, rtol=1e-12, atol=1e-14)
     assert_allclose(pairs.squared_distances, euclidean_distances(X, Z) ** 2, rtol=1e-10)
+    assert_allclose(pairs.manhattan_distances, manhattan_distances(X, Z), rtol=1e-12)
     assert_allclose(rows.square_norms, np.square(X).sum(axis=1), rtol=1e-14)
 
 
@@ -61,6 +62,15 @@ def test_given_quantities_are_used():
     ones = np.ones((7, 7))
     assert Pairs(samples, samples, dot=ones).dot is ones
     assert Pairs(samples, samples, squared_distances=ones).squared_distances is ones
+
+
+def test_manhattan_distances_of_sparse_and_dense_samples_and_of_wide_indices():
+    S = sp.csr_array(X)
+    S.indices, S.indptr = S.indices.astype(np.int64), S.indptr.astype(np.int64)
+    for rows, cols in ((S, Z), (X, sp.csr_matrix(Z)), (S, sp.csr_array(Z))):
+        ours = Pairs(Samples(rows), Samples(cols)).manhattan_distances
+        assert_allclose(ours, manhattan_distances(X, Z), rtol=1e-14)
+        assert ours.flags.f_contiguous
 
 
 @pytest.mark.parametrize(
@@ -117,7 +127,10 @@ def test_distances_far_from_zero_keep_their_digits(samples, convert):
     exact = np.square(samples[:, None] - samples[None]).sum(axis=-1)
     X = convert(samples)
     for rows, cols in (samples_of(X, None), samples_of(X, X.copy())):
-        assert_allclose(Pairs(rows, cols).squared_distances, exact, rtol=1e-8)
+        pairs = Pairs(rows, cols)
+        assert_allclose(pairs.squared_distances, exact, rtol=1e-8)
+        theirs = np.abs(samples[:, None] - samples).sum(axis=-1)
+        assert_allclose(pairs.manhattan_distances, theirs, rtol=1e-14)
     for kernel in (RBF(0.3), ARD(0.3)):
         assert_allclose(kernel(X), np.exp(-0.3 * exact), atol=1e-9)
 

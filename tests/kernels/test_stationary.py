@@ -5,12 +5,13 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process import kernels as sklearn_kernels
-from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from looms.kernels import (
     ARD,
     RBF,
     Boolean,
+    Laplacian,
     Matern,
     MaternARD,
     Polynomial,
@@ -28,6 +29,19 @@ ETAS = np.array([0.1, 2.0, 1e-6, 0.5])
 def test_rbf(gamma):
     assert_allclose(RBF(gamma)(X, Z), rbf_kernel(X, Z, gamma=gamma), rtol=1e-12)
     assert_array_equal(np.diag(RBF(gamma)(X)), np.ones(9))
+
+
+@pytest.mark.parametrize("gamma", [1e-6, 0.3, 20.0])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_laplacian(gamma, convert):
+    expected = laplacian_kernel(X, Z, gamma=gamma)
+    assert_allclose(Laplacian(gamma)(convert(X), convert(Z)), expected, rtol=1e-12)
+    assert_array_equal(np.diag(Laplacian(gamma)(convert(X))), np.ones(9))
+
+
+def test_laplacian_of_one_feature_is_a_matern():
+    x = X[:, :1]
+    assert_allclose(Laplacian(0.3)(x), Matern(0.5, 0.3**2)(x), rtol=1e-13)
 
 
 def test_ard():
@@ -146,12 +160,20 @@ def test_rbf_starts_at_one_over_the_mean_squared_distance(convert):
     assert_allclose(RBF().started(Samples(convert(X))).gamma, 1 / D.mean(), rtol=1e-12)
 
 
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_laplacian_starts_at_one_over_the_mean_manhattan_distance(convert):
+    gaps = np.column_stack([np.where(X > 0, X, 0.0), np.full(9, 1e8 / 7), X + 1e6, np.round(X)])
+    D = np.abs(gaps[:, None] - gaps).sum(axis=2)
+    assert_allclose(Laplacian().started(Samples(convert(gaps))).gamma, 1 / D.mean(), rtol=1e-9)
+
+
 @pytest.mark.parametrize("constant", [0.1, 3.0, -1e8 / 7])
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
 def test_start_of_constant_samples(constant, convert):
     for n in (1, 3, 6, 7, 13):
         samples = Samples(convert(np.full((n, 2), constant)))
         assert RBF().started(samples).gamma == 1.0
+        assert Laplacian().started(samples).gamma == 1.0
         assert_array_equal(ARD().started(samples).gammas, [0.25, 0.25])
 
 
@@ -163,7 +185,7 @@ def test_rbf_start_when_samples_coincide():
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("kernel", [RBF(), ARD(), Polynomial(), Boolean()])
+@pytest.mark.parametrize("kernel", [RBF(), Laplacian(), ARD(), Polynomial(), Boolean()])
 def test_a_weight_counts_as_copies_in_the_start(kernel, convert):
     times = np.array([1, 3, 2, 1, 1, 4, 1, 2, 1])
     weighted = kernel.started(Samples(convert(X), weight=times.astype(float)))

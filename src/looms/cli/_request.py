@@ -75,9 +75,9 @@ class MachineRequest:
             "--kernel",
             "-k",
             help=(
-                "linear, quadratic, cubic, boolean, rbf (default), ard, matern12, matern32, "
-                "matern52, powexp or powexp_ard, or one of these after normalized_; give it again "
-                "to compare."
+                "linear, quadratic, cubic, boolean, rbf (default), laplacian, ard, matern12, "
+                "matern32, matern52, powexp or powexp_ard, or one of these after normalized_; give "
+                "it again to compare."
             ),
         ),
     ] = None

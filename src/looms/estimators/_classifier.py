@@ -143,8 +143,8 @@ class LSSVMClassifier(Classifier, GivenMachine):
     Parameters
     ----------
     kernel : str, looms.kernels.Kernel or callable, default="rbf"
-        "linear", "quadratic", "cubic", "boolean", "rbf", "ard", "matern12", "matern32",
-        "matern52", "powexp", "powexp_ard", any of these with "normalized_" before it,
+        "linear", "quadratic", "cubic", "boolean", "rbf", "laplacian", "ard", "matern12",
+        "matern32", "matern52", "powexp", "powexp_ard", any of these with "normalized_" before it,
         "precomputed"; a kernel object, whose open values are
         taken from the data; or a function of two matrices of samples that returns their
         kernel matrix.

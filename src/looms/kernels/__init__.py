@@ -4,6 +4,7 @@ from looms.kernels._base import Constant, Kernel, Product, Sum
 from looms.kernels._categories import Hamming, HammingARD
 from looms.kernels._columns import Columns
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
+from looms.kernels._laplacian import Laplacian
 from looms.kernels._names import Function, Precomputed
 from looms.kernels._normalized import Normalized
 from looms.kernels._stationary import (
@@ -25,6 +26,7 @@ __all__ = [
     "Hamming",
     "HammingARD",
     "Kernel",
+    "Laplacian",
     "Linear",
     "Matern",
     "MaternARD",

@@ -1,7 +1,7 @@
 """Gram matrix of one set of samples, block by block.
 
 Only the lower triangle is computed, as LAPACK reads no more. Blocks keep every
-temporary in cache. Inner products and squared distances are kept between evaluations
+temporary in cache. Inner products and distances are kept between evaluations
 where the hyper-parameters do not change them.
 """
 

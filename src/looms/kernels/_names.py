@@ -11,6 +11,7 @@ from looms._checks import check_known
 from looms._typing import Array, Matrix
 from looms.kernels._base import Kernel
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
+from looms.kernels._laplacian import Laplacian
 from looms.kernels._normalized import Normalized
 from looms.kernels._samples import Pairs, Samples
 from looms.kernels._stationary import ARD, RBF, Matern, PowerExponential, PowerExponentialARD
@@ -90,6 +91,7 @@ _NAMED: dict[str, Callable[[], Kernel]] = {
     "cubic": lambda: Polynomial(degree=3),
     "boolean": Boolean,
     "rbf": RBF,
+    "laplacian": Laplacian,
     "ard": ARD,
     "matern12": lambda: Matern(nu=0.5),
     "matern32": Matern,

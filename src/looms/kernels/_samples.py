@@ -1,17 +1,21 @@
 """Samples and pairs of samples, the arguments of kernels.
 
 A kernel is evaluated on one rectangular block of pairs at a time. The block has the
-inner products or squared distances of the pairs, computed once for all kernels of a
-sum or product.
+inner products or distances of the pairs, computed once for all kernels of a sum or
+product.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import manhattan_distances as sparse_manhattan_distances
 
 from looms._typing import AnyArray, Array, Matrix
 
@@ -88,47 +92,40 @@ class Samples:
 class Pairs:
     """Rectangular block of pairs (row sample, column sample).
 
-    ``dot`` and ``squared_distances`` are computed at the first use unless given.
-    Both are shared: a kernel reads them and never writes to them.
+    Its quantities, ``dot`` and distances, are computed at the first use unless ``given``. They are
+    shared: a kernel reads them and never writes to them.
     """
 
-    def __init__(
-        self,
-        rows: Samples,
-        cols: Samples,
-        *,
-        dot: Array | None = None,
-        squared_distances: Array | None = None,
-    ) -> None:
+    def __init__(self, rows: Samples, cols: Samples, **given: Array) -> None:
         self.rows = rows
         self.cols = cols
-        self._dot = dot
-        self._squared_distances = squared_distances
+        vars(self).update(given)  # where a cached property looks first
 
     @property
     def diagonal(self) -> bool:
         """True if rows are columns: ``[i, i]`` then pairs a sample with itself."""
         return self.rows is self.cols
 
-    @property
+    @cached_property
     def dot(self) -> Array:
         """Inner products x_i·x_j."""
-        if self._dot is None:
-            self._dot = inner_products(self.rows.X, self.cols.X)
-        return self._dot
+        return inner_products(self.rows.X, self.cols.X)
 
-    @property
+    @cached_property
     def squared_distances(self) -> Array:
         """‖x_i − x_j‖², never negative and exactly zero for a sample with itself."""
-        if self._squared_distances is None:
-            self._squared_distances = squared_distances(
-                self.rows.centered,
-                self.cols.centered,
-                self.rows.centered_square_norms,
-                self.cols.centered_square_norms,
-                diagonal=self.diagonal,
-            )
-        return self._squared_distances
+        return squared_distances(
+            self.rows.centered,
+            self.cols.centered,
+            self.rows.centered_square_norms,
+            self.cols.centered_square_norms,
+            diagonal=self.diagonal,
+        )
+
+    @cached_property
+    def manhattan_distances(self) -> Array:
+        """Σ_k |x_ik − x_jk|."""
+        return manhattan_distances(self.rows.X, self.cols.X)
 
 
 def square_norms(X: Matrix, scale: Array | None = None) -> Array:
@@ -144,6 +141,13 @@ def square_sums(X: Matrix, weight: Array) -> Array:
     if sp.issparse(X):
         return np.asarray(X.multiply(X).T @ weight).ravel()
     return np.asarray(weight @ np.square(X))
+
+
+def column_dots(A: Matrix, B: Array) -> Array:
+    """Σ_i A_ik B_ik for every column k."""
+    if sp.issparse(A):
+        return np.asarray(A.multiply(B).sum(axis=0)).ravel()
+    return np.asarray(np.einsum("ik,ik->k", A, B))
 
 
 def variances(X: Matrix, weight: Array | None = None) -> Array:
@@ -212,6 +216,37 @@ def squared_distances(
     if diagonal:
         np.fill_diagonal(D, 0.0)
     return D
+
+
+def manhattan_distances(A: Matrix, B: Matrix) -> Array:
+    """Σ_k |a_ik − b_jk|, a new array in Fortran order."""
+    if not (sp.issparse(A) or sp.issparse(B)):
+        return np.asarray(cdist(B, A, "cityblock").T)
+    S, T = sp.csr_array(B), sp.csr_array(A)
+    for M in (S, T):  # views, which take indices of 32 bits; blocks of rows have no need of more
+        M.indices, M.indptr = M.indices.astype(np.int32), M.indptr.astype(np.int32)
+    return np.asarray(sparse_manhattan_distances(S, T).T)
+
+
+def _mean_squared_distance(samples: Samples) -> float:
+    return 2.0 * float(variances(samples.X, samples.weight).sum())
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Distance of two samples.
+
+    Attributes
+    ----------
+    name : of the quantity of `Pairs`.
+    mean : mean over all pairs of samples, weighted; a sample is a pair with itself, too.
+    """
+
+    name: str
+    mean: Callable[[Samples], float]
+
+
+SQUARED = Distance("squared_distances", _mean_squared_distance)
 
 
 def samples_of(X: Matrix, Y: Matrix | None) -> tuple[Samples, Samples]:

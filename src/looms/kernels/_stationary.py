@@ -1,4 +1,4 @@
-"""Stationary kernels, functions of a scaled squared distance: RBF, Matérn, power-exponential.
+"""Stationary kernels, functions of a scaled distance: RBF, Matérn, power-exponential.
 
 Each has one scale, or one for each feature (ARD, automatic relevance determination).
 """
@@ -17,8 +17,11 @@ from looms.kernels._base import ParametricKernel
 from looms.kernels._hyperparameters import CLOSE_TO_LINEAR, EACH_FOR_ITSELF, Bounds, Parameter
 from looms.kernels._profiles import GAUSSIAN, MATERN, Profile, power_exponential
 from looms.kernels._samples import (
+    SQUARED,
+    Distance,
     Pairs,
     Samples,
+    column_dots,
     is_tiny,
     square_norms,
     square_sums,
@@ -32,7 +35,7 @@ _NUMBERS = 1 << 20  # of differences at a time
 
 
 class Stationary(ParametricKernel):
-    """Base class of kernels k(x, x') = φ(s) of a scaled squared distance s of the samples.
+    """Base class of kernels k(x, x') = φ(s) of a scaled distance s, mostly squared, of the samples.
 
     Subclasses give the `profile` φ. Their parameters are the scale and, after it, the shape of
     the profile if it has one.
@@ -45,7 +48,7 @@ class Stationary(ParametricKernel):
 
     @abstractmethod
     def scaled(self, pairs: Pairs) -> Array:
-        """Scaled squared distances s, in a new array."""
+        """Scaled distances s, in a new array."""
 
     @abstractmethod
     def scale_gradient(self, pairs: Pairs, s: Array, G: Array) -> Array:
@@ -94,22 +97,26 @@ _POWER = Parameter(
 
 
 class Isotropic(Stationary):
-    """Base class of the kernels φ(gamma ‖x − x'‖²)."""
+    """Base class of the kernels φ(gamma d) of a distance d, ‖x − x'‖² unless they name another."""
 
-    uses = frozenset({"squared_distances"})
+    distance: ClassVar[Distance] = SQUARED
     _parameters: ClassVar[tuple[Parameter, ...]] = (_GAMMA,)
 
+    @property
+    def uses(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset({self.distance.name})
+
     def start(self, samples: Samples) -> float:
-        mean_squared_distance = 2.0 * float(variances(samples.X, samples.weight).sum())
-        return 1.0 / mean_squared_distance if mean_squared_distance > 0 else 1.0
+        mean = self.distance.mean(samples)
+        return 1.0 / mean if mean > 0 else 1.0
 
     def scaled(self, pairs: Pairs) -> Array:
-        return pairs.squared_distances * self.number("gamma")
+        return np.asarray(getattr(pairs, self.distance.name) * self.number("gamma"))
 
     def scale_gradient(self, pairs: Pairs, s: Array, G: Array) -> Array:
         W = self.profile.decay(s)
         W *= G
-        W *= pairs.squared_distances
+        W *= getattr(pairs, self.distance.name)
         return np.array([-W.sum()])
 
 
@@ -161,7 +168,7 @@ class PerFeature(Stationary):
                 squares += square_sums(rows[p] - cols[q], W[p, q])
             W[close] = 0.0
         squares += square_sums(rows, W.sum(axis=1)) + square_sums(cols, W.sum(axis=0))
-        return 2.0 * _column_dots(rows, W @ cols) - squares
+        return 2.0 * column_dots(rows, W @ cols) - squares
 
 
 class RBF(Isotropic):
@@ -387,13 +394,6 @@ def _matern(kernel: Matern | MaternARD) -> Profile:
             "large nu is RBF, or ARD."
         )
     return MATERN[float(kernel.nu)]
-
-
-def _column_dots(A: Matrix, B: Array) -> Array:
-    """Σ_i A_ik B_ik for every column k."""
-    if sp.issparse(A):
-        return np.asarray(A.multiply(B).sum(axis=0)).ravel()
-    return np.asarray(np.einsum("ik,ik->k", A, B))
 
 
 def _scaled(X: Matrix, scale: Array) -> Matrix:

@@ -101,6 +101,7 @@ TYPES = {
     "looms.kernels._dot_product.Boolean": Held(),
     "looms.kernels._dot_product.Linear": Held(),
     "looms.kernels._dot_product.Polynomial": Held(machines.polynomial),
+    "looms.kernels._laplacian.Laplacian": Held(),
     "looms.kernels._names.Precomputed": Held(),
     "looms.kernels._normalized.Normalized": Held(machines.composite),
     "looms.kernels._stationary.ARD": Held(),

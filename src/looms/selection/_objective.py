@@ -87,7 +87,7 @@ class Objective:
     Notes
     -----
     Keeps at most two n×n arrays for the factorization and its gradient, and one for
-    each of inner products and squared distances that the kernel uses.
+    each kind of inner products and distances that the kernel uses.
 
     Examples
     --------
