@@ -5,7 +5,7 @@ To add a kernel, subclass `Kernel` and write its formula (`values`,
 (`values_gradient`, `self_values_gradient`) and where tuning starts (`start`).
 Gram matrices, sums, products, normalization, sparse input, blocks and nesting of
 parameters follow from these. `ParametricKernel` does the bookkeeping of
-hyper-parameters; of a scaled squared distance, subclass `looms.kernels._stationary.Stationary`.
+hyper-parameters; of a scaled distance, subclass `looms.kernels._stationary.Stationary`.
 """
 
 from __future__ import annotations

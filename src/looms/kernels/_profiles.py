@@ -1,4 +1,4 @@
-"""Profiles of stationary kernels: functions φ(s) of a scaled squared distance s ≥ 0, φ(0) = 1."""
+"""Profiles of stationary kernels: functions φ(s) of a scaled distance s ≥ 0, φ(0) = 1."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from looms._typing import Array
 
 @dataclass(frozen=True)
 class Profile:
-    """Function of a scaled squared distance, with its derivatives.
+    """Function of a scaled distance, with its derivatives.
 
     Attributes
     ----------
