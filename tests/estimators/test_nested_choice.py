@@ -156,9 +156,9 @@ def test_outputs_intervals_and_sets_are_of_models_chosen_without_the_rows(
         k = anew.without(number).point
         kernel, mu = anew.points[k]
         for i in fold:
-            (k,) = np.flatnonzero(nested.chosen[:, i])
-            assert nested.kernels[k].theta == pytest.approx(kernel.theta)
-            assert nested.mus[k] == pytest.approx(mu)
+            (own,) = np.flatnonzero(nested.chosen[:, i])
+            assert nested.kernels[own].theta == pytest.approx(kernel.theta)
+            assert nested.mus[own] == pytest.approx(mu)
         theirs = anew.outputs(k, [number], fold)
         assert_allclose(nested.held_out.outputs[fold], theirs, rtol=1e-6, atol=1e-8)
         F[:, fold] = anew.outputs(k, [number], NEW)[:, None]

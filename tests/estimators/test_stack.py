@@ -1,0 +1,205 @@
+"""Several candidates, by rows that each was tuned without: the best, or a stack of them."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from sklearn.datasets import make_classification, make_friedman1
+from sklearn.metrics import log_loss
+
+from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms.kernels import ARD, RBF
+from looms.selection._stack import stacking_weights
+
+KERNELS = ["linear", "rbf", "ard"]
+RNG = np.random.default_rng(0)
+X, Y = make_friedman1(90, n_features=6, noise=1.0, random_state=0)
+X_NEW = RNG.uniform(size=(7, 6))
+TWO = np.digitize(Y, [np.median(Y)])
+THREE = np.digitize(Y, np.quantile(Y, [0.3, 0.7]))
+TARGETS = {"numbers": Y, "two targets": np.c_[Y, X[:, 0] + Y**2 / 20], "two": TWO, "three": THREE}
+
+
+def machine(target, **options):
+    kind = LSSVMRegressorCV if "numbers" in target or "target" in target else LSSVMClassifierCV
+    return kind(**{"kernel": KERNELS, **options})
+
+
+def tuned_without(model, target, kernel, fold, weight, groups):
+    """The machine of one kernel, tuned on the rows outside a fold, classes as heavy as in all."""
+    y, rest = TARGETS[target], model.nested_.folds != fold
+    own = weight.copy()
+    if target in ("two", "three"):
+        for label in np.unique(y):
+            of = y == label
+            own[of] *= weight[of].sum() / weight[of & rest].sum()
+    alone = machine(target, kernel=kernel, nested=None)
+    own_groups = None if groups is None else groups[rest]
+    return alone.fit(X[rest], y[rest], sample_weight=own[rest], groups=own_groups)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("combine", ["best", "stack"])
+def test_held_out_outputs_are_of_machines_tuned_without_the_fold(target, combine):
+    weight = RNG.uniform(0.5, 2.0, len(X))
+    groups = np.arange(len(X)) // 3 if combine == "stack" else None
+    model = machine(target, combine=combine)
+    model.fit(X, TARGETS[target], sample_weight=weight, groups=groups)
+    nested, y = model.nested_, model.loo_.y
+    if groups is not None:
+        assert all(len(set(nested.folds[groups == g])) == 1 for g in range(30))
+    outputs, new = np.empty((3, *y.shape)), {}
+    for fold in range(5):
+        for k, kernel in enumerate(KERNELS):
+            alone = tuned_without(model, target, kernel, fold, weight, groups)
+            outputs[k, nested.folds == fold] = alone._outputs(X[nested.folds == fold])
+            new[k, fold] = alone._outputs(X_NEW)
+    for fold in range(5):
+        out = nested.folds == fold
+        machines = np.flatnonzero(nested.chosen[:, np.flatnonzero(out)[0]])
+        shares = [KERNELS.index(type(nested.kernels[m]).__name__.lower()) for m in machines]
+        expected = outputs[shares][:, out]
+        w = np.linalg.lstsq(
+            expected.reshape(len(shares), -1).T, nested.held_out.outputs[out].ravel(), rcond=None
+        )[0]
+        assert_allclose(np.tensordot(w, expected, 1), nested.held_out.outputs[out], rtol=1e-6)
+        assert w.sum() == pytest.approx(1.0)
+        assert (len(w) == 1) == (combine == "best") or len(w) < 3
+    assert_array_equal(model.held_out_.outputs, nested.held_out.outputs)
+    if combine == "best":
+        squares = [weight @ ((y - f) ** 2).reshape(len(y), -1).mean(axis=1) for f in outputs]
+        if target in ("numbers", "two targets"):
+            scores = [c.score for c in model.candidates_]
+            assert_allclose(scores, np.array(squares) / weight.sum(), rtol=1e-6)
+        assert model.members_ == ()
+        return
+    labeled = target in ("two", "three")
+    shares = stacking_weights(y, outputs, weight, labeled=labeled)
+    by_kernel = {type(one.kernel).__name__.lower(): one.weight for one in model.members_}
+    assert len(by_kernel) > 1
+    assert_allclose([by_kernel.get(k, 0.0) for k in KERNELS], shares, atol=1e-4)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_outputs_of_a_stack_are_the_weighted_outputs_of_its_members(target):
+    weight = np.where(np.arange(len(X)) < 5, 0.0, 1.0)
+    model = machine(target, combine="stack").fit(X, TARGETS[target], sample_weight=weight)
+    alone = [machine(target, kernel=k, nested=None) for k in KERNELS]
+    for one in alone:
+        one.fit(X, TARGETS[target], sample_weight=weight)
+    names = [type(one.kernel).__name__.lower() for one in model.members_]
+    shares = {n: one.weight for n, one in zip(names, model.members_, strict=True)}
+    for of, at in (
+        (lambda m: m._outputs(X_NEW), model._outputs(X_NEW)),
+        (lambda m: m.loo_.outputs, model.loo_.outputs),
+    ):
+        expected = sum(shares.get(k, 0.0) * of(m) for k, m in zip(KERNELS, alone, strict=True))
+        assert_allclose(at, expected, rtol=1e-8)
+    largest = max(model.members_, key=lambda one: one.weight)
+    assert model.kernel_ is largest.kernel
+    assert model.candidates_[model.best_index_].kernel is largest.kernel
+
+
+def test_weights_are_of_the_least_loss():
+    y = RNG.normal(size=60)
+    F = y + RNG.normal(size=(3, 60)) * np.array([[0.5], [0.8], [2.0]])
+    zeta = RNG.uniform(0.5, 2, 60)
+    w = stacking_weights(y, F, zeta, labeled=False)
+    grid = np.random.default_rng(1).dirichlet(np.ones(3), 20000)
+    losses = (zeta * (y - grid @ F) ** 2).sum(axis=1)
+    own = zeta @ (y - w @ F) ** 2
+    assert (w.sum(), w.min() >= 0) == (pytest.approx(1.0), True)
+    assert own <= losses.min() <= own * 1.001
+    labels = np.sign(y)
+    w = stacking_weights(labels, F, zeta, labeled=True)
+
+    def loss(x):
+        return log_loss(labels, 1 / (1 + np.exp(-x[:3] @ F - x[3])), sample_weight=zeta)
+
+    best = minimize(loss, [1, 1, 1, 0], bounds=[(0, None)] * 3 + [(None, None)]).x
+    assert_allclose(w, best[:3] / best[:3].sum(), atol=0.02)
+
+
+def test_a_machine_that_only_fits_its_criterion_is_not_chosen():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 30)), rng.integers(0, 2, 60)
+    model = LSSVMClassifierCV(["rbf", "ard"]).fit(X, y)
+    loo = [c.value for c in model.candidates_]
+    assert loo[1] < 0.5 * loo[0]  # by which it would be
+    assert type(model.kernel_).__name__ == "RBF"
+
+
+def test_of_equal_candidates_the_simplest():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], 30)
+    X[:, 0] += 20 * y
+    model = LSSVMClassifierCV(["ard", "rbf", "linear"]).fit(X, y)
+    assert [c.score for c in model.candidates_] == [0, 0, 0]
+    assert type(model.kernel_).__name__ == "Linear"
+
+
+def test_auto_is_a_stack_of_named_kernels():
+    X, y = make_classification(120, 8, random_state=0)
+    model = LSSVMClassifierCV("auto").fit(X, y)
+    assert {c.kernel_name for c in model.candidates_} >= {"linear", "rbf", "ard"}
+    wide = LSSVMClassifierCV("auto", combine="best").fit(np.hstack([X] * 15), y)
+    assert "ard" not in {c.kernel_name for c in wide.candidates_}
+    assert wide.members_ == ()
+
+
+def test_without_folds_the_least_score_is_taken():
+    y = np.where(np.arange(len(X)) < 2, 0, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the rare class
+        model = LSSVMClassifierCV(["linear", "rbf"], combine="stack").fit(X, y)
+    assert model.members_ == ()
+    assert model.nested_ is None
+
+
+def test_strictly_nested_stacks():
+    model = machine("numbers", kernel=["linear", "rbf"], combine="stack", nested="folds").fit(X, Y)
+    nested = model.nested_
+    assert len(np.unique(nested.folds)) == 10
+    rest = nested.folds != 3
+    alone = machine("numbers", kernel=["linear", "rbf"], combine="stack", nested=None)
+    alone.fit(X[rest], Y[rest])
+    assert_allclose(nested.held_out.outputs[~rest], alone.predict(X[~rest]), rtol=1e-6)
+    intervals = model.predict_interval(X_NEW)
+    assert (intervals[:, 0] < intervals[:, 1]).all()
+
+
+def test_intervals_are_of_the_stacks_without_each_fold():
+    model = machine("numbers", combine="stack").fit(X, Y)
+    residuals, blocks = model._models_without_rows(X)
+    F = np.concatenate([f for _, _, f in blocks])
+    assert_allclose(F[range(len(X)), range(len(X))], model.nested_.held_out.outputs, rtol=1e-8)
+    assert_allclose(residuals, Y - model.nested_.held_out.outputs)
+
+
+def test_what_is_of_one_machine_is_refused():
+    model = machine("numbers", combine="stack").fit(X, Y)
+    for call in (
+        model.leave_one_out_models,
+        lambda: model.without([0]),
+        lambda: model.with_rows(X[:1], Y[:1]),
+        lambda: model.predict_interval(X, method="scaled"),
+    ):
+        with pytest.raises(ValueError, match="combine='best'"):
+            call()
+    single = model.set_params(combine="best").fit(X, Y)
+    assert single.without([0]).loo_.outputs.shape == (len(X) - 1,)
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="combine"):
+        machine("numbers", combine="mean").fit(X, Y)
+    with pytest.raises(ValueError, match="gradient"):
+        machine("numbers", combine="stack", search="grid").fit(X, Y)
+
+
+def test_jobs_and_kernel_matrices():
+    K = RBF(0.5)(X) + 0.1 * ARD([1.0, 2, 1, 1, 1, 1])(X)
+    model = LSSVMRegressorCV("precomputed", ["press"]).fit(K, Y)
+    assert model.nested_ is not None
