@@ -83,7 +83,7 @@ SVM = re.compile(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernel", ["rbf", "linear", "quadratic", "cubic"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "quadratic"])
 def test_the_machine_is_tuned_and_can_be_given(looms, catches, kernel):
     """What was chosen, given, is the same machine; for rbf it is that of SVCCV."""
     options = ("diagnose", catches, "-t", "found", "--bootstrap", 0, "-k", kernel)
@@ -253,14 +253,14 @@ def test_bounds_of_the_search_are_told_in_options(looms, fit):
     assert result.exit_code == 0, result.stderr
     assert "or give another by --gamma" in result.stderr
     assert "param_grid" not in result.stderr
-    result = fit("linear.csv", "-t", "kind", "-m", "svm", "-o", "s.skops")
+    result = fit("linear.csv", "-t", "kind", "-m", "svm", "--threshold", 0, "-o", "s.skops")
     assert "values as param_grid of looms.SVCCV in Python" in result.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("threshold", [(), ("--threshold", "recall=0.95")])
 def test_a_support_vector_machine_of_looms_fit(looms, catches, threshold):
-    fit = ("fit", catches, "-t", "found", "-m", "svm", "-o", "s.skops", *threshold)
+    fit = ("fit", catches, "-t", "found", "-m", "svm", "-k", "linear", "-o", "s.skops", *threshold)
     assert looms(*fit).exit_code == 0
     result = looms("diagnose", catches, "--model", "s.skops", "--bootstrap", 0)
     assert result.exit_code == 0, result.stderr
@@ -319,8 +319,8 @@ def test_refusals(looms, fit, catches, arguments, text, one_line):
 @pytest.mark.slow
 def test_three_classes(looms, fit):
     random = np.random.default_rng(0)
-    x = random.normal(size=60)
-    y = np.array(["a", "b", "c"])[np.digitize(x + random.normal(scale=0.3, size=60), [-0.5, 0.5])]
+    x = random.normal(size=40)
+    y = np.array(["a", "b", "c"])[np.digitize(x + random.normal(scale=0.3, size=40), [-0.5, 0.5])]
     pd.DataFrame({"x": x, "y": y}).to_csv("three.csv", index=False)
     fit("three.csv", "-t", "y", "-o", "three.skops")
     result = looms("diagnose", "three.csv", "--model", "three.skops", "--bootstrap", 19)
@@ -328,7 +328,7 @@ def test_three_classes(looms, fit):
     result = looms("diagnose", "three.csv", "-t", "y", "--bootstrap", 19)
     assert result.exit_code == 0, result.stderr
     assert len(row(result.stdout, "c")) == 4
-    assert "Leave-one-out refits: 60 of 60" in result.stderr
+    assert "Leave-one-out refits: 40 of 40" in result.stderr
 
 
 def test_copies_are_noted(looms, fit, catches):

@@ -56,7 +56,7 @@ def test_prior_reaches_the_estimator(fit, replicates):
     assert json.loads(json.dumps(saved.metadata))["options"]["prior"] is True
 
 
-def test_a_table_goes_through_each_room_once(looms, pets):
+def test_a_table_goes_through_each_room_once(fit, pets):
     """The rooms that the command line calls, one after the other."""
     stations = ("cli", "datasets", "tables", "estimators", "model_files", "report")
     walk = []
@@ -78,7 +78,7 @@ def test_a_table_goes_through_each_room_once(looms, pets):
     import_module("looms.cli.fit")
     sys.setprofile(follow)
     try:
-        result = looms("fit", pets, "-t", "kind", "-k", "linear", "-o", "m.skops")
+        result = fit(pets, "-t", "kind", "-k", "linear", "-o", "m.skops")
     finally:
         sys.setprofile(None)
     assert result.exit_code == 0, result.stderr
