@@ -32,7 +32,7 @@ def evil(tmp_path):
 
 
 COMMANDS = [
-    ("fit", "evil.csv", "-t", "t\x1b[2J", "-k", "ard", "--max-iter", "2", "-o", "\x1b[2Jm.skops"),
+    ("fit", "evil.csv", "-t", "t\x1b[2J", "-k", "ard", "--nested", "none", "-o", "\x1b[2Jm.skops"),
     ("fit", "evil.csv", "-t", "\x1b]0;TITLE\x07"),
     ("show", "\x1b[2Jm.skops"),
     ("score", "\x1b[2Jm.skops", "evil.csv"),

@@ -51,8 +51,13 @@ DEGENERATE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kernel", "data"), [*product(["rbf", "ard"], DEGENERATE), *in_turn(NAMES, DEGENERATE)]
+    ("kernel", "data"),
+    [
+        *product(["linear", "normalized_linear", "rbf", "ard"], DEGENERATE),
+        *in_turn(NAMES, DEGENERATE),
+    ],
 )
 def test_degenerate_features(kernel, data):
     X = DEGENERATE[data]
