@@ -14,10 +14,10 @@ from looms.model_files import load_model
 
 @pytest.fixture
 def visits(tmp_path):
-    """Forty patients of four visits, each ill or not by chance."""
+    """Forty patients of eight visits, each ill or not by chance."""
     rng = np.random.default_rng(0)
-    number = np.repeat(np.arange(40), 4)
-    frame = pd.DataFrame(rng.normal(size=(40, 4))[number] + 0.2 * rng.normal(size=(160, 4)))
+    number = np.repeat(np.arange(40), 8)
+    frame = pd.DataFrame(rng.normal(size=(40, 4))[number] + 0.2 * rng.normal(size=(320, 4)))
     frame.columns = list("abcd")
     frame["patient"] = [f"p{k}" for k in number]
     frame["ill"] = np.where(rng.permutation(np.arange(40) % 2)[number], "yes", "no")
@@ -97,7 +97,7 @@ def test_a_gap_among_the_groups_is_refused(fit, visits, one_line):
     table.loc[[3, 7], "patient"] = None
     table.to_csv(visits, index=False)
     result = fit(visits, "-t", "ill", "--groups", "patient")
-    one_line(result, 2, "--groups patient has no label in 2 rows of 160, first in data row 4;")
+    one_line(result, 2, "--groups patient has no label in 2 rows of 320, first in data row 4;")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_diagnosis_leaves_out_the_groups_of_the_fit(looms, fit, visits):
     assert fit(visits, "-t", "ill", *options).exit_code == 0
     result = looms("diagnose", visits, "--model", "m.skops", "-b", 0, "-o", "d.csv")
     assert result.exit_code == 0, result.stderr
-    assert "160 rows in 40 groups" in result.stdout
+    assert "320 rows in 40 groups" in result.stdout
     assert "leave-one-group-out" in result.stdout
     assert "left out one at a time" not in result.stderr
     table, rows = pd.read_csv(visits), pd.read_csv("d.csv")
@@ -172,7 +172,7 @@ def test_a_diagnosis_leaves_out_the_groups_of_the_fit(looms, fit, visits):
     result = looms("diagnose", "other.csv", "--model", "m.skops", "-b", 0)
     assert "left out one at a time here; see --groups" in result.stderr
     result = looms("diagnose", "other.csv", "--model", "m.skops", "-b", 0, "--groups", "person")
-    assert "160 rows in 40 groups" in result.stdout
+    assert "320 rows in 40 groups" in result.stdout
     assert "ignored" not in result.stderr
     result = looms("diagnose", "other.csv", "--model", "m.skops", "--groups", "ward")
     assert "there is no column 'ward'" in result.stderr
@@ -182,8 +182,8 @@ def test_a_support_vector_machine_is_diagnosed_by_groups(looms, visits):
     given = ("--C", 1, "--gamma", 0.25, "-b", 0, "--groups", "patient")
     result = looms("diagnose", visits, "-t", "ill", *given)
     assert result.exit_code == 0, result.stderr
-    assert "160 rows in 40 groups" in result.stdout
-    assert re.search(r"^ +p\d+ +4 +\d+\.\d+ +\S+ *$", result.stdout, re.M)
+    assert "320 rows in 40 groups" in result.stdout
+    assert re.search(r"^ +p\d+ +8 +\d+\.\d+ +\S+ *$", result.stdout, re.M)
 
 
 def test_the_report_names_the_groups(fit, visits):
