@@ -1,4 +1,4 @@
-"""Run by test_hostile_model_files.py: files of a good model with one thing in them changed.
+"""Run by test_hostile_model_files.py: files of good models with one thing in them changed.
 
 Every one is refused by `ModelFileError`, or its model predicts as many rows as it is given.
 """
@@ -101,15 +101,21 @@ def changed_array(data, rng):
     return buffer.getvalue()
 
 
-def main(path, rows, n):
+def main(folder, n):
     resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
     warnings.simplefilter("ignore")
-    X = pd.read_pickle(rows)
+    for path in sorted(Path(folder).glob("*.skops")):
+        sys.stdout.write(f"{n_refused_of(path, n)}\n")
+
+
+def n_refused_of(path, n):
+    """Number of n changed files that are refused."""
+    X = pd.read_pickle(path.with_suffix(".rows"))
     with zipfile.ZipFile(path) as archive:
         good = {name: archive.read(name) for name in archive.namelist()}
     schema = json.loads(good.pop("schema.json"))
     n_refused = 0
-    hostile = Path(path).with_suffix(".hostile")
+    hostile = path.with_suffix(".hostile")
     for seed in range(n):
         changed, members = copy.deepcopy(schema), dict(good)
         change = mutate(changed, members, random.Random(seed))
@@ -117,7 +123,7 @@ def main(path, rows, n):
             archive.writestr("schema.json", json.dumps(changed))
             for name, data in members.items():
                 archive.writestr(name, data)
-        sys.stderr.write(f"{seed} {change}: ")
+        sys.stderr.write(f"{path.name} {seed} {change}: ")
         sys.stderr.flush()
         try:
             model = load_model(hostile).model
@@ -127,8 +133,8 @@ def main(path, rows, n):
             continue
         assert len(model.predict(X)) == X.shape[0], seed
         sys.stderr.write("predicts\n")
-    sys.stdout.write(f"{n_refused}\n")
+    return n_refused
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    main(sys.argv[1], int(sys.argv[2]))

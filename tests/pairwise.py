@@ -1,6 +1,6 @@
-"""All pairs in few cases: in place of the full product of several lists of values."""
+"""Few cases in place of the full product of several lists of values."""
 
-from itertools import combinations, product
+from itertools import combinations, cycle, product
 
 
 def pairwise(*axes):
@@ -30,3 +30,17 @@ def pairwise(*axes):
         missing -= pairs(best)
         cases.append(tuple(axis[place] for axis, place in zip(map(list, axes), best, strict=True)))
     return cases
+
+
+def in_turn(one, other, each=1):
+    """Pairs in which every value of one axis meets a few of the other, whose values take turns.
+
+    Where two axes have little to do with each other: each value of either is met.
+
+    Examples
+    --------
+    >>> in_turn("abc", [1, 2, 3], each=2)
+    [('a', 1), ('a', 2), ('b', 3), ('b', 1), ('c', 2), ('c', 3)]
+    """
+    others = cycle(other)
+    return [(value, next(others)) for value in one for _ in range(each)]

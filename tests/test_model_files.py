@@ -15,6 +15,7 @@ import sys
 import tracemalloc
 import warnings
 import zipfile
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,6 +23,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from pairwise import in_turn
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
@@ -99,23 +101,25 @@ def test_the_record_of_a_search_comes_back(tmp_path):
     assert [p.value for p in search.history] == [p.value for p in expected.history]
 
 
+HELD_OUT = {
+    "folds": {"cv": 3, "kernel": "linear"},
+    "repetitions": {"cv": "2x3", "kernel": "linear"},
+    "numbered folds": {"cv": np.arange(24) % 4},
+    "grid of folds": {"cv": 4, "search": "grid"},
+    "grid of groups": {"search": "grid", "groups": np.array(["Ann", "Bo", "Cy"] * 8)},
+    "grid of rows": {"search": "grid"},
+}
+
+
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"cv": 3},
-        {"cv": "2x3"},
-        {"cv": np.arange(24) % 4},
-        {"cv": 4, "search": "grid"},
-        {"search": "grid", "groups": np.array(["Ann", "Bo", "Cy"] * 8)},
-        {"search": "grid"},
-    ],
+    ("options", "target"),
+    [*product(HELD_OUT, ["classes"]), *in_turn(HELD_OUT, ["numbers", "two targets"])],
 )
-@pytest.mark.parametrize("target", ["numbers", "classes", "two targets"])
 def test_what_was_held_out_comes_back(tmp_path, target, options):
     rng = np.random.default_rng(0)
     samples, signal = rng.normal(size=(2, 24, 2))
     signal += samples
-    options = {"kernel": ["linear", "rbf"], **options}
+    options = {"kernel": ["linear", "rbf"], **HELD_OUT[options]}
     groups = options.pop("groups", None)
     if target == "classes":
         model = LSSVMClassifierCV(**options).fit(samples, signal[:, 0] > 0, groups=groups)

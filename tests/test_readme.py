@@ -2,11 +2,12 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from looms.cli._app import app
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -26,18 +27,17 @@ def test_python_examples(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
-def test_command_line_example(tmp_path: Path) -> None:
-    pytest.importorskip("typer")
+def test_command_line_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     examples = [block for block in blocks("console") if block.startswith(("python -c", "looms"))]
     assert len(examples) == 3
+    monkeypatch.chdir(tmp_path)
     for line in "".join(examples).strip().splitlines():
         program, *arguments = shlex.split(line)
         if program == "looms":
-            arguments = ["-c", "from looms.cli import main; main()", *arguments]
-        done = subprocess.run(
-            [sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
+            done = CliRunner().invoke(app, arguments)
+            assert done.exit_code == 0, done.stderr
+        else:
+            exec(arguments[1], {})
     assert (tmp_path / "predictions.csv").read_text().count("\n") == 179
     assert (tmp_path / "splits.csv").read_text().count("\n") == 21
 

@@ -21,6 +21,16 @@ def looms(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def fit(looms):
+    """Run ``looms fit`` without outer folds, which take ten times as long and few tests need."""
+
+    def run(*arguments):
+        return looms("fit", *arguments, "--nested", "none")
+
+    return run
+
+
+@pytest.fixture
 def pets(tmp_path):
     """A small table of two classes, mixed columns and gaps."""
     n = 40

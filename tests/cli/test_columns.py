@@ -103,7 +103,7 @@ def test_dates_whose_order_is_not_clear(said):
     )
 
 
-def test_columns_are_typed_once(looms, pets, monkeypatch):
+def test_columns_are_typed_once(fit, pets, monkeypatch):
     """A fit infers what each column is once, and brings its cells to numbers and text once."""
     typed, converted = [], []
     infer, convert = pd.api.types.infer_dtype, TableColumns.transform
@@ -113,6 +113,6 @@ def test_columns_are_typed_once(looms, pets, monkeypatch):
     monkeypatch.setattr(
         TableColumns, "transform", lambda self, X: converted.append(len(X)) or convert(self, X)
     )
-    assert looms("fit", pets, "-t", "kind").exit_code == 0
+    assert fit(pets, "-t", "kind").exit_code == 0
     assert sorted(typed) == ["color", "indoors", "weight"]
     assert converted == [40]

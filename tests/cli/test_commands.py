@@ -17,8 +17,8 @@ from looms.model_files import load_model
 # The main job --------------------------------------------------------------------
 
 
-def test_fit_classification(looms, pets, figures):
-    result = looms("fit", pets, "--target", "kind", "-k", "linear", "-k", "rbf", "-c", "press")
+def test_fit_classification(looms, fit, pets, figures):
+    result = fit(pets, "--target", "kind", "-k", "linear", "-k", "rbf", "-c", "press")
     assert result.exit_code == 0, result.stderr
     assert sorted(os.listdir()) == ["pets.csv", "pets.looms.skops"]
     assert "classification: the target has 2 different labels; choose with --task" in result.stderr
@@ -44,16 +44,15 @@ def test_fit_classification(looms, pets, figures):
     assert {"date", "looms_version", "sklearn_version", "seconds"} <= saved.metadata.keys()
 
 
-def test_progress_names_the_candidates(looms, pets):
+def test_progress_names_the_candidates(fit, pets):
     pytest.importorskip("sklearn.callback")
-    result = looms("fit", pets, "-t", "kind", "-k", "linear", "-k", "rbf", "-c", "wmw")
+    result = fit(pets, "-t", "kind", "-k", "linear", "-k", "rbf", "-c", "wmw")
     lines = "Candidate 1 of 2: linear, wmw\nCandidate 2 of 2: rbf, wmw\n"
     assert lines in result.stderr
 
 
-def test_fit_and_score_regression(looms, data_folder, figures):
-    options = ("-t", "target", "-k", "rbf", "--nested", "none")
-    result = looms("fit", data_folder / "yacht.csv", *options)
+def test_fit_and_score_regression(looms, fit, data_folder, figures):
+    result = fit(data_folder / "yacht.csv", "-t", "target", "-k", "rbf")
     assert result.exit_code == 0, result.stderr
     assert "regression: the target has" in result.stderr
     assert "LOO RMSE" in result.stdout
@@ -69,8 +68,8 @@ def test_fit_and_score_regression(looms, data_folder, figures):
     assert "Confusion" not in result.stdout
 
 
-def test_predict_to_standard_output_can_be_piped(looms, pets):
-    looms("fit", pets, "-t", "kind")
+def test_predict_to_standard_output_can_be_piped(looms, fit, pets):
+    fit(pets, "-t", "kind")
     result = looms("predict", "pets.looms.skops", pets, "--digits", 17)
     assert result.exit_code == 0, result.stderr
     assert result.stderr == ""
@@ -92,8 +91,8 @@ def test_predict_to_standard_output_can_be_piped(looms, pets):
     assert (predictions["prediction"] == pd.read_csv(pets)["kind"]).mean() > 0.9
 
 
-def test_predict_several_classes(looms, data_folder):
-    looms("fit", data_folder / "liver.csv", "-t", "target")
+def test_predict_several_classes(looms, fit, data_folder):
+    fit(data_folder / "liver.csv", "-t", "target")
     result = looms("predict", "liver.looms.skops", data_folder / "liver.csv", "--digits", 17)
     predictions = pd.read_csv(io.StringIO(result.stdout))
     decisions = predictions.filter(like="decision_")
@@ -107,14 +106,14 @@ def test_predict_several_classes(looms, data_folder):
     assert "persistent_chronic" in result.stdout
 
 
-def test_predict_regression_has_one_column(looms, data_folder):
-    looms("fit", data_folder / "mcycle.csv", "-t", "target")
+def test_predict_regression_has_one_column(looms, fit, data_folder):
+    fit(data_folder / "mcycle.csv", "-t", "target")
     result = looms("predict", "mcycle.looms.skops", data_folder / "mcycle.csv")
     assert result.stdout.splitlines()[0] == "row,prediction"
 
 
-def test_predict_to_a_file(looms, pets, one_line):
-    looms("fit", pets, "-t", "kind")
+def test_predict_to_a_file(looms, fit, pets, one_line):
+    fit(pets, "-t", "kind")
     result = looms("predict", "pets.looms.skops", pets, "-o", "out.csv")
     assert result.stdout == ""
     assert "40 predictions in out.csv" in result.stderr
@@ -124,8 +123,8 @@ def test_predict_to_a_file(looms, pets, one_line):
     pd.testing.assert_frame_equal(pd.read_csv("out.csv"), first)
 
 
-def test_score_counts_by_hand(looms, pets, figures):
-    looms("fit", pets, "-t", "kind")
+def test_score_counts_by_hand(looms, fit, pets, figures):
+    fit(pets, "-t", "kind")
     machine_says = pd.read_csv(io.StringIO(looms("predict", "pets.looms.skops", pets).stdout))
     wrong = (machine_says["prediction"] != pd.read_csv(pets)["kind"]).mean()
     result = looms("score", "pets.looms.skops", pets)
@@ -133,8 +132,8 @@ def test_score_counts_by_hand(looms, pets, figures):
     assert re.search(r"cat +20 +0 +50.0% *\n", result.stdout)
 
 
-def test_score_with_labels_that_are_new(looms, pets, figures):
-    looms("fit", pets, "-t", "kind")
+def test_score_with_labels_that_are_new(looms, fit, pets, figures):
+    fit(pets, "-t", "kind")
     frame = pd.read_csv(pets)
     frame.loc[0, "kind"] = "ferret"
     frame.to_csv("new.csv", index=False)
@@ -144,12 +143,12 @@ def test_score_with_labels_that_are_new(looms, pets, figures):
     assert re.search(r"ferret +1 +0 +0", result.stdout)
 
 
-def test_score_with_labels_read_as_numbers(looms, pets, figures):
+def test_score_with_labels_read_as_numbers(looms, fit, pets, figures):
     """Labels 1, 2 and A are text; a file with 1 and 2 only is read as numbers."""
     frame = pd.read_csv(pets)
     frame["kind"] = ["1", "2"] * 19 + ["A", "A"]
     frame.to_csv("labels.csv", index=False)
-    looms("fit", "labels.csv", "-t", "kind")
+    fit("labels.csv", "-t", "kind")
     frame.head(30).to_csv("some.csv", index=False)
     result = looms("score", "labels.looms.skops", "some.csv")
     assert result.exit_code == 0, result.stderr
@@ -194,7 +193,7 @@ def test_options_reach_the_estimator(looms, pets):
     result = looms(
         *("fit", pets, "-t", "kind", "-k", "linear", "-c", "wmw", "--optimizer", "scg"),
         *("--threshold", "ber", "--weight", "balanced", "--max-iter", 7, "--random-state", 3),
-        *("--output", "m.skops"),
+        *("--output", "m.skops", "--nested", "none"),
     )
     assert result.exit_code == 0, result.stderr
     parameters = load_model("m.skops").model[-1].get_params(deep=False)
@@ -206,13 +205,14 @@ def test_options_reach_the_estimator(looms, pets):
         class_weight="balanced",
         selection_weight="balanced",
         max_iter=7,
+        nested=None,
         random_state=3,
     ).get_params(deep=False)
     assert parameters == expected
 
 
-def test_figures_are_at_the_threshold(looms, data_folder, figures):
-    result = looms("fit", data_folder / "haberman.csv", "-t", "target", "--threshold", "ber")
+def test_figures_are_at_the_threshold(looms, fit, data_folder, figures):
+    result = fit(data_folder / "haberman.csv", "-t", "target", "--threshold", "ber")
     machine = load_model("haberman.looms.skops").model[-1]
     assert abs(machine.threshold_) > 0.1
     assert f"threshold = {machine.threshold_:.4g}" in result.stdout
@@ -226,54 +226,54 @@ def test_defaults_are_those_of_the_estimator(looms, pets):
     assert parameters == LSSVMClassifierCV().get_params(deep=False)
 
 
-def test_task_can_be_forced(looms, pets):
-    assert looms("fit", pets, "-t", "weight", "-o", "a").exit_code == 2  # a gap in the target
+def test_task_can_be_forced(looms, fit, pets):
+    assert fit(pets, "-t", "weight", "-o", "a").exit_code == 2  # a gap in the target
     frame = pd.read_csv(pets).fillna({"weight": 4})
     frame.to_csv("whole.csv", index=False)
-    result = looms("fit", "whole.csv", "-t", "weight", "--task", "regression")
+    result = fit("whole.csv", "-t", "weight", "--task", "regression")
     assert result.exit_code == 0, result.stderr
     assert load_model("whole.looms.skops").metadata["task"] == "regression"
 
 
-def test_drop(looms, pets, one_line):
-    assert looms("fit", pets, "-t", "kind", "--drop", "weight", "--drop", "color").exit_code == 0
+def test_drop(looms, fit, pets, one_line):
+    assert fit(pets, "-t", "kind", "--drop", "weight", "--drop", "color").exit_code == 0
     assert list(load_model("pets.looms.skops").metadata["columns"]) == ["indoors"]
     one_line(
-        looms("fit", pets, "-t", "kind", "--drop", "size", "-o", "m.skops"),
+        fit(pets, "-t", "kind", "--drop", "size", "-o", "m.skops"),
         2,
         "there is no column 'size' to leave out",
     )
 
 
-def test_format_and_output_name(looms, pets, tmp_path):
+def test_format_and_output_name(looms, fit, pets, tmp_path):
     pets.rename(tmp_path / "pets.of.mine.txt")
-    result = looms("fit", "pets.of.mine.txt", "-t", "kind", "--format", "csv")
+    result = fit("pets.of.mine.txt", "-t", "kind", "--format", "csv")
     assert result.exit_code == 0, result.stderr
     assert "pets.of.mine.looms.skops" in os.listdir()
     result = looms("score", "pets.of.mine.looms.skops", "pets.of.mine.txt", "--format", "csv")
     assert result.exit_code == 0, result.stderr
 
 
-def test_force_replaces_the_model(looms, pets, one_line):
-    looms("fit", pets, "-t", "kind", "-k", "linear")
-    one_line(looms("fit", pets, "-t", "kind"), 2, "pets.looms.skops exists; use --force")
+def test_force_replaces_the_model(looms, fit, pets, one_line):
+    fit(pets, "-t", "kind", "-k", "linear")
+    one_line(fit(pets, "-t", "kind"), 2, "pets.looms.skops exists; use --force")
     assert load_model("pets.looms.skops").metadata["options"]["kernel"] == ["linear"]
-    assert looms("fit", pets, "-t", "kind", "--force").exit_code == 0
+    assert fit(pets, "-t", "kind", "--force").exit_code == 0
     assert load_model("pets.looms.skops").metadata["options"]["kernel"] is None
 
 
 def test_warnings_of_the_estimator_are_told(looms, data_folder):
     result = looms(
         *("fit", data_folder / "haberman.csv", "-t", "target", "-c", "wmw"),
-        *("--optimizer", "scg", "--max-iter", 1),
+        *("--optimizer", "scg", "--max-iter", 1, "--nested", "none"),
     )
     assert result.exit_code == 0, result.stderr
     assert "Warning: Stopped at max_iter" in result.stderr
 
 
-def test_one_candidate_is_marked_of_equal_ones(looms, pets):
+def test_one_candidate_is_marked_of_equal_ones(fit, pets):
     """The same candidate twice: the first is the one that was chosen."""
-    result = looms("fit", pets, "-t", "kind", "-k", "linear", "-c", "press", "-c", "press")
+    result = fit(pets, "-t", "kind", "-k", "linear", "-c", "press", "-c", "press")
     assert result.exit_code == 0, result.stderr
     rows = re.findall(r"^ *(→?) +linear +press", result.stdout, re.MULTILINE)
     assert rows == ["→", ""]
@@ -284,8 +284,8 @@ def predictions_of(result):
     return pd.read_csv(io.StringIO(result.stdout), dtype=str)
 
 
-def test_predictions_can_be_joined_to_their_rows(looms, pets, one_line):
-    looms("fit", pets, "-t", "kind")
+def test_predictions_can_be_joined_to_their_rows(looms, fit, pets, one_line):
+    fit(pets, "-t", "kind")
     frame = pd.read_csv(pets)
     frame["chip"] = [123456789.0 + i for i in range(39)] + [None]
     frame.to_csv("new.csv", index=False)
@@ -310,8 +310,8 @@ def test_predictions_can_be_joined_to_their_rows(looms, pets, one_line):
     one_line(result, 2, "writes a column 'prediction' of its own")
 
 
-def test_digits_of_predictions(looms, pets):
-    looms("fit", pets, "-t", "kind")
+def test_digits_of_predictions(looms, fit, pets):
+    fit(pets, "-t", "kind")
     six, three, all_of_them = (
         predictions_of(looms("predict", "pets.looms.skops", pets, *options))["decision_dog"]
         for options in ((), ("--digits", 3), ("--digits", 17))
@@ -324,20 +324,20 @@ def test_digits_of_predictions(looms, pets):
     assert (exact == model.decision_function(frame)).all()
 
 
-def test_out_is_output(looms, pets):
-    assert looms("fit", pets, "-t", "kind", "--out", "m.skops").exit_code == 0
+def test_out_is_output(looms, fit, pets):
+    assert fit(pets, "-t", "kind", "--out", "m.skops").exit_code == 0
     assert looms("predict", "m.skops", pets, "--out", "p.csv").exit_code == 0
     assert len(pd.read_csv("p.csv")) == 40
 
 
-def test_the_area_of_several_classes_is_called_a_mean(looms, pets):
+def test_the_area_of_several_classes_is_called_a_mean(looms, fit, pets):
     frame = pd.read_csv(pets)
     frame["kind"] = np.where(frame["weight"] > 28, "bear", frame["kind"])
     frame.to_csv("three.csv", index=False)
-    result = looms("fit", "three.csv", "-t", "kind")
+    result = fit("three.csv", "-t", "kind")
     assert "mean AUC" in result.stdout
     assert "mean AUC" in looms("score", "three.looms.skops", "three.csv").stdout
-    assert "mean AUC" not in looms("fit", pets, "-t", "kind").stdout
+    assert "mean AUC" not in fit(pets, "-t", "kind").stdout
 
 
 @pytest.mark.parametrize("command", ["fit", "predict", "diagnose"])

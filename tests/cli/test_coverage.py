@@ -28,8 +28,8 @@ def heights(tmp_path):
 
 
 @pytest.mark.parametrize("method", [None, "plus", "minmax", "scaled"])
-def test_intervals(looms, heights, method):
-    looms("fit", heights, "-t", "height", "-o", "m.skops")
+def test_intervals(looms, fit, heights, method):
+    fit(heights, "-t", "height", "-o", "m.skops")
     options = () if method is None else ("--method", method)
     found = predictions(
         looms("predict", "m.skops", heights, "--coverage", 0.8, *options, "--digits", 17)
@@ -45,8 +45,8 @@ def test_intervals(looms, heights, method):
     )
 
 
-def test_wider_for_more(looms, heights):
-    looms("fit", heights, "-t", "height", "-o", "m.skops")
+def test_wider_for_more(looms, fit, heights):
+    fit(heights, "-t", "height", "-o", "m.skops")
     narrow, wide = (
         predictions(looms("predict", "m.skops", heights, "--coverage", share, "--digits", 17))
         for share in (0.5, 0.95)
@@ -55,9 +55,9 @@ def test_wider_for_more(looms, heights):
 
 
 @pytest.mark.parametrize("conditional", [False, True])
-def test_sets(looms, data_folder, conditional):
+def test_sets(looms, fit, data_folder, conditional):
     file = data_folder / "haberman.csv"
-    looms("fit", file, "-t", "target", "-k", "linear", "-o", "m.skops")
+    fit(file, "-t", "target", "-k", "linear", "-o", "m.skops")
     options = ("--class-conditional",) if conditional else ()
     found = predictions(
         looms("predict", "m.skops", file, "--coverage", 0.9, *options, "--digits", 17)
@@ -95,26 +95,26 @@ def test_sets_of_no_label_are_empty(capsys):
     ],
 )
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
-def test_refusals(looms, pets, one_line, model, options, text):
+def test_refusals(looms, fit, pets, one_line, model, options, text):
     frame = pd.read_csv(pets)
     frame["weight"] = frame["weight"].fillna(4.0)
     frame.to_csv("pets.csv", index=False)
     target = {"class": ("kind",), "number": ("weight", "--task", "regression")}.get(model)
     machine = ("--target", *target) if target else ("--target", "kind", "--machine", "svm")
-    assert looms("fit", "pets.csv", *machine, "-o", model).exit_code == 0
+    assert fit("pets.csv", *machine, "-o", model).exit_code == 0
     one_line(looms("predict", model, "pets.csv", *options, "--digits", 17), 2, text)
 
 
-def test_empty_sets_are_counted(looms, pets):
-    looms("fit", pets, "-t", "kind", "-k", "linear", "-o", "m.skops")
+def test_empty_sets_are_counted(looms, fit, pets):
+    fit(pets, "-t", "kind", "-k", "linear", "-o", "m.skops")
     result = looms("predict", "m.skops", pets, "--coverage", 0.3)
     n = int((predictions(result).set == "").sum())
     assert n > 1
     assert f"Note: {n} sets of 40 are empty: at coverage 0.3 such a row is typical" in result.stderr
 
 
-def test_rows_are_preprocessed_once(looms, pets, monkeypatch):
-    assert looms("fit", pets, "-t", "kind", "-o", "m.skops").exit_code == 0
+def test_rows_are_preprocessed_once(looms, fit, pets, monkeypatch):
+    assert fit(pets, "-t", "kind", "-o", "m.skops").exit_code == 0
     passes = []
     for step in (TableColumns, ColumnTransformer):
 

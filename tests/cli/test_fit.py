@@ -21,44 +21,42 @@ def replicates(tmp_path):
     return path
 
 
-def test_the_input_is_never_overwritten(looms, replicates, one_line):
+def test_the_input_is_never_overwritten(fit, replicates, one_line):
     before = replicates.read_bytes()
-    result = looms("fit", replicates, "--target", "c", "--output", replicates, "--force")
+    result = fit(replicates, "--target", "c", "--output", replicates, "--force")
     one_line(result, 2, "is an input and would be lost")
     assert replicates.read_bytes() == before
 
 
-def test_predictions_overwrite_neither_model_nor_table(looms, replicates, one_line):
-    assert looms("fit", replicates, "--target", "c", "-o", "m.skops").exit_code == 0
+def test_predictions_overwrite_neither_model_nor_table(looms, fit, replicates, one_line):
+    assert fit(replicates, "--target", "c", "-o", "m.skops").exit_code == 0
     for name in ("m.skops", replicates):
         result = looms("predict", "m.skops", replicates, "-o", name, "--force")
         one_line(result, 2, "is an input and would be lost")
     load_model("m.skops")
 
 
-def test_copies_are_pointed_out_where_they_are_no_accident(looms, replicates):
-    result = looms("fit", replicates, "--target", "c", "-o", "m.skops")
+def test_copies_are_pointed_out_where_they_are_no_accident(fit, replicates):
+    result = fit(replicates, "--target", "c", "-o", "m.skops")
     assert "copies" not in result.stderr  # of few discrete values
     rows = [f"{i * i / 7},{i * 7 % 20 / 11},{'x' if i % 3 else 'y'}" for i in range(20)]
     Path("fine.csv").write_text("\n".join(["a,b,c", *rows, *rows[:9]]) + "\n")
-    result = looms("fit", "fine.csv", "--target", "c", "-o", "fine.skops")
+    result = fit("fine.csv", "--target", "c", "-o", "fine.skops")
     assert result.stderr.count("9 of 29") == 1
     assert "--copies together" in result.stderr
-    result = looms("fit", "fine.csv", "-t", "c", "--copies", "together", "-o", "together.skops")
+    result = fit("fine.csv", "-t", "c", "--copies", "together", "-o", "together.skops")
     assert "of 29" not in result.stderr
     assert load_model("together.skops").model[-1].groups_ is not None
 
 
-def test_prior_reaches_the_estimator(looms, replicates):
-    assert (
-        looms("fit", replicates, "-t", "c", "-k", "ard", "--prior", "-o", "m.skops").exit_code == 0
-    )
+def test_prior_reaches_the_estimator(fit, replicates):
+    assert fit(replicates, "-t", "c", "-k", "ard", "--prior", "-o", "m.skops").exit_code == 0
     saved = load_model("m.skops")
     assert saved.model[-1].prior is True
     assert json.loads(json.dumps(saved.metadata))["options"]["prior"] is True
 
 
-def test_a_table_goes_through_each_room_once(looms, pets):
+def test_a_table_goes_through_each_room_once(fit, pets):
     """The rooms that the command line calls, one after the other."""
     stations = ("cli", "datasets", "tables", "estimators", "model_files", "report")
     walk = []
@@ -80,7 +78,7 @@ def test_a_table_goes_through_each_room_once(looms, pets):
     import_module("looms.cli.fit")
     sys.setprofile(follow)
     try:
-        result = looms("fit", pets, "-t", "kind", "-k", "linear", "-o", "m.skops")
+        result = fit(pets, "-t", "kind", "-k", "linear", "-o", "m.skops")
     finally:
         sys.setprofile(None)
     assert result.exit_code == 0, result.stderr

@@ -27,9 +27,8 @@ def visits(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
-def test_a_fit_with_groups_is_that_of_the_estimator(looms, visits, figures):
-    plain = ("--groups", "patient", "--nested", "none")
-    result = looms("fit", visits, "-t", "ill", *plain, "-o", "m.skops")
+def test_a_fit_with_groups_is_that_of_the_estimator(looms, fit, visits, figures):
+    result = fit(visits, "-t", "ill", "--groups", "patient", "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert "leave-one-group-out chose this machine" in result.stderr
     assert "--nested folds and looms assess give honest ones" in result.stderr
@@ -44,8 +43,8 @@ def test_a_fit_with_groups_is_that_of_the_estimator(looms, visits, figures):
     assert "groups=patient" in looms("show", "m.skops").stdout
 
 
-def test_prediction_takes_no_notice_of_the_groups(looms, visits):
-    assert looms("fit", visits, "-t", "ill", "--groups", "patient", "-o", "m.skops").exit_code == 0
+def test_prediction_takes_no_notice_of_the_groups(looms, fit, visits):
+    assert fit(visits, "-t", "ill", "--groups", "patient", "-o", "m.skops").exit_code == 0
     result = looms("predict", "m.skops", visits)
     assert result.exit_code == 0, result.stderr
     assert "ignored" not in result.stderr
@@ -54,8 +53,8 @@ def test_prediction_takes_no_notice_of_the_groups(looms, visits):
     assert "column" not in looms("score", "m.skops", visits).stderr
 
 
-def test_rows_that_belong_together_are_suspected(looms, visits):
-    result = looms("fit", visits, "-t", "ill", "--drop", "patient", "-o", "m.skops")
+def test_rows_that_belong_together_are_suspected(fit, visits):
+    result = fit(visits, "-t", "ill", "--drop", "patient", "-o", "m.skops")
     assert "as repeats or those of one patient, hold these out together: --groups" in result.stderr
 
 
@@ -76,13 +75,12 @@ def test_the_grid_repeats_the_choice(looms, visits, figures):
     assert "flatter" not in text
 
 
-def test_repetitions_of_folds_reach_the_estimator(looms, pets, data_folder):
-    result = looms("fit", pets, "-t", "kind", "--cv", "5x2", "--nested", "none", "-o", "m.skops")
+def test_repetitions_of_folds_reach_the_estimator(fit, pets, data_folder):
+    result = fit(pets, "-t", "kind", "--cv", "5x2", "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert load_model("m.skops").model[-1].folds_.shape == (5, 40)
     assert "cross-validation chose this machine" in result.stderr
-    options = ("-t", "target", "--cv", 10, "--nested", "none", "-o", "y.skops")
-    result = looms("fit", data_folder / "yacht.csv", *options)
+    result = fit(data_folder / "yacht.csv", "-t", "target", "--cv", 10, "-o", "y.skops")
     assert result.exit_code == 0, result.stderr
     assert "CV RMSE" in result.stdout
 
@@ -94,11 +92,11 @@ def test_a_grid_of_single_rows(looms, pets):
     assert "nested leave-one-out" in result.stdout
 
 
-def test_a_gap_among_the_groups_is_refused(looms, visits, one_line):
+def test_a_gap_among_the_groups_is_refused(fit, visits, one_line):
     table = pd.read_csv(visits)
     table.loc[[3, 7], "patient"] = None
     table.to_csv(visits, index=False)
-    result = looms("fit", visits, "-t", "ill", "--groups", "patient")
+    result = fit(visits, "-t", "ill", "--groups", "patient")
     one_line(result, 2, "--groups patient has no label in 2 rows of 320, first in data row 4;")
 
 
@@ -131,10 +129,10 @@ def test_what_cannot_be_is_refused_by_its_option(looms, visits, one_line, comman
     one_line(looms(command, visits, "-t", "ill", *options), 2, text)
 
 
-def test_a_file_without_columns_has_no_groups(looms, tmp_path, one_line):
+def test_a_file_without_columns_has_no_groups(fit, tmp_path, one_line):
     path = tmp_path / "rows.svm"
     path.write_text("".join(f"{k % 2} 1:{k} 2:{k * k}\n" for k in range(1, 30)))
-    result = looms("fit", path, "--groups", "1")
+    result = fit(path, "--groups", "1")
     one_line(result, 2, "there is no column '1' for --groups: the file has no named columns")
 
 
@@ -154,9 +152,9 @@ def test_an_assessment_keeps_groups_on_one_side(looms, visits):
 
 
 @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
-def test_a_diagnosis_leaves_out_the_groups_of_the_fit(looms, visits):
+def test_a_diagnosis_leaves_out_the_groups_of_the_fit(looms, fit, visits):
     options = ("--groups", "patient", "-k", "linear", "-o", "m.skops")
-    assert looms("fit", visits, "-t", "ill", *options).exit_code == 0
+    assert fit(visits, "-t", "ill", *options).exit_code == 0
     result = looms("diagnose", visits, "--model", "m.skops", "-b", 0, "-o", "d.csv")
     assert result.exit_code == 0, result.stderr
     assert "320 rows in 40 groups" in result.stdout
@@ -188,9 +186,9 @@ def test_a_support_vector_machine_is_diagnosed_by_groups(looms, visits):
     assert re.search(r"^ +p\d+ +8 +\d+\.\d+ +\S+ *$", result.stdout, re.M)
 
 
-def test_the_report_names_the_groups(looms, visits):
+def test_the_report_names_the_groups(fit, visits):
     options = ("--groups", "patient", "-k", "linear", "-o", "m.skops", "--report", "r.html")
-    assert looms("fit", visits, "-t", "ill", *options).exit_code == 0
+    assert fit(visits, "-t", "ill", *options).exit_code == 0
     table = pd.read_csv(visits)
     found = case_deletion(load_model("m.skops").model, groups=table["patient"])
     page = Path("r.html").read_text()

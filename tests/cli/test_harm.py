@@ -32,7 +32,7 @@ def evil(tmp_path):
 
 
 COMMANDS = [
-    ("fit", "evil.csv", "-t", "t\x1b[2J", "-k", "ard", "--max-iter", "2", "-o", "\x1b[2Jm.skops"),
+    ("fit", "evil.csv", "-t", "t\x1b[2J", "-k", "ard", "--nested", "none", "-o", "\x1b[2Jm.skops"),
     ("fit", "evil.csv", "-t", "\x1b]0;TITLE\x07"),
     ("show", "\x1b[2Jm.skops"),
     ("score", "\x1b[2Jm.skops", "evil.csv"),
@@ -113,11 +113,11 @@ def test_cells_names_and_rows_of_a_table_are_guarded_and_numbers_are_not(capsys)
     assert list(table.columns) == ["=a", "b"]
 
 
-def test_predictions_hold_no_formulas_and_a_note_says_so(looms, pets):
+def test_predictions_hold_no_formulas_and_a_note_says_so(looms, fit, pets):
     frame = pd.read_csv(pets)
     frame["kind"] = frame["kind"].map({"cat": '=HYPERLINK("x")', "dog": "@SUM(1)"})
     frame.to_csv("f.csv", index=False)
-    looms("fit", "f.csv", "-t", "kind", "-o", "m.skops")
+    fit("f.csv", "-t", "kind", "-o", "m.skops")
     result = looms("predict", "m.skops", "f.csv", "-o", "p.csv")
     assert "get an apostrophe in front" in result.stderr
     found = pd.read_csv("p.csv")
@@ -126,8 +126,8 @@ def test_predictions_hold_no_formulas_and_a_note_says_so(looms, pets):
     assert looms("predict", "m.skops", "f.csv").stdout == Path("p.csv").read_text()
 
 
-def test_force_overwrites_only_what_the_command_writes(looms, pets, one_line):
-    looms("fit", pets, "-t", "kind", "-o", "m.skops")
+def test_force_overwrites_only_what_the_command_writes(looms, fit, pets, one_line):
+    fit(pets, "-t", "kind", "-o", "m.skops")
     looms("predict", "m.skops", pets, "-o", "p.csv")
     for name in ("wine.csv", "wine.skops", "wine.html"):
         pd.read_csv(pets).to_csv(name, index=False)
@@ -145,7 +145,7 @@ def test_force_overwrites_only_what_the_command_writes(looms, pets, one_line):
     for name in ("wine.csv", "wine.skops", "wine.html"):
         assert Path(name).read_text() == before
     assert looms("predict", "m.skops", pets, "-f", "-o", "p.csv").exit_code == 0
-    assert looms("fit", pets, "-t", "kind", "-f", "-o", "m.skops").exit_code == 0
+    assert fit(pets, "-t", "kind", "-f", "-o", "m.skops").exit_code == 0
     load_model("m.skops")
 
 
@@ -157,8 +157,8 @@ def test_force_overwrites_only_what_the_command_writes(looms, pets, one_line):
         ("page.html", "<!doctype html>\n<title>mine</title>\n"),
     ],
 )
-def test_what_only_looks_alike_is_not_overwritten(looms, pets, one_line, name, text):
-    looms("fit", pets, "-t", "kind", "-o", "m.skops")
+def test_what_only_looks_alike_is_not_overwritten(looms, fit, pets, one_line, name, text):
+    fit(pets, "-t", "kind", "-o", "m.skops")
     Path(name).write_text(text)
     command = ("predict", "m.skops", pets, "-f", "-o", name)
     if name.endswith("html"):
@@ -168,8 +168,8 @@ def test_what_only_looks_alike_is_not_overwritten(looms, pets, one_line, name, t
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes and links of POSIX")
-def test_links_stay_and_pipes_are_refused(looms, pets, one_line):
-    looms("fit", pets, "-t", "kind", "-o", "m.skops")
+def test_links_stay_and_pipes_are_refused(looms, fit, pets, one_line):
+    fit(pets, "-t", "kind", "-o", "m.skops")
     os.mkfifo("pipe")
     one_line(looms("predict", "m.skops", pets, "-f", "-o", "pipe"), 2, "is no regular file")
     with pytest.raises(OSError, match="no regular file"):
@@ -182,10 +182,10 @@ def test_links_stay_and_pipes_are_refused(looms, pets, one_line):
 
 
 @pytest.mark.parametrize("name", ["wine.csv", "tiny.pkl", "m.npz"])
-def test_a_model_is_named_as_one(looms, pets, one_line, name):
-    one_line(looms("fit", pets, "-t", "kind", "-f", "-o", name), 2, "ends in .skops")
+def test_a_model_is_named_as_one(fit, pets, one_line, name):
+    one_line(fit(pets, "-t", "kind", "-f", "-o", name), 2, "ends in .skops")
 
 
-def test_the_limit_of_a_model_s_size_is_an_option(looms, pets, one_line):
-    looms("fit", pets, "-t", "kind", "-o", "m.skops")
+def test_the_limit_of_a_model_s_size_is_an_option(looms, fit, pets, one_line):
+    fit(pets, "-t", "kind", "-o", "m.skops")
     one_line(looms("show", "m.skops", "--max-bytes", 1000), 2, "allow more by --max-bytes")

@@ -21,8 +21,8 @@ def euro(tmp_path):
     return frame
 
 
-def test_other_writings_give_the_same_predictions(looms, euro):
-    result = looms("fit", "euro.csv", "-t", "Blutdruck", "-k", "linear", "-o", "m.skops")
+def test_other_writings_give_the_same_predictions(looms, fit, euro):
+    result = fit("euro.csv", "-t", "Blutdruck", "-k", "linear", "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert (
         'Note: euro.csv: read with separator ";", decimal ",", encoding cp1252\n' in result.stderr
@@ -46,8 +46,8 @@ def test_other_writings_give_the_same_predictions(looms, euro):
         ("score", "m.skops", "tilde.csv"),
     ],
 )
-def test_every_command_takes_the_options(looms, euro, command):
-    looms("fit", "plain.csv", "-t", "Ort", "-k", "linear", "-o", "m.skops")
+def test_every_command_takes_the_options(looms, fit, euro, command):
+    fit("plain.csv", "-t", "Ort", "-k", "linear", "-o", "m.skops")
     options = ("--sep", "~", "--decimal", ",", "--encoding", "cp1252")
     assert looms(*command).exit_code == 2
     result = looms(*command, *options)
@@ -85,14 +85,12 @@ def test_numbers_that_stay_text_are_no_classes(looms, euro, one_line):
     assert "Note: regression" in looms(*arguments, "--decimal", ".").stderr
 
 
-def test_names_are_no_classes(looms, euro, one_line):
+def test_names_are_no_classes(fit, euro, one_line):
     euro.assign(name=[f"N{row}" for row in range(30)]).to_csv("names.csv", index=False)
-    one_line(looms("fit", "names.csv", "-t", "name"), 2, "30 different labels in 30 rows, 30 of")
+    one_line(fit("names.csv", "-t", "name"), 2, "30 different labels in 30 rows, 30 of")
 
 
-def test_a_name_that_no_file_can_have(looms, one_line):
+def test_a_name_that_no_file_can_have(fit, one_line):
     name = "a" * 300 + ".csv"
-    one_line(
-        looms("fit", name, "-t", "y", "-o", "m.skops"), 2, "it cannot be read (File name too long)"
-    )
-    one_line(looms("fit", name, "-t", "y"), 2, "no file can be called so")
+    one_line(fit(name, "-t", "y", "-o", "m.skops"), 2, "it cannot be read (File name too long)")
+    one_line(fit(name, "-t", "y"), 2, "no file can be called so")

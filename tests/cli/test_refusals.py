@@ -51,8 +51,8 @@ from looms.model_files import save_model
         (("predict", "m.skops", "pets.csv", "-o", "no/p.csv"), "there is no folder no"),
     ],
 )
-def test_bad_input_is_one_line_and_code_2(looms, pets, arguments, text, one_line):
-    looms("fit", pets, "-t", "kind", "-o", "m.skops")
+def test_bad_input_is_one_line_and_code_2(looms, fit, pets, arguments, text, one_line):
+    fit(pets, "-t", "kind", "-o", "m.skops")
     save_model("other.skops", LSSVMClassifierCV(), {})
     frame = pd.read_csv(pets)
     frame.assign(kind="cat").to_csv("one.csv", index=False)
@@ -71,8 +71,8 @@ def test_wrong_usage_is_code_2(looms, arguments):
     assert "Usage: " in result.stderr
 
 
-def test_columns_that_are_ignored_are_noted(looms, pets):
-    looms("fit", pets, "-t", "kind")
+def test_columns_that_are_ignored_are_noted(looms, fit, pets):
+    fit(pets, "-t", "kind")
     extra = {f"extra{j}": 0 for j in range(12)}
     pd.read_csv(pets).assign(**extra).to_csv("more.csv", index=False)
     result = looms("predict", "pets.looms.skops", "more.csv")
@@ -83,53 +83,53 @@ def test_columns_that_are_ignored_are_noted(looms, pets):
     assert result.stderr.rstrip().endswith("'extra9' and 2 more")
 
 
-def test_interrupted_fit_is_130_and_writes_nothing(looms, pets, monkeypatch):
+def test_interrupted_fit_is_130_and_writes_nothing(fit, pets, monkeypatch):
     def interrupt(self, X, y):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(LSSVMClassifierCV, "fit", interrupt)
-    result = looms("fit", pets, "-t", "kind")
+    result = fit(pets, "-t", "kind")
     assert result.exit_code == 130
     assert result.stderr.endswith("Interrupted.\n")
     assert os.listdir() == ["pets.csv"]
 
 
-def test_unexpected_errors_are_one_line_and_code_1(looms, pets, monkeypatch, one_line):
+def test_unexpected_errors_are_one_line_and_code_1(fit, pets, monkeypatch, one_line):
     def fail(self, X, y):
         raise RuntimeError("it broke\nbadly")
 
     monkeypatch.setattr(LSSVMClassifierCV, "fit", fail)
-    result = looms("fit", pets, "-t", "kind")
+    result = fit(pets, "-t", "kind")
     one_line(result, 1, "unexpected RuntimeError: it broke badly (set LOOMS_TRACEBACK=1")
     monkeypatch.setenv("LOOMS_TRACEBACK", "1")
-    assert isinstance(looms("fit", pets, "-t", "kind").exception, RuntimeError)
+    assert isinstance(fit(pets, "-t", "kind").exception, RuntimeError)
 
 
 @pytest.mark.parametrize("module", ["skops", "pandas", "pyarrow"])
-def test_missing_package_names_the_extra(looms, pets, monkeypatch, module):
+def test_missing_package_names_the_extra(looms, fit, pets, monkeypatch, module):
     def absent(name):
         if name.partition(".")[0] == module:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return __import__(name, fromlist=["_"])
 
     monkeypatch.setattr("looms._optional.import_module", absent)
-    result = looms("fit", pets, "-t", "kind")
+    result = fit(pets, "-t", "kind")
     assert result.exit_code == 1
     assert f'needs {module}, which is not installed: pip install "looms[cli]"' in result.stderr
 
 
-def test_failures_of_the_algebra_are_not_bad_input(looms, pets, monkeypatch, one_line):
+def test_failures_of_the_algebra_are_not_bad_input(fit, pets, monkeypatch, one_line):
     def fail(self, *arguments):
         raise np.linalg.LinAlgError("no convergence")
 
     monkeypatch.setattr(LSSVMClassifierCV, "fit", fail)
-    result = looms("fit", pets, "-t", "kind")
+    result = fit(pets, "-t", "kind")
     one_line(result, 1, "unexpected LinAlgError: no convergence")
 
 
-def test_predicting_too(looms, pets, monkeypatch, one_line, tmp_path):
+def test_predicting_too(looms, fit, pets, monkeypatch, one_line, tmp_path):
     monkeypatch.chdir(tmp_path)
-    assert looms("fit", pets, "-t", "kind", "-k", "linear").exit_code == 0
+    assert fit(pets, "-t", "kind", "-k", "linear").exit_code == 0
 
     def fail(self, *arguments):
         raise np.linalg.LinAlgError("no convergence")
@@ -138,22 +138,20 @@ def test_predicting_too(looms, pets, monkeypatch, one_line, tmp_path):
     one_line(looms("predict", "pets.looms.skops", pets), 1, "unexpected LinAlgError")
 
 
-def test_the_cause_of_bad_input_can_be_seen(looms, pets, monkeypatch, one_line):
+def test_the_cause_of_bad_input_can_be_seen(fit, pets, monkeypatch, one_line):
     def fail(self, *arguments):
         raise ValueError("it is odd")
 
     monkeypatch.setattr(LSSVMClassifierCV, "fit", fail)
-    one_line(looms("fit", pets, "-t", "kind"), 2, "Error: it is odd")
+    one_line(fit(pets, "-t", "kind"), 2, "Error: it is odd")
     monkeypatch.setenv("LOOMS_TRACEBACK", "1")
-    error = looms("fit", pets, "-t", "kind").exception
+    error = fit(pets, "-t", "kind").exception
     assert isinstance(error.__cause__, ValueError)
 
 
-def test_limits_of_a_file(looms, monkeypatch, one_line):
+def test_limits_of_a_file(fit, monkeypatch, one_line):
     Path("t.csv").write_text("a,y\n" + "1,2\n3,4\n" * 100)
-    one_line(
-        looms("fit", "t.csv", "-t", "y", "--max-bytes", "803"), 2, "more than 803 bytes, unpacked"
-    )
+    one_line(fit("t.csv", "-t", "y", "--max-bytes", "803"), 2, "more than 803 bytes, unpacked")
     monkeypatch.setattr(os, "sysconf", lambda name: 4096 if name == "SC_PAGE_SIZE" else 78)
     options = ("-t", "y", "--max-bytes", "804")
-    one_line(looms("fit", "t.csv", *options), 2, "kernel matrix of 200 rows takes 0 GB")
+    one_line(fit("t.csv", *options), 2, "kernel matrix of 200 rows takes 0 GB")

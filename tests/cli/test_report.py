@@ -10,8 +10,8 @@ import pytest
 from looms.model_files import load_model
 
 
-def test_report_beside_the_model(looms, pets):
-    result = looms("fit", pets, "-t", "kind", "-o", "m.skops", "--report", "r.html")
+def test_report_beside_the_model(fit, pets):
+    result = fit(pets, "-t", "kind", "-o", "m.skops", "--report", "r.html")
     assert result.exit_code == 0, result.stderr
     assert "the report is in r.html" in result.stderr
     page = (pets.parent / "r.html").read_text(encoding="utf-8")
@@ -43,34 +43,36 @@ def test_nothing_is_overwritten_without_force(looms, pets, one_line):
         ("pets.csv", "is an input and would be lost; name another --report"),
     ],
 )
-def test_places_that_cannot_be(looms, pets, one_line, report, text):
+def test_places_that_cannot_be(fit, pets, one_line, report, text):
     before = pets.read_bytes()
-    result = looms("fit", pets, "-t", "kind", "-o", "m.skops", "--report", report, "--force")
+    result = fit(pets, "-t", "kind", "-o", "m.skops", "--report", report, "--force")
     one_line(result, 2, text)
     assert pets.read_bytes() == before
     assert not pets.with_name("m.skops").exists()
 
 
 @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
-def test_what_is_not_installed_is_said_before_the_fit(looms, pets, one_line, monkeypatch, package):
+def test_what_is_not_installed_is_said_before_the_fit(
+    looms, fit, pets, one_line, monkeypatch, package
+):
     monkeypatch.setitem(sys.modules, package, None)
-    result = looms("fit", pets, "-t", "kind", "-o", "m.skops", "--report", "r.html")
+    result = fit(pets, "-t", "kind", "-o", "m.skops", "--report", "r.html")
     one_line(result, 1, f'{package}, which is not installed: pip install "looms[report]"')
     assert not pets.with_name("m.skops").exists()
 
 
 @pytest.mark.slow
-def test_sparse_rows_without_names(looms, tmp_path):
+def test_sparse_rows_without_names(fit, tmp_path):
     rows = [f"{1 if k % 3 else -1} 1:{k % 5} 3:{(k * k) % 7}" for k in range(30)]
     (tmp_path / "rows.svm").write_text("\n".join(rows) + "\n")
-    result = looms("fit", "rows.svm", "--format", "svmlight", "-o", "m.skops", "--report", "r.html")
+    result = fit("rows.svm", "--format", "svmlight", "-o", "m.skops", "--report", "r.html")
     assert result.exit_code == 0, result.stderr
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<title>rows.svm</title>" in page
     assert "column 3" in page
 
 
-def test_the_page_has_the_notes_on_columns_that_the_fit_prints(looms, tmp_path):
+def test_the_page_has_the_notes_on_columns_that_the_fit_prints(fit, tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {"a": rng.normal(size=40).round(1), "name": [f"row {k}" for k in range(40)]}
@@ -78,9 +80,7 @@ def test_the_page_has_the_notes_on_columns_that_the_fit_prints(looms, tmp_path):
     frame["when"] = pd.date_range("2020-01-01", periods=40).strftime("%Y-%m-%d")
     frame["kind"] = np.where(frame.a + rng.normal(size=40) > 0, "x", "y")
     frame.to_csv(tmp_path / "t.csv", index=False)
-    result = looms(
-        "fit", "t.csv", "-t", "kind", "-k", "linear", "-o", "m.skops", "--report", "r.html"
-    )
+    result = fit("t.csv", "-t", "kind", "-k", "linear", "-o", "m.skops", "--report", "r.html")
     assert result.exit_code == 0, result.stderr
     page = html.unescape((tmp_path / "r.html").read_text(encoding="utf-8"))
     notes = [line.removeprefix("Note: ") for line in result.stderr.splitlines()]

@@ -11,13 +11,13 @@ from sklearn.datasets import dump_svmlight_file
 from looms.model_files import load_model
 
 
-def test_svmlight_end_to_end(looms, figures, one_line):
+def test_svmlight_end_to_end(looms, fit, figures, one_line):
     rng = np.random.default_rng(0)
     X = sparse.csr_array(np.maximum(rng.random((60, 30)) - 0.8, 0))
     y = np.where(X[:, [3]].toarray().ravel() + X[:, [7]].toarray().ravel() > 0.05, 1, -1)
     dump_svmlight_file(X, y, "t.svm")
     dump_svmlight_file(X[:, :20], y, "narrow.svm")
-    assert looms("fit", "t.svm", "-k", "linear").exit_code == 0
+    assert fit("t.svm", "-k", "linear").exit_code == 0
     assert load_model("t.looms.skops").metadata["columns"] is None
     result = looms("score", "t.looms.skops", "t.svm")
     assert figures(result.stdout.partition("Confusion")[0])[0] < 0.3
@@ -27,16 +27,16 @@ def test_svmlight_end_to_end(looms, figures, one_line):
     dump_svmlight_file(sparse.csr_array((1, 40)) + np.eye(1, 40, 39), [1], "wide.svm")
     result = looms("predict", "t.looms.skops", "wide.svm")
     one_line(result, 2, "a row has feature 40, and the model was fitted to 30")
-    one_line(looms("fit", "t.svm", "-t", "y", "-o", "m.skops"), 2, "the target cannot be chosen")
+    one_line(fit("t.svm", "-t", "y", "-o", "m.skops"), 2, "the target cannot be chosen")
 
 
-def test_challenge_end_to_end(looms, tmp_path, one_line):
+def test_challenge_end_to_end(looms, fit, tmp_path, one_line):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 3))
     np.savetxt("toy_train.data", X)
-    one_line(looms("fit", "toy_train.data"), 2, "put their .labels file beside them")
+    one_line(fit("toy_train.data"), 2, "put their .labels file beside them")
     np.savetxt("toy_train.labels", np.where(X[:, 0] > 0, 1, -1), fmt="%d")
-    assert looms("fit", "toy_train.data").exit_code == 0
+    assert fit("toy_train.data").exit_code == 0
     np.savetxt("toy_valid.data", X[:4])
     result = looms("predict", "toy_train.looms.skops", "toy_valid.data")
     assert result.stdout.splitlines()[0] == "row,prediction,decision_1,probability_-1,probability_1"
@@ -50,7 +50,7 @@ def test_challenge_end_to_end(looms, tmp_path, one_line):
 
 
 @pytest.mark.parametrize("name", ["t.svm", "t_train.data"])
-def test_a_large_index_costs_no_memory(looms, name):
+def test_a_large_index_costs_no_memory(looms, fit, name):
     """Columns up to 300 million, of which three are used, in one GB more than before."""
     rng = np.random.default_rng(0)
     values = rng.normal(size=(30, 2))
@@ -63,7 +63,7 @@ def test_a_large_index_costs_no_memory(looms, name):
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + 2**30, hard))
     try:
-        result = looms("fit", name, "-k", "linear", "-o", "m")
+        result = fit(name, "-k", "linear", "-o", "m")
         assert result.exit_code == 0, result.stderr
         result = looms("predict", "m", name)
         assert result.exit_code == 0, result.stderr

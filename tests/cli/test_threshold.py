@@ -66,10 +66,10 @@ def test_losses_have_names():
 @pytest.mark.parametrize("text", ["f1", "recall=0.95", "precision=0.6", "cost=1:5"])
 @pytest.mark.parametrize("machine", ["lssvm", "svm"])
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
-def test_rules_reach_the_estimator_and_its_file(looms, data_folder, text, machine):
+def test_rules_reach_the_estimator_and_its_file(looms, fit, data_folder, text, machine):
     file = data_folder / "haberman.csv"
     options = ("-t", "target", "-m", machine, "-k", "linear", "--threshold", text)
-    result = looms("fit", file, *options, "-o", "m.skops")
+    result = fit(file, *options, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     fitted = load_model("m.skops").model[-1]
     assert fitted.threshold == threshold_of(text)
@@ -88,25 +88,25 @@ def test_rules_reach_the_estimator_and_its_file(looms, data_folder, text, machin
         assert f"LOO {loss_name(threshold_of(text))} " in result.stdout
 
 
-def test_a_precision_out_of_reach_is_a_note(looms, data_folder):
+def test_a_precision_out_of_reach_is_a_note(fit, data_folder):
     options = ("-t", "target", "-k", "linear", "--threshold", "precision=1")
-    result = looms("fit", data_folder / "haberman.csv", *options, "-o", "m.skops")
+    result = fit(data_folder / "haberman.csv", *options, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert "No threshold reaches a leave-one-out precision of 1" in result.stderr
 
 
-def test_what_is_refused_is_refused_before_any_work(looms, pets, one_line, data_folder):
+def test_what_is_refused_is_refused_before_any_work(looms, fit, pets, one_line, data_folder):
     for command in ("fit", "assess"):
         for text in ("recall", "cost=1"):
             result = looms(command, pets, "-t", "kind", "--threshold", text)
             one_line(result, 2, f"--threshold {text} is none of 0, ber, f1, recall=0.9,")
-    result = looms("fit", data_folder / "liver.csv", "-t", "target", "--threshold", "f1")
+    result = fit(data_folder / "liver.csv", "-t", "target", "--threshold", "f1")
     one_line(result, 2, "--threshold f1 is for two classes, and the target has 4")
 
 
 @pytest.mark.parametrize("name", ["sigmoid", "isotonic", "beta", "none"])
-def test_calibration(looms, pets, name):
-    result = looms("fit", pets, "-t", "kind", "--calibration", name, "-o", "m.skops")
+def test_calibration(looms, fit, pets, name):
+    result = fit(pets, "-t", "kind", "--calibration", name, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     machine = load_model("m.skops").model[-1]
     assert machine.calibration == (None if name == "none" else name)
@@ -125,9 +125,9 @@ def test_calibration_of_a_support_vector_machine(looms, pets, one_line):
         assert ("log loss" in looms("score", "m.skops", pets).stdout) == (name != "none")
 
 
-def test_calibration_is_for_classes(looms, data_folder, one_line):
+def test_calibration_is_for_classes(fit, data_folder, one_line):
     options = ("-t", "target", "--calibration", "beta")
-    result = looms("fit", data_folder / "yacht.csv", *options)
+    result = fit(data_folder / "yacht.csv", *options)
     one_line(result, 2, "--calibration is for classification")
 
 

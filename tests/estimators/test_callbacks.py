@@ -98,7 +98,15 @@ def test_stopping_a_candidate_ends_the_selection():
 
 
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
-def test_a_support_vector_machine_tells_of_each_setting():
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"resolution": 4.0},
+        {"search": "grid", "param_grid": {"C": [0.1, 1.0], "gamma": [0.3]}, "nested": "folds"},
+    ],
+    ids=["refined", "grid in outer folds"],
+)
+def test_a_support_vector_machine_tells_of_each_setting(options):
     class Listener(Recorder):
         def on_evaluation(self, estimator, n_samples, value):
             self.values.append(value)
@@ -107,7 +115,7 @@ def test_a_support_vector_machine_tells_of_each_setting():
     recorder = Listener(stop=lambda context: depth(context) == CANDIDATE)
     recorder.values = []
     kernels = ["linear", "rbf"]
-    model = fitted(recorder, SVCCV(kernels, resolution=4.0, nested="folds"))
+    model = fitted(recorder, SVCCV(kernels, **options))
     assert [name for _, _, name in recorder.ended(CANDIDATE)] == ["linear, log_likelihood"]
     assert set(model.cv_results_["kernel"]) == {"linear"}
     assert recorder.values == model.cv_results_["loo_score"].tolist()

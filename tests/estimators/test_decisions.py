@@ -23,7 +23,7 @@ NOISY = X[:, 0] + 0.9 * rng.normal(size=N)
 TWO = np.where(NOISY > 0.6, "yes", "no")
 THREE = np.digitize(NOISY, [-0.5, 0.6])
 X_NEW = np.vstack([X, rng.normal(size=(200, 3)), 20 * rng.normal(size=(50, 3))])
-SEARCH = {"resolution": 2.0, "param_grid": {"C": [0.03, 1.0, 30.0], "gamma": [0.03, 0.3]}}
+SEARCH = {"search": "grid", "param_grid": {"C": [0.03, 1.0, 30.0], "gamma": [0.03, 0.3]}}
 
 MACHINES = {
     **{f"given-{c}": LSSVMClassifier("linear", calibration=c) for c in CALIBRATIONS},

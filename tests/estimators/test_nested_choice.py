@@ -25,7 +25,7 @@ from looms.selection._fold_pairs import fold_pairs
 from looms.selection._tune import grid_points
 from looms.threshold import balanced_error_threshold
 
-N = 22
+N = 17
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(N, 3))
 NEW = RNG.normal(size=(6, 3))

@@ -1,13 +1,15 @@
 """SVCCV against refitting: its scores, its machine, its probabilities, its choice."""
 
 import pickle
-from itertools import combinations
+from functools import cache
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import in_turn
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -122,6 +124,11 @@ class Refitted:
         return np.average(values, weights=masses)
 
 
+@cache
+def refitted_problem(name):
+    return Refitted(*PROBLEMS[name])
+
+
 def fitted(y=TWO, weight=None, criterion="log_likelihood", **parameters):
     parameters = {"param_grid": HELD, "search": "grid", **parameters}
     if len(np.unique(y)) == 2:
@@ -131,15 +138,21 @@ def fitted(y=TWO, weight=None, criterion="log_likelihood", **parameters):
 
 class TestScores:
     @pytest.mark.slow
-    @pytest.mark.parametrize("criterion", ["log_likelihood", "error", "ber", *DIFFERENTIABLE])
-    @each_problem
-    def test_every_criterion_is_that_of_refits(self, y, weight, criterion):
-        model = fitted(y, weight, criterion)
-        assert_allclose(model.loo_score_, Refitted(y, weight).score(criterion), rtol=1e-6)
+    @pytest.mark.parametrize(
+        ("criterion", "problem"),
+        [
+            *product(["log_likelihood", "error", "ber"], PROBLEMS),
+            *in_turn(DIFFERENTIABLE, PROBLEMS),
+        ],
+    )
+    def test_every_criterion_is_that_of_refits(self, problem, criterion):
+        model = fitted(*PROBLEMS[problem], criterion)
+        expected = refitted_problem(problem).score(criterion)
+        assert_allclose(model.loo_score_, expected, rtol=1e-6)
 
-    @each_problem
-    def test_leave_one_out_is_that_of_refits(self, y, weight):
-        refitted = Refitted(y, weight)
+    @pytest.mark.parametrize("problem", PROBLEMS)
+    def test_leave_one_out_is_that_of_refits(self, problem):
+        (y, weight), refitted = PROBLEMS[problem], refitted_problem(problem)
         for probability in ("loo", "single", None):
             model, expected = (
                 fitted(y, weight, probability=probability),
@@ -336,7 +349,7 @@ class TestProbabilities:
     @pytest.mark.parametrize("probability", ["loo", "single"])
     def test_of_three_classes(self, probability):
         model = fitted(THREE, probability=probability)
-        refitted = Refitted(THREE, None)
+        refitted = refitted_problem("three")
         new = rng.normal(size=(7, 2))
         pairwise = np.full((7, 3, 3), 0.5)
         for q, (a, b) in enumerate(refitted.pairs):

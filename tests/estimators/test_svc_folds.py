@@ -1,12 +1,13 @@
 """SVCCV with rows that are held out together, against refits; nested choice, scores, sets."""
 
 import pickle
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import pairwise
 from sklearn import config_context
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 
@@ -96,10 +97,11 @@ class Refitted:
         return coupled(log_odds.reshape(-1, 3)).reshape(outputs.shape)
 
 
-@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
-@pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
-@pytest.mark.parametrize(("options", "groups"), TOGETHER.values(), ids=TOGETHER)
-def test_held_out_outputs_are_those_of_machines_without_the_rows(y, weight, options, groups):
+@pytest.mark.parametrize(
+    ("y", "weight", "together"), pairwise([TWO, THREE], [None, WEIGHT], TOGETHER)
+)
+def test_held_out_outputs_are_those_of_machines_without_the_rows(y, weight, together):
+    options, groups = TOGETHER[together]
     model = SVCCV(threshold=0.0, **HELD, **options).fit(X, y, weight, groups=groups)
     numbers = NUMBERS if model.folds_ is None else model.folds_[0]
     w = np.ones(N) if weight is None else weight
@@ -269,10 +271,9 @@ class TestScores:
 
 
 class TestSets:
-    @pytest.mark.parametrize("conditional", [False, True])
     @pytest.mark.parametrize("groups", [None, GROUPS], ids=["rows", "groups"])
     @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
-    def test_they_are_of_machines_without_each_row_or_its_group(self, y, groups, conditional):
+    def test_they_are_of_machines_without_each_row_or_its_group(self, y, groups):
         model = SVCCV(**HELD).fit(X, y, WEIGHT, groups=groups)
         numbers = np.arange(N) if groups is None else NUMBERS
         refits = Refitted(y, WEIGHT, numbers, RBF(GAMMA)(NEW, X))
@@ -280,7 +281,7 @@ class TestSets:
         labels = refits.labels
         loo = class_margins(values.reshape(N, -1))[np.arange(N), labels]
         scores = class_margins(new.reshape(len(NEW), N, -1))
-        for coverage in (0.5, 0.8):
+        for coverage, conditional in product((0.5, 0.8), (False, True)):
             expected = prediction_sets(loo, scores, coverage, labels if conditional else None)
             assert_array_equal(model.predict_set(NEW, coverage, conditional), expected)
 

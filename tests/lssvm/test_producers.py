@@ -174,7 +174,6 @@ TILTED = np.array([[1.0, 0.5, 0.0], [0.4, 1.0, 0.0], [0.0, 0.0, 1.0]])
 
 
 @each_producer
-@intercepts
 @pytest.mark.parametrize(
     ("K", "y", "mu", "weight", "message"),
     [
@@ -203,9 +202,9 @@ TILTED = np.array([[1.0, 0.5, 0.0], [0.4, 1.0, 0.0], [0.0, 0.0, 1.0]])
         (EYE[:1, :1], ONES[:1], 1, None, "needs two samples or more"),
     ],
 )
-def test_bad_input_is_refused(producer, K, y, mu, weight, message, fit_intercept):
+def test_bad_input_is_refused(producer, K, y, mu, weight, message):
     with pytest.raises(ValueError, match=message):
-        producer(K, y, mu, sample_weight=weight, fit_intercept=fit_intercept)
+        producer(K, y, mu, sample_weight=weight)
 
 
 @pytest.mark.parametrize("producer", [solve, refit_loo, gauss_jordan_loo])

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from pairwise import pairwise
 from sklearn.datasets import (
     load_breast_cancer,
     load_diabetes,
@@ -400,19 +401,24 @@ def patients(n_patients=40, n_repeats=8, noise=0.3):
 @pytest.mark.parametrize("Estimator", [LSSVMClassifierCV, LSSVMRegressorCV])
 def test_repeats_that_no_groups_hold_out_together_are_pointed_out(Estimator):
     X, y, number = patients()
-    level, text = titles(quietly(Estimator(), X, y))["Samples like repeats of others"]
+    model = Estimator(nested=None)
+    level, text = titles(quietly(model, X, y))["Samples like repeats of others"]
     assert level == "note"
     assert text.endswith("hold these out together: groups=...")
-    assert "Samples like repeats of others" not in titles(quietly(Estimator(), X, y, groups=number))
+    assert "Samples like repeats of others" not in titles(quietly(model, X, y, groups=number))
 
 
-@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer, load_diabetes])
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize(
+    ("load", "kernel", "scaled"),
+    pairwise(
+        [load_iris, load_wine, load_breast_cancer, load_diabetes], ["rbf", "linear"], [True, False]
+    ),
+)
 def test_samples_of_their_own_are_no_repeats(load, kernel, scaled):
     X, y = load(return_X_y=True)
     X = StandardScaler().fit_transform(X) if scaled else X
-    model = (LSSVMRegressorCV if load is load_diabetes else LSSVMClassifierCV)(kernel)
+    machine = LSSVMRegressorCV if load is load_diabetes else LSSVMClassifierCV
+    model = machine(kernel, nested=None)
     assert "Samples like repeats of others" not in {
         each["title"] for each in cautions(quietly(model, X, y))
     }
@@ -441,24 +447,27 @@ def test_chance_is_called_so_where_pooled_outputs_lean_below_it():
 
 def test_a_smooth_function_of_single_samples_makes_no_repeats():
     X, y = make_friedman1(400, noise=0.1, random_state=0)
-    found = cautions(quietly(LSSVMRegressorCV(), X, y))
+    found = cautions(quietly(LSSVMRegressorCV(nested=None), X, y))
     assert "Samples like repeats of others" not in {each["title"] for each in found}
 
 
-@pytest.mark.parametrize("noise", [0.03, 0.1])
-@pytest.mark.parametrize(("n_patients", "n_repeats"), [(12, 20), (10, 8)])
-@pytest.mark.parametrize("Estimator", [LSSVMClassifierCV, LSSVMRegressorCV])
-def test_few_patients_of_many_repeats_are_clusters(Estimator, n_patients, n_repeats, noise):
-    X, y, number = patients(n_patients, n_repeats, noise)
-    _, text = titles(quietly(Estimator(), X, y))["Samples like repeats of others"]
-    assert f"the others of its cluster, of which there are {n_patients}, left out" in text
-    assert "Samples like repeats of others" not in titles(quietly(Estimator(), X, y, groups=number))
+@pytest.mark.parametrize(
+    ("Estimator", "sizes", "noise"),
+    pairwise([LSSVMClassifierCV, LSSVMRegressorCV], [(12, 20), (10, 8)], [0.03, 0.1]),
+)
+def test_few_patients_of_many_repeats_are_clusters(Estimator, sizes, noise):
+    X, y, number = patients(*sizes, noise)
+    model = Estimator(nested=None)
+    _, text = titles(quietly(model, X, y))["Samples like repeats of others"]
+    assert f"the others of its cluster, of which there are {sizes[0]}, left out" in text
+    assert "Samples like repeats of others" not in titles(quietly(model, X, y, groups=number))
 
 
 @pytest.mark.parametrize("n", [50, 100, 200, pytest.param(1000, marks=pytest.mark.slow)])
 def test_samples_drawn_one_by_one_are_no_clusters(n):
-    for d, seed in product((1, 2, 5, 20), range(3)):
+    for d, seed in product((1, 2, 5, 20), range(1 if n == 1000 else 3)):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(n, d))
         y = X[:, 0] + 0.5 * rng.normal(size=n) > 0
-        assert rise_without_near(model_of(quietly(LSSVMClassifierCV(), X, y))) is None
+        model = LSSVMClassifierCV(nested=None)
+        assert rise_without_near(model_of(quietly(model, X, y))) is None

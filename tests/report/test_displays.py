@@ -35,8 +35,8 @@ OF_CLASSES = [RocDisplay, PrecisionRecallDisplay, ReliabilityDisplay]
 OF_NUMBERS = [ResidualsDisplay, RelevanceDisplay]
 CASES = [
     *(("binary", display) for display in (*OF_ALL, *OF_CLASSES)),
-    *(("several", display) for display in (*OF_ALL, *OF_CLASSES)),
-    *(("regression", display) for display in (*OF_ALL, *OF_NUMBERS)),
+    *(("regression", display) for display in (CaseDeletionDisplay, ImportanceDisplay)),
+    *(("regression", display) for display in OF_NUMBERS),
     *(("hostile", display) for display in (*OF_ALL, *OF_CLASSES, RelevanceDisplay)),
 ]
 

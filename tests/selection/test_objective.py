@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
-from pairwise import pairwise
+from pairwise import in_turn, pairwise
 from sklearn.model_selection import ShuffleSplit
 
 from looms import HeldOut
@@ -75,8 +75,6 @@ VARIANTS = {
     "windows": {"cv": GAPS, "fit_intercept": False},
 }
 each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
-each_variant = pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
-each_criterion = pytest.mark.parametrize("criterion", DIFFERENTIABLE)
 STEP = 1e-3
 
 
@@ -95,10 +93,11 @@ def check_gradient(objective, theta, numerical_gradient):
     assert objective.evaluate(theta, gradient=False).value == value
 
 
-@each_criterion
-@each_kernel
-def test_gradient_against_differences(criterion, kernel, numerical_gradient):
-    objective = Objective(X, LABELS, kernel=kernel, criterion=criterion, sample_weight=WEIGHT)
+@pytest.mark.parametrize(("kernel", "criterion"), in_turn(KERNELS, DIFFERENTIABLE, each=2))
+def test_gradient_against_differences(kernel, criterion, numerical_gradient):
+    objective = Objective(
+        X, LABELS, kernel=KERNELS[kernel], criterion=criterion, sample_weight=WEIGHT
+    )
     theta = objective.theta0 + 0.5 * np.random.default_rng(1).standard_normal(len(objective.theta0))
     check_gradient(objective, theta, numerical_gradient)
 
@@ -123,10 +122,10 @@ def test_gradient_along_mu(log_mu, numerical_gradient):
     check_gradient(objective, theta, numerical_gradient)
 
 
-@each_kernel
-@each_variant
-def test_value_is_that_of_refitting(kernel, options):
-    options = {k: v for k, v in options.items() if k != "prior"}
+@pytest.mark.parametrize(("variant", "kernel"), in_turn(VARIANTS, KERNELS, each=2))
+def test_value_is_that_of_refitting(variant, kernel):
+    kernel = KERNELS[kernel]
+    options = {k: v for k, v in VARIANTS[variant].items() if k != "prior"}
     for y, criterion in product([LABELS, THREE], ["press", "wmw"]):
         objective = Objective(X, y, kernel=kernel, criterion=criterion, **options)
         theta = objective.theta0
@@ -160,10 +159,9 @@ def test_value_is_that_of_refitting(kernel, options):
         assert_allclose(point.standard_error, np.average(errors, weights=share), rtol=1e-8)
 
 
-@each_kernel
-@each_variant
-def test_value_alone_is_the_value_with_gradient(kernel, options):
-    objective = Objective(X, LABELS, kernel=kernel, **options)
+@pytest.mark.parametrize(("variant", "kernel"), in_turn(VARIANTS, KERNELS))
+def test_value_alone_is_the_value_with_gradient(variant, kernel):
+    objective = Objective(X, LABELS, kernel=KERNELS[kernel], **VARIANTS[variant])
     alone = objective.evaluate(objective.theta0, gradient=False)
     both = objective.evaluate(objective.theta0)
     assert alone.gradient is None
@@ -174,8 +172,13 @@ def test_value_alone_is_the_value_with_gradient(kernel, options):
     assert_array_equal(gradient, both.gradient)
 
 
-@pytest.mark.parametrize("kernel", [name for name in KERNELS if name != "function"])
-@pytest.mark.parametrize("sparse", [sp.csr_array, sp.csr_matrix, sp.csc_array])
+@pytest.mark.parametrize(
+    ("kernel", "sparse"),
+    in_turn(
+        [name for name in KERNELS if name != "function"],
+        [sp.csr_array, sp.csr_matrix, sp.csc_array],
+    ),
+)
 def test_sparse_samples(kernel, sparse):
     dense, sparse = (Objective(A, LABELS, kernel=KERNELS[kernel]) for A in (X, sparse(X)))
     assert_allclose(sparse.theta0, dense.theta0, rtol=1e-10, atol=1e-10)
