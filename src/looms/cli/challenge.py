@@ -251,11 +251,15 @@ def overall(
 ) -> None:
     """Means and ranks over several data sets, by the names of their files."""
     check_can_write(output, force)
+    names = [path.stem for path in tables]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two tables have the name {name}, which is taken for the set's")
     pandas = require("pandas", "A table over several sets")
-    with as_messages():
+    with as_messages(faults=(ValueError, OSError)):
         made = {path.stem: pandas.read_csv(path, comment="#") for path in tables}
         for name, each in made.items():
-            if "held_out" not in each and "experiment" in each:
+            if "ber" in each:
                 made[name] = each.set_index("experiment")
         _write(overall_table(made), form, output)
 
