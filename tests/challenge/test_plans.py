@@ -4,7 +4,7 @@ import pytest
 
 from looms import challenge
 from looms.challenge._papers import paper_table
-from looms.challenge._plans import PLANS, only
+from looms.challenge._plans import PLANS, PaperExperiment, only
 from looms.criteria import as_criterion
 from looms.kernels._names import as_kernel
 
@@ -26,6 +26,7 @@ def test_every_experiment_can_be_made(plan):
     for experiment in experiments:
         as_kernel(experiment.kernel)
         as_criterion(experiment.criterion)
+        assert PaperExperiment.named(experiment.name) == experiment
 
 
 #: Of the submission that won, on ADA, GINA, HIVA, NOVA and SYLVA.
