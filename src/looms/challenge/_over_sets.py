@@ -38,7 +38,7 @@ def dimensions_table(data: ChallengeData) -> pd.DataFrame:
     >>> from looms.challenge._data import ChallengeData
     >>> data = ChallengeData("made", np.array([[1.0, 0, 7], [0, 0, 7]]), np.array([1, -1]), "table")
     >>> dimensions_table(data)[["columns", "varying", "sparsity"]].round(2).to_dict("records")
-    [{'columns': 3, 'varying': 2, 'sparsity': 0.5}]
+    [{'columns': 3, 'varying': 1, 'sparsity': 0.5}]
     """
     pandas = require("pandas", "A table of dimensions")
     n, d = data.X.shape
