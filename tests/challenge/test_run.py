@@ -21,6 +21,8 @@ from looms.challenge._run import (
     stored_nested,
     stored_plan,
 )
+from looms.held_out import HeldOut
+from looms.threshold import balanced_error_threshold
 
 PART = only(
     challenge.experiments_of("table3"),
@@ -54,9 +56,46 @@ def test_estimator_of_an_experiment(data, weighting):
     assert machine.class_weight == (None if weighting == "none" else "balanced")
     assert machine.selection_weight == ("balanced" if weighting == "both" else None)
     assert type(machine) is looms.LSSVMClassifierCV
+    assert machine.optimizer == "lbfgs"
     sylva = ChallengeData("sylva", data.X, data.y, "sylva")
     reduced = estimator_of(sylva, PART[0])[-1]
     assert type(reduced) is ReducedClassifier
+
+
+@pytest.mark.parametrize("kind", ["standardize", "sylva"])
+def test_rates_of_the_rows_that_trained(data, kind):
+    X = np.column_stack([data.X, data.y < 0])
+    X[::2, -1] = 0.0  # settles half of the negative rows
+    of = ChallengeData("sylva", X, data.y, kind)
+    model = estimator_of(of, PART[1]).fit(X[:50], data.y[:50])
+    outputs = model.decision_function(X[:50])
+    assert np.isfinite(outputs).all()
+    rates = {name: SCORING[name](model, X[50:], data.y[50:]) for name in SCORING if "train" in name}
+    wrong = [np.mean((outputs[data.y[:50] == t] > 0) != (t > 0)) for t in (-1, 1)]
+    assert rates["ber_train"] == pytest.approx(np.mean(wrong))
+    threshold, _ = balanced_error_threshold(HeldOut(data.y[:50], outputs))
+    predicted = model.decision_function(X[50:]) > threshold
+    wrong = [np.mean(predicted[data.y[50:] == t] != (t > 0)) for t in (-1, 1)]
+    assert rates["ber_train_threshold"] == pytest.approx(np.mean(wrong))
+
+
+def test_optimizers_are_of_the_estimator_and_kept_apart(data, tmp_path):
+    runs = Runs(data, tmp_path / "store", optimizer="nelder-mead")
+    estimator = estimator_of(data, PART[0], "nelder-mead")
+    assert estimator[-1].optimizer == "nelder-mead"
+    result = runs.run(PART[0], 2)
+    assert result.mean["ber"] < 0.5
+    assert stored_plan(runs, PART, 2).keys() == {PART[0]}
+    assert stored_plan(Runs(data, tmp_path / "store"), PART, 2) == {}
+
+
+def test_random_rows_keep_the_classes(data):
+    part = data.subsample(35, 0)
+    assert part.X.shape == (35, 4)
+    assert abs(np.mean(part.y > 0) - np.mean(data.y > 0)) < 1 / 35
+    whole = {tuple(row) for row in data.X}
+    assert all(tuple(row) in whole for row in part.X)
+    assert not np.array_equal(part.X, data.subsample(35, 1).X)
 
 
 @pytest.mark.slow
@@ -111,6 +150,9 @@ def test_guesses_are_of_the_training_part_alone(data, nested):
         (k, by) for k in range(2) for by in ("loo", "validation3")
     ]
     assert entries[1].guess == pytest.approx(guess)
+    machine = clone(estimator_of(data, entries[1].experiment)).fit(data.X[train], data.y[train])
+    assert entries[1].ber_train == SCORING["ber_train"](machine, data.X[test], data.y[test])
+    assert entries[1].ber_valid == again[entries[1].experiment].splits[0].scores["ber"]
     assert entries[0].ber_test == entries[1].ber_test
     assert entries[0].guess != entries[1].guess
     np.testing.assert_array_equal(nested.tests[0], data.y[test])
@@ -126,9 +168,12 @@ def test_strategies_of_the_game(nested):
     by_first = min(r.splits[0].scores["ber"] for r in inner.values())
     by_loo = min(r.splits[0].loo_scores["ber"] for r in nested.outer.values())
     assert [e.guess for e in entries[:3]] == pytest.approx([by_mean, by_first, by_loo])
+    assert entries[1].ber_valid == entries[1].guess
     for entry in entries:
         split = nested.outer[entry.experiment].splits[entry.held_out]
-        assert entry.ber_test == split.scores["ber"]
+        assert (entry.ber_train, entry.ber_test) == (split.scores["ber_train"], split.scores["ber"])
+        inner = nested.inner[entry.held_out][entry.experiment]
+        assert entry.ber_valid == inner.splits[0].scores["ber"]
 
 
 @pytest.mark.slow

@@ -20,13 +20,19 @@ def assessment(rates, loo, best):
             k,
             90,
             10,
-            scores={"ber": r, "ber_at_zero": r + 0.1, "ber_best_on_test": b},
+            scores={
+                "ber": r,
+                "ber_train": r - 0.1,
+                "ber_train_threshold": r + 0.05,
+                "ber_at_zero": r + 0.1,
+                "ber_best_on_test": b,
+            },
             loo_scores={"ber": q},
             seconds=2.0,
         )
         for k, (r, q, b) in enumerate(zip(rates, loo, best, strict=True))
     )
-    return Assessment(splits, None, ("ber", "ber_at_zero", "ber_best_on_test"), "shuffle", 0, "")
+    return Assessment(splits, None, tuple(splits[0].scores), "shuffle", 0, "")
 
 
 @pytest.fixture
@@ -49,6 +55,8 @@ def test_experiments_beside_the_paper(results):
     assert row["off"] == pytest.approx((0.19 - 0.1766) * np.sqrt(3) / 0.01)
     assert row["best_off"] == pytest.approx((0.17 - 0.1766) * np.sqrt(3) / 0.01)
     assert row["ber_at_zero"] == pytest.approx(0.29)
+    assert row["ber_train"] == pytest.approx(0.09)
+    assert row["ber_train_threshold"] == pytest.approx(0.24)
     assert (row["splits"], row["seconds"]) == (3, 2.0)
 
 
@@ -98,7 +106,7 @@ def test_factors_beside_the_paper(results):
 
 def entries(choice="loo_ber", guesses=("loo", "validation4")):
     return [
-        Entry(k, choice, guess, PART[0], 0.1 + 0.01 * k, 0.2, -0.1 + 0.01 * k, 0.3)
+        Entry(k, choice, guess, PART[0], 0.1 + 0.01 * k, 0.05, 0.15, 0.2, -0.1 + 0.01 * k, 0.3)
         for k in range(2)
         for guess in guesses
     ]
@@ -113,13 +121,15 @@ def test_entries_beside_the_paper():
     paper = table[table["held_out"] == "paper"].set_index("guess_by")
     assert paper.loc["loo", "guess_error"] == pytest.approx(0.1683 - 0.1845)
     assert paper.loc["validation100", "test_score"] == 0.1947
+    assert paper.loc["loo", ["ber_train", "ber_valid"]].tolist() == [0.1490, 0.1542]
+    assert mean[["ber_train", "ber_valid"]].tolist() == pytest.approx([0.05, 0.15])
     alone = entries_table(entries(guesses=("loo",)), "ada")
     assert (alone["held_out"] == "paper").sum() == 1
 
 
 def test_game_beside_the_paper():
     rules = ("validation7", "validation_set", "loo_ber")
-    game = [Entry(0, s, s, PART[0], 0.1, 0.2, -0.1, 0.3) for s in rules]
+    game = [Entry(0, s, s, PART[0], 0.1, 0.05, np.nan, 0.2, -0.1, 0.3) for s in rules]
     table = entries_table(game, "hiva")
     assert table["choice_by"][:3].tolist() == list(rules)
     paper = table[table["held_out"] == "paper"].set_index("choice_by")
@@ -145,7 +155,9 @@ def test_markdown(results):
 def test_plots(results, kind, tmp_path):
     pytest.importorskip("matplotlib")
     rules = ("validation", "validation_set", "loo_ber")
-    game = [Entry(k, s, s, PART[0], 0.1, 0.2, -0.1, 0.3) for s in rules for k in range(2)]
+    game = [
+        Entry(k, s, s, PART[0], 0.1, 0.05, 0.15, 0.2, -0.1, 0.3) for s in rules for k in range(2)
+    ]
     table = {
         "experiments": lambda: challenge.experiments_table(results, "ada"),
         "factors": lambda: factors_table(results, "ada"),
@@ -161,6 +173,7 @@ def test_plots(results, kind, tmp_path):
 
 
 def test_papers_tables_are_whole():
+    assert paper_table("c06_table2").shape == (5, 7)
     assert paper_table("c06_table3").shape == (70, 9)
     assert paper_table("c06_table4")["factor"].tolist() == list(FACTORS)
     assert len(paper_table("c06_tables5_6")) == 11

@@ -115,7 +115,7 @@ def test_names_of_sets_in_any_case(looms, sets):
     ("plan", "said"),
     [
         ("table4", ["factor", "weight", "paper", "paper_same_rows"]),
-        ("table5", ["held_out", "choice_by", "guess_by", "experiment", "guess", "ber_test"]),
+        ("table5", ["held_out", "choice_by", "guess_by", "experiment", "guess", "ber_train"]),
     ],
 )
 def test_plans_of_one_run(looms, sets, plan, said):
@@ -138,6 +138,34 @@ def test_plans_with_guesses(looms, sets, plan):
     assert table["held_out"].tolist().count("paper") == {"table6": 2, "game": 3}[plan]
     read = looms("challenge", "table", *arguments, "--store", "kept")
     assert read.stdout == run.stdout
+
+
+def test_entries_beyond_the_plan_by_another_optimizer_over_several_sets(looms, sets):
+    names = ("press-normalized_cubic-training", "press-polynomial4")
+    arguments = (*HIVA, "--rows", 50, "-n", 2, "--store", "kept", "--optimizer", "nelder-mead")
+    run = looms("challenge", "run", *arguments, "--only", ",".join(names))
+    assert run.exit_code == 0, run.stderr
+    assert "hiva: 50 rows" in run.stderr
+    table = ("challenge", "table", *arguments, "--only", ",".join(names), "--form", "csv", "-o")
+    assert looms(*table, "ada.csv").exit_code == 0
+    assert looms(*table, "nova.csv").exit_code == 0
+    overall = looms("challenge", "overall", "ada.csv", "nova.csv")
+    assert overall.exit_code == 0, overall.stderr
+    figures = rows(overall.stdout)
+    assert figures["experiment"].tolist() == list(names)
+    assert figures["ada"].tolist() == figures["nova"].tolist() == figures["mean"].tolist()
+    assert list(figures)[-1] == "rank"
+    lbfgs = looms("challenge", "table", *arguments[:-2], "--only", ",".join(names))
+    assert "the store has none of these experiments" in lbfgs.stderr
+
+
+def test_dimensions_beside_the_papers(looms, sets):
+    result = looms("challenge", "data", *HIVA)
+    assert result.exit_code == 0, result.stderr
+    assert rows(result.stdout)[["hiva", "columns", "varying"]].to_numpy().tolist() == [
+        ["looms", "3", "3"],
+        ["paper", "1617", "1617"],
+    ]
 
 
 def test_files_and_plots(looms, sets):
@@ -175,6 +203,10 @@ def test_a_file_of_more_classes(looms, tmp_path):
     ("arguments", "said"),
     [
         (("run", *HIVA, "--only", "kernel=cosine"), "No experiment of the plan is 'cosine'"),
+        (("run", *HIVA, "--rows", 60), "--rows 60 is not fewer than the 60 of hiva"),
+        (("overall", "sets/hiva_train.data"), "must be of one kind"),
+        (("overall", "none.csv"), "none.csv"),
+        (("overall", "a/ada.csv", "b/ada.csv"), "two tables have the name ada"),
         (("run", *HIVA, "--jobs", 0), "--jobs 0 would run nothing"),
         (("run", *HIVA, "--target", "y"), "--target is for a file"),
         (("run", "--data", "ada", "--folder", "nowhere"), "nowhere: there is no such folder"),

@@ -46,7 +46,17 @@ def test_functions():
 
 @pytest.mark.parametrize(
     "name",
-    ["poly", "RBF", "", "normalized_", "normalized_precomputed", "normalized_normalized_rbf"],
+    [
+        "poly",
+        "polynomial",
+        "polynomial0",
+        "polynomial2.5",
+        "RBF",
+        "",
+        "normalized_",
+        "normalized_precomputed",
+        "normalized_normalized_rbf",
+    ],
 )
 def test_unknown_names_list_the_known(name):
     with pytest.raises(ValueError, match=r"known are linear, quadratic, cubic, .*precomputed"):
@@ -57,3 +67,9 @@ def test_unknown_names_list_the_known(name):
 def test_anything_else_is_refused(kernel):
     with pytest.raises(TypeError, match="A kernel is a name"):
         as_kernel(kernel)
+
+
+def test_a_polynomial_of_any_degree_has_a_name():
+    assert repr(as_kernel("polynomial4")) == "Polynomial(degree=4)"
+    assert repr(as_kernel("normalized_polynomial12")) == "Normalized(kernel=Polynomial(degree=12))"
+    assert as_kernel("polynomial3").degree == as_kernel("cubic").degree

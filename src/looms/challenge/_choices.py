@@ -24,7 +24,11 @@ class Entry:
     held_out : number of the split whose test part stands for the test set.
     choice_by, guess_by : rules of the choice and of the guess.
     experiment : the chosen experiment.
-    guess, ber_test : balanced error rate, guessed and measured.
+    guess : of the balanced error rate on the test part.
+    ber_train : balanced error rate on the rows that trained.
+    ber_valid : of the same experiment, trained without the test part of the first split of these
+        rows, on that part, which stands for the validation set; NaN without splits of them.
+    ber_test : on the test part.
     guess_error : guess − ber_test; negative where the guess was too good.
     test_score : of the challenge.
     """
@@ -34,6 +38,8 @@ class Entry:
     guess_by: str
     experiment: PaperExperiment
     guess: float
+    ber_train: float
+    ber_valid: float
     ber_test: float
     guess_error: float
     test_score: float
@@ -78,7 +84,7 @@ def loo_entries(results: Results, y: AnyArray, parts: Sequence[tuple[Rows, Rows]
     parts : rows that train and test of each split.
     """
     return [
-        _entry(k, "loo_ber", "loo", chosen, split.loo_scores["ber"], split, y[parts[k][1]])
+        _entry(k, ("loo_ber", "loo"), chosen, split.loo_scores["ber"], split, y[parts[k][1]])
         for k, (chosen, split) in loo_choices(results).items()
     ]
 
@@ -100,8 +106,9 @@ def nested_entries(nested: Nested) -> list[Entry]:
         again = loo_choices(inner)
         guess = float(np.mean([result.scores["ber"] for _, result in again.values()]))
         loo = split.loo_scores["ber"]
-        entries.append(_entry(k, "loo_ber", "loo", chosen, loo, split, y))
-        entries.append(_entry(k, "loo_ber", f"validation{len(again)}", chosen, guess, split, y))
+        valid = _by_index(inner[chosen])[0].scores["ber"] if chosen in inner else np.nan
+        for rule, figure in (("loo", loo), (f"validation{len(again)}", guess)):
+            entries.append(_entry(k, ("loo_ber", rule), chosen, figure, split, y, valid))
     return entries
 
 
@@ -133,8 +140,9 @@ def game_entries(nested: Nested) -> list[Entry]:
         }
         for name, guesses in strategies.items():
             chosen = min(guesses, key=guesses.__getitem__)
-            guess, split = guesses[chosen], outer[chosen]
-            entries.append(_entry(k, name, name, chosen, guess, split, nested.tests[k]))
+            valid = strategies["validation_set"].get(chosen, np.nan)
+            figures = guesses[chosen], outer[chosen], nested.tests[k], valid
+            entries.append(_entry(k, (name, name), chosen, *figures))
     return entries
 
 
@@ -155,13 +163,14 @@ def _by_index(result: Assessment) -> dict[int, SplitResult]:
 
 def _entry(
     k: int,
-    choice_by: str,
-    guess_by: str,
+    rules: tuple[str, str],
     experiment: PaperExperiment,
     guess: float,
     split: SplitResult,
     y: AnyArray,
+    ber_valid: float = np.nan,
 ) -> Entry:
+    """Entry by the rules of choice and guess, tested on rows with labels ``y``."""
     ber = split.scores["ber"]
     n_positive = int(np.sum(np.asarray(y) > 0))
     sigma = ber_standard_error(
@@ -169,7 +178,8 @@ def _entry(
     )
     # Without an error on the test part σ is 0, and any wrong guess is wrong by many of it.
     score = challenge_score(ber, guess, sigma) if sigma else ber + abs(guess - ber)
-    return Entry(k, choice_by, guess_by, experiment, guess, ber, guess - ber, score)
+    rates = split.scores["ber_train"], ber_valid, ber
+    return Entry(k, *rules, experiment, guess, *rates, guess - ber, score)
 
 
 def challenge_score(ber: float, guess: float, sigma: float) -> float:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.datasets import fetch_openml
+from sklearn.model_selection import train_test_split
 
 from looms._checks import check_known
 from looms._optional import require
@@ -79,6 +80,24 @@ class ChallengeData:
         """Set of the papers that this set belongs to, or None."""
         stem = self.name.partition("_")[0]
         return stem if stem in DATASETS else None
+
+    def of_rows(self, rows: AnyArray) -> ChallengeData:
+        """Data set of some of the rows, in their order."""
+        X = self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows]
+        return replace(self, X=X, y=self.y[rows])
+
+    def subsample(self, n_rows: int, random_state: int = 0) -> ChallengeData:
+        """Data set of random rows, with the share of each class kept.
+
+        Raises
+        ------
+        ValueError
+            If there are not more rows, or a class would have none.
+        """
+        rows, _ = train_test_split(
+            np.arange(len(self.y)), train_size=n_rows, stratify=self.y, random_state=random_state
+        )
+        return self.of_rows(np.sort(rows))
 
 
 def fetch(

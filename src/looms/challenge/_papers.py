@@ -19,7 +19,7 @@ from looms.challenge._plans import CRITERIA, KERNELS, PaperExperiment
 if TYPE_CHECKING:
     import pandas as pd
 
-PaperTable = Literal["c06_table3", "c06_table4", "c06_tables5_6", "g06_game"]
+PaperTable = Literal["c06_table2", "c06_table3", "c06_table4", "c06_tables5_6", "g06_game"]
 
 
 #: Boolean features of an experiment, in the order of the paper.
@@ -31,10 +31,10 @@ def paper_table(name: PaperTable) -> pd.DataFrame:
 
     Parameters
     ----------
-    name : {"c06_table3", "c06_table4", "c06_tables5_6", "g06_game"}
-        Test balanced error rates of 70 experiments [C06 Table III]; the weights of their factors
-        [C06 Table IV]; the two submissions [C06 Tables V and VI]; the baselines of the Model
-        Selection Game [G06].
+    name : {"c06_table2", "c06_table3", "c06_table4", "c06_tables5_6", "g06_game"}
+        Dimensions of the sets [C06 Table II]; test balanced error rates of 70 experiments
+        [C06 Table III]; the weights of their factors [C06 Table IV]; the two submissions
+        [C06 Tables V and VI]; the baselines of the Model Selection Game [G06].
 
     Returns
     -------

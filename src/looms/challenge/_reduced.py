@@ -39,6 +39,8 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         The threshold.
     loo_ : HeldOut
         Leave-one-out outputs of the rule and the machine together, settled rows at ``floor_``.
+    X_fit_ : array or sparse array
+        The training rows, settled ones too.
     classes_ : ndarray of shape (2,)
         The classes; the second is the positive one.
 
@@ -88,7 +90,7 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
             threshold, _ = find_threshold(loo, threshold)
         self.estimator_, self.settling_, self.floor_ = machine, settling, floor
         self.threshold_, self.loo_, self.classes_ = float(threshold), loo, classes
-        self.n_features_in_ = X.shape[1]
+        self.X_fit_, self.n_features_in_ = machine.X_fit_, X.shape[1]
         return self
 
     def decision_function(self, X: Any) -> Array:

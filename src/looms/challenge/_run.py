@@ -54,8 +54,24 @@ def false_alarm(model: Any, X: Any, y: AnyArray) -> float:
 @smaller_is_better
 def ber_at_zero(model: Any, X: Any, y: AnyArray) -> float:
     """Balanced error rate with the threshold at 0; a scorer."""
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    return balanced_error_rate(y, model.decision_function(X), threshold=-last.threshold_)
+    threshold = -_machine(model).threshold_
+    return balanced_error_rate(y, model.decision_function(X), threshold=threshold)
+
+
+@smaller_is_better
+def ber_train(model: Any, X: Any, y: AnyArray) -> float:
+    """Balanced error rate on the rows that trained; a scorer."""
+    return balanced_error_rate(*_of_training_rows(model))
+
+
+@smaller_is_better
+def ber_train_threshold(model: Any, X: Any, y: AnyArray) -> float:
+    """Balanced error rate with the threshold that is best on the rows that trained; a scorer.
+
+    [G06] calls this threshold ineffective, most of all where it separates those rows.
+    """
+    threshold, _ = balanced_error_threshold(_of_training_rows(model))
+    return balanced_error_rate(y, model.decision_function(X), threshold=threshold)
 
 
 @smaller_is_better
@@ -67,18 +83,32 @@ def ber_best_on_test(model: Any, X: Any, y: AnyArray) -> float:
     return balanced_error_threshold(HeldOut(y, model.decision_function(X)))[1]
 
 
+def _machine(model: Any) -> Any:
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+def _of_training_rows(model: Any) -> HeldOut:
+    """Labels and outputs of the rows that trained, as held-out ones are passed."""
+    machine = _machine(model)
+    return HeldOut(machine.loo_.y, machine.decision_function(machine.X_fit_))
+
+
 #: Scores of every experiment.
 SCORING: dict[str, str | Scorer] = {
     "ber": "ber",
     "auc": "auc",
     "miss": miss,
     "false_alarm": false_alarm,
+    "ber_train": ber_train,
+    "ber_train_threshold": ber_train_threshold,
     "ber_at_zero": ber_at_zero,
     "ber_best_on_test": ber_best_on_test,
 }
 
 
-def estimator_of(data: ChallengeData, experiment: PaperExperiment) -> Pipeline:
+def estimator_of(
+    data: ChallengeData, experiment: PaperExperiment, optimizer: str = "lbfgs"
+) -> Pipeline:
     """Unfitted pipeline of the preprocessing of a data set and the machine of an experiment.
 
     The threshold is the one of the smallest leave-one-out balanced error rate [G06].
@@ -89,10 +119,13 @@ def estimator_of(data: ChallengeData, experiment: PaperExperiment) -> Pipeline:
         The data set.
     experiment : PaperExperiment
         The experiment.
+    optimizer : {"lbfgs", "scg", "nelder-mead"}, default="lbfgs"
+        Of the hyper-parameters. [C06] uses Nelder-Mead, [G06] scaled conjugate gradients.
     """
     machine: Any = LSSVMClassifierCV(
         experiment.kernel,
         experiment.criterion,
+        optimizer=optimizer,
         class_weight=None if experiment.weighting == "none" else "balanced",
         selection_weight="balanced" if experiment.weighting == "both" else None,
         threshold="ber",
@@ -113,6 +146,7 @@ class Runs:
     store : folder of finished splits, or None.
     n_jobs : splits at once.
     random_state : seed of the splits.
+    optimizer : of the hyper-parameters, as for `estimator_of`.
 
     Examples
     --------
@@ -128,6 +162,7 @@ class Runs:
     store: str | os.PathLike[str] | None = None
     n_jobs: int | None = None
     random_state: int = 0
+    optimizer: str = "lbfgs"
 
     def run(
         self, experiment: PaperExperiment, n_splits: int, progress: Progress | None = None
@@ -136,9 +171,10 @@ class Runs:
 
         If all of them raise, the result has their reasons and no figures.
         """
+        estimator = estimator_of(self.data, experiment, self.optimizer)
         try:
             return assess(
-                *(estimator_of(self.data, experiment), self.data.X, self.data.y, n_splits),
+                *(estimator, self.data.X, self.data.y, n_splits),
                 **self._options,
                 n_jobs=self.n_jobs,
                 progress=progress,
@@ -150,7 +186,7 @@ class Runs:
         """Assessment from stored splits of an experiment, or None."""
         if self.store is None:
             raise ValueError("Without a store there are no stored results.")
-        estimator = estimator_of(self.data, experiment)
+        estimator = estimator_of(self.data, experiment, self.optimizer)
         return stored(estimator, self.data.X, self.data.y, n_splits=n_splits, **self._options)
 
     @property
@@ -176,9 +212,7 @@ class Runs:
 
     def within(self, rows: Rows) -> Runs:
         """Runs on some of the rows."""
-        X = self.data.X
-        X = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-        return replace(self, data=replace(self.data, X=X, y=self.data.y[rows]))
+        return replace(self, data=self.data.of_rows(rows))
 
 
 Results = dict[PaperExperiment, Assessment]

@@ -18,7 +18,7 @@ from looms.cli._output import as_messages
 from looms.cli._prepare import Prepared
 from looms.criteria import DIFFERENTIABLE
 from looms.folds import NUMBER_OF_FOLDS, GapKFold, fold_numbers, group_numbers
-from looms.kernels._names import KERNEL_NAMES
+from looms.kernels._names import KERNEL_NAMES, is_kernel_name
 from looms.model_files._files import SavedModel
 from looms.threshold import RULES, Cost, RequiredPrecision, RequiredRecall
 
@@ -76,8 +76,8 @@ class MachineRequest:
             "-k",
             help=(
                 "linear, quadratic, cubic, boolean, rbf (default), laplacian, ard, matern12, "
-                "matern32, matern52, powexp or powexp_ard, or one of these after normalized_; give "
-                "it again to compare."
+                "matern32, matern52, powexp, powexp_ard or polynomial4 and other degrees, or one of "
+                "these after normalized_; give it again to compare."
             ),
         ),
     ] = None
@@ -190,7 +190,12 @@ class MachineRequest:
         self._check_time()
         if self.search == "grid":
             self._check_grid()
-        _check_names("kernel", self.kernel, _KERNELS)
+        for name in self.kernel or ():
+            if name == "precomputed" or not is_kernel_name(name):
+                raise InputError(
+                    f"there is no kernel {name!r}; known are {', '.join(_KERNELS)}, and "
+                    "polynomial4 and so on, by the degree"
+                )
         if self.task == "regression":
             self._check_regression()
         if self.machine == "lssvm":

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
+from looms._optional import require
 from looms.challenge import Runs, experiments_of, experiments_table, fetch, load_file, run_plan
 from looms.challenge._choices import game_entries, loo_entries, nested_entries
 from looms.challenge._data import ChallengeData
+from looms.challenge._over_sets import dimensions_table, overall_table
 from looms.challenge._plans import PaperExperiment, only
 from looms.challenge._run import Nested, run_nested, stored_nested, stored_plan
 from looms.challenge._shown import markdown, plot_table
@@ -57,6 +59,10 @@ DataOption = Annotated[
 ]
 
 
+FormOption = Annotated[Literal["markdown", "csv"], typer.Option(help="Form of the table.")]
+TableOption = Annotated[Path | None, typer.Option("--output", "-o", help="File for the table.")]
+
+
 @dataclass(frozen=True)
 class PlanOptions:
     """Experiments to run or to look up, and their splits."""
@@ -87,6 +93,10 @@ class PlanOptions:
     held_out: Annotated[
         int, typer.Option(min=2, help="For table6 and game: tenths to test guesses on.")
     ] = 10
+    optimizer: Annotated[
+        Literal["lbfgs", "scg", "nelder-mead"],
+        typer.Option(help="Optimizer of the hyper-parameters; the papers' are the last two."),
+    ] = "lbfgs"
 
     @property
     def nested(self) -> bool:
@@ -116,10 +126,21 @@ class DataOptions:
         Preparation | None,
         typer.Option(help="Preprocessing; by default the set's, of files table."),
     ] = None
-    random_state: Annotated[int, typer.Option(min=0, help="Seed of the splits.")] = 0
+    rows: Annotated[
+        int | None, typer.Option(min=20, help="Random rows of the data, instead of all.")
+    ] = None
+    random_state: Annotated[int, typer.Option(min=0, help="Seed of the splits, and of --rows.")] = 0
 
     def load(self, data: str) -> ChallengeData:
-        """A set by name, or a file."""
+        """A set by name or a file, or some of its rows."""
+        whole = self._whole(data)
+        if self.rows is None:
+            return whole
+        if self.rows >= len(whole.y):
+            raise InputError(f"--rows {self.rows} is not fewer than the {len(whole.y)} of {data}")
+        return whole.subsample(self.rows, self.random_state)
+
+    def _whole(self, data: str) -> ChallengeData:
         if Path(data).suffix == "":
             for name, value in (("--target", self.target), ("--positive", self.positive)):
                 if value is not None:
@@ -149,7 +170,7 @@ def run(
     """Run a plan or a part of it; with a store any part alone, and again for the rest."""
     with as_messages():
         experiments, loaded = plan.experiments(), source.load(data)
-        runs = Runs(loaded, store, jobs, source.random_state)
+        runs = Runs(loaded, store, jobs, source.random_state, plan.optimizer)
         n_positive = int((loaded.y > 0).sum())
         names = f" ({', '.join(loaded.positive)})" if loaded.positive else ""
         note(
@@ -173,12 +194,8 @@ def table(
     *,
     store: Annotated[Path, typer.Option(help="Folder of finished splits.")],
     plan: PlanOptions,
-    form: Annotated[
-        Literal["markdown", "csv"], typer.Option(help="Form of the table.")
-    ] = "markdown",
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File for the table.")
-    ] = None,
+    form: FormOption = "markdown",
+    output: TableOption = None,
     plot: Annotated[Path | None, typer.Option(help="File for a plot: .png, .svg or .pdf.")] = None,
     source: DataOptions,
     force: ForceOption = False,
@@ -190,18 +207,13 @@ def table(
         raise InputError(f"there is no store {store}; looms challenge run makes one")
     with as_messages():
         experiments, loaded = plan.experiments(), source.load(data)
-        runs = Runs(loaded, store, random_state=source.random_state)
+        runs = Runs(loaded, store, random_state=source.random_state, optimizer=plan.optimizer)
         results: Nested | dict[PaperExperiment, Assessment]
         if plan.nested:
             results = stored_nested(runs, experiments, plan.splits, plan.held_out)
         else:
             results = stored_plan(runs, experiments, plan.splits)
         made = _table(plan, experiments, runs, results)
-        if form == "csv":
-            named = made.index.name is not None
-            text = csv_text(made, index=named, float_format="%.6g")
-        else:
-            text = markdown(made)
         if plot is not None:
             kind = plot.suffix.lower().removeprefix(".")
             if kind not in ("png", "svg", "pdf"):
@@ -211,6 +223,52 @@ def table(
             plot_table(made, title).savefig(content, format=kind, dpi=150)
             write_output(plot, content.getvalue())
             note(f"the plot is {plot}")
+    _write(made, form, output)
+
+
+@challenge.command("data", cls=Command)
+@command
+def dimensions(data: DataOption, *, source: DataOptions) -> None:
+    """Dimensions and composition of a data set, beside the paper's."""
+    with as_messages():
+        to_stdout(markdown(dimensions_table(source.load(data))))
+
+
+@challenge.command("overall", cls=Command)
+@command
+def overall(
+    tables: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="TABLE...",
+            help="Written by looms challenge table --form csv, of one plan on several sets.",
+        ),
+    ],
+    *,
+    form: FormOption = "markdown",
+    output: TableOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Means and ranks over several data sets, by the names of their files."""
+    check_can_write(output, force)
+    names = [path.stem for path in tables]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two tables have the name {name}, which is taken for the set's")
+    pandas = require("pandas", "A table over several sets")
+    with as_messages(faults=(ValueError, OSError)):
+        made = {path.stem: pandas.read_csv(path, comment="#") for path in tables}
+        for name, each in made.items():
+            if "ber" in each:
+                made[name] = each.set_index("experiment")
+        _write(overall_table(made), form, output)
+
+
+def _write(table: pd.DataFrame, form: str, output: Path | None) -> None:
+    if form == "csv":
+        text = csv_text(table, index=table.index.name is not None, float_format="%.6g")
+    else:
+        text = markdown(table)
     write_or_print(output, text, "the table is")
 
 

@@ -144,8 +144,8 @@ class LSSVMClassifier(Classifier, GivenMachine):
     ----------
     kernel : str, looms.kernels.Kernel or callable, default="rbf"
         "linear", "quadratic", "cubic", "boolean", "rbf", "laplacian", "ard", "matern12",
-        "matern32", "matern52", "powexp", "powexp_ard", any of these with "normalized_" before it,
-        "precomputed"; a kernel object, whose open values are
+        "matern32", "matern52", "powexp", "powexp_ard", "polynomial4" and so on by the degree, any
+        of these with "normalized_" before it, "precomputed"; a kernel object, whose open values are
         taken from the data; or a function of two matrices of samples that returns their
         kernel matrix.
     mu : float, default=1e-3

@@ -71,7 +71,8 @@ class Polynomial(DotProduct):
 
     Parameters
     ----------
-    degree : positive integer, not tuned. 2 is the quadratic, 3 the cubic kernel.
+    degree : positive integer. 2 is the quadratic, 3 the cubic kernel. A search does not change
+        it: to choose it, pass several kernels, as "polynomial4" by name, as candidates.
     c : positive offset; a small one gives weight to the highest powers. None takes
         the mean of x·x over the training samples.
     c_bounds : (low, high) for tuning, "fixed", or None for wide bounds.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
 
-from looms._checks import check_known
 from looms._typing import Array, Matrix
 from looms.kernels._base import Kernel
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
@@ -101,8 +101,14 @@ _NAMED: dict[str, Callable[[], Kernel]] = {
 }
 _NORMALIZED = "normalized_"
 
-#: Every name that `as_kernel` understands.
+#: Every name that `as_kernel` understands, but for polynomials by their degree.
 KERNEL_NAMES = (*_NAMED, *(_NORMALIZED + name for name in _NAMED), "precomputed")
+_POLYNOMIAL = re.compile(rf"(?:{_NORMALIZED})?polynomial([1-9]\d?)")
+
+
+def is_kernel_name(name: str) -> bool:
+    """True for the names that `as_kernel` understands."""
+    return name in KERNEL_NAMES or _POLYNOMIAL.fullmatch(name) is not None
 
 
 def as_kernel(kernel: KernelLike) -> Kernel:
@@ -110,8 +116,9 @@ def as_kernel(kernel: KernelLike) -> Kernel:
 
     Parameters
     ----------
-    kernel : a `Kernel`; one of `KERNEL_NAMES`; or a function of two matrices of
-        samples that returns their kernel matrix.
+    kernel : a `Kernel`; one of `KERNEL_NAMES`; ``polynomial4`` and so on, by the degree,
+        also after ``normalized_``; or a function of two matrices of samples that returns
+        their kernel matrix.
 
     Raises
     ------
@@ -125,14 +132,24 @@ def as_kernel(kernel: KernelLike) -> Kernel:
     >>> from looms.kernels._names import as_kernel
     >>> as_kernel("normalized_cubic")
     Normalized(kernel=Polynomial(degree=3))
+    >>> as_kernel("polynomial5")
+    Polynomial(degree=5)
     """
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str):
         if kernel == "precomputed":
             return Precomputed()
-        check_known(kernel, "kernel", KERNEL_NAMES)
-        plain = _NAMED[kernel.removeprefix(_NORMALIZED)]()
+        if not is_kernel_name(kernel):
+            raise ValueError(
+                f"Unknown kernel {kernel!r}; known are {', '.join(KERNEL_NAMES)}, and polynomial4 "
+                "and so on, by the degree."
+            )
+        plain: Kernel
+        if power := _POLYNOMIAL.fullmatch(kernel):
+            plain = Polynomial(degree=int(power[1]))
+        else:
+            plain = _NAMED[kernel.removeprefix(_NORMALIZED)]()
         return Normalized(plain) if kernel.startswith(_NORMALIZED) else plain
     if callable(kernel) and not isinstance(kernel, type):
         return Function(kernel)
