@@ -27,7 +27,7 @@ from looms._typing import AnyArray, Array
 from looms.conformal._nonconformity import pairwise_margins
 from looms.conformal._sets import class_margins
 from looms.estimators._encoding import encoded
-from looms.estimators._svm_grid import SVMGridPlan, positive_values
+from looms.estimators._svm_grid import SVMGrid, SVMGridPlan, positive_values
 from looms.svm import leave_one_out
 
 _ROWS = 1024  # of new samples at a time: every member has outputs for each of them
@@ -64,6 +64,22 @@ class PoolPlan(Protocol):
 
     def fit_loo(self, X: Any, labels: AnyArray, n_jobs: int | None) -> tuple[Pool, list[Array]]:
         """The pool trained on all, and the leave-one-out outputs of every member."""
+
+
+def held_out_outputs(
+    plan: PoolPlan, X: Any, labels: AnyArray, folds: AnyArray, n_jobs: int | None
+) -> list[Array]:
+    """Outputs of every member for each sample, trained without its fold: means over repetitions."""
+    total: list[Array] = []
+    for repetition in folds:
+        for number in np.unique(repetition):
+            held = repetition == number
+            pool = plan.fit(X, labels, np.flatnonzero(~held), n_jobs)
+            for k, values in enumerate(pool.outputs(_safe_indexing(X, np.flatnonzero(held)))):
+                if k == len(total):
+                    total.append(np.zeros((len(labels), *values.shape[1:])))
+                total[k][held] += values / len(folds)
+    return total
 
 
 def is_grid(pool: Any) -> bool:
@@ -243,6 +259,14 @@ class PooledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             for name in ("sparse", "pairwise", "allow_nan", "string", "categorical"):
                 setattr(tags.input_tags, name, all(getattr(member, name) for member in members))
         return tags
+
+    @property
+    def X_fit_(self) -> Array:
+        """Samples that the machines of a grid were trained on; lists of classifiers have none."""
+        check_is_fitted(self, "pool_")
+        if not isinstance(self._pool, SVMGrid):
+            raise AttributeError("X_fit_ is of grids; a list of classifiers keeps no samples.")
+        return self._pool.X
 
     @abstractmethod
     def _chosen(self, X: Any) -> tuple[AnyArray, AnyArray]:

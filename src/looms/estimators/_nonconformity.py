@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -20,10 +21,12 @@ from looms.conformal._nonconformity import (
     conformity_counts,
     joint_p_values,
     p_values,
+    within_standard_errors,
 )
 from looms.estimators._base import check_flag
-from looms.estimators._ensemble import PooledClassifier, pool_plan
+from looms.estimators._ensemble import PooledClassifier, held_out_outputs, pool_plan
 from looms.estimators._validation_split import check_classes_have_two, split_rows
+from looms.folds import NUMBER_OF_FOLDS, fold_numbers
 
 
 class NonconformityClassifier(PooledClassifier):
@@ -43,9 +46,11 @@ class NonconformityClassifier(PooledClassifier):
     pool : dict, list of classifiers or None, default=None
         As for `LargestMarginClassifier`, but classifiers may be of any kind and scale, as each is
         compared with itself only.
-    validation : {"split", "loo"}, default="split"
-        Where margins of samples that the models did not see come from: a validation split, or
-        the leave-one-out outputs of the models, which are then trained on all samples.
+    validation : {"split", "loo"}, int or str, default="split"
+        Where margins of samples that the models did not see come from: a validation split; a
+        number of folds, or "5x2" for five repetitions of two, whose margins are averaged; or the
+        leave-one-out outputs. With folds and leave-one-out all samples validate, and the models
+        are those trained on all of them.
     validation_size : int, float or None, default=None
         Number of validation samples, or their share. None takes a fifth, at most 50. Stratified,
         it is one for each class or more.
@@ -56,20 +61,31 @@ class NonconformityClassifier(PooledClassifier):
         distances to the nearest samples of the label and of any other.
     n_neighbors : int, default=1
         Number of neighbors for ``measure="neighbors"``.
+    within_se : float or None, default=None
+        Predictions are made by the models whose validation error is above the least by so many of
+        its standard errors or fewer. None lets all models take part, as the paper does.
+    ties : {"random", "vote"}, default="random"
+        Whether one of the models that are equally sure decides, as in the paper, or the label that
+        most of these have.
     tol : float, default=1e-2
         As for `LargestMarginClassifier`; by leave-one-out machines are solved to machine precision.
     n_jobs : int, default=None
         Members trained at a time, as joblib understands it.
     random_state : int, RandomState instance or None, default=None
-        Decides the split, and among models and labels that are equally strange.
+        Decides the split or the repeated folds, and among models and labels that are equally
+        strange.
 
     Attributes
     ----------
     validation_ : ndarray of shape (n_validation,)
         Indices of the samples whose margins the others are compared with; all of them for
-        ``validation="loo"``.
+        folds and leave-one-out.
     validation_scores_ : ndarray of shape (n_models, n_validation)
         Conformity of each of them, with its own label, to every model.
+    validation_errors_ : ndarray of shape (n_models,)
+        Share of them that conform to another label better.
+    deciding_ : ndarray of int
+        Indices of the models that take part in predictions.
     classes_, pool_, n_features_in_, feature_names_in_
         As for `LargestMarginClassifier`.
 
@@ -89,9 +105,12 @@ class NonconformityClassifier(PooledClassifier):
     - The label of `predict` has no coverage of its own; `error_bound` holds for the event it
       describes, with the models paid for by ln(n_models).
 
-    With ``validation="loo"`` none of this is certain: leave-one-out margins and those of new
-    samples come from models with n − 1 and n samples. Coverage is close to nominal where leaving
-    one sample out hardly changes a model, and no bound is offered.
+    Sets and p-values are of all models, the bound pays for all of them, and so neither depends on
+    `within_se`.
+
+    With folds and ``validation="loo"`` none of this is certain: held-out margins and those of new
+    samples come from models of fewer and of all samples. Coverage is close to nominal where leaving
+    a fold or sample out hardly changes a model, and no bound is offered.
 
     P-values count the sample itself, (m ε_{k,y} + 1) / (m + 1). The paper takes ε_{k,y}, and its
     coverage is up to 1 / (m + 1) short; the choice of model and label is the same.
@@ -124,6 +143,7 @@ class NonconformityClassifier(PooledClassifier):
 
     validation_: AnyArray
     validation_scores_: Array
+    deciding_: AnyArray
     _neighbors: Neighbors | None
     _seed: int
 
@@ -133,11 +153,13 @@ class NonconformityClassifier(PooledClassifier):
         self,
         pool: Any = None,
         *,
-        validation: str = "split",
+        validation: int | str = "split",
         validation_size: Any = None,
         stratify: bool = True,
         measure: str = "margin",
         n_neighbors: int = 1,
+        within_se: float | None = None,
+        ties: str = "random",
         tol: float = 1e-2,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -148,6 +170,8 @@ class NonconformityClassifier(PooledClassifier):
         self.stratify = stratify
         self.measure = measure
         self.n_neighbors = n_neighbors
+        self.within_se = within_se
+        self.ties = ties
         self.tol = tol
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -172,14 +196,7 @@ class NonconformityClassifier(PooledClassifier):
         ValueError
             If a class is too small to be held out, or a member has no decision function.
         """
-        choices = {"validation": ("split", "loo"), "measure": ("margin", "neighbors")}
-        for name, known in choices.items():
-            value = getattr(self, name)
-            if not (isinstance(value, str) and value in known):
-                raise ValueError(f"Unknown {name} {value!r}; known are {', '.join(known)}.")
-        check_flag("stratify", self.stratify)
-        if not (isinstance(self.n_neighbors, Integral) and self.n_neighbors >= 1):
-            raise ValueError(f"n_neighbors must be a positive integer, got {self.n_neighbors!r}.")
+        self._check_options()
         X, classes, labels = self._checked_training_data(X, y)
         check_classes_have_two(classes, labels)
         plan = pool_plan(self.pool, classes, self.tol)
@@ -192,7 +209,14 @@ class NonconformityClassifier(PooledClassifier):
             outputs = pool.outputs(_safe_indexing(X, rows))
         else:
             train = rows = np.arange(len(labels))
-            pool, outputs = plan.fit_loo(X, labels, self.n_jobs)
+            if self.validation == "loo":
+                pool, outputs = plan.fit_loo(X, labels, self.n_jobs)
+            else:
+                folds = fold_numbers(
+                    self.validation, labels, labels=labels, random_state=int(split_seed)
+                )
+                outputs = held_out_outputs(plan, X, labels, folds, self.n_jobs)
+                pool = plan.fit(X, labels, rows, self.n_jobs)
         neighbors = None
         if self.measure == "neighbors":
             reference = pool.outputs(_safe_indexing(X, train)) if held_out else outputs
@@ -204,7 +228,39 @@ class NonconformityClassifier(PooledClassifier):
         self._pool, self._neighbors, self._held_out = pool, neighbors, held_out
         self.validation_, self._validation_labels = rows, labels[rows]
         self.validation_scores_ = scores[:, np.arange(len(rows)), labels[rows]]
+        self.deciding_ = within_standard_errors(self.validation_errors_, len(rows), self.within_se)
         return self
+
+    @property
+    def validation_errors_(self) -> Array:
+        """Share of the validation samples that each model gets wrong, (n_models,)."""
+        check_is_fitted(self, "pool_")
+        return np.asarray((self.validation_scores_ <= 0).mean(axis=1))
+
+    def _check_options(self) -> None:
+        choices = {"measure": ("margin", "neighbors"), "ties": ("random", "vote")}
+        for name, known in choices.items():
+            value = getattr(self, name)
+            if not (isinstance(value, str) and value in known):
+                raise ValueError(f"Unknown {name} {value!r}; known are {', '.join(known)}.")
+        validation = self.validation
+        if isinstance(validation, bool) or not (
+            isinstance(validation, Integral)
+            or (
+                isinstance(validation, str)
+                and (validation in ("split", "loo") or NUMBER_OF_FOLDS.fullmatch(validation))
+            )
+        ):
+            raise ValueError(
+                f"Unknown validation {validation!r}; known are split, loo, a number of folds, or "
+                "repetitions and folds as '5x2'."
+            )
+        check_flag("stratify", self.stratify)
+        if not (isinstance(self.n_neighbors, Integral) and self.n_neighbors >= 1):
+            raise ValueError(f"n_neighbors must be a positive integer, got {self.n_neighbors!r}.")
+        width = self.within_se
+        if width is not None and not (isinstance(width, Real) and 0 <= float(width) < np.inf):
+            raise ValueError(f"within_se must be None or a number from 0 on, got {width!r}.")
 
     def epsilon_crit(self, X: Any) -> Array:
         """Smallest epsilon at which some model has one label left for a sample [H10 eq. 4].
@@ -343,8 +399,12 @@ class NonconformityClassifier(PooledClassifier):
         )
 
     def _choice(self, X: Any) -> NonconformityChoice:
-        counts = [conformity_counts(self.validation_scores_, each) for each in self._scores(X)]
-        return choose(np.concatenate(counts, axis=1), self._seed)
+        check_is_fitted(self, "pool_")
+        deciding, vote = self.deciding_, self.ties == "vote"
+        validation = self.validation_scores_[deciding]
+        counts = [conformity_counts(validation, each[deciding]) for each in self._scores(X)]
+        choice = choose(np.concatenate(counts, axis=1), self._seed, vote=vote)
+        return replace(choice, model=deciding[choice.model])
 
     def _chosen(self, X: Any) -> tuple[AnyArray, AnyArray]:
         choice = self._choice(X)
