@@ -46,6 +46,12 @@ def test_folds_and_seed_reach_the_machine(looms, pets):
     assert len(machine.validation_) == 40
 
 
+def test_assess(looms, pets):
+    result = looms("assess", pets, *OURS, "-n", "2", "-o", "splits.csv")
+    assert result.exit_code == 0, result.stderr
+    assert {"ber", "error"} <= set(pd.read_csv("splits.csv").columns)
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [

@@ -212,9 +212,8 @@ class NonconformityClassifier(PooledClassifier):
             if self.validation == "loo":
                 pool, outputs = plan.fit_loo(X, labels, self.n_jobs)
             else:
-                folds = fold_numbers(
-                    self.validation, labels, labels=labels, random_state=int(split_seed)
-                )
+                cv, seed = self.validation, int(split_seed)
+                folds = fold_numbers(cv, labels, labels=labels, random_state=seed)
                 outputs = held_out_outputs(plan, X, labels, folds, self.n_jobs)
                 pool = plan.fit(X, labels, rows, self.n_jobs)
         neighbors = None
@@ -243,17 +242,11 @@ class NonconformityClassifier(PooledClassifier):
             value = getattr(self, name)
             if not (isinstance(value, str) and value in known):
                 raise ValueError(f"Unknown {name} {value!r}; known are {', '.join(known)}.")
-        validation = self.validation
-        if isinstance(validation, bool) or not (
-            isinstance(validation, Integral)
-            or (
-                isinstance(validation, str)
-                and (validation in ("split", "loo") or NUMBER_OF_FOLDS.fullmatch(validation))
-            )
-        ):
+        kind = str(self.validation)
+        if kind not in ("split", "loo") and NUMBER_OF_FOLDS.fullmatch(kind) is None:
             raise ValueError(
-                f"Unknown validation {validation!r}; known are split, loo, a number of folds, or "
-                "repetitions and folds as '5x2'."
+                f"Unknown validation {self.validation!r}; known are split, loo, a number of folds, "
+                "or repetitions and folds as '5x2'."
             )
         check_flag("stratify", self.stratify)
         if not (isinstance(self.n_neighbors, Integral) and self.n_neighbors >= 1):
