@@ -30,6 +30,7 @@ from looms.conformal._nonconformity import joint_p_values
 from looms.estimators._ensemble import EstimatorPool
 from looms.estimators._svm_grid import SVMGrid
 
+PAPER = {"within_se": None, "ties": "random"}
 GRID = {"C": [0.1, 10.0, 1000.0], "gamma": [0.03, 0.3, 3.0]}
 MIXED = [
     SVC(C=1.0),
@@ -127,7 +128,7 @@ def reference_counts(model, X, y, X_new):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_everything_follows_from_refitted_members(n_classes):
     X, y = data(n_classes, 200)
-    model = NonconformityClassifier(MIXED, random_state=1).fit(X[:150], y[:150])
+    model = NonconformityClassifier(MIXED, random_state=1, **PAPER).fit(X[:150], y[:150])
     counts = reference_counts(model, X[:150], y[:150], X[150:])
     m = len(model.validation_)
     assert m == 30
@@ -251,7 +252,7 @@ def test_coverage_over_200_splits(epsilon):
         order = rng.permutation(len(y))
         fit, new = order[:100], order[100:200]
         model = NonconformityClassifier(
-            pool, stratify=False, validation_size=19, random_state=seed
+            pool, stratify=False, validation_size=19, random_state=seed, **PAPER
         ).fit(X[fit], y[fit])
         at = np.arange(100), y[new]
         whole.append(model.predict_set(X[new], 1 - epsilon)[at].mean())
@@ -306,8 +307,8 @@ def test_models_near_the_best_decide_by_vote(n_classes):
     """Among them the label of most of the models that reject the others at the least epsilon."""
     X, y = data(n_classes, 260)
     new = X[120:]
-    every = NonconformityClassifier(GRID, random_state=0).fit(X[:120], y[:120])
-    model = clone(every).set_params(within_se=1.0, ties="vote").fit(X[:120], y[:120])
+    model = NonconformityClassifier(GRID, random_state=0).fit(X[:120], y[:120])
+    every = clone(model).set_params(**PAPER).fit(X[:120], y[:120])
     errors, m = model.validation_errors_, len(model.validation_)
     np.testing.assert_array_equal(errors, (every.validation_scores_ <= 0).mean(axis=1))
     near = np.flatnonzero(errors <= errors.min() + np.sqrt(errors.min() * (1 - errors.min()) / m))
@@ -391,7 +392,7 @@ def test_random_state_decides_ties():
     X, y = make_blobs(120, centers=2, cluster_std=0.5, random_state=0)
     choices = []
     for seed in (0, 0, 1):
-        model = NonconformityClassifier(GRID, random_state=seed).fit(X, y)
+        model = NonconformityClassifier(GRID, random_state=seed, **PAPER).fit(X, y)
         choices.append(model.chosen_model(X))
     np.testing.assert_array_equal(choices[0], choices[1])
     assert (choices[0] != choices[2]).any()
@@ -470,7 +471,7 @@ def test_bad_pools(pooled, pool, error, message):
         ({"validation": "cv"}, "Unknown validation 'cv'; known are split, loo, a number of folds"),
         ({"validation": True}, "Unknown validation True"),
         ({"validation": 1}, "of 2 folds to as many as rows, 40, got 1"),
-        ({"ties": "first"}, "Unknown ties 'first'; known are random, vote"),
+        ({"ties": "first"}, "Unknown ties 'first'; known are vote, random"),
         ({"within_se": -1.0}, "within_se must be None or a number from 0 on, got -1.0"),
         ({"measure": "distance"}, "Unknown measure 'distance'; known are margin, neighbors"),
         ({"stratify": "no"}, "stratify must be True or False"),

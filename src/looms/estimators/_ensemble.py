@@ -299,9 +299,9 @@ class PooledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         model : ndarray of shape (n_samples,)
-            Index into ``pool_``. Ties of `NonconformityClassifier`, which are many, are decided
-            at random by the seed of the fit and the counts of the sample: the same at every call
-            and in any order.
+            Index into ``pool_``. Of the models of `NonconformityClassifier` that are equally sure
+            of the label, often many, one is drawn by the seed of the fit and the counts of the
+            sample: the same at every call and in any order.
         """
         models, _ = self._chosen(X)
         return models

@@ -39,7 +39,9 @@ class NonconformityClassifier(PooledClassifier):
 
     over the m validation samples, with the conformity A = y f(x), or for more than two classes
     f_y(x) less the largest f_{y'}(x). The model that rejects all labels but one at the smallest
-    epsilon is chosen, for each sample anew, and predicts that label.
+    epsilon is chosen, for each sample anew, and predicts that label. Only models of nearly the
+    least validation error take part, and those equally sure vote, which errs less than the rule
+    of the paper: ``within_se=None, ties="random"``.
 
     Parameters
     ----------
@@ -61,19 +63,17 @@ class NonconformityClassifier(PooledClassifier):
         distances to the nearest samples of the label and of any other.
     n_neighbors : int, default=1
         Number of neighbors for ``measure="neighbors"``.
-    within_se : float or None, default=None
-        Predictions are made by the models whose validation error is above the least by so many of
-        its standard errors or fewer. None lets all models take part, as the paper does.
-    ties : {"random", "vote"}, default="random"
-        Whether one of the models that are equally sure decides, as in the paper, or the label that
-        most of these have.
+    within_se : float or None, default=1.0
+        Models with a validation error within so many standard errors of the least one predict;
+        None, as in the paper, for all models.
+    ties : {"vote", "random"}, default="vote"
+        Label that most of the models that are equally sure have, or that of one at random.
     tol : float, default=1e-2
         As for `LargestMarginClassifier`; by leave-one-out machines are solved to machine precision.
     n_jobs : int, default=None
         Members trained at a time, as joblib understands it.
     random_state : int, RandomState instance or None, default=None
-        Decides the split or the repeated folds, and among models and labels that are equally
-        strange.
+        Decides the split or the repeated folds, and among models and labels equally strange.
 
     Attributes
     ----------
@@ -105,12 +105,9 @@ class NonconformityClassifier(PooledClassifier):
     - The label of `predict` has no coverage of its own; `error_bound` holds for the event it
       describes, with the models paid for by ln(n_models).
 
-    Sets and p-values are of all models, the bound pays for all of them, and so neither depends on
-    `within_se`.
-
-    With folds and ``validation="loo"`` none of this is certain: held-out margins and those of new
-    samples come from models of fewer and of all samples. Coverage is close to nominal where leaving
-    a fold or sample out hardly changes a model, and no bound is offered.
+    All of this is of all models, whatever `within_se`. With folds and ``validation="loo"`` none of
+    it is certain: held-out margins come from models of fewer samples than those of new samples.
+    Coverage is close to nominal where that hardly changes a model, and no bound is offered.
 
     P-values count the sample itself, (m ε_{k,y} + 1) / (m + 1). The paper takes ε_{k,y}, and its
     coverage is up to 1 / (m + 1) short; the choice of model and label is the same.
@@ -135,7 +132,7 @@ class NonconformityClassifier(PooledClassifier):
     >>> X = StandardScaler().fit_transform(X)
     >>> model = NonconformityClassifier(random_state=0).fit(X[::2], y[::2])
     >>> round(model.score(X[1::2], y[1::2]), 2)
-    0.95
+    0.96
     >>> sets = model.predict_set(X[1::2], coverage=0.9)
     >>> round(float(sets[range(len(sets)), y[1::2]].mean()), 2)
     0.89
@@ -146,7 +143,6 @@ class NonconformityClassifier(PooledClassifier):
     deciding_: AnyArray
     _neighbors: Neighbors | None
     _seed: int
-
     _held_out: bool
 
     def __init__(
@@ -158,8 +154,8 @@ class NonconformityClassifier(PooledClassifier):
         stratify: bool = True,
         measure: str = "margin",
         n_neighbors: int = 1,
-        within_se: float | None = None,
-        ties: str = "random",
+        within_se: float | None = 1.0,
+        ties: str = "vote",
         tol: float = 1e-2,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -213,7 +209,7 @@ class NonconformityClassifier(PooledClassifier):
                 pool, outputs = plan.fit_loo(X, labels, self.n_jobs)
             else:
                 cv, seed = self.validation, int(split_seed)
-                folds = fold_numbers(cv, labels, labels=labels, random_state=seed)
+                folds = np.asarray(fold_numbers(cv, labels, labels=labels, random_state=seed))
                 outputs = held_out_outputs(plan, X, labels, folds, self.n_jobs)
                 pool = plan.fit(X, labels, rows, self.n_jobs)
         neighbors = None
@@ -237,7 +233,7 @@ class NonconformityClassifier(PooledClassifier):
         return np.asarray((self.validation_scores_ <= 0).mean(axis=1))
 
     def _check_options(self) -> None:
-        choices = {"measure": ("margin", "neighbors"), "ties": ("random", "vote")}
+        choices = {"measure": ("margin", "neighbors"), "ties": ("vote", "random")}
         for name, known in choices.items():
             value = getattr(self, name)
             if not (isinstance(value, str) and value in known):
@@ -256,7 +252,7 @@ class NonconformityClassifier(PooledClassifier):
             raise ValueError(f"within_se must be None or a number from 0 on, got {width!r}.")
 
     def epsilon_crit(self, X: Any) -> Array:
-        """Smallest epsilon at which some model has one label left for a sample [H10 eq. 4].
+        """Smallest epsilon at which a model in `deciding_` has one label left [H10 eq. 4].
 
         Parameters
         ----------
