@@ -55,10 +55,10 @@ def test_assess(looms, pets):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (("-k", "rbf"), "--kernel is for --machine lssvm or svm"),
-        (("--threshold", "ber"), "--threshold is for --machine lssvm or svm"),
-        (("--groups", "color"), "--groups is for --machine lssvm or svm"),
-        (("--search", "grid"), "--search is for --machine lssvm or svm"),
+        (("-k", "rbf"), "--kernel is not for --machine nonconformity"),
+        (("--threshold", "ber"), "--threshold is not for --machine nonconformity"),
+        (("--groups", "color"), "--groups is not for --machine nonconformity"),
+        (("--search", "grid"), "--search is not for --machine nonconformity"),
         (("--cv", "ten"), "--cv ten is no number of folds"),
         (("--cv", "1"), "of 2 folds to as many as rows, 40, got 1"),
         (("--task", "regression"), "--machine nonconformity is for classification"),

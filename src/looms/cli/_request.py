@@ -242,8 +242,8 @@ class MachineRequest:
             name = option.name
             if name not in _OF_NONCONFORMITY and getattr(self, name) != option.default:
                 raise InputError(
-                    f"--{name.replace('_', '-')} is for --machine lssvm or svm; nonconformity has "
-                    "a grid of RBF machines, and the options --cv and --random-state"
+                    f"--{name.replace('_', '-')} is not for --machine nonconformity, which has a "
+                    "grid of RBF machines, and the options --cv and --random-state"
                 )
 
     def _check_time(self) -> None:
