@@ -69,10 +69,7 @@ class MachineRequest:
         typer.Option(
             "--machine",
             "-m",
-            help=(
-                "Least-squares support vector machine, or, for classes, support vector machine, or "
-                "a grid of these, of which one is chosen for each row by nonconformity."
-            ),
+            help="Least-squares SVM; for classes also svm, or a grid of them, one for each row.",
         ),
     ] = "lssvm"
     kernel: Annotated[
@@ -196,14 +193,13 @@ class MachineRequest:
             )
         if self.machine == "nonconformity":
             self._check_nonconformity()
-            return
         self._check_time()
         if self.search == "grid":
             self._check_grid()
         _check_names("kernel", self.kernel, _KERNELS)
         if self.task == "regression":
             self._check_regression()
-        if self.machine == "lssvm":
+        if self.machine != "svm":
             for name in self.criterion or ():
                 if name in _SVM_CRITERIA and name not in DIFFERENTIABLE:
                     raise InputError(f"--criterion {name} needs --machine svm")
@@ -236,15 +232,10 @@ class MachineRequest:
             )
 
     def _check_nonconformity(self) -> None:
-        if self.task == "regression":
-            self._check_regression()
-        for option in fields(self):
-            name = option.name
-            if name not in _OF_NONCONFORMITY and getattr(self, name) != option.default:
-                raise InputError(
-                    f"--{name.replace('_', '-')} is not for --machine nonconformity, which has a "
-                    "grid of RBF machines, and the options --cv and --random-state"
-                )
+        for field in fields(self):
+            if field.name not in _OF_NONCONFORMITY and getattr(self, field.name) != field.default:
+                option = f"--{field.name.replace('_', '-')}"
+                raise InputError(f"{option} is not for --machine nonconformity, which has --cv")
 
     def _check_time(self) -> None:
         if self.time is None:
