@@ -2,9 +2,9 @@
 
 Each split draws two thirds of a set for training and validation and tests on the rest. Regions of
 the whole selection, and of one machine named in advance, must cover 1 - epsilon within three
-standard errors; those of the machine chosen at each sample have no such guarantee, and fall short.
-Validation samples are drawn without regard to class, as the guarantee has it. 39 of them, so that
-1 - epsilon can be met exactly; ties make the regions a little larger.
+standard errors; those of the machine chosen at each sample, by the rule of the paper, have no such
+guarantee, and fall short. Validation samples are drawn without regard to class, as the guarantee
+has it. 39 of them, so that 1 - epsilon can be met exactly; ties make the regions a little larger.
 
 The test samples of all splits come from one set, so standard errors over splits are approximate.
 
@@ -37,7 +37,12 @@ def coverages(name: str, n_splits: int) -> dict[tuple[str, float], list[tuple[fl
         fit, new = np.split(order, [2 * len(y) // 3])
         Z = StandardScaler().fit(X[fit]).transform(X)
         model = NonconformityClassifier(
-            GRID, validation_size=39, stratify=False, random_state=split
+            GRID,
+            validation_size=39,
+            stratify=False,
+            within_se=None,
+            ties="random",
+            random_state=split,
         ).fit(Z[fit], y[fit])
         at = np.arange(len(new)), np.searchsorted(model.classes_, y[new])
         of_models = model.model_p_values(Z[new])

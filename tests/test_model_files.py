@@ -640,6 +640,8 @@ TAMPERED = [
     ("three classes", "calibrator_", Isotonic([0.0, 1.0], [0.5])),
     ("regression", "dual_coef_", np.ones((6, 2))),
     ("regression", "mu_", -1.0),
+    ("pool", "deciding_", np.array([110])),
+    ("pool", "deciding_", np.array([], dtype=int)),
     ("svm", "support_", np.array([0])),
     ("svm", "support_", np.full(12, 10**9)),
     ("svm", "support_vectors_", np.zeros((12, 1))),

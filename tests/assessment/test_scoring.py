@@ -2,13 +2,21 @@
 
 import numpy as np
 import pytest
+from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, get_scorer, make_scorer, mean_absolute_error
 
 import looms
 from looms.assessment import smaller_is_better
-from looms.assessment._scoring import OWN, kind_of
+from looms.assessment._scoring import OWN, kind_of, scorers_of
 from looms.challenge._run import SCORING
+
+
+def test_ranks_are_scored_where_the_estimator_has_them():
+    logistic = LogisticRegression()
+    votes = VotingClassifier([("logistic", logistic)])
+    assert list(scorers_of(None, logistic, [0, 1])) == ["ber", "auc"]
+    assert list(scorers_of(None, votes, [0, 1])) == ["ber", "error"]
 
 
 def share_of_yes(model, X, y):

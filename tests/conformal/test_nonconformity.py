@@ -15,6 +15,7 @@ from looms.conformal._nonconformity import (
     joint_p_values,
     neighbor_scores,
     pairwise_margins,
+    within_standard_errors,
 )
 
 SHAPES = [(1, 1, 1, 2), (3, 7, 5, 2), (4, 11, 6, 3), (2, 5, 9, 5)]
@@ -113,6 +114,29 @@ def test_for_two_classes_the_strangest_label_is_rejected():
     counts = np.array([[[5, 2]], [[1, 4]], [[3, 3]]])
     choice = choose(counts, seed=0)
     assert (choice.model, choice.label, choice.count) == ([1], [1], [1])
+
+
+def test_a_vote_of_the_tied_models_decides():
+    """Three of four tied models have label 1; the fifth is less sure of label 2 than they are."""
+    counts = np.full((5, 40, 3), 9, dtype=np.int64)
+    for model, (label, count) in enumerate([(0, 2), (1, 2), (1, 2), (1, 2), (2, 3)]):
+        counts[model] = count
+        counts[model, :, label] = 9
+    counts[..., 0] += np.arange(40) * 10  # rows are decided alike only if they are equal
+    counts[1:, :, 0] -= np.arange(40) * 10
+    choice = choose(counts, seed=0, vote=True)
+    np.testing.assert_array_equal(choice.label, 1)
+    assert set(choice.model) == {1, 2, 3}
+    assert set(choose(counts, seed=0).label) == {0, 1}
+    even = choose(counts[:2], seed=0, vote=True)
+    assert set(even.label) == {0, 1}
+
+
+def test_models_within_standard_errors_of_the_best():
+    errors = np.array([0.3, 0.2, 0.2 + 0.04, 0.25, 0.24 + 1e-6])
+    within = [within_standard_errors(errors, 100, width).tolist() for width in (0, 1, 1.25, None)]
+    assert within == [[1], [1, 2], [1, 2, 3, 4], [0, 1, 2, 3, 4]]
+    assert within_standard_errors(np.array([0.0, 0.02]), 50, 1.0).tolist() == [0]
 
 
 def test_ties_are_random_over_seeds_and_the_same_in_any_order():

@@ -12,7 +12,12 @@ from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_blobs, make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import LeaveOneOut, cross_val_predict, cross_val_score
+from sklearn.model_selection import (
+    LeaveOneOut,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -25,6 +30,7 @@ from looms.conformal._nonconformity import joint_p_values
 from looms.estimators._ensemble import EstimatorPool
 from looms.estimators._svm_grid import SVMGrid
 
+PAPER = {"within_se": None, "ties": "random"}
 GRID = {"C": [0.1, 10.0, 1000.0], "gamma": [0.03, 0.3, 3.0]}
 MIXED = [
     SVC(C=1.0),
@@ -121,7 +127,7 @@ def reference_counts(model, X, y, X_new):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_everything_follows_from_refitted_members(n_classes):
     X, y = data(n_classes, 200)
-    model = NonconformityClassifier(MIXED, random_state=1).fit(X[:150], y[:150])
+    model = NonconformityClassifier(MIXED, random_state=1, **PAPER).fit(X[:150], y[:150])
     counts = reference_counts(model, X[:150], y[:150], X[150:])
     m = len(model.validation_)
     assert m == 30
@@ -245,7 +251,7 @@ def test_coverage_over_200_splits():
         order = rng.permutation(len(y))
         fit, new = order[:100], order[100:200]
         model = NonconformityClassifier(
-            pool, stratify=False, validation_size=19, random_state=seed
+            pool, stratify=False, validation_size=19, random_state=seed, **PAPER
         ).fit(X[fit], y[fit])
         at = np.arange(100), y[new]
         p = model.model_p_values(X[new])
@@ -300,6 +306,62 @@ def test_bounds_of_an_estimator():
         model.error_bound(X)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_models_near_the_best_decide_by_vote(n_classes):
+    """Among them the label of most of the models that reject the others at the least epsilon."""
+    X, y = data(n_classes, 260)
+    new = X[120:]
+    model = NonconformityClassifier(GRID, random_state=0).fit(X[:120], y[:120])
+    every = clone(model).set_params(**PAPER).fit(X[:120], y[:120])
+    errors, m = model.validation_errors_, len(model.validation_)
+    np.testing.assert_array_equal(errors, (every.validation_scores_ <= 0).mean(axis=1))
+    near = np.flatnonzero(errors <= errors.min() + np.sqrt(errors.min() * (1 - errors.min()) / m))
+    np.testing.assert_array_equal(model.deciding_, near)
+    assert 1 < len(near) < len(every.deciding_) == len(GRID["C"]) ** 2
+    p = every.model_p_values(new)[near]
+    second = np.sort(p, axis=2)[..., -2]
+    for i, label in enumerate(np.searchsorted(model.classes_, model.predict(new))):
+        surest = np.flatnonzero(np.isclose(second[:, i], second[:, i].min()))
+        largest = p[surest, i].max(axis=1, keepdims=True)
+        votes = (p[surest, i] == largest).sum(axis=0)  # of tied largest ones any may be meant
+        assert votes[label] == votes.max()
+    assert np.isin(model.chosen_model(new), near).all()
+    assert (model.predict(new) != every.predict(new)).any()
+    np.testing.assert_array_equal(model.p_values(new), every.p_values(new))
+
+
+@pytest.mark.parametrize("pool", [GRID, MIXED[:2]], ids=["grid", "list"])
+def test_margins_held_out_in_repeated_folds_are_means_of_refits(pool):
+    X, y = data(3, 60)
+    model = NonconformityClassifier(pool, validation="2x3", tol=1e-5, random_state=4).fit(X, y)
+    members = machines() if isinstance(pool, dict) else pool
+    seed = int(np.random.RandomState(4).randint(2**31 - 1, size=2)[0])
+    shape = {"decision_function_shape": "ovo"} if isinstance(pool, dict) else {}
+    outputs = [
+        np.mean(
+            [
+                cross_val_predict(
+                    clone(member).set_params(**shape),
+                    X,
+                    y,
+                    cv=StratifiedKFold(3, shuffle=True, random_state=seed + repetition),
+                    method="decision_function",
+                )
+                for repetition in range(2)
+            ],
+            axis=0,
+        )
+        for member in members
+    ]
+    outputs = [-values for values in outputs] if shape else outputs  # of a pair the first
+    labels = np.searchsorted(model.classes_, y)
+    scores = model._pool.margins(outputs)[:, np.arange(60), labels]
+    np.testing.assert_allclose(model.validation_scores_, scores, atol=1e-3, rtol=1e-3)
+    np.testing.assert_array_equal(model.validation_, np.arange(60))
+    with pytest.raises(ValueError, match="no model has seen"):
+        model.error_bound(X)
+
+
 def test_validation_size_and_stratification():
     X, y = data(2, 400)
     y[:320] = "a"  # about one in ten
@@ -334,7 +396,7 @@ def test_random_state_decides_ties():
     X, y = make_blobs(120, centers=2, cluster_std=0.5, random_state=0)
     choices = []
     for seed in (0, 0, 1):
-        model = NonconformityClassifier(GRID, random_state=seed).fit(X, y)
+        model = NonconformityClassifier(GRID, random_state=seed, **PAPER).fit(X, y)
         choices.append(model.chosen_model(X))
     np.testing.assert_array_equal(choices[0], choices[1])
     assert (choices[0] != choices[2]).any()
@@ -410,7 +472,11 @@ def test_bad_pools(pooled, pool, error, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"validation": "cv"}, "Unknown validation 'cv'; known are split, loo"),
+        ({"validation": "cv"}, "Unknown validation 'cv'; known are split, loo, a number of folds"),
+        ({"validation": True}, "Unknown validation True"),
+        ({"validation": 1}, "of 2 folds to as many as rows, 40, got 1"),
+        ({"ties": "first"}, "Unknown ties 'first'; known are vote, random"),
+        ({"within_se": -1.0}, "within_se must be None or a number from 0 on, got -1.0"),
         ({"measure": "distance"}, "Unknown measure 'distance'; known are margin, neighbors"),
         ({"stratify": "no"}, "stratify must be True or False"),
         ({"n_neighbors": 0}, "n_neighbors must be a positive integer"),

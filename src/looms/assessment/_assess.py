@@ -72,8 +72,8 @@ def assess(
         added to those of scikit-learn; of the first three smaller is better, of scorers of
         scikit-learn larger. For other callables mark the direction with `smaller_is_better`, or
         an attribute of that name that is False; otherwise optimism is reported unsigned. The
-        default is "ber" and "auc" for two classes, "ber" and "error" for more, "rmse" and
-        "r2" for regressors.
+        default is "ber" and "auc" for two classes, "ber" and "error" for more, or where there is
+        neither a decision function nor probabilities, "rmse" and "r2" for regressors.
     store : path, default=None
         Folder that keeps every finished split. The same call again, also after a kill, runs
         the missing ones only, and those that raised; its result is the same to the last bit on

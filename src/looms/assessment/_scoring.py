@@ -134,8 +134,8 @@ def scorers_of(scoring: Any, estimator: Any, y: npt.ArrayLike) -> dict[str, Scor
     Parameters
     ----------
     scoring : None, str, callable, iterable of str, or mapping of names to str or callables
-        None is "ber" and "auc" for two classes, "ber" and "error" for more, "rmse" and
-        "r2" for a regressor.
+        None is "ber" and "auc" for two classes, "ber" and "error" for more, or without a decision
+        function and probabilities, "rmse" and "r2" for a regressor.
     estimator : the estimator, which says whether there are classes.
     y : targets.
     """
@@ -143,7 +143,9 @@ def scorers_of(scoring: Any, estimator: Any, y: npt.ArrayLike) -> dict[str, Scor
         if not is_classifier(estimator):
             scoring = ["rmse", "r2"]
         else:
-            scoring = ["ber", "auc"] if len(np.unique(np.asarray(y))) == 2 else ["ber", "error"]
+            ranks = hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")
+            two = len(np.unique(np.asarray(y))) == 2
+            scoring = ["ber", "auc"] if two and ranks else ["ber", "error"]
     if isinstance(scoring, str):
         scoring = [scoring]
     if callable(scoring):

@@ -20,7 +20,7 @@ from sklearn.metrics import (
 from sklearn.metrics import root_mean_squared_error as rmse
 from sklearn.pipeline import Pipeline
 
-from looms import SVCCV
+from looms import SVCCV, NonconformityClassifier
 from looms._classes import class_indices
 from looms._typing import AnyArray
 from looms._words import count
@@ -72,6 +72,11 @@ def method_of(machine: Any) -> str:
 
 def choice_of(machine: Any) -> str:
     """A sentence on what the choice of the machine means for its figures."""
+    if isinstance(machine, NonconformityClassifier):
+        return (
+            "the least of many validation errors flatters the machine that has it; looms assess "
+            "gives honest figures of the choice for each row"
+        )
     if isinstance(getattr(machine, "cv", None), GapKFold) and machine.nested_ is None:
         return (
             "windows of time chose this machine, so its figures flatter it; looms assess --time "
@@ -245,6 +250,9 @@ def show_choice(model: Pipeline, metadata: Mapping[str, Any]) -> None:
     """Candidates, the hyper-parameters of the best one, and its leave-one-out figures."""
     machine = model[-1]
     out = console()
+    if isinstance(machine, NonconformityClassifier):
+        _show_pool(machine)
+        return
     if isinstance(machine, SVCCV):
         _show_settings(machine)
         best = machine.cv_results_["params"][machine.best_index_]
@@ -304,6 +312,27 @@ def _show_settings(machine: SVCCV) -> None:
             f"{results['seconds'][k]:.2f}",
         )
     console().print(shown)
+
+
+def _show_pool(machine: NonconformityClassifier) -> None:
+    """The machines of least validation error, and how many take part in predictions."""
+    errors, names = machine.validation_errors_, list(machine.pool_[0])
+    n_rows = len(machine.validation_)
+    shown = table(f"Best of {len(errors)} machines", ["", *names], ["error", "± s.e."])
+    for k in np.argsort(errors, kind="stable")[:MOST_POINTS]:
+        spread = np.sqrt(errors[k] * (1.0 - errors[k]) / n_rows)
+        shown.add_row(
+            "→" if k in machine.deciding_ else "",
+            *(f"{machine.pool_[k][name]:.4g}" for name in names),
+            figure(errors[k]),
+            figure(spread),
+        )
+    console().print(shown)
+    how = "held out in folds" if machine.validation != "split" else "that none was trained on"
+    console().print(
+        f"Errors of {count(n_rows, 'row')} {how}; {len(machine.deciding_)} of the machines (→) "
+        "predict, for each row the one surest of its label"
+    )
 
 
 def _feature(name: str) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import typer
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
-from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV
+from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV, NonconformityClassifier
 from looms.cli._errors import InputError
 from looms.cli._options import IntervalMethod, Task
 from looms.cli._output import as_messages
@@ -31,6 +32,8 @@ _NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 WINDOWS = 10
 #: Criteria of `SVCCV`, by name.
 _SVM_CRITERIA = ["log_likelihood", "error", "ber", *DIFFERENTIABLE]
+#: Options of ``--machine nonconformity``.
+_OF_NONCONFORMITY = {"task", "machine", "random_state", "cv"}
 _KERNELS = [name for name in KERNEL_NAMES if name != "precomputed"]
 
 
@@ -62,11 +65,11 @@ class MachineRequest:
 
     task: Annotated[Task, typer.Option(help="What to learn.")] = "auto"
     machine: Annotated[
-        Literal["lssvm", "svm"],
+        Literal["lssvm", "svm", "nonconformity"],
         typer.Option(
             "--machine",
             "-m",
-            help="Least-squares support vector machine, or, for classes, support vector machine.",
+            help="Least-squares SVM; for classes also svm, or a grid of them, one for each row.",
         ),
     ] = "lssvm"
     kernel: Annotated[
@@ -143,7 +146,8 @@ class MachineRequest:
         typer.Option(
             help=(
                 "Rows held out together: 10 for as many folds, 5x2 for five repetitions of two; "
-                "default each row, or group, by itself, and 10 windows of --time."
+                "default each row, or group, by itself, 10 windows of --time, and of "
+                "nonconformity a validation part."
             ),
             metavar="FOLDS",
         ),
@@ -187,6 +191,8 @@ class MachineRequest:
             raise InputError(
                 f"--cv {self.cv} is no number of folds, as 10, nor repetitions and folds, as 5x2"
             )
+        if self.machine == "nonconformity":
+            self._check_nonconformity()
         self._check_time()
         if self.search == "grid":
             self._check_grid()
@@ -198,7 +204,7 @@ class MachineRequest:
                 )
         if self.task == "regression":
             self._check_regression()
-        if self.machine == "lssvm":
+        if self.machine != "svm":
             for name in self.criterion or ():
                 if name in _SVM_CRITERIA and name not in DIFFERENTIABLE:
                     raise InputError(f"--criterion {name} needs --machine svm")
@@ -229,6 +235,12 @@ class MachineRequest:
             raise InputError(
                 f"--calibration {self.calibration} is for --machine lssvm; svm has sigmoid or none"
             )
+
+    def _check_nonconformity(self) -> None:
+        for field in fields(self):
+            if field.name not in _OF_NONCONFORMITY and getattr(self, field.name) != field.default:
+                option = f"--{field.name.replace('_', '-')}"
+                raise InputError(f"{option} is not for --machine nonconformity, which has --cv")
 
     def _check_time(self) -> None:
         if self.time is None:
@@ -272,8 +284,10 @@ class MachineRequest:
             )
 
     def _check_regression(self) -> None:
-        if self.machine == "svm":
-            raise InputError("--machine svm is for classification, and this is a regression")
+        if self.machine != "lssvm":
+            raise InputError(
+                f"--machine {self.machine} is for classification, and this is a regression"
+            )
         for name in ("threshold", "weight", "calibration"):
             if getattr(self, name) is not None:
                 raise InputError(f"--{name} is for classification, and this is a regression")
@@ -291,6 +305,14 @@ class MachineRequest:
             groups = prepared.groups
             numbers = None if groups is None else group_numbers(groups, len(target.y))
             fold_numbers(cv, target.y, numbers, labels=target.y if classes else None)
+        if self.machine == "nonconformity":
+            if not classes:
+                self._check_regression()
+            if issparse(prepared.matrix):
+                raise InputError("--machine nonconformity is for dense tables; lssvm takes these")
+            return NonconformityClassifier(
+                validation=self.cv or "split", random_state=self.random_state
+            )
         kernel = _one_or_list(self.kernel, "rbf")
         usual = "log_likelihood" if self.machine == "svm" else "press"
         criterion = _one_or_list(self.criterion, usual)

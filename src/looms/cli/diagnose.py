@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from sklearn.pipeline import Pipeline
 
-from looms import SVCCV
+from looms import SVCCV, NonconformityClassifier
 from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import count
@@ -236,6 +236,11 @@ def _of_model(
     saved = load(path, reading.max_bytes)
     if saved.metadata["task"] != "classification":
         raise InputError(f"{path}: it is a regression, and diagnostics are of classes")
+    if isinstance(saved.model[-1], NonconformityClassifier):
+        raise InputError(
+            f"{path}: it has a machine for each row, and diagnostics are of one; use looms fit "
+            "--machine svm"
+        )
     if target not in (None, saved.metadata["target"]):
         raise InputError(f"{path}: it predicts {saved.metadata['target']!r}, not {target!r}")
     plan.check()

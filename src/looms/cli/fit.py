@@ -77,7 +77,8 @@ def fit(
     metadata = {**fitted.metadata, "target": target, "file": file.name}
     save_model(output, fitted.model, metadata)
     show_choice(fitted.model, metadata)
-    show_cautions(cautions(fitted.model))
+    if request.machine != "nonconformity":  # its machines are not left out one by one
+        show_cautions(cautions(fitted.model))
     note(choice_of(fitted.model[-1]))
     note(f"the model is in {output}")
     if report is not None:
@@ -132,7 +133,7 @@ def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
         stack.enter_context(as_messages(_IN_PYTHON))
         for category in (CopiesWarning, OneClassWarning):  # the cautions of the fit say these
             warnings.simplefilter("ignore", category)
-        if request.machine != "svm":
+        if request.machine == "lssvm":
             warnings.simplefilter("ignore", BoundWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)
         if hasattr(machine, "set_callbacks"):  # of scikit-learn since 1.9
@@ -142,7 +143,8 @@ def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
             stack.callback(machine.set_callbacks)
         groups = {} if prepared.groups is None else {"groups": prepared.groups}
         machine.fit(prepared.matrix, prepared.target.y, **groups)
-        _ = machine.nested_  # tuned in outer folds at the first access
+        if request.machine != "nonconformity":
+            _ = machine.nested_  # tuned in outer folds at the first access
     types = ranges = None
     if not issparse(prepared.X):
         types = {str(n): str(t) for n, t in prepared.X.dtypes.items()}
@@ -177,7 +179,7 @@ def check_report(
     """
     if report is None:
         return
-    if request.machine == "svm":
+    if request.machine != "lssvm":
         raise InputError("--report is for --machine lssvm")
     check_can_write(report, force, file, option="--report", holds=_PAGE)
     if other is not None and report.absolute() == other.absolute():

@@ -11,6 +11,7 @@ import numpy as np
 import typer
 from scipy import sparse
 
+from looms import NonconformityClassifier
 from looms._optional import require
 from looms._typing import AnyArray, Matrix
 from looms._words import count, listed
@@ -39,7 +40,7 @@ METADATA = {
     *("file", "looms_version", "sklearn_version"),
 }
 #: First line of what is written: columns that tell the rows, then those of predictions.
-_HEADER = r"(.+,)?prediction(,decision_.*|,lower,upper)?$"
+_HEADER = r"(.+,)?prediction(,decision_.*|,p_value_.*|,lower,upper)?$"
 #: Between the labels of a set.
 SEPARATOR = "|"
 #: Beyond the training range by this share of its width a value is far outside.
@@ -79,6 +80,7 @@ def predict(
 
     The larger decision_CLASS, the more speaks for that class; of two classes the second has one.
     The prediction goes by them; it need not be the class of the greatest probability_CLASS.
+    Of --machine nonconformity p_value_CLASS is small where the row is not typical of the class.
 
     With --coverage an interval from lower to upper, or a set: labels with | between them, none
     for a row that is typical of no class. Where the choice was not repeated without each row, as
@@ -187,7 +189,8 @@ class Predictions:
     """Outputs of a saved model for some rows, from one pass of its preprocessor.
 
     The ``columns`` are the rows as floats and text, or a sparse matrix, the ``matrix`` is what the
-    machine takes. Of a regression the decision values are the predictions.
+    machine takes. Of a regression the decision values are the predictions, of nonconformity the
+    p-values.
     """
 
     saved: SavedModel
@@ -207,7 +210,9 @@ class Predictions:
             columns = before[:-1].transform(X)
             matrix = before[-1].transform(columns)
             predicted = decision = machine.predict(matrix)
-            if saved.metadata["task"] == "classification":
+            if isinstance(machine, NonconformityClassifier):
+                decision = machine.p_values(matrix)
+            elif saved.metadata["task"] == "classification":
                 decision = machine.decision_function(matrix)
             likely = machine.predict_proba(matrix) if hasattr(machine, "predict_proba") else None
         return cls(saved, columns, matrix, predicted, decision, likely)
@@ -216,10 +221,12 @@ class Predictions:
         """Columns of the prediction, decision values and probabilities, as the model has them."""
         columns = {"prediction": self.predicted}
         if self.saved.metadata["task"] == "classification":
-            classes = self.saved.model[-1].classes_
+            machine = self.saved.model[-1]
+            classes = machine.classes_
             decided = classes[1:] if self.decision.ndim == 1 else classes
             values = self.decision.reshape(len(self.predicted), -1)
-            columns |= {f"decision_{c}": values[:, k] for k, c in enumerate(decided)}
+            kind = "p_value" if isinstance(machine, NonconformityClassifier) else "decision"
+            columns |= {f"{kind}_{c}": values[:, k] for k, c in enumerate(decided)}
             if self.probabilities is not None:
                 columns |= {
                     f"probability_{c}": self.probabilities[:, k] for k, c in enumerate(classes)
@@ -257,7 +264,10 @@ class Predictions:
         if self.saved.metadata["task"] == "regression":
             return regression_figures(numbers(y), self.predicted)
         classes, truth, predicted = map(text, (self.saved.model[-1].classes_, y, self.predicted))
-        figures = classification_figures(truth, predicted, self.decision, classes)
+        decision = self.decision
+        if decision.ndim == 2 and len(classes) == 2:
+            decision = decision[:, 1] - decision[:, 0]
+        figures = classification_figures(truth, predicted, decision, classes)
         if self.probabilities is not None:
             figures |= probability_figures(truth, self.probabilities, classes)
         return figures

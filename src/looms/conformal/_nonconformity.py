@@ -224,7 +224,35 @@ class NonconformityChoice:
     count: Counts
 
 
-def choose(counts: Counts, seed: int) -> NonconformityChoice:
+def within_standard_errors(errors: Array, n_validation: int, width: float | None) -> Counts:
+    r"""Models whose validation error is the least one, or hardly larger.
+
+    .. math:: \{k : e_k \le e + w \sqrt{e (1 - e) / m}\}, \qquad e = \min_k e_k
+
+    Parameters
+    ----------
+    errors : (n_models,) share e_k of the validation samples that a model gets wrong.
+    n_validation : m, the number of validation samples.
+    width : w, a number of standard errors, not negative; None for all models.
+
+    Returns
+    -------
+    models : indices, ascending; one or more.
+
+    Examples
+    --------
+    >>> errors = np.array([0.1, 0.12, 0.2])
+    >>> [within_standard_errors(errors, 50, width) for width in (0.0, 1.0, None)]
+    [array([0]), array([0, 1]), array([0, 1, 2])]
+    """
+    if width is None:
+        return np.arange(len(errors))
+    least = errors.min()
+    margin = width * np.sqrt(least * (1.0 - least) / n_validation)
+    return np.flatnonzero(errors <= least + margin + _ROUNDING)
+
+
+def choose(counts: Counts, seed: int, *, vote: bool = False) -> NonconformityChoice:
     r"""Model that rejects all labels but one most clearly, and that label, for every sample.
 
     .. math:: (k^*, \hat y) = \arg\min_{k, y} \max_{y' \ne y} c_{k,y'}(x)
@@ -237,6 +265,8 @@ def choose(counts: Counts, seed: int) -> NonconformityChoice:
     counts : (n_models, n_samples, n_classes) from `conformity_counts`.
     seed : decides ties, of which there are many: m validation samples give m + 1 counts. The
         same counts are decided alike under one seed, wherever in the array the sample stands.
+    vote : True for the label that most of the tied models have, and one of these models; only
+        labels with as many models are then decided by the seed.
 
     Returns
     -------
@@ -257,7 +287,9 @@ def choose(counts: Counts, seed: int) -> NonconformityChoice:
     rejected = np.where(unique, second[..., None], first[..., None])
     rejected = np.ascontiguousarray(np.moveaxis(rejected, 0, 1)).reshape(n_samples, -1)
     key = int(seed).to_bytes(8, "little", signed=True)
-    pick = np.array([_any_minimum(row, key) for row in rejected], dtype=np.int64).reshape(-1)
+    voters = n_classes if vote else 0
+    picks = [_any_minimum(row, key, voters) for row in rejected]
+    pick = np.array(picks, dtype=np.int64).reshape(-1)
     return NonconformityChoice(
         pick // n_classes, pick % n_classes, rejected[np.arange(n_samples), pick]
     )
@@ -321,9 +353,16 @@ def _up_to_rounding(scores: Array) -> Array:
     return np.asarray(scores + _ROUNDING * (1.0 + np.abs(scores)))
 
 
-def _any_minimum(row: Counts, key: bytes) -> int:
-    """Index of one of the smallest entries, drawn by the entries themselves and the key."""
+def _any_minimum(row: Counts, key: bytes, n_labels: int) -> int:
+    """Index of one of the smallest entries, drawn by the entries themselves and the key.
+
+    Where labels are given, indices are 0 to n_labels - 1 of one model after another, and those of
+    the most frequent label are drawn from.
+    """
     smallest = np.flatnonzero(row == row.min())
+    if n_labels:
+        votes = np.bincount(smallest % n_labels)
+        smallest = smallest[votes[smallest % n_labels] == votes.max()]
     if len(smallest) == 1:
         return int(smallest[0])
     digest = blake2b(row.tobytes(), digest_size=8, key=key).digest()

@@ -27,7 +27,7 @@ from looms._typing import AnyArray, Array
 from looms.conformal._nonconformity import pairwise_margins
 from looms.conformal._sets import class_margins
 from looms.estimators._encoding import encoded
-from looms.estimators._svm_grid import SVMGridPlan, positive_values
+from looms.estimators._svm_grid import SVMGrid, SVMGridPlan, positive_values
 from looms.svm import leave_one_out
 
 _ROWS = 1024  # of new samples at a time: every member has outputs for each of them
@@ -64,6 +64,22 @@ class PoolPlan(Protocol):
 
     def fit_loo(self, X: Any, labels: AnyArray, n_jobs: int | None) -> tuple[Pool, list[Array]]:
         """The pool trained on all, and the leave-one-out outputs of every member."""
+
+
+def held_out_outputs(
+    plan: PoolPlan, X: Any, labels: AnyArray, folds: AnyArray, n_jobs: int | None
+) -> list[Array]:
+    """Outputs of every member for each sample, trained without its fold: means over repetitions."""
+    total: list[Array] = []
+    for repetition in folds:
+        for number in np.unique(repetition):
+            held = repetition == number
+            pool = plan.fit(X, labels, np.flatnonzero(~held), n_jobs)
+            for k, values in enumerate(pool.outputs(_safe_indexing(X, np.flatnonzero(held)))):
+                if k == len(total):
+                    total.append(np.zeros((len(labels), *values.shape[1:])))
+                total[k][held] += values / len(folds)
+    return total
 
 
 def is_grid(pool: Any) -> bool:
@@ -244,6 +260,14 @@ class PooledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 setattr(tags.input_tags, name, all(getattr(member, name) for member in members))
         return tags
 
+    @property
+    def X_fit_(self) -> Array:
+        """Samples that the machines of a grid were trained on; lists of classifiers have none."""
+        check_is_fitted(self, "pool_")
+        if not isinstance(self._pool, SVMGrid):
+            raise AttributeError("X_fit_ is of grids; a list of classifiers keeps no samples.")
+        return self._pool.X
+
     @abstractmethod
     def _chosen(self, X: Any) -> tuple[AnyArray, AnyArray]:
         """(n_samples,) index of the member chosen for each sample, and of the class it predicts."""
@@ -275,9 +299,9 @@ class PooledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         model : ndarray of shape (n_samples,)
-            Index into ``pool_``. Ties of `NonconformityClassifier`, which are many, are decided
-            at random by the seed of the fit and the counts of the sample: the same at every call
-            and in any order.
+            Index into ``pool_``. Of the models of `NonconformityClassifier` that are equally sure
+            of the label, often many, one is drawn by the seed of the fit and the counts of the
+            sample: the same at every call and in any order.
         """
         models, _ = self._chosen(X)
         return models

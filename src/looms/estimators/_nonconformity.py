@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -20,10 +21,12 @@ from looms.conformal._nonconformity import (
     conformity_counts,
     joint_p_values,
     p_values,
+    within_standard_errors,
 )
 from looms.estimators._base import check_flag
-from looms.estimators._ensemble import PooledClassifier, pool_plan
+from looms.estimators._ensemble import PooledClassifier, held_out_outputs, pool_plan
 from looms.estimators._validation_split import check_classes_have_two, split_rows
+from looms.folds import NUMBER_OF_FOLDS, fold_numbers
 
 
 class NonconformityClassifier(PooledClassifier):
@@ -36,16 +39,20 @@ class NonconformityClassifier(PooledClassifier):
 
     over the m validation samples, with the conformity A = y f(x), or for more than two classes
     f_y(x) less the largest f_{y'}(x). The model that rejects all labels but one at the smallest
-    epsilon is chosen, for each sample anew, and predicts that label.
+    epsilon is chosen, for each sample anew, and predicts that label. Only models of nearly the
+    least validation error take part, and those equally sure vote, which errs less than the rule
+    of the paper: ``within_se=None, ties="random"``.
 
     Parameters
     ----------
     pool : dict, list of classifiers or None, default=None
         As for `LargestMarginClassifier`, but classifiers may be of any kind and scale, as each is
         compared with itself only.
-    validation : {"split", "loo"}, default="split"
-        Where margins of samples that the models did not see come from: a validation split, or
-        the leave-one-out outputs of the models, which are then trained on all samples.
+    validation : {"split", "loo"}, int or str, default="split"
+        Where margins of samples that the models did not see come from: a validation split; a
+        number of folds, or "5x2" for five repetitions of two, whose margins are averaged; or the
+        leave-one-out outputs. With folds and leave-one-out all samples validate, and the models
+        are those trained on all of them.
     validation_size : int, float or None, default=None
         Number of validation samples, or their share. None takes a fifth, at most 50. Stratified,
         it is one for each class or more.
@@ -56,20 +63,29 @@ class NonconformityClassifier(PooledClassifier):
         distances to the nearest samples of the label and of any other.
     n_neighbors : int, default=1
         Number of neighbors for ``measure="neighbors"``.
+    within_se : float or None, default=1.0
+        Models with a validation error within so many standard errors of the least one predict;
+        None, as in the paper, for all models.
+    ties : {"vote", "random"}, default="vote"
+        Label that most of the models that are equally sure have, or that of one at random.
     tol : float, default=1e-2
         As for `LargestMarginClassifier`; by leave-one-out machines are solved to machine precision.
     n_jobs : int, default=None
         Members trained at a time, as joblib understands it.
     random_state : int, RandomState instance or None, default=None
-        Decides the split, and among models and labels that are equally strange.
+        Decides the split or the repeated folds, and among models and labels equally strange.
 
     Attributes
     ----------
     validation_ : ndarray of shape (n_validation,)
         Indices of the samples whose margins the others are compared with; all of them for
-        ``validation="loo"``.
+        folds and leave-one-out.
     validation_scores_ : ndarray of shape (n_models, n_validation)
         Conformity of each of them, with its own label, to every model.
+    validation_errors_ : ndarray of shape (n_models,)
+        Share of them that conform to another label better.
+    deciding_ : ndarray of int
+        Indices of the models that take part in predictions.
     classes_, pool_, n_features_in_, feature_names_in_
         As for `LargestMarginClassifier`.
 
@@ -89,9 +105,9 @@ class NonconformityClassifier(PooledClassifier):
     - The label of `predict` has no coverage of its own; `error_bound` holds for the event it
       describes, with the models paid for by ln(n_models).
 
-    With ``validation="loo"`` none of this is certain: leave-one-out margins and those of new
-    samples come from models with n − 1 and n samples. Coverage is close to nominal where leaving
-    one sample out hardly changes a model, and no bound is offered.
+    All of this is of all models, whatever `within_se`. With folds and ``validation="loo"`` none of
+    it is certain: held-out margins come from models of fewer samples than those of new samples.
+    Coverage is close to nominal where that hardly changes a model, and no bound is offered.
 
     P-values count the sample itself, (m ε_{k,y} + 1) / (m + 1). The paper takes ε_{k,y}, and its
     coverage is up to 1 / (m + 1) short; the choice of model and label is the same.
@@ -116,7 +132,7 @@ class NonconformityClassifier(PooledClassifier):
     >>> X = StandardScaler().fit_transform(X)
     >>> model = NonconformityClassifier(random_state=0).fit(X[::2], y[::2])
     >>> round(model.score(X[1::2], y[1::2]), 2)
-    0.95
+    0.96
     >>> sets = model.predict_set(X[1::2], coverage=0.9)
     >>> round(float(sets[range(len(sets)), y[1::2]].mean()), 2)
     0.89
@@ -124,20 +140,22 @@ class NonconformityClassifier(PooledClassifier):
 
     validation_: AnyArray
     validation_scores_: Array
+    deciding_: AnyArray
     _neighbors: Neighbors | None
     _seed: int
-
     _held_out: bool
 
     def __init__(
         self,
         pool: Any = None,
         *,
-        validation: str = "split",
+        validation: int | str = "split",
         validation_size: Any = None,
         stratify: bool = True,
         measure: str = "margin",
         n_neighbors: int = 1,
+        within_se: float | None = 1.0,
+        ties: str = "vote",
         tol: float = 1e-2,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -148,6 +166,8 @@ class NonconformityClassifier(PooledClassifier):
         self.stratify = stratify
         self.measure = measure
         self.n_neighbors = n_neighbors
+        self.within_se = within_se
+        self.ties = ties
         self.tol = tol
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -172,14 +192,7 @@ class NonconformityClassifier(PooledClassifier):
         ValueError
             If a class is too small to be held out, or a member has no decision function.
         """
-        choices = {"validation": ("split", "loo"), "measure": ("margin", "neighbors")}
-        for name, known in choices.items():
-            value = getattr(self, name)
-            if not (isinstance(value, str) and value in known):
-                raise ValueError(f"Unknown {name} {value!r}; known are {', '.join(known)}.")
-        check_flag("stratify", self.stratify)
-        if not (isinstance(self.n_neighbors, Integral) and self.n_neighbors >= 1):
-            raise ValueError(f"n_neighbors must be a positive integer, got {self.n_neighbors!r}.")
+        self._check_options()
         X, classes, labels = self._checked_training_data(X, y)
         check_classes_have_two(classes, labels)
         plan = pool_plan(self.pool, classes, self.tol)
@@ -192,7 +205,13 @@ class NonconformityClassifier(PooledClassifier):
             outputs = pool.outputs(_safe_indexing(X, rows))
         else:
             train = rows = np.arange(len(labels))
-            pool, outputs = plan.fit_loo(X, labels, self.n_jobs)
+            if self.validation == "loo":
+                pool, outputs = plan.fit_loo(X, labels, self.n_jobs)
+            else:
+                cv, seed = self.validation, int(split_seed)
+                folds = np.asarray(fold_numbers(cv, labels, labels=labels, random_state=seed))
+                outputs = held_out_outputs(plan, X, labels, folds, self.n_jobs)
+                pool = plan.fit(X, labels, rows, self.n_jobs)
         neighbors = None
         if self.measure == "neighbors":
             reference = pool.outputs(_safe_indexing(X, train)) if held_out else outputs
@@ -204,10 +223,36 @@ class NonconformityClassifier(PooledClassifier):
         self._pool, self._neighbors, self._held_out = pool, neighbors, held_out
         self.validation_, self._validation_labels = rows, labels[rows]
         self.validation_scores_ = scores[:, np.arange(len(rows)), labels[rows]]
+        self.deciding_ = within_standard_errors(self.validation_errors_, len(rows), self.within_se)
         return self
 
+    @property
+    def validation_errors_(self) -> Array:
+        """Share of the validation samples that each model gets wrong, (n_models,)."""
+        check_is_fitted(self, "pool_")
+        return np.asarray((self.validation_scores_ <= 0).mean(axis=1))
+
+    def _check_options(self) -> None:
+        choices = {"measure": ("margin", "neighbors"), "ties": ("vote", "random")}
+        for name, known in choices.items():
+            value = getattr(self, name)
+            if not (isinstance(value, str) and value in known):
+                raise ValueError(f"Unknown {name} {value!r}; known are {', '.join(known)}.")
+        kind = str(self.validation)
+        if kind not in ("split", "loo") and NUMBER_OF_FOLDS.fullmatch(kind) is None:
+            raise ValueError(
+                f"Unknown validation {self.validation!r}; known are split, loo, a number of folds, "
+                "or repetitions and folds as '5x2'."
+            )
+        check_flag("stratify", self.stratify)
+        if not (isinstance(self.n_neighbors, Integral) and self.n_neighbors >= 1):
+            raise ValueError(f"n_neighbors must be a positive integer, got {self.n_neighbors!r}.")
+        width = self.within_se
+        if width is not None and not (isinstance(width, Real) and 0 <= float(width) < np.inf):
+            raise ValueError(f"within_se must be None or a number from 0 on, got {width!r}.")
+
     def epsilon_crit(self, X: Any) -> Array:
-        """Smallest epsilon at which some model has one label left for a sample [H10 eq. 4].
+        """Smallest epsilon at which a model in `deciding_` has one label left [H10 eq. 4].
 
         Parameters
         ----------
@@ -343,8 +388,12 @@ class NonconformityClassifier(PooledClassifier):
         )
 
     def _choice(self, X: Any) -> NonconformityChoice:
-        counts = [conformity_counts(self.validation_scores_, each) for each in self._scores(X)]
-        return choose(np.concatenate(counts, axis=1), self._seed)
+        check_is_fitted(self, "pool_")
+        deciding, vote = self.deciding_, self.ties == "vote"
+        validation = self.validation_scores_[deciding]
+        counts = [conformity_counts(validation, each[deciding]) for each in self._scores(X)]
+        choice = choose(np.concatenate(counts, axis=1), self._seed, vote=vote)
+        return replace(choice, model=deciding[choice.model])
 
     def _chosen(self, X: Any) -> tuple[AnyArray, AnyArray]:
         choice = self._choice(X)

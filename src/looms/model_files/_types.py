@@ -36,7 +36,10 @@ _SVM = (
     "support_ support_vectors_ threshold_"
 )
 _POOLED = f"{_FEATURES} _pool classes_ pool_"
-_SCORED = f"{_POOLED} _held_out _neighbors _seed _validation_labels validation_ validation_scores_"
+_SCORED = (
+    f"{_POOLED} _held_out _neighbors _seed _validation_labels deciding_ validation_ "
+    "validation_scores_"
+)
 _ONE_HOT = (
     "_default_to_infrequent_mappings _drop_idx_after_grouping _infrequent_enabled "
     "_infrequent_indices _n_features_outs categories_ drop_idx_"

@@ -1,0 +1,81 @@
+"""Machines chosen by nonconformity on the command line."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from looms import NonconformityClassifier
+from looms.model_files import load_model
+
+OURS = ("--target", "kind", "--machine", "nonconformity")
+
+
+def test_fit_show_predict_score(looms, pets, figures):
+    fitted = looms("fit", pets, *OURS, "-o", "m.skops")
+    assert fitted.exit_code == 0, fitted.stderr
+    assert "looms assess gives honest figures of the choice for each row" in fitted.stderr
+    model = load_model("m.skops").model
+    machine = model[-1]
+    assert isinstance(machine, NonconformityClassifier)
+    shown = looms("show", "m.skops").stdout
+    assert f"{len(machine.deciding_)} of the machines" in shown
+    assert f"{machine.validation_errors_.min():.4f}" in shown
+    predicted = looms("predict", "m.skops", pets, "--coverage", 0.8, "-o", "p.csv")
+    assert predicted.exit_code == 0, predicted.stderr
+    table, rows = pd.read_csv("p.csv"), pd.read_csv(pets)
+    assert list(table) == ["row", "prediction", "p_value_cat", "p_value_dog", "set"]
+    X = model[:-1].transform(rows)
+    np.testing.assert_array_equal(table["prediction"], model.predict(rows))
+    np.testing.assert_allclose(
+        table[["p_value_cat", "p_value_dog"]], machine.p_values(X), rtol=1e-5
+    )
+    sets = ["|".join(machine.classes_[row]) for row in machine.predict_set(X, 0.8)]
+    assert table["set"].fillna("").tolist() == sets
+    scored = looms("score", "m.skops", pets)
+    wrong = (table["prediction"] != rows["kind"]).mean()
+    assert figures(scored.stdout)[0] == pytest.approx(wrong, abs=1e-4)
+    assert "if they are the same rows, the figures flatter it" in scored.stderr
+    assert looms("predict", "m.skops", pets, "-o", "p.csv", "--force").exit_code == 0
+
+
+def test_folds_and_seed_reach_the_machine(looms, pets):
+    result = looms("fit", pets, *OURS, "--cv", "2x3", "--random-state", 7, "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    machine = load_model("m.skops").model[-1]
+    assert (machine.validation, machine.random_state) == ("2x3", 7)
+    assert len(machine.validation_) == 40
+
+
+def test_assess(looms, pets):
+    result = looms("assess", pets, *OURS, "-n", "2", "-o", "splits.csv")
+    assert result.exit_code == 0, result.stderr
+    assert {"ber", "error"} <= set(pd.read_csv("splits.csv").columns)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("-k", "rbf"), "--kernel is not for --machine nonconformity"),
+        (("--threshold", "ber"), "--threshold is not for --machine nonconformity"),
+        (("--groups", "color"), "--groups is not for --machine nonconformity"),
+        (("--search", "grid"), "--search is not for --machine nonconformity"),
+        (("--cv", "ten"), "--cv ten is no number of folds"),
+        (("--cv", "1"), "of 2 folds to as many as rows, 40, got 1"),
+        (("--task", "regression"), "--machine nonconformity is for classification"),
+        (("--report", "page.html"), "--report is for --machine lssvm"),
+    ],
+)
+def test_what_does_not_apply_is_refused_by_name(looms, pets, one_line, options, text):
+    one_line(looms("fit", pets, *OURS, *options), 2, text)
+
+
+def test_other_tables_are_refused_by_name(looms, pets, one_line, tmp_path):
+    (tmp_path / "s.svm").write_text("1 1:1 3:2\n-1 2:1\n" * 6)
+    one_line(looms("fit", "s.svm", *OURS[2:]), 2, "--machine nonconformity is for dense tables")
+    (tmp_path / "n.csv").write_text("a,b\n" + "".join(f"{k % 5},{k / 7}\n" for k in range(30)))
+    one_line(looms("fit", "n.csv", "-t", "b", *OURS[2:]), 2, "is for classification")
+    assert looms("fit", pets, *OURS, "-o", "m.skops").exit_code == 0
+    result = looms("diagnose", pets, "--model", "m.skops")
+    one_line(result, 2, "it has a machine for each row, and diagnostics are of one")
+    one_line(looms("predict", "m.skops", pets, "--coverage", 2), 2, "between 0 and 1")
+    one_line(looms("predict", "m.skops", "s.svm"), 2, "fitted to tables with named columns")
