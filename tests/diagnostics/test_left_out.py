@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -15,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC, NuSVC
 
-from looms import LSSVMClassifier, LSSVMClassifierCV
+from looms import SVCCV, LSSVMClassifier, LSSVMClassifierCV
 from looms.calibration import couple, fit_sigmoid
 from looms.diagnostics import _left_out, deviance, excess_error, influence, left_out_fits
 from looms.diagnostics._problem import frozen, pose
@@ -430,3 +431,19 @@ def test_the_only_group_of_a_class_is_not_left_out():
     X, y = sample()
     with pytest.raises(ValueError, match="All rows of class 'ant' are in one group"):
         left_out_fits(LogisticRegression(), X, y, groups=np.where(y == "ant", -1, np.arange(40)))
+
+
+@pytest.mark.parametrize("classes", [[1, 2], [0, 1, 2]])
+def test_an_svccv_of_the_squared_hinge_keeps_its_loss_and_its_choice(classes):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[np.isin(y, classes)][::5, 2:], y[np.isin(y, classes)][::5]
+    machine = SVCCV(loss="squared_hinge", param_grid={"gamma": 0.7, "C": 2.0}).fit(X, y)
+    fits = left_out_fits(machine, X, y)
+    held = SVCCV(
+        loss="squared_hinge", param_grid={"gamma": 0.7, "C": 2.0}, probability="single", threshold=0
+    )
+    expected = np.empty((len(y), len(classes)))
+    for i, rest in enumerate(~np.eye(len(y), dtype=bool)):
+        expected[i] = held.fit(X[rest], y[rest]).predict_log_proba(X[[i]])[0]
+    own = expected[np.arange(len(y)), np.searchsorted(classes, y)]
+    np.testing.assert_allclose(fits.likelihood.left_out, own, rtol=1e-4, atol=1e-6)
