@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -130,7 +131,7 @@ def test_samples_without_a_class_are_drawn_again():
 def test_order_statistic_and_p_value_agree(n, alpha, rank):
     replicates = np.random.default_rng(0).permutation(n).astype(float)
     for deviance in (rank - 1.0, rank - 0.5, rank - 2.0):
-        found = GoodnessOfFit(deviance, replicates, alpha, "pairs", "none")
+        found = GoodnessOfFit(deviance, replicates, replicates, alpha, "pairs", "none")
         assert found.critical_value == rank - 1.0
         assert found.fits_poorly == (deviance > rank - 1.0) == (found.p_value <= alpha)
     assert found.percentile == pytest.approx(100 * (rank - 2) / n)
@@ -151,7 +152,7 @@ def test_order_statistic_and_p_value_agree(n, alpha, rank):
 )
 def test_a_verdict_within_the_monte_carlo_error_is_none(n, reached, verdict):
     replicates = np.arange(n, dtype=float)
-    found = GoodnessOfFit(n - reached - 0.5, replicates, 0.05, "labels", "none")
+    found = GoodnessOfFit(n - reached - 0.5, replicates, replicates, 0.05, "labels", "none")
     low, high = found.p_interval
     assert low <= reached / n <= high
     assert binom.sf(reached - 1, n, low) == pytest.approx(0.025 if reached else 1.0)
@@ -197,3 +198,32 @@ def test_balanced_weights_are_those_of_the_sample():
     )
     assert held.bootstrapped.tolist() == explicit.bootstrapped.tolist()
     assert held.bootstrapped.tolist() != plain.bootstrapped.tolist()
+
+
+@pytest.mark.parametrize("resampling", ["pairs", "labels"])
+def test_the_extended_information_criterion_of_a_likelihood_model_is_near_its_AIC(resampling):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 3))
+    y = (X[:, 0] + random.logistic(size=200) > 0).astype(int)
+    model = LogisticRegression(C=np.inf, tol=1e-8)
+    result = goodness_of_fit(model, X, y, 60, resampling=resampling, random_state=0)
+    error = np.std(result.optimism) / np.sqrt(60)
+    assert error < 1  # about 2 chi² of four degrees of freedom, of deviation 5.7
+    assert abs(result.eic - (result.deviance + 2 * 4)) < 2 * error
+
+
+def test_the_optimism_of_a_replicate_of_pairs():
+    X, y = load_iris(return_X_y=True)
+    X, y, all_rows = X[50:, :2], y[50:], np.arange(100)
+    model = LogisticRegression(tol=1e-10, max_iter=1000)
+    result = goodness_of_fit(model, X, y, 1, alpha=0.6, resampling="pairs", random_state=3)
+    seed = np.random.RandomState(3).randint(2**31 - 1, size=1)[0]
+    rows = np.random.RandomState(seed).randint(100, size=100)
+
+    def deviance(taken, on):
+        log_p = clone(model).fit(X[taken], y[taken]).predict_log_proba(X[on])
+        return -2 * log_p[all_rows, y[on] - 1].sum()
+
+    on_sample = deviance(rows, all_rows) - deviance(all_rows, all_rows)
+    on_replicate = deviance(rows, rows) - deviance(all_rows, rows)
+    np.testing.assert_allclose(result.optimism, on_sample - on_replicate, rtol=1e-4)

@@ -4,18 +4,26 @@ import warnings
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression, Perceptron
-from sklearn.model_selection import GridSearchCV, LeaveOneOut, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    LeaveOneOut,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC, NuSVC
 
-from looms import LSSVMClassifier, LSSVMClassifierCV
+from looms import SVCCV, LSSVMClassifier, LSSVMClassifierCV
 from looms.calibration import couple, fit_sigmoid
 from looms.diagnostics import _left_out, deviance, excess_error, influence, left_out_fits
 from looms.diagnostics._problem import frozen, pose
@@ -336,8 +344,6 @@ def test_bad_estimators():
         deviance(RidgeClassifier(), *sample(k=3))
     with pytest.raises(ValueError, match="preprocessing must be one of"):
         deviance(SVC(), X, y, preprocessing="never")
-    with pytest.raises(ValueError, match="probability 0"):
-        deviance(RandomForestClassifier(5, random_state=0), X, y)
     with pytest.raises(ValueError, match="refit=True"):
         deviance(GridSearchCV(SVC(), {"C": [1, 2]}, refit=False), X, y)
 
@@ -430,3 +436,47 @@ def test_the_only_group_of_a_class_is_not_left_out():
     X, y = sample()
     with pytest.raises(ValueError, match="All rows of class 'ant' are in one group"):
         left_out_fits(LogisticRegression(), X, y, groups=np.where(y == "ant", -1, np.arange(40)))
+
+
+@pytest.mark.parametrize("classes", [[1, 2], [0, 1, 2]])
+def test_an_svccv_of_the_squared_hinge_keeps_its_loss_and_its_choice(classes):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[np.isin(y, classes)][::5, 2:], y[np.isin(y, classes)][::5]
+    machine = SVCCV(loss="squared_hinge", param_grid={"gamma": 0.7, "C": 2.0}).fit(X, y)
+    fits = left_out_fits(machine, X, y)
+    held = SVCCV(
+        loss="squared_hinge", param_grid={"gamma": 0.7, "C": 2.0}, probability="single", threshold=0
+    )
+    expected = np.empty((len(y), len(classes)))
+    for i, rest in enumerate(~np.eye(len(y), dtype=bool)):
+        expected[i] = held.fit(X[rest], y[rest]).predict_log_proba(X[[i]])[0]
+    own = expected[np.arange(len(y)), np.searchsorted(classes, y)]
+    np.testing.assert_allclose(fits.likelihood.left_out, own, rtol=1e-4, atol=1e-6)
+
+
+def test_folds_are_left_out_together():
+    X, y = sample()
+    folds = StratifiedKFold(4, shuffle=True, random_state=0)
+    model = LogisticRegression()
+    p = cross_val_predict(model, X, y, cv=folds, method="predict_proba")
+    fits = left_out_fits(model, X, y, cv=folds)
+    own = -2 * np.log(p[np.arange(40), (y == model.fit(X, y).classes_[1]).astype(int)])
+    np.testing.assert_allclose(deviance(fits).cv_contributions, own)
+    assert "error of 40 samples" in repr(excess_error(fits)).lower()
+    assert "4-fold" in repr(excess_error(fits))
+    assert len(influence(fits).values) == 4
+    assert left_out_fits(SVC(), X, y, cv=5, groups=WARD).method == "5-fold"
+    with pytest.raises(ValueError, match=r"left out once, and cv='2x5' repeats it"):
+        left_out_fits(model, X, y, cv="2x5")
+
+
+def test_samples_that_a_forest_calls_impossible_cost_the_cv_score_alone():
+    X, y = sample()
+    fits = left_out_fits(RandomForestClassifier(5, random_state=0), X, y, cv=10)
+    spread = deviance(fits)
+    assert spread.cv_score == np.inf
+    assert np.isfinite(spread.deviance)
+    assert spread.n_impossible == np.isinf(spread.cv_contributions).sum() > 0
+    assert f"{spread.n_impossible} have probability 0" in repr(spread)
+    assert np.isfinite(influence(fits).values).all()
+    spread.plot(Figure().subplots())

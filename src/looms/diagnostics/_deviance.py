@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
+import numpy as np
+
 from looms._typing import Array
 from looms.calibration._scores import deviance_of
 from looms.diagnostics._axes import axes_or_new, positions
 from looms.diagnostics._left_out import FitOptions, LeftOutFits, fits_of
-from looms.diagnostics._refits import check_possible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +41,7 @@ def deviance(
     Raises
     ------
     ValueError
-        As `left_out_fits`; also if a sample has probability zero of its class once it is left out.
+        As `left_out_fits`.
 
     Examples
     --------
@@ -52,9 +53,7 @@ def deviance(
     >>> result.deviance < result.cv_score
     True
     """
-    fits = fits_of(estimator, X, y, True, options)
-    check_possible(fits.likelihood.left_out)
-    return Deviance(fits)
+    return Deviance(fits_of(estimator, X, y, True, options))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,8 +93,13 @@ class Deviance:
 
     @property
     def cv_score(self) -> float:
-        """−2 Σ log p̂₍ᵢ₎, the deviance of samples left out."""
+        """−2 Σ log p̂₍ᵢ₎, the deviance of samples left out; inf if any is impossible."""
         return deviance_of(self.fits.likelihood.left_out)
+
+    @property
+    def n_impossible(self) -> int:
+        """Number of samples whose class has probability zero once they are left out."""
+        return int(np.isneginf(self.fits.likelihood.left_out).sum())
 
     @property
     def table(self) -> pd.DataFrame:
@@ -115,7 +119,10 @@ class Deviance:
 
     def __repr__(self) -> str:
         n = len(self.fits.y)
-        return (
-            f"Deviance of {n} samples {self.deviance:.2f}, {self.deviance / n:.3f} a sample\n"
-            f"CV score ({self.fits.method}) {self.cv_score:.2f}, {self.cv_score / n:.3f} a sample"
-        )
+        lines = [
+            f"Deviance of {n} samples {self.deviance:.2f}, {self.deviance / n:.3f} a sample",
+            f"CV score ({self.fits.method}) {self.cv_score:.2f}, {self.cv_score / n:.3f} a sample",
+        ]
+        if self.n_impossible:
+            lines.append(f"Left out, {self.n_impossible} have probability 0 of their class")
+        return "\n".join(lines)

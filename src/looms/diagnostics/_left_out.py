@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from scipy.special import log_expit
 from sklearn.base import clone
 from sklearn.svm import SVC
-from sklearn.utils import _safe_indexing
 
 from looms._classes import class_indices
 from looms._optional import require
@@ -20,18 +18,17 @@ from looms.calibration._sigmoid import fit_sigmoids
 from looms.diagnostics._problem import Problem, pose
 from looms.diagnostics._refits import (
     LARGEST,
+    Likelihood,
     Progress,
+    by_refits,
     check_likelihood,
-    in_parallel,
-    log_probabilities,
     own_class,
-    refit,
     sigmoid_log_probabilities,
     with_kernel_matrix,
 )
 from looms.estimators import LSSVMClassifier
 from looms.estimators._warnings import level_of_user
-from looms.folds import check_rest, group_numbers
+from looms.folds import check_rest, fold_numbers, group_numbers
 from looms.lssvm._folds import repetitions
 from looms.lssvm._system import targets_as_columns
 from looms.scores import fold_outputs
@@ -46,30 +43,11 @@ if TYPE_CHECKING:
 class FitOptions(TypedDict, total=False):
     """Options of `left_out_fits` that the statistics made of it take too."""
 
+    cv: Any
     groups: Any
     preprocessing: str
     n_jobs: int | None
     progress: Progress | None
-
-
-@dataclass(frozen=True, eq=False)
-class Likelihood:
-    """Log likelihoods of the machine of all samples and of those without each.
-
-    Every machine has the sigmoid fitted to its own training samples, unless it gives
-    probabilities itself.
-
-    Attributes
-    ----------
-    fitted : (n_samples,) log p̂ of the class of each sample by the machine of all.
-    left_out : (n_samples,) the same by the machine without it.
-    rest : (n_samples,) the sum over the n − 1 others by the machine without sample i; of groups
-        (n_groups,), over the samples of the others by the machine without the group.
-    """
-
-    fitted: Array
-    left_out: Array
-    rest: Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,8 +64,11 @@ class LeftOutFits:
         The true classes and the names of the samples.
     preprocessing : str
         "none", "held" or "refitted".
+    method : str
+        Name of the way that they are left out, such as "leave-one-group-out" and "10-fold".
     groups : ndarray of shape (n_groups,), or None
-        Labels of the groups that are left out; None for each sample by itself.
+        Labels of the groups, or numbers of the folds, that are left out; None for each sample by
+        itself.
     group : ndarray of shape (n_samples,)
         Place of the group of each sample among them; of the sample, without groups.
 
@@ -106,14 +87,10 @@ class LeftOutFits:
     y: AnyArray
     names: AnyArray
     preprocessing: str
+    method: str
     groups: AnyArray | None
     group: AnyArray
     _likelihood: Likelihood | None
-
-    @property
-    def method(self) -> str:
-        """Name of the way that samples are left out."""
-        return "leave-one-out" if self.groups is None else "leave-one-group-out"
 
     @property
     def likelihood(self) -> Likelihood:
@@ -139,6 +116,7 @@ def left_out_fits(
     y: Any,
     *,
     likelihood: bool = True,
+    cv: Any = None,
     groups: Any = None,
     preprocessing: str = "auto",
     n_jobs: int | None = None,
@@ -168,6 +146,9 @@ def left_out_fits(
     likelihood : bool, default=True
         False leaves out the likelihood, which `excess_error` does not need: it takes any
         classifier, and is faster where prediction is slow.
+    cv : int, splitter, iterable or ndarray, default=None
+        Folds that are left out in place of single samples or groups: as many refits, where n would
+        take too long. Each is a group then; groups stay within one fold.
     groups : array-like of shape (n_samples,), default=None
         Labels; samples of one label, such as those of one patient, are left out together.
     preprocessing : {"auto", "held", "refitted"}, default="auto"
@@ -186,10 +167,9 @@ def left_out_fits(
     Raises
     ------
     ValueError
-        For one class, a class with one member, or all in one group, values that are not finite;
-        with `likelihood` also
-        for an estimator without decision values and probabilities, or one that gives the class of
-        a training sample probability zero.
+        For one class, a class with one member, or all in one group, values that are not finite,
+        folds that are repeated; with `likelihood` also for an estimator without decision values and
+        probabilities, or one that gives the class of a training sample probability zero.
 
     Warns
     -----
@@ -219,12 +199,17 @@ def left_out_fits(
     if likelihood:
         check_likelihood(problem)
     classes, n = problem.classes, problem.n_samples
-    labels, group = None, np.arange(n)
-    if groups is not None:
-        _, first, group = np.unique(
-            group_numbers(groups, n), return_index=True, return_inverse=True
-        )
-        labels = np.asarray(groups)[first]
+    labels, group, method = None, np.arange(n), "leave-one-out"
+    numbers = None if groups is None else group_numbers(groups, n)
+    if cv is not None:
+        folds = np.asarray(fold_numbers(cv, problem.labels + 0.0, numbers, labels=problem.labels))
+        if len(folds) > 1:
+            raise ValueError(f"Each sample is left out once, and cv={cv!r} repeats it.")
+        labels, group = np.unique(folds[0], return_inverse=True)
+        method = f"{len(labels)}-fold"
+    elif numbers is not None:
+        _, first, group = np.unique(numbers, return_index=True, return_inverse=True)
+        labels, method = np.asarray(groups)[first], "leave-one-group-out"
         check_rest(group[None], problem.y, "group")
     terms = None
     if type(problem.machine) is LSSVMClassifier:
@@ -253,6 +238,7 @@ def left_out_fits(
         problem.y,
         problem.names,
         problem.preprocessing,
+        method,
         labels,
         group,
         terms,
@@ -341,55 +327,6 @@ def likelihood_of_outputs(
     whole = sigmoid_log_probabilities(outputs[:, None], labels, np.ones(n))
     rest = log_p.sum(axis=1) - np.bincount(group, left_out)
     return Likelihood(own_class(whole, labels, np.ones(n)), left_out, rest)
-
-
-def by_refits(
-    problem: Problem,
-    likelihood: bool,
-    group: AnyArray,
-    n_jobs: int | None,
-    progress: Progress | None,
-) -> tuple[AnyArray, AnyArray, Likelihood | None]:
-    """Classes by the machine of all samples and by those without each group; their likelihood."""
-    n = problem.n_samples
-    everything = np.ones(n)
-    machine, X = refit(problem, everything)
-    predicted = _predict(problem, machine, X)
-    if likelihood:
-        log_p = log_probabilities(machine, X, problem.labels, everything)
-        fitted = own_class(log_p, problem.labels, everything)  # refused before the other refits
-    task = partial(_refit_without, problem, likelihood, group)
-    refits = in_parallel(task, range(int(group.max()) + 1), n_jobs, progress)
-    order = np.argsort(group, kind="stable")  # as the groups come
-    place = np.argsort(order)
-    predicted_without = np.concatenate([one for one, _, _ in refits])[place]
-    if not likelihood:
-        return predicted, predicted_without, None
-    left_out = np.concatenate([one for _, one, _ in refits])[place]
-    rest = np.array([one for _, _, one in refits])
-    return predicted, predicted_without, Likelihood(fitted, left_out, rest)
-
-
-def _refit_without(
-    problem: Problem, likelihood: bool, group: AnyArray, k: int
-) -> tuple[AnyArray, Array, float]:
-    """Classes and log likelihoods of group k by the machine without it; that of the others."""
-    out = group == k
-    weight = np.where(out, 0.0, 1.0)
-    machine, X = refit(problem, weight)
-    predicted = _predict(problem, machine, _safe_indexing(X, np.flatnonzero(out)))
-    if not likelihood:
-        return predicted, np.full(int(out.sum()), np.nan), np.nan
-    log_p = log_probabilities(machine, X, problem.labels, weight)
-    own = own_class(log_p, problem.labels, weight)
-    return predicted, own[out], float(own[~out].sum())
-
-
-def _predict(problem: Problem, machine: Any, X: Any) -> AnyArray:
-    if problem.threshold == 0:
-        return np.asarray(machine.predict(X))
-    above = class_indices(machine.decision_function(X), problem.threshold)
-    return np.asarray(problem.classes[above])
 
 
 def _warn_of_refits(error: Exception) -> None:

@@ -196,9 +196,9 @@ def _(fitted: LSSVMClassifier | LSSVMClassifierCV) -> Any:
 
 @frozen.register
 def _(fitted: SVCCV) -> Any:
-    """The SVC that it chose; `Problem.threshold` holds the threshold, which an SVC cannot.
+    """The machine that it chose; `Problem.threshold` holds the threshold, which an SVC cannot.
 
-    Several classes are decided by the votes of the SVC, not by coupled probabilities.
+    With the hinge an SVC: several classes are decided by its votes, not by coupled probabilities.
     """
     kernel = "precomputed" if fitted.kernel_.pairwise else clone(fitted.kernel_, safe=False)
     weights, (codes, _, weight) = None, fitted.loo_
@@ -207,4 +207,14 @@ def _(fitted: SVCCV) -> Any:
         first = train[np.unique(class_indices(codes[train]), return_index=True)[1]]
         each = fitted.fit_weight_[first] / weight[first]
         weights = dict(zip(fitted.classes_.tolist(), each.tolist(), strict=True))
-    return SVC(C=fitted.C_, kernel=kernel, class_weight=weights, tol=_TOLERANCE)
+    if fitted.loss == "hinge":
+        return SVC(C=fitted.C_, kernel=kernel, class_weight=weights, tol=_TOLERANCE)
+    several = len(fitted.classes_) > 2
+    return SVCCV(
+        fitted.kernel_,
+        "press",
+        loss=fitted.loss,
+        param_grid={"C": fitted.C_} | {h.name: h.value for h in fitted.kernel_.hyperparameters},
+        probability="single" if several else None,  # two have the sigmoid of T11
+        class_weight=weights,
+    )

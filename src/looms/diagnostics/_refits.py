@@ -11,7 +11,8 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any, TypeAlias, TypeVar
 
@@ -23,6 +24,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, NuSVC
 from sklearn.utils import _safe_indexing, get_tags
 
+from looms._classes import class_indices
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array
 from looms.calibration import fit_sigmoid
@@ -41,6 +43,26 @@ LARGEST = 10_000
 
 #: Types for which a weight of two is the same as the row twice: subclasses may differ.
 _WEIGHT_IS_REPETITION = (SVC, LogisticRegression, LSSVMClassifier)
+
+
+@dataclass(frozen=True, eq=False)
+class Likelihood:
+    """Log likelihoods of the machine of all samples and of those without each.
+
+    Every machine has the sigmoid fitted to its own training samples, unless it gives
+    probabilities itself.
+
+    Attributes
+    ----------
+    fitted : (n_samples,) log p̂ of the class of each sample by the machine of all.
+    left_out : (n_samples,) the same by the machine without it.
+    rest : (n_samples,) the sum over the n − 1 others by the machine without sample i; of groups
+        (n_groups,), over the samples of the others by the machine without the group.
+    """
+
+    fitted: Array
+    left_out: Array
+    rest: Array
 
 
 def refit(problem: Problem, weight: Array, y: AnyArray | None = None) -> tuple[Any, Any]:
@@ -121,6 +143,55 @@ def _recorded(
         warnings.simplefilter("always")
         result = task(case)
     return result, {(warning.category, str(warning.message)) for warning in caught}
+
+
+def by_refits(
+    problem: Problem,
+    likelihood: bool,
+    group: AnyArray,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> tuple[AnyArray, AnyArray, Likelihood | None]:
+    """Classes by the machine of all samples and by those without each group; their likelihood."""
+    n = problem.n_samples
+    everything = np.ones(n)
+    machine, X = refit(problem, everything)
+    predicted = _predict(problem, machine, X)
+    if likelihood:
+        log_p = log_probabilities(machine, X, problem.labels, everything)
+        fitted = own_class(log_p, problem.labels, everything)  # refused before the other refits
+    task = partial(_refit_without, problem, likelihood, group)
+    refits = in_parallel(task, range(int(group.max()) + 1), n_jobs, progress)
+    order = np.argsort(group, kind="stable")  # as the groups come
+    place = np.argsort(order)
+    predicted_without = np.concatenate([one for one, _, _ in refits])[place]
+    if not likelihood:
+        return predicted, predicted_without, None
+    left_out = np.concatenate([one for _, one, _ in refits])[place]
+    rest = np.array([one for _, _, one in refits])
+    return predicted, predicted_without, Likelihood(fitted, left_out, rest)
+
+
+def _refit_without(
+    problem: Problem, likelihood: bool, group: AnyArray, k: int
+) -> tuple[AnyArray, Array, float]:
+    """Classes and log likelihoods of group k by the machine without it; that of the others."""
+    out = group == k
+    weight = np.where(out, 0.0, 1.0)
+    machine, X = refit(problem, weight)
+    predicted = _predict(problem, machine, _safe_indexing(X, np.flatnonzero(out)))
+    if not likelihood:
+        return predicted, np.full(int(out.sum()), np.nan), np.nan
+    log_p = log_probabilities(machine, X, problem.labels, weight)
+    own = own_class(log_p, problem.labels, weight)
+    return predicted, own[out], float(own[~out].sum())
+
+
+def _predict(problem: Problem, machine: Any, X: Any) -> AnyArray:
+    if problem.threshold == 0:
+        return np.asarray(machine.predict(X))
+    above = class_indices(machine.decision_function(X), problem.threshold)
+    return np.asarray(problem.classes[above])
 
 
 def check_likelihood(problem: Problem) -> None:

@@ -28,6 +28,7 @@ from looms.selection import _svm_search as svm_search
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._fold_pairs import pair_auc
 from looms.svm._one_against_one import FittedTo, Machines, class_log_probabilities
+from looms.svm._problem import Loss
 
 _NUMBERS = 1 << 20  # in an array of a block
 
@@ -107,6 +108,7 @@ def area_within(held_out: HeldOut, folds: AnyArray | None) -> tuple[float, Array
 class SupportVectorClassifier(ThresholdedClassifier):
     """Base of the support vector classifiers: decisions, probabilities, scores, sets."""
 
+    loss: Loss
     probability: str | None
     C_: float
     calibrators_: tuple[Sigmoid, ...] | None
@@ -256,6 +258,7 @@ class SupportVectorClassifier(ThresholdedClassifier):
                 self.fit_weight_[train],
                 self.fit_weight_[train],
                 None if self.groups_ is None else self.groups_[train],
+                self.loss,
             )
             with one_blas_thread():
                 cached = sample.solved(svm_search.kernel_matrix(self.kernel_, sample.X), self.C_)

@@ -41,6 +41,7 @@ from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
 from looms.selection import _svm_search as svm_search
 from looms.selection._candidates import candidate_name
+from looms.svm._problem import Loss, check_loss
 
 #: Of the draws of folds.
 _SEED = 0
@@ -57,10 +58,10 @@ def _rate(
 class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc]
     r"""Support vector classifier that chooses C and kernel by exact leave-one-out.
 
-    The machine of ``sklearn.svm.SVC``, solved to machine precision. Each setting of the
-    hyper-parameters is judged by the leave-one-out outputs, which take no refit, or by the outputs
-    without the group or fold of each sample; the one with the smallest score is kept. Several
-    classes are taken one against one.
+    The machine of ``sklearn.svm.SVC``, or its 2-norm variant, solved to machine precision. Each
+    setting of the hyper-parameters is judged by the leave-one-out outputs, which take no refit, or
+    by the outputs without the group or fold of each sample; the one with the smallest score is
+    kept. Several classes are taken one against one.
 
     Parameters
     ----------
@@ -78,6 +79,9 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         threshold; "press", "hinge", "squared_hinge", "smoothed_error", "wmw"
         and "cross_entropy", or an object, judge the outputs, for several classes by the mean over
         the pairs, weighted by their samples.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        "squared_hinge" squares the losses, C Σ max(0, 1 − y f)²: the 2-norm machine, whose
+        outputs are smoother in C and kernel and which most samples support.
     param_grid : dict or None, default=None
         From names to the values to search: "C", and the hyper-parameters of the kernel by their
         names, such as "gamma" for RBF and "c" for polynomial kernels. A single value is
@@ -211,6 +215,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         kernel: Any = "rbf",
         criterion: Any = "log_likelihood",
         *,
+        loss: Loss = "hinge",
         param_grid: Any = None,
         search: str = "pattern",
         resolution: float = 0.5,
@@ -224,6 +229,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
     ) -> None:
         self.kernel = kernel
         self.criterion = criterion
+        self.loss = loss
         self.param_grid = param_grid
         self.search = search
         self.resolution = resolution
@@ -284,7 +290,8 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         alone = classes_of_one(classes, labels[train])
         # The sigmoids decide: without the weights of classes they would undo them.
         own = labels[train], cost[train], selection_weight[train]
-        sample = svm_search.Sample(X_train, *own, None if folds is None else folds[0])
+        each = None if folds is None else folds[0]
+        sample = svm_search.Sample(X_train, *own, each, self.loss)
         chosen, table = self._searched(sample, score, grid, watcher)
         kernel, C = chosen.space.kernel_at(chosen.point), chosen.space.params(chosen.point)["C"]
         fitted = self._machine(X, targets, weight, cost, sample, kernel, C)
@@ -349,6 +356,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
             raise ValueError(
                 f"probability must be 'loo', 'single' or None, got {self.probability!r}."
             )
+        check_loss(self.loss)
         if self.nested not in (None, "folds"):
             raise ValueError(f"nested must be None or 'folds', got {self.nested!r}.")
         if self.nested is not None and not is_number_of_folds(self.cv):

@@ -31,7 +31,7 @@ from looms.svm._one_against_one import (
     class_log_probabilities,
     solved_pairs,
 )
-from looms.svm._problem import IndefiniteKernelError, NotConvergedError
+from looms.svm._problem import IndefiniteKernelError, Loss, NotConvergedError
 
 #: Solved machines and the weight of each sample in the score; smaller is better.
 Score = Callable[[Machines, Array], float]
@@ -139,17 +139,19 @@ class Sample:
     weight : (n,) positive factors of C, and weights in sigmoids.
     selection_weight : (n,) positive weights in the score.
     folds : (n,) numbers, the same for samples that are held out together; None for each by itself.
+    loss : of the machines.
     """
 
     X: Matrix
     labels: Labels
     weight: Array
     selection_weight: Array
-    folds: Labels | None = None
+    folds: Labels | None
+    loss: Loss
 
     def solved(self, K: Array, C: float, start: Machines | None = None) -> Machines:
         """Machines of all pairs, from those at another C."""
-        return solved_pairs(K, self.labels, C, self.weight, start, self.folds)
+        return solved_pairs(K, self.labels, C, self.weight, start, self.folds, self.loss)
 
 
 #: Call of `sweep`: the function, its arguments, no keywords.

@@ -29,6 +29,7 @@ from looms.calibration._sigmoid import (
     fit_sigmoids,
 )
 from looms.held_out import HeldOut
+from looms.svm._problem import Loss
 from looms.svm.dual import DualSolution, LeftOut, solve
 
 _FIRST = 1.0 + 8 * np.finfo(float).eps
@@ -242,6 +243,7 @@ def solved_pairs(
     sample_weight: Array,
     start: Machines | None = None,
     folds: Labels | None = None,
+    loss: Loss = "hinge",
 ) -> Machines:
     """Machines of all pairs.
 
@@ -249,10 +251,11 @@ def solved_pairs(
     ----------
     K : (n, n) kernel matrix.
     labels : (n,) classes 0 to k - 1, each with a sample.
-    C : bound of the dual coefficients of samples of weight one.
+    C : factor of the losses of samples of weight one.
     sample_weight : (n,) positive factors of C, and weights in sigmoids.
     start : machines of the same samples at another C, from which to start.
     folds : (n,) numbers, the same for samples that are held out together; None for each by itself.
+    loss : as for `solve`.
 
     Raises
     ------
@@ -263,9 +266,11 @@ def solved_pairs(
     for q, (a, b) in enumerate(combinations(range(int(labels.max()) + 1), 2)):
         own = np.flatnonzero((labels == a) | (labels == b))
         y = np.where(labels[own] == b, 1.0, -1.0)
-        near = None if start is None else start.machines[q].solution
+        # Another C changes nearly all coefficients of the squared hinge, of the hinge few.
+        near = start.machines[q].solution if start and loss == "hinge" else None
         part = K if len(own) == len(K) else K[np.ix_(own, own)]
-        machines.append(Machine(own, y, solve(part, y, C * sample_weight[own], near)))
+        solution = solve(part, y, C * sample_weight[own], near, loss=loss)
+        machines.append(Machine(own, y, solution))
     return Machines(tuple(machines), K, labels, sample_weight, folds)
 
 

@@ -6,15 +6,21 @@ With β_i = y_i α_i the dual is
 
 [l_i, u_i] = [0, C_i] for y_i = 1 and [−C_i, 0] for y_i = −1, and the outputs are F = Kβ + b.
 The solution is where F_i ≥ y_i for β_i = l_i, F_i ≤ y_i for β_i = u_i and F_i = y_i between.
+
+The squared hinge, Σ C max(0, 1 − y f)² in place of Σ C max(0, 1 − y f), is the same problem of the
+kernel matrix K + diag(1/2C) without an upper bound on α; a bound that no α reaches takes its place.
+F is then f + β/2C, which is f for a sample left out.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
+import numpy.typing as npt
 
-from looms._kernel_matrix import negative_eigenvalue
+from looms._kernel_matrix import check_symmetric, largest_entry, negative_eigenvalue
 from looms._typing import AnyArray, Array
 
 EPS = float(np.finfo(np.float64).eps)
@@ -26,6 +32,11 @@ KKT_TOLERANCE = 1e-9
 _LARGEST_RESIDUAL = 1e-5
 #: C times the largest |K| above which products of it leave the range of numbers.
 _LARGEST_BOUND = 1e100
+#: Numbers whose inverse and products with rounding are still numbers.
+_LEAST = 1e-280
+
+#: Loss of a sample of margin y f: C max(0, 1 − y f), or its square.
+Loss: TypeAlias = Literal["hinge", "squared_hinge"]
 
 
 class IndefiniteKernelError(ValueError):
@@ -132,11 +143,12 @@ class Problem:
 
     Attributes
     ----------
-    K : (n, n) kernel matrix, shifted by a constant and divided by ``scale``. As Σβ = 0, a
-        constant changes only the intercept; subtracting it, where that is exact, removes
-        most of the rounding of a wide kernel.
+    K : (n, n) kernel matrix, shifted by a constant, with the ridge on its diagonal, divided by
+        ``scale``. As Σβ = 0, a constant changes only the intercept; subtracting it, where that
+        is exact, removes most of the rounding of a wide kernel.
     y : (n,) labels, ±1.
     lower, upper : (n,) bounds of β, times ``scale``; both zero for a sample of no weight.
+    ridge : (n,) what the squared hinge adds to the diagonal, over ``scale``; zeros for the hinge.
     scale : divisor of K.
     """
 
@@ -144,6 +156,7 @@ class Problem:
     y: Array
     lower: Array
     upper: Array
+    ridge: Array
     scale: float
 
     @property
@@ -181,28 +194,86 @@ class Problem:
         """Problem with the bounds of some samples at zero."""
         lower, upper = self.lower.copy(), self.upper.copy()
         lower[left_out] = upper[left_out] = 0.0
-        return Problem(self.K, self.y, lower, upper, self.scale)
+        return replace(self, lower=lower, upper=upper)
 
 
-def problem_of(K: Array, y: Array, C: Array) -> Problem:
+def problem_of(K: Array, y: Array, C: Array, loss: Loss = "hinge") -> Problem:
     """Scaled problem from checked arrays; ``K`` is not copied where it stays the same.
 
     NotConvergedError if the bounds are too large for double precision.
     """
+    ridge, bound, part = np.zeros(len(y)), C, C > 0
+    if loss == "squared_hinge":
+        # At the solution Σα ≥ Σα²/2C; so Σα ≤ 2ΣC, and α² < 2C Σα for each of several samples.
+        ridge[part], bound = 0.5 / C[part], 2.0 * np.sqrt(C * C.sum())
     smallest, largest = float(K.min()), float(K.max())
     middle = 0.5 * (smallest + largest)
     # Sterbenz: the difference of numbers within a factor of two is exact.
     shift = middle if smallest > 0 and largest <= 1.5 * smallest else 0.0
-    scale = max(largest - shift, shift - smallest) or 1.0
     if shift != 0.0:
         K = K - shift
+    if ridge.any():
+        K = K + np.diag(ridge)
+    scale = max(float(K.max()), -float(K.min())) or 1.0
     if scale != 1.0:
         K = K / scale
     with np.errstate(over="ignore"):
-        bound = C * scale
+        bound = bound * scale
     if not bound.max() <= _LARGEST_BOUND:
         raise NotConvergedError(np.inf, np.inf)
-    return Problem(K, y, np.where(y > 0, 0.0, -bound), np.where(y > 0, bound, 0.0), scale)
+    lower, upper = np.where(y > 0, 0.0, -bound), np.where(y > 0, bound, 0.0)
+    return Problem(K, y, lower, upper, ridge / scale, scale)
+
+
+def checked(
+    K: npt.ArrayLike, y: npt.ArrayLike, C: npt.ArrayLike, loss: str
+) -> tuple[Array, Array, Array]:
+    """Arguments as arrays of agreeing shapes and valid values."""
+    check_loss(loss)
+    K, y = np.asarray(K, dtype=np.float64), np.array(y, dtype=np.float64)
+    if K.ndim != 2 or K.shape[0] != K.shape[1] or K.size == 0:
+        raise ValueError(f"K must be a square matrix with entries, but has shape {K.shape}.")
+    if y.shape != K.shape[:1]:
+        raise ValueError(
+            f"y must have one label per row of K, but y has shape {y.shape} and K has shape "
+            f"{K.shape}."
+        )
+    largest = largest_entry(K)
+    if not np.isfinite(largest):
+        raise ValueError("K must be finite, but has NaN or infinite entries.")
+    if not (largest == 0 or _LEAST <= largest <= 1 / _LEAST):
+        raise ValueError(
+            f"The largest value of K must be zero or between {_LEAST:g} and {1 / _LEAST:g}, but "
+            f"is {largest:.3g}: multiply K by a number, and divide C by it."
+        )
+    check_symmetric(K)
+    if not np.isin(y, (-1.0, 1.0)).all():
+        raise ValueError("y must hold the labels -1 and 1 only.")
+    bounds = np.array(C, dtype=np.float64)
+    if bounds.ndim == 0:
+        bounds = np.full(len(y), bounds)
+    if bounds.shape != y.shape:
+        raise ValueError(
+            f"C must be a number or one for each of the {len(y)} samples, but has shape "
+            f"{bounds.shape}."
+        )
+    if not (np.isfinite(bounds).all() and (bounds >= 0).all()):
+        raise ValueError("C must be finite and not negative.")
+    if len(np.unique(y[bounds > 0])) < 2:
+        raise ValueError("Both classes need a sample of positive C, but at most one has.")
+    positive = bounds[bounds > 0]
+    if (positive < _LEAST / min(1.0, largest or 1.0)).any():
+        raise ValueError(
+            f"C must be zero or, itself and times the largest value of K, at least {_LEAST:g}, "
+            f"but is {positive.min():.3g} for the least of positive C."
+        )
+    return K, y, bounds
+
+
+def check_loss(loss: str) -> None:
+    """ValueError for a loss that is none."""
+    if loss not in get_args(Loss):
+        raise ValueError(f"loss must be 'hinge' or 'squared_hinge', got {loss!r}.")
 
 
 def check_convex(problem: Problem) -> None:

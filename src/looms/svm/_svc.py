@@ -16,15 +16,20 @@ from looms._typing import AnyArray, Array
 from looms.held_out import HeldOut
 from looms.kernels import RBF
 from looms.kernels._samples import Pairs, samples_of
-from looms.svm._problem import KKT_TOLERANCE, RoundingWarning, problem_of
-from looms.svm.dual import DualSolution, checked, solve, solve_convex
+from looms.svm._problem import KKT_TOLERANCE, Loss, RoundingWarning, checked, problem_of
+from looms.svm.dual import DualSolution, solve, solve_convex
 
 #: Iterations of LIBSVM for each sample: beyond these the exact solver is faster.
 _ITERATIONS = 100
 
 
 def leave_one_out(
-    svc: Any, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    svc: Any,
+    X: Any,
+    y: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None = None,
+    *,
+    loss: Loss = "hinge",
 ) -> HeldOut:
     """Exact leave-one-out decision values of a two-class ``sklearn.svm.SVC``.
 
@@ -45,6 +50,8 @@ def leave_one_out(
     y : (n,) labels of two classes.
     sample_weight : (n,) weights, the factor of C for each sample; ones unless given. Samples of
         weight zero take no part, but have an output.
+    loss : "hinge", that of an SVC, or "squared_hinge": the 2-norm machine of the same kernel, C
+        and weights.
 
     Returns
     -------
@@ -88,7 +95,7 @@ def leave_one_out(
     array([-2.      , -0.333333,  0.      ,  3.      ])
     """
     problem = dual_problem(svc, X, y, sample_weight)
-    solution = problem.solve()
+    solution = problem.solve(loss)
     without, to = solution.left_out(), np.full(len(solution.y), solution.exactness)
     outputs, out = solution.outputs.copy(), without.numbers
     outputs[out], to[out] = without.outputs[np.arange(len(out)), out], without.exactness
@@ -121,12 +128,13 @@ class SVCProblem:
     sample_weight: Array
     semidefinite: bool = False
 
-    def solve(self) -> DualSolution:
-        """Solution of the SVC to machine precision, from that of LIBSVM."""
+    def solve(self, loss: Loss = "hinge") -> DualSolution:
+        """Solution to machine precision; with the hinge from that of LIBSVM."""
+        start = self.alpha if loss == "hinge" else None
         if not self.semidefinite:
-            return solve(self.K, self.y, self.C, start=self.alpha)
-        K, y, C = checked(self.K, self.y, self.C)
-        return solve_convex(problem_of(K, y, C), y, C, self.alpha)
+            return solve(self.K, self.y, self.C, start, loss=loss)
+        K, y, C = checked(self.K, self.y, self.C, loss)
+        return solve_convex(problem_of(K, y, C, loss), y, C, start)
 
 
 def dual_problem(

@@ -1,4 +1,4 @@
-"""Dual solution of a C-SVC to machine precision, and its exact leave-one-out outputs."""
+"""Dual solution of a support vector machine to machine precision, and its leave-one-out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from looms._kernel_matrix import check_symmetric, largest_entry
 from looms._threads import blas_threads
 from looms._typing import Array
 from looms.held_out import HeldOut
@@ -22,16 +21,16 @@ from looms.svm._active_set import (
 )
 from looms.svm._path import follow, rows_of_folds, tableau
 from looms.svm._problem import (
+    Loss,
     NotConvergedError,
     Problem,
     check_convex,
+    checked,
     intercepts,
     problem_of,
     violations,
 )
 
-#: Numbers whose inverse and products with rounding are still numbers.
-_LEAST = 1e-280
 #: Numbers in each of the dozen arrays that paths and their ends take at a time.
 _BLOCK = 1 << 20
 _ROWS = 64  # described at a time: a dozen passes over them stay in the cache
@@ -59,16 +58,16 @@ class LeftOut:
 
 @dataclass(frozen=True, eq=False)
 class DualSolution:
-    """Solved C-SVC, f(x) = Σ_i y_i α_i k(x_i, x) + b.
+    """Solved machine of two classes, f(x) = Σ_i y_i α_i k(x_i, x) + b.
 
     Attributes
     ----------
     y : (n,) labels, ±1.
-    C : (n,) upper bounds of α; zero for samples that take no part.
-    alpha : (n,) dual coefficients, 0 ≤ α ≤ C, exactly 0 or C where they are at a bound.
+    C : (n,) factors of the losses; zero for samples that take no part.
+    alpha : (n,) dual coefficients, exactly 0, or C with the hinge, where they are at a bound.
     intercept : b. Where no sample is free it is the middle of the possible ones, as in LIBSVM.
     outputs : (n,) f(x_i).
-    margin : (m,) indices of the free samples, 0 < α < C.
+    margin : (m,) indices of the free samples, 0 < α, and < C with the hinge.
     kkt_residual : largest violation of a KKT condition, in units of the outputs.
     duality_gap : primal less dual objective.
     n_changes : changes of the active set from the start.
@@ -157,7 +156,7 @@ class DualSolution:
             errors = []
             for k in self._followed(left_out, beta, outputs, b, exactness).tolist():
                 without = problem.without(left_out[k][left_out[k] >= 0])
-                machine = solution_near(without, balanced(without, beta[k], self.outputs))
+                machine = solution_near(without, balanced(without, beta[k], start.outputs))
                 beta[k], outputs[k], b[k] = machine.beta, machine.outputs, machine.intercept
                 exactness[k] = without.exactness(machine.residual, machine.beta)
                 if not machine.residual <= without.residual_limit(machine.beta):
@@ -166,6 +165,7 @@ class DualSolution:
                     errors.append(NotConvergedError(float(exactness[k]), gap, which))
         if errors:
             raise max(errors, key=lambda error: error.kkt_residual)
+        outputs -= problem.ridge * beta
         return LeftOut(numbers, beta / problem.scale, b, outputs, exactness)
 
     def _followed(
@@ -202,7 +202,7 @@ class DualSolution:
     def _watched(self) -> list[Indices]:
         """Samples to watch on the paths: those near the margin, then all."""
         part = np.flatnonzero(self._problem.lower < self._problem.upper)
-        distance = np.abs(self.y - self.outputs)[part]
+        distance = np.abs(self.y - self._polished.outputs)[part]
         margin = self._polished.margin
         n_margin = 0 if margin is None else len(margin.basic)
         n_near = n_margin + 32 + (len(part) - n_margin) * 2 // 5
@@ -246,11 +246,16 @@ def solve(
     y: npt.ArrayLike,
     C: npt.ArrayLike,
     start: DualSolution | npt.ArrayLike | None = None,
+    *,
+    loss: Loss = "hinge",
 ) -> DualSolution:
-    r"""Dual solution of a C-SVC to machine precision.
+    r"""Dual solution of a support vector machine to machine precision.
 
     .. math:: \min_\alpha \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j K_{ij} - \sum_i \alpha_i,
               \quad \sum_i y_i \alpha_i = 0, \quad 0 \le \alpha_i \le C_i
+
+    of the hinge. The squared hinge, :math:`\sum_i C_i \max(0, 1 - y_i f(x_i))^2`, has
+    :math:`K_{ii} + 1 / 2 C_i` in place of :math:`K_{ii}` and no upper bound.
 
     From a start near the solution the margin equations are solved exactly, and the active set is
     changed until the KKT conditions hold up to rounding. ``K`` is checked to be positive
@@ -262,10 +267,12 @@ def solve(
         eigenvalue, among coefficients of sum zero and samples of positive ``C``, is not below
         -1e-8 n times its largest entry.
     y : (n,) labels, ±1, both present among the samples of positive ``C``.
-    C : bound of all α, positive, or (n,) one for each; a sample of ``C`` zero takes no part.
+    C : factor of all losses, positive, or (n,) one for each; a sample of zero takes no part.
     start : (n,) α to start from, LIBSVM's for instance, or the solution of a neighboring C
         or kernel of the same samples; it need not be feasible. An interior-point method starts
         unless given.
+    loss : "hinge", or "squared_hinge" of the 2-norm machine, as in ``sklearn.svm.LinearSVC``,
+        which has no bias apart from its penalty.
 
     Returns
     -------
@@ -299,8 +306,8 @@ def solve(
     >>> solution.leave_one_out().outputs.round(6)  # without -1 the line is at -0.5
     array([-2.      , -0.333333,  0.      ,  3.      ])
     """
-    K, y, C = checked(np.array(K, dtype=np.float64), y, C)  # the caller may change his
-    problem = problem_of(K, y, C)
+    K, y, C = checked(np.array(K, dtype=np.float64), y, C, loss)  # the caller may change his
+    problem = problem_of(K, y, C, loss)
     checked_before = (
         isinstance(start, DualSolution)
         and bool((start.C > 0)[C > 0].all())
@@ -330,7 +337,7 @@ def solve_convex(
         C=C,
         alpha=alpha,
         intercept=polished.intercept,
-        outputs=polished.outputs,
+        outputs=polished.outputs - problem.ridge * polished.beta,
         margin=np.flatnonzero(inside),
         kkt_residual=polished.residual,
         duality_gap=gap,
@@ -356,45 +363,3 @@ def _started(
             f"of shape {alpha.shape}."
         )
     return feasible(problem, y * alpha * problem.scale)
-
-
-def checked(K: npt.ArrayLike, y: npt.ArrayLike, C: npt.ArrayLike) -> tuple[Array, Array, Array]:
-    """Arguments as arrays of agreeing shapes and valid values."""
-    K, y = np.asarray(K, dtype=np.float64), np.array(y, dtype=np.float64)
-    if K.ndim != 2 or K.shape[0] != K.shape[1] or K.size == 0:
-        raise ValueError(f"K must be a square matrix with entries, but has shape {K.shape}.")
-    if y.shape != K.shape[:1]:
-        raise ValueError(
-            f"y must have one label per row of K, but y has shape {y.shape} and K has shape "
-            f"{K.shape}."
-        )
-    largest = largest_entry(K)
-    if not np.isfinite(largest):
-        raise ValueError("K must be finite, but has NaN or infinite entries.")
-    if not (largest == 0 or _LEAST <= largest <= 1 / _LEAST):
-        raise ValueError(
-            f"The largest value of K must be zero or between {_LEAST:g} and {1 / _LEAST:g}, but "
-            f"is {largest:.3g}: multiply K by a number, and divide C by it."
-        )
-    check_symmetric(K)
-    if not np.isin(y, (-1.0, 1.0)).all():
-        raise ValueError("y must hold the labels -1 and 1 only.")
-    bounds = np.array(C, dtype=np.float64)
-    if bounds.ndim == 0:
-        bounds = np.full(len(y), bounds)
-    if bounds.shape != y.shape:
-        raise ValueError(
-            f"C must be a number or one for each of the {len(y)} samples, but has shape "
-            f"{bounds.shape}."
-        )
-    if not (np.isfinite(bounds).all() and (bounds >= 0).all()):
-        raise ValueError("C must be finite and not negative.")
-    if len(np.unique(y[bounds > 0])) < 2:
-        raise ValueError("Both classes need a sample of positive C, but at most one has.")
-    positive = bounds[bounds > 0]
-    if (positive < _LEAST / min(1.0, largest or 1.0)).any():
-        raise ValueError(
-            f"C must be zero or, itself and times the largest value of K, at least {_LEAST:g}, "
-            f"but is {positive.min():.3g} for the least of positive C."
-        )
-    return K, y, bounds
