@@ -104,6 +104,8 @@ def test_error_and_likelihood_choose_among_the_same_candidates():
 def test_nested_figures_repeat_the_choice_of_the_transform_without_each_fold():
     y = np.where(X[:, 0] > 0.3, Y, 0.0)
     model = Transformed(FIXED, ["none", "sqrt", "log1p"]).fit(X, y, sample_weight=WEIGHT)
+    model._repr_html_()
+    assert model._nested is None  # ten fits are not made to show it
     nested = model.nested_
     for k in (0, 4):
         out = nested.folds == k
@@ -145,7 +147,7 @@ def test_counts_get_predictions_that_are_not_negative():
 
 def test_groups_and_kernel_matrices_reach_the_machine():
     groups = np.arange(N) // 3
-    model = Transformed(transform="log").fit(X, Y, groups=groups)
+    model = Transformed(transforms="log").fit(X, Y, groups=groups)
     assert_array_equal(model.machine_.groups_, groups)
     assert all(len(np.unique(model.nested_.folds[groups == k])) == 1 for k in range(20))
     given = Transformed(LSSVMRegressor("precomputed", mu=0.01), "log").fit(X @ X.T, Y)
@@ -165,9 +167,9 @@ def test_only_the_machine_taken_warns():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"transform": "cube"}, "Unknown transform 'cube'"),
-        ({"transform": []}, "at least one candidate"),
-        ({"transform": "log"}, "does not take all targets, the least of which is -1"),
+        ({"transforms": "cube"}, "Unknown transform 'cube'"),
+        ({"transforms": []}, "at least one candidate"),
+        ({"transforms": "log"}, "does not take all targets, the least of which is -1"),
         ({"criterion": "press"}, "Unknown criterion 'press'"),
         ({"statistic": "mode"}, "Unknown statistic 'mode'"),
         ({"nested": True}, "nested must be"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -15,7 +16,7 @@ from looms._checks import check_known
 from looms._typing import AnyArray, Array, Matrix
 from looms.conformal._jackknife import intervals_of_ends, required_rank
 from looms.estimators._base import checked_sample_weight, one_or_many
-from looms.estimators._folds import machines_without
+from looms.estimators._folds import machines_without, outer_folds, unfitted
 from looms.estimators._regressor import LSSVMRegressorCV, Regressor
 from looms.estimators._search import NESTED
 from looms.held_out import HeldOut
@@ -79,7 +80,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
     regressor : LSSVMRegressorCV, LSSVMRegressor or None, default=None
         Machine of the transformed target, of one target; None for ``LSSVMRegressorCV()``. Its
         ``nested`` is replaced by that below.
-    transform : str or list of str, default="auto"
+    transforms : str or list of str, default="auto"
         "none", "sqrt", "log" (positive targets), "log1p" (log(1 + y)); several are candidates.
         "auto" takes those that the range of the targets admits: none, and of positive targets
         sqrt and log, of nonnegative ones sqrt and log1p. Predictions by all but "none" are not
@@ -144,19 +145,20 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
     loo_: HeldOut
     held_out_: HeldOut
     _nested: NestedTransformed | None
-    _outer_folds: AnyArray | None
+    _unfitted: Any  # to be fitted in outer folds; None where it was, or is not to be
+    _outer_seed: int
 
     def __init__(
         self,
         regressor: Any = None,
-        transform: Any = "auto",
+        transforms: Any = "auto",
         *,
         criterion: str = "error",
         statistic: str = "mean",
         nested: str | None = "auto",
     ) -> None:
         self.regressor = regressor
-        self.transform = transform
+        self.transforms = transforms
         self.criterion = criterion
         self.statistic = statistic
         self.nested = nested
@@ -219,7 +221,9 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         numbers = None if numbers is None else numbers[train]
         chooser = LSSVMRegressorCV(cv=getattr(machine, "cv", None), nested=self.nested)
         seed = check_random_state(getattr(machine, "random_state", 0)).randint(2**31 - 1)
-        self._outer_folds = chooser._outer_folds_of(y[train], numbers, None, seed)
+        later = chooser._for_outer_folds(y[train], numbers, None, seed) is not None
+        self._unfitted = unfitted(self, transforms=names) if later else None
+        self._outer_seed = seed
         self._nested = None
         self.machine_, self.transform_, self.candidates_ = machine, names[best], candidates
         self.held_out_ = held_out
@@ -241,7 +245,8 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         y : ndarray of shape (n_samples,)
             In units of the training targets.
         """
-        outputs = self.machine_.predict(self._checked_new_data(X))
+        X = self._checked_new_data(X)
+        outputs = self.machine_.predict(X)
         if self.statistic == "median":
             return self._transform.inverse(outputs)
         return smeared_means(self._transform, outputs, self.machine_.held_out_)
@@ -287,8 +292,8 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
     def nested_(self) -> NestedTransformed | None:
         """Predictions of each sample by machines that were chosen without it, or None."""
         check_is_fitted(self, "machine_")
-        if self._nested is None and self._outer_folds is not None:
-            self._nested = self._chosen_in_folds(self._outer_folds)
+        if self._unfitted is not None:
+            self._nested, self._unfitted = self._chosen_in_folds(), None
         return self._nested
 
     @property
@@ -316,21 +321,27 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
                 "regressor must be an LSSVMRegressorCV or LSSVMRegressor, which have the held-out "
                 f"predictions that choose the transform, got {self.regressor!r}."
             )
-        if isinstance(self.transform, str) and self.transform == "auto":
+        if isinstance(self.transforms, str) and self.transforms == "auto":
             positive = TARGET_TRANSFORMS["log"].takes(y)
             names = ["none", "sqrt", "log" if positive else "log1p"]
             return [name for name in names if TARGET_TRANSFORMS[name].takes(y)]
-        names = one_or_many(self.transform)
+        names = one_or_many(self.transforms)
         if not names:
-            raise ValueError("transform must name at least one candidate.")
+            raise ValueError("transforms must name at least one candidate.")
         for name in names:
             check_known(name, "transform", TARGET_TRANSFORMS)
             if not TARGET_TRANSFORMS[name].takes(y):
                 raise ValueError(
-                    f"transform={name!r} does not take all targets, the least of which is "
-                    f"{y.min():.3g}: leave it out, or use transform='auto'."
+                    f"transforms={name!r} does not take all targets, the least of which is "
+                    f"{y.min():.3g}: leave it out, or use transforms='auto'."
                 )
         return names
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        """Table of fitted attributes; those that take ten fits are not made for it."""
+        shown = copy(self)
+        shown._unfitted = None
+        return super(TransformedTargetRegressorCV, shown)._get_fitted_attr_html(doc_link)
 
     def _checked_new_data(self, X: Any) -> Matrix:
         check_is_fitted(self, "machine_")
@@ -350,16 +361,20 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
             values = means_without_own(transform, outputs.outputs, machine.held_out_)
         return HeldOut(y, values, outputs.sample_weight)
 
-    def _chosen_in_folds(self, folds: AnyArray) -> NestedTransformed:
+    def _chosen_in_folds(self) -> NestedTransformed | None:
         """Predictions of every fold by a machine that was chosen anew without it.
 
         The candidates are those that the range of all targets admits.
         """
         X, (y, _, weight) = self.machine_.X_fit_, self.loo_
-        train = np.flatnonzero(weight)
-        data = X, y, weight, getattr(self.machine_, "groups_", None)
-        names = [each.name for each in self.candidates_]
-        machines = machines_without(clone(self).set_params(transform=names), folds, train, data)
+        train, groups = np.flatnonzero(weight), getattr(self.machine_, "groups_", None)
+        own_groups = None if groups is None else groups[train]
+        cv = getattr(self.machine_, "cv", None)
+        try:
+            folds = outer_folds(cv, y[train], own_groups, None, self._outer_seed)
+        except ValueError:  # of "auto", which takes what can be had
+            return None
+        machines = machines_without(self._unfitted, folds, train, (X, y, weight, groups))
         outputs, residuals = np.empty((2, len(train)))
         for k, model in enumerate(machines):
             out = folds == k
