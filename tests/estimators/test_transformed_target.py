@@ -136,6 +136,8 @@ def test_counts_get_predictions_that_are_not_negative():
     counts = np.random.default_rng(1).poisson(np.exp(2 * X[:, 0] - 1))
     model = Transformed(FIXED, nested=None).fit(X, counts)
     assert [each.name for each in model.candidates_] == ["none", "sqrt", "log1p"]
+    by_density = Transformed(FIXED, criterion="likelihood", nested=None).fit(X, counts)
+    assert [each.name for each in by_density.candidates_] == ["none", "log1p"]
     far = np.array([[-9.0, 0.0], [9.0, 0.0]])
     for statistic in ("mean", "median"):
         bounded = Transformed(FIXED, ["sqrt", "log1p"], statistic=statistic, nested=None)
@@ -170,6 +172,7 @@ def test_only_the_machine_taken_warns():
         ({"transforms": "cube"}, "Unknown transform 'cube'"),
         ({"transforms": []}, "at least one candidate"),
         ({"transforms": "log"}, "does not take all targets, the least of which is -1"),
+        ({"transforms": "sqrt", "criterion": "likelihood"}, "by criterion='likelihood'"),
         ({"criterion": "press"}, "Unknown criterion 'press'"),
         ({"statistic": "mode"}, "Unknown statistic 'mode'"),
         ({"nested": True}, "nested must be"),

@@ -88,7 +88,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
     criterion : {"error", "likelihood"}, default="error"
         What decides between transforms: the squared error of means, or the absolute error of
         medians; or the likelihood of normal noise on the transformed scale, with the Jacobian
-        [BC64].
+        [BC64], which targets of zero under a root do not have.
     statistic : {"mean", "median"}, default="mean"
         What is predicted. Means, which the squared error asks for, are Duan's smearing estimate
         [D83] with held-out residuals. Medians are inverses of the machine's outputs.
@@ -321,19 +321,20 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
                 "regressor must be an LSSVMRegressorCV or LSSVMRegressor, which have the held-out "
                 f"predictions that choose the transform, got {self.regressor!r}."
             )
+        density = self.criterion == "likelihood"
+        admitted = [name for name, g in TARGET_TRANSFORMS.items() if g.takes(y, density)]
         if isinstance(self.transforms, str) and self.transforms == "auto":
-            positive = TARGET_TRANSFORMS["log"].takes(y)
-            names = ["none", "sqrt", "log" if positive else "log1p"]
-            return [name for name in names if TARGET_TRANSFORMS[name].takes(y)]
+            return [name for name in admitted if name != "log1p" or "log" not in admitted]
         names = one_or_many(self.transforms)
         if not names:
             raise ValueError("transforms must name at least one candidate.")
         for name in names:
             check_known(name, "transform", TARGET_TRANSFORMS)
-            if not TARGET_TRANSFORMS[name].takes(y):
+            if name not in admitted:
                 raise ValueError(
                     f"transforms={name!r} does not take all targets, the least of which is "
-                    f"{y.min():.3g}: leave it out, or use transforms='auto'."
+                    f"{y.min():.3g}, by criterion={self.criterion!r}: leave it out, or use "
+                    "transforms='auto'."
                 )
         return names
 

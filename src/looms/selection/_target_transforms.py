@@ -33,10 +33,13 @@ class TargetTransform:
     inverse: Callable[[Array], Array]
     log_derivative: Callable[[Array], Array]
 
-    def takes(self, y: Array) -> bool:
-        """True if the function is defined, and finite, for all targets."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return bool(y.min() >= self.least and np.isfinite(self.forward(y)).all())
+    def takes(self, y: Array, density: bool = False) -> bool:
+        """True if the function is finite for all targets, and for a density its derivative too."""
+        if y.min() < self.least:
+            return False
+        with np.errstate(divide="ignore"):
+            values = [self.forward(y)] + density * [self.log_derivative(y)]
+        return bool(np.isfinite(values).all())
 
 
 def _bounded_exp(z: Array) -> Array:
