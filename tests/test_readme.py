@@ -19,7 +19,7 @@ def blocks(language: str) -> list[str]:
 @pytest.mark.slow
 def test_python_examples(capsys: pytest.CaptureFixture[str]) -> None:
     examples = blocks("python")
-    assert len(examples) == 6
+    assert len(examples) == 7
     exec("\n".join(examples), {})
     said = capsys.readouterr().out
     assert "Linear" in said

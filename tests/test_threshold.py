@@ -1,5 +1,7 @@
 """Thresholds against a search through every cut."""
 
+from itertools import combinations_with_replacement
+
 import numpy as np
 import pytest
 from pairwise import pairwise
@@ -17,6 +19,7 @@ from looms.threshold import (
     as_rule,
     balanced_error_threshold,
     find_threshold,
+    ordinal_thresholds,
 )
 
 
@@ -295,3 +298,23 @@ def test_a_rule_gets_the_counts_of_all_cuts_at_once():
     loo = random_loo(0)
     find_threshold(loo, Counting())
     assert n_cuts == [len(loo.y) + 1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_thresholds_of_ordered_classes_have_the_least_absolute_error_of_all(seed):
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([[0, 1, 2, 3], rng.integers(0, 4, 14)])
+    f = np.round(y + 1.2 * rng.normal(size=18), 1)
+    weight, spacing = rng.uniform(0.1, 3, size=18), np.array([0.0, 1.0, 4.0, 5.0])
+
+    def error(thresholds, levels):
+        given = levels[np.searchsorted(thresholds, f)]
+        return weight @ np.abs(given - levels[y])
+
+    values = np.unique(f)
+    cuts = np.concatenate([[-9], (values[:-1] + values[1:]) / 2, [9]])
+    found = ordinal_thresholds(HeldOut(y, f, weight))
+    for levels in (np.arange(4.0), spacing):
+        least = min(error(each, levels) for each in combinations_with_replacement(cuts, 3))
+        assert error(found, levels) == pytest.approx(least)
+    assert (np.diff(found) >= 0).all()

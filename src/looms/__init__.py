@@ -41,6 +41,8 @@ if TYPE_CHECKING:
         LSSVMRegressorCV,
         NonconformityClassifier,
         OneClassWarning,
+        PrevalenceClassifier,
+        TransformedTargetRegressorCV,
     )
     from looms.held_out import HeldOut
 
@@ -56,6 +58,8 @@ __all__ = [
     "LargestMarginClassifier",
     "NonconformityClassifier",
     "OneClassWarning",
+    "PrevalenceClassifier",
+    "TransformedTargetRegressorCV",
     "__version__",
     "assess",
     "compare",

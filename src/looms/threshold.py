@@ -28,6 +28,7 @@ __all__ = [
     "RequiredPrecision",
     "RequiredRecall",
     "find_threshold",
+    "ordinal_thresholds",
 ]
 
 _ROUNDING = 1e-12  # losses that differ by the rounding of cumulative sums alone are equal
@@ -337,6 +338,32 @@ def find_threshold(loo: HeldOut, rule: Any = "ber") -> tuple[float, float]:
     inner = best[(best > 0) & (best < len(cuts) - 1)]
     chosen = inner[np.argmin(np.abs(cuts[inner]))] if len(inner) else best[-1]
     return float(cuts[chosen]), float(losses[0][chosen])
+
+
+def ordinal_thresholds(held_out: HeldOut) -> Array:
+    """Thresholds between ordered classes, of least absolute error on held-out outputs.
+
+    Class j is told from those below it as two classes are: together these decisions have the least
+    mean distance of the class that a row is given from its own, whatever the distances between
+    neighbors.
+
+    Parameters
+    ----------
+    held_out : numbers of the classes in order, and outputs of a regression on them.
+
+    Returns
+    -------
+    thresholds : (n_classes - 1,) that do not decrease; an output belongs to the class
+        ``np.searchsorted(thresholds, output)``.
+
+    Examples
+    --------
+    >>> ordinal_thresholds(HeldOut([0, 0, 1, 1, 2], [0.1, 0.3, 0.5, 1.1, 1.3])).round(3)
+    array([0.4, 1.2])
+    """
+    above = [np.where(held_out.y >= level, 1.0, -1.0) for level in np.unique(held_out.y)[1:]]
+    cuts = [find_threshold(HeldOut(y, *list(held_out)[1:]), Cost())[0] for y in above]
+    return np.sort(cuts)  # of equal losses they may cross
 
 
 def balanced_error_threshold(loo: HeldOut) -> tuple[float, float]:

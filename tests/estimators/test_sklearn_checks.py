@@ -3,7 +3,14 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from looms import SVCCV, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import (
+    SVCCV,
+    LSSVMClassifier,
+    LSSVMClassifierCV,
+    LSSVMRegressor,
+    LSSVMRegressorCV,
+    TransformedTargetRegressorCV,
+)
 
 #: Expected failures are strict (see pyproject.toml): one that passes fails the run.
 WEIGHTS_ARE_NO_COPIES = (
@@ -30,6 +37,7 @@ VARIANTS = [
     LSSVMClassifierCV(["linear", "rbf"], optimizer="scg", calibration=None),
     LSSVMClassifierCV("linear", search="grid", cv=3, calibration="isotonic"),
     LSSVMRegressorCV(cv="2x3"),
+    TransformedTargetRegressorCV(),
     SVCCV("linear", "ber", param_grid={"C": [1.0]}, search="grid", probability=None),
 ]
 
@@ -47,7 +55,8 @@ def expected_failures(estimator):
             "check_sample_weight_equivalence_on_dense_data": PROBABILITIES_ARE_OF_LEFT_OUT_SAMPLES,
             "check_sample_weight_equivalence_on_sparse_data": PROBABILITIES_ARE_OF_LEFT_OUT_SAMPLES,
         }
-    if not isinstance(estimator, LSSVMClassifierCV | LSSVMRegressorCV | SVCCV):
+    choosing = LSSVMClassifierCV | LSSVMRegressorCV | SVCCV | TransformedTargetRegressorCV
+    if not isinstance(estimator, choosing):
         return {}
     return {
         "check_sample_weight_equivalence_on_dense_data": WEIGHTS_ARE_NO_COPIES,

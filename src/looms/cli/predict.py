@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import typer
 from scipy import sparse
 
-from looms import NonconformityClassifier
+from looms import NonconformityClassifier, PrevalenceClassifier
 from looms._optional import require
 from looms._typing import AnyArray, Matrix
 from looms._words import count, listed
@@ -70,6 +70,16 @@ def predict(
     keep: Annotated[
         list[str] | None, typer.Option(help="Column of FILE to write, too; may be given again.")
     ] = None,
+    prevalence: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=(
+                "Share of a class among the rows to predict, such as ill=0.01; may be given again. "
+                "Classes that are not named have the rest."
+            ),
+            metavar="CLASS=SHARE",
+        ),
+    ] = None,
     digits: Annotated[int, typer.Option(min=1, max=17, help="Significant digits; 17 for all.")] = 6,
     reading: Reading,
     force: ForceOption = False,
@@ -85,14 +95,21 @@ def predict(
     With --coverage an interval from lower to upper, or a set: labels with | between them, none
     for a row that is typical of no class. Where the choice was not repeated without each row, as
     looms fit says, they are a little too small.
+
+    With --prevalence probabilities and predictions are for rows among which a class is rarer, or
+    more common, than among those of the fit, but looks alike: Bayes' rule. decision_CLASS is then
+    the log odds, or of several classes the log probability.
     """
     check_can_write(output, force, file, model, holds=_HEADER)
     saved = load(model, reading.max_bytes)
     request.check_model(saved, model)
+    machine = at_prevalence(saved, model, prevalence) if prevalence else None
     kept = [*([] if id is None else [id]), *(keep or [])]
     table = rows_for(saved, file, reading, with_target=False, kept=kept)
     n_rows = table.X.shape[0]
-    predictions = Predictions.of(saved, table.X)
+    predictions = Predictions.of(saved, table.X, machine)
+    if prevalence and request.coverage is not None and not request.class_conditional:
+        note("--coverage is at the shares of the fit, with --class-conditional at any")
     rows = ({"row": range(1, n_rows + 1)} if id is None else {}) | table.kept
     outputs = predictions.outputs() | predictions.covering(request)
     for name in rows.keys() & outputs.keys():
@@ -149,6 +166,27 @@ def load(path: Path, max_bytes: int) -> SavedModel:
     return saved
 
 
+def at_prevalence(saved: SavedModel, path: Path, prevalence: Sequence[str]) -> PrevalenceClassifier:
+    """The machine of a model at the shares of its classes that options name."""
+    machine = saved.model[-1]
+    if saved.metadata["task"] == "regression":
+        raise InputError(f"--prevalence is for classification, and {path} is of regression")
+    if not hasattr(machine, "predict_proba"):
+        raise InputError(f"--prevalence needs probabilities: {path} has --calibration none")
+    labels = {str(label): label for label in machine.classes_.tolist()}
+    shares = {}
+    for option in prevalence:
+        name, equals, share = option.rpartition("=")
+        try:
+            shares[labels.get(name, name)] = float(share if equals else "")
+        except ValueError:
+            raise InputError(f"--prevalence {option} is no CLASS=SHARE, such as ill=0.01") from None
+    model = PrevalenceClassifier(machine, shares)
+    with as_messages(prefix="--prevalence: "):
+        _ = model.prevalence_
+    return model
+
+
 def rows_for(
     saved: SavedModel, path: Path, reading: Reading, *, with_target: bool, kept: Sequence[str] = ()
 ) -> Table:
@@ -201,9 +239,13 @@ class Predictions:
     probabilities: AnyArray | None
 
     @classmethod
-    def of(cls, saved: SavedModel, X: Features) -> Self:
-        """Outputs for rows as they were read; refuses rows that the model cannot take."""
-        before, machine = saved.model
+    def of(cls, saved: SavedModel, X: Features, machine: Any = None) -> Self:
+        """Outputs for rows as they were read; refuses rows that the model cannot take.
+
+        ``machine`` stands for that of the model where it is given.
+        """
+        before, own = saved.model
+        machine = own if machine is None else machine
         with as_messages(
             prefix="the model cannot take these rows: ", faults=(ValueError, TypeError)
         ):

@@ -69,8 +69,7 @@ def jackknife_plus(
     array([[1., 6.]])
     """
     r, F = _checked_arrays(loo_residuals, loo_predictions)
-    upper = required_rank(coverage, len(r))
-    lower = len(r) + 1 - upper
+    required_rank(coverage, len(r))  # an error before others
     half = np.abs(r)
     if loo_scales is not None or scales is not None:
         if loo_scales is None or scales is None:
@@ -85,9 +84,19 @@ def jackknife_plus(
             raise ValueError("loo_scales and scales must be positive.")
         with np.errstate(over="ignore"):
             half = S * (half / s)
-    return np.stack(
-        [_order_statistic(F - half, lower, 1), _order_statistic(F + half, upper, 1)], axis=-1
-    )
+    return intervals_of_ends(F - half, F + half, coverage)
+
+
+def intervals_of_ends(lower: Array, upper: Array, coverage: float) -> Array:
+    """Intervals of the jackknife+ from the ends that each sample's model and residual give.
+
+    ``lower`` and ``upper`` are (m, n) or (m, n, t), with a column for each of the n samples. Taking
+    all ends through an increasing function takes the intervals through it.
+    """
+    n = lower.shape[1]
+    rank = required_rank(coverage, n)
+    ends = _order_statistic(lower, n + 1 - rank, 1), _order_statistic(upper, rank, 1)
+    return np.stack(ends, axis=-1)
 
 
 def jackknife_minmax(

@@ -5,8 +5,10 @@ from looms.estimators._classifier import LSSVMClassifier
 from looms.estimators._classifier_cv import LSSVMClassifierCV
 from looms.estimators._largest_margin import LargestMarginClassifier
 from looms.estimators._nonconformity import NonconformityClassifier
+from looms.estimators._prevalence import PrevalenceClassifier
 from looms.estimators._regressor import LSSVMRegressor, LSSVMRegressorCV
 from looms.estimators._svc_cv import SVCCV
+from looms.estimators._transformed_target import TransformedTargetRegressorCV
 from looms.estimators._warnings import BoundWarning, CopiesWarning, OneClassWarning
 
 __all__ = [
@@ -20,5 +22,7 @@ __all__ = [
     "LargestMarginClassifier",
     "NonconformityClassifier",
     "OneClassWarning",
+    "PrevalenceClassifier",
+    "TransformedTargetRegressorCV",
     "machine_of",
 ]

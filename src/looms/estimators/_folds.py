@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone, is_classifier
+from sklearn.utils import get_tags
 
 from looms._classes import class_factors
 from looms._typing import AnyArray, Array, Matrix
@@ -148,7 +149,7 @@ def _machine_without(
     Else a class would be rarer by the rows left out, and the machine lean away from it. A metric
     for the threshold that takes no weights leaves the rows as they are.
     """
-    pairwise, own_weight = machine._kernels()[0].pairwise, weight[rest]
+    pairwise, own_weight = get_tags(machine).input_tags.pairwise, weight[rest]
     rule = getattr(machine, "threshold", None)
     takes_weight = rule is None or isinstance(rule, Real) or as_rule(rule).takes_weight
     if is_classifier(machine) and takes_weight:

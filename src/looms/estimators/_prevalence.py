@@ -1,0 +1,188 @@
+"""A fitted classifier at stated prevalences of its classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from looms._classes import class_indices
+from looms._typing import AnyArray, Array
+from looms.calibration import at_prevalence
+from looms.estimators._base import machine_of
+from looms.estimators._svc import SupportVectorClassifier
+
+_ROUNDING = 1e-6  # of prevalences that are to sum to one
+
+
+class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Fitted classifier whose probabilities and decisions are at stated prevalences.
+
+    For a population in which classes are rarer, or more common, than among the training samples,
+    but look alike within each class: a test that was developed on as many patients as healthy
+    people, and is applied to all who come. Nothing is fitted again: Bayes' rule moves the log
+    odds, and so the threshold [G06].
+
+    Parameters
+    ----------
+    classifier : estimator
+        Fitted, with `predict_proba`; a pipeline too.
+    prevalence : dict
+        Share of each class, or of some: the others have the rest, in their training proportions.
+        Equal shares decide for the least balanced error rate.
+    training_prevalence : dict or None, default=None
+        Shares at which the probabilities are right now. A machine of looms has them: the shares by
+        weight, those of ``class_weight`` too, of the samples that its probabilities were learned
+        from. For other classifiers they must be given.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Those of the classifier.
+    prevalence_, training_prevalence_ : ndarray of shape (n_classes,)
+        The shares of all classes, in the order of ``classes_``.
+
+    Notes
+    -----
+    There is no `fit`. The class predicted is the most probable one, whatever the threshold of the
+    classifier. ``scores_`` of a machine are at its training prevalences and stay there.
+
+    References
+    ----------
+    Saerens, Latinne & Decaestecker (2002), Adjusting the outputs of a classifier to new a priori
+    probabilities, Neural Computation 14.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from looms import LSSVMClassifier, PrevalenceClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> machine = LSSVMClassifier("normalized_linear").fit(X, y)
+    >>> rare = PrevalenceClassifier(machine, {0: 0.01})         # 37 % of the samples
+    >>> rare.prevalence_
+    array([0.01, 0.99])
+    >>> bool((rare.predict_proba(X)[:, 0] <= machine.predict_proba(X)[:, 0]).all())
+    True
+    """
+
+    def __init__(self, classifier: Any, prevalence: Any, training_prevalence: Any = None) -> None:
+        self.classifier = classifier
+        self.prevalence = prevalence
+        self.training_prevalence = training_prevalence
+
+    def __sklearn_is_fitted__(self) -> bool:
+        check_is_fitted(self.classifier)
+        return True
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.classifier).input_tags
+        return tags
+
+    @property
+    def classes_(self) -> AnyArray:
+        return np.asarray(self.classifier.classes_)
+
+    @property
+    def training_prevalence_(self) -> Array:
+        given = self.training_prevalence
+        if given is not None:
+            return _shares("training_prevalence", given, self.classes_, None)
+        machine = machine_of(self.classifier)
+        if machine is None:
+            raise ValueError(
+                f"training_prevalence must be given: {type(self.classifier).__name__} does not "
+                "tell at which shares of the classes its probabilities are right."
+            )
+        check_is_fitted(machine, "dual_coef_")
+        learned_from_selection = isinstance(machine, SupportVectorClassifier)
+        weight = machine.selection_weight_ if learned_from_selection else machine.fit_weight_
+        totals = np.bincount(class_indices(machine.loo_.y), weights=weight)
+        return np.asarray(totals / totals.sum())
+
+    @property
+    def prevalence_(self) -> Array:
+        return _shares("prevalence", self.prevalence, self.classes_, self.training_prevalence_)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class at the stated prevalences.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``; rows sum to one.
+        """
+        p = self.classifier.predict_proba(X)
+        return at_prevalence(p, self.training_prevalence_, self.prevalence_)
+
+    def decision_function(self, X: Any) -> Array:
+        """Log odds of the second of two classes, or the log probability of each of several.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Positive for ``classes_[1]``, or largest for the class predicted. Probabilities of zero
+            count as 2.2e-308.
+        """
+        logarithms = np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
+        if logarithms.shape[1] > 2:
+            return np.asarray(logarithms)
+        return np.asarray(logarithms[:, 1] - logarithms[:, 0])
+
+    def predict(self, X: Any) -> AnyArray:
+        """Most probable class of each sample at the stated prevalences.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Members of ``classes_``.
+        """
+        return np.asarray(self.classes_[class_indices(self.decision_function(X))])
+
+
+def _shares(name: str, given: Any, classes: AnyArray, training: Array | None) -> Array:
+    """(k,) shares of all classes; those not named share the rest as in ``training``."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{name} must be a dict of the shares of classes, got {given!r}.")
+    labels = classes.tolist()
+    unknown = [label for label in given if label not in labels]
+    if unknown:
+        raise ValueError(f"{name} has {unknown}, which are no classes: {labels}.")
+    for label, share in given.items():
+        if not (isinstance(share, Real) and 0 < float(share) < 1):
+            raise ValueError(
+                f"{name} must be numbers between 0 and 1, both excluded, got {share!r} for "
+                f"{label!r}."
+            )
+    shares = np.array([float(given.get(label, 0.0)) for label in labels])
+    unnamed, rest = shares == 0, 1.0 - float(shares.sum())
+    if unnamed.any() and training is None:
+        missing = [label for label in labels if label not in given]
+        raise ValueError(f"{name} must have the share of every class; {missing} are missing.")
+    if unnamed.any() and training is not None and rest > 0:
+        shares[unnamed] = rest * training[unnamed] / training[unnamed].sum()
+    elif unnamed.any() or abs(rest) > _ROUNDING:
+        raise ValueError(
+            f"{name} must sum to 1, got {shares.sum():.6g}: leave a class out, and it has the rest."
+        )
+    return shares

@@ -1,0 +1,396 @@
+"""A regressor of the target transformed, whose transform is chosen by held-out predictions."""
+
+from __future__ import annotations
+
+import warnings
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from looms._checks import check_known
+from looms._typing import AnyArray, Array, Matrix
+from looms.conformal._jackknife import intervals_of_ends, required_rank
+from looms.estimators._base import checked_sample_weight, one_or_many
+from looms.estimators._folds import machines_without, outer_folds, unfitted
+from looms.estimators._regressor import LSSVMRegressorCV, Regressor
+from looms.estimators._search import NESTED
+from looms.held_out import HeldOut
+from looms.scores import Scores, number_scores
+from looms.selection._target_transforms import (
+    TARGET_TRANSFORMS,
+    TargetTransform,
+    log_likelihood,
+    means_without_own,
+    smeared_means,
+)
+
+CRITERIA = ("error", "likelihood")
+STATISTICS = ("mean", "median")
+
+
+class TransformCandidate(NamedTuple):
+    """Held-out figures of a transform.
+
+    Attributes
+    ----------
+    name : of the transform.
+    error : root mean square error of the means, or mean absolute error of the medians.
+    log_likelihood : mean log density of the targets.
+    """
+
+    name: str
+    error: float
+    log_likelihood: float
+
+
+@dataclass(frozen=True, eq=False)
+class NestedTransformed:
+    """Predictions by machines that were chosen, with their transform, without the rows.
+
+    Attributes
+    ----------
+    rows : (m,) the rows of positive weight.
+    folds : (m,) number of the fold of each, without which a machine was chosen and fitted.
+    held_out : targets, and predictions of the machine without the fold.
+    residuals : (m,) of that machine, on the scale of its transform.
+    machines : a fitted `TransformedTargetRegressorCV` for each fold, by number.
+    """
+
+    rows: AnyArray
+    folds: AnyArray
+    held_out: HeldOut
+    residuals: Array
+    machines: tuple[TransformedTargetRegressorCV, ...]
+
+
+class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Regressor of a transformed target that chooses the transform by held-out predictions.
+
+    For targets that are skewed, or whose noise grows with them: prices, durations, counts. A
+    machine is tuned for each transform, and the one with the best held-out predictions, on the
+    scale of the targets, is taken.
+
+    Parameters
+    ----------
+    regressor : LSSVMRegressorCV, LSSVMRegressor or None, default=None
+        Machine of the transformed target, of one target; None for ``LSSVMRegressorCV()``. Its
+        ``nested`` is replaced by that below.
+    transforms : str or list of str, default="auto"
+        "none", "sqrt", "log" (positive targets), "log1p" (log(1 + y)); several are candidates.
+        "auto" takes those that the range of the targets admits: none, and of positive targets
+        sqrt and log, of nonnegative ones sqrt and log1p. Predictions by all but "none" are not
+        negative, as those of counts should be: ``["sqrt", "log1p"]``.
+    criterion : {"error", "likelihood"}, default="error"
+        What decides between transforms: the squared error of means, or the absolute error of
+        medians; or the likelihood of normal noise on the transformed scale, with the Jacobian
+        [BC64], which targets of zero under a root do not have.
+    statistic : {"mean", "median"}, default="mean"
+        What is predicted. Means, which the squared error asks for, are Duan's smearing estimate
+        [D83] with held-out residuals. Medians are inverses of the machine's outputs.
+    nested : {"auto", "folds"} or None, default="auto"
+        As for `LSSVMRegressorCV`; the choice of the transform is repeated too.
+
+    Attributes
+    ----------
+    transform_ : str
+        Name of the transform chosen.
+    candidates_ : list of TransformCandidate
+        Held-out figures of every transform; ``pandas.DataFrame(candidates_)`` is a table of them.
+    machine_ : LSSVMRegressorCV or LSSVMRegressor
+        The machine, of the transformed target: its attributes are on that scale.
+    loo_, held_out_ : HeldOut
+        Targets, and predictions from the outputs of ``machine_.loo_`` and ``machine_.held_out_``,
+        with the residuals of the other rows. The transform was chosen by ``held_out_``.
+    nested_ : NestedTransformed or None
+        Predictions by machines that were chosen without the row; made at the first access.
+    scores_, scores_se_ : dict of float
+        Figures to quote, "rmse", "mae" and "r2", and their standard errors: of ``nested_``, else
+        of ``held_out_``.
+    n_features_in_, feature_names_in_
+        As for `LSSVMRegressor`.
+
+    Notes
+    -----
+    It takes as many fits as there are transforms. Held-out squared errors choose better for
+    squared errors than the likelihood does, which prefers the transform whose noise is even and
+    normal.
+
+    References
+    ----------
+    Box & Cox (1964), An analysis of transformations, JRSS B 26.
+    Duan (1983), Smearing estimate: a nonparametric retransformation method, JASA 78.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms import TransformedTargetRegressorCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(100, 1))
+    >>> y = np.exp(3 * X[:, 0] + 0.4 * rng.normal(size=100))
+    >>> model = TransformedTargetRegressorCV(criterion="likelihood").fit(X, y)
+    >>> model.transform_
+    'log'
+    >>> bool((model.predict(X) > 0).all())
+    True
+    """
+
+    machine_: Regressor
+    transform_: str
+    candidates_: list[TransformCandidate]
+    loo_: HeldOut
+    held_out_: HeldOut
+    _nested: NestedTransformed | None
+    _unfitted: Any  # to be fitted in outer folds; None where it was, or is not to be
+    _outer_seed: int
+
+    def __init__(
+        self,
+        regressor: Any = None,
+        transforms: Any = "auto",
+        *,
+        criterion: str = "error",
+        statistic: str = "mean",
+        nested: str | None = "auto",
+    ) -> None:
+        self.regressor = regressor
+        self.transforms = transforms
+        self.criterion = criterion
+        self.statistic = statistic
+        self.nested = nested
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self._regressor()).input_tags
+        return tags
+
+    def _regressor(self) -> Any:
+        return LSSVMRegressorCV() if self.regressor is None else self.regressor
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Choose the transform, and fit the machine of the transformed target.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Nonnegative weights; a sample of weight zero takes no part.
+        groups : array-like of shape (n_samples,), default=None
+            Label of the group of each sample, for an `LSSVMRegressorCV`.
+
+        Returns
+        -------
+        self : TransformedTargetRegressorCV
+            The fitted machine.
+        """
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True, ensure_min_samples=2
+        )
+        y = np.asarray(y, dtype=np.float64)
+        weight = checked_sample_weight(sample_weight, len(y))
+        names = self._checked_names(y)
+        regressor = clone(self._regressor())
+        if "nested" in regressor.get_params():
+            regressor.set_params(nested=None)
+        options = {"sample_weight": weight} | ({} if groups is None else {"groups": groups})
+        fits, candidates = [], []
+        for name in names:
+            transform = TARGET_TRANSFORMS[name]
+            with warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter("always")
+                machine = clone(regressor).fit(X, transform.forward(y), **options)
+            held_out = self._predictions(transform, machine.held_out_, machine, y)
+            scores = number_scores(y, held_out.outputs[None], weight)
+            error, _ = scores["rmse" if self.statistic == "mean" else "mae"]
+            likelihood = log_likelihood(transform, y, machine.held_out_)
+            fits.append((machine, held_out, warned))
+            candidates.append(TransformCandidate(name, error, likelihood))
+        by_error = self.criterion == "error"
+        losses = [each.error if by_error else -each.log_likelihood for each in candidates]
+        best = int(np.argmin(losses))
+        machine, held_out, warned = fits[best]
+        train = np.flatnonzero(weight)
+        numbers = getattr(machine, "groups_", None)
+        numbers = None if numbers is None else numbers[train]
+        chooser = LSSVMRegressorCV(cv=getattr(machine, "cv", None), nested=self.nested)
+        seed = check_random_state(getattr(machine, "random_state", 0)).randint(2**31 - 1)
+        later = chooser._for_outer_folds(y[train], numbers, None, seed) is not None
+        self._unfitted = unfitted(self, transforms=names) if later else None
+        self._outer_seed = seed
+        self._nested = None
+        self.machine_, self.transform_, self.candidates_ = machine, names[best], candidates
+        self.held_out_ = held_out
+        self.loo_ = self._predictions(self._transform, machine.loo_, machine, y)
+        for each in warned:
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Mean, or median, of the target of each sample.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            In units of the training targets.
+        """
+        X = self._checked_new_data(X)
+        outputs = self.machine_.predict(X)
+        if self.statistic == "median":
+            return self._transform.inverse(outputs)
+        return smeared_means(self._transform, outputs, self.machine_.held_out_)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+        """Prediction interval for each sample, from models that were fitted without some.
+
+        Ends of the intervals on the transformed scale, taken back. With ``nested_`` those of
+        each fold are of the machine, and the transform, that were chosen without it.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples.
+        coverage : float, default=0.9
+            Nominal share of new targets inside, between 0 and 1.
+
+        Returns
+        -------
+        intervals : ndarray of shape (n_samples, 2)
+            Lower and upper ends, in units of the training targets.
+
+        Notes
+        -----
+        What `LSSVMRegressor.predict_interval` promises holds here too, as a transform that
+        increases moves no target into an interval or out of it. With ``nested_`` residuals of
+        different transforms are each compared under the machine that they are of, as in [RSC20].
+        """
+        X = self._checked_new_data(X)
+        nested = self.nested_
+        if nested is None:
+            return self._transform.inverse(self.machine_.predict_interval(X, coverage))
+        required_rank(coverage, len(nested.rows))  # an error before any work
+        lower, upper = np.empty((2, X.shape[0], len(nested.rows)))
+        for k, model in enumerate(nested.machines):
+            out = nested.folds == k
+            f = model.machine_.predict(self._as_of(X, nested.rows[~out]))[:, None]
+            half, inverse = np.abs(nested.residuals[out]), model._transform.inverse
+            lower[:, out], upper[:, out] = inverse(f - half), inverse(f + half)
+        return intervals_of_ends(lower, upper, coverage)
+
+    @property
+    def nested_(self) -> NestedTransformed | None:
+        """Predictions of each sample by machines that were chosen without it, or None."""
+        check_is_fitted(self, "machine_")
+        if self._unfitted is not None:
+            self._nested, self._unfitted = self._chosen_in_folds(), None
+        return self._nested
+
+    @property
+    def scores_(self) -> dict[str, float]:
+        """Figures to quote, of held-out predictions."""
+        return {name: value for name, (value, _) in self._scored().items()}
+
+    @property
+    def scores_se_(self) -> dict[str, float]:
+        """Standard errors of ``scores_`` over draws of the rows, or groups, the machine given."""
+        return {name: error for name, (_, error) in self._scored().items()}
+
+    @property
+    def _transform(self) -> TargetTransform:
+        return TARGET_TRANSFORMS[self.transform_]
+
+    def _checked_names(self, y: Array) -> list[str]:
+        """Transforms to try; ValueError for parameters that are no choice."""
+        check_known(self.criterion, "criterion", CRITERIA)
+        check_known(self.statistic, "statistic", STATISTICS)
+        if self.nested not in NESTED:
+            raise ValueError(f"nested must be 'auto', 'folds' or None, got {self.nested!r}.")
+        if not isinstance(self._regressor(), Regressor):
+            raise TypeError(
+                "regressor must be an LSSVMRegressorCV or LSSVMRegressor, which have the held-out "
+                f"predictions that choose the transform, got {self.regressor!r}."
+            )
+        density = self.criterion == "likelihood"
+        admitted = [name for name, g in TARGET_TRANSFORMS.items() if g.takes(y, density)]
+        if isinstance(self.transforms, str) and self.transforms == "auto":
+            return [name for name in admitted if name != "log1p" or "log" not in admitted]
+        names = one_or_many(self.transforms)
+        if not names:
+            raise ValueError("transforms must name at least one candidate.")
+        for name in names:
+            check_known(name, "transform", TARGET_TRANSFORMS)
+            if name not in admitted:
+                raise ValueError(
+                    f"transforms={name!r} does not take all targets, the least of which is "
+                    f"{y.min():.3g}, by criterion={self.criterion!r}: leave it out, or use "
+                    "transforms='auto'."
+                )
+        return names
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        """Table of fitted attributes; those that take ten fits are not made for it."""
+        shown = copy(self)
+        shown._unfitted = None
+        return super(TransformedTargetRegressorCV, shown)._get_fitted_attr_html(doc_link)
+
+    def _checked_new_data(self, X: Any) -> Matrix:
+        check_is_fitted(self, "machine_")
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+
+    def _as_of(self, X: Matrix, rows: AnyArray) -> Matrix:
+        """Samples as a machine of some rows takes them: of kernel values these columns."""
+        return X[:, rows] if get_tags(self).input_tags.pairwise else X
+
+    def _predictions(
+        self, transform: TargetTransform, outputs: HeldOut, machine: Regressor, y: Array
+    ) -> HeldOut:
+        """Targets, and predictions from outputs of a machine for rows that it has not seen."""
+        if self.statistic == "median":
+            values = transform.inverse(outputs.outputs)
+        else:
+            values = means_without_own(transform, outputs.outputs, machine.held_out_)
+        return HeldOut(y, values, outputs.sample_weight)
+
+    def _chosen_in_folds(self) -> NestedTransformed | None:
+        """Predictions of every fold by a machine that was chosen anew without it.
+
+        The candidates are those that the range of all targets admits.
+        """
+        X, (y, _, weight) = self.machine_.X_fit_, self.loo_
+        train, groups = np.flatnonzero(weight), getattr(self.machine_, "groups_", None)
+        own_groups = None if groups is None else groups[train]
+        cv = getattr(self.machine_, "cv", None)
+        try:
+            folds = outer_folds(cv, y[train], own_groups, None, self._outer_seed)
+        except ValueError:  # of "auto", which takes what can be had
+            return None
+        (machines,) = machines_without([self._unfitted], folds, train, (X, y, weight, groups))
+        outputs, residuals = np.empty((2, len(train)))
+        for k, model in enumerate(machines):
+            out = folds == k
+            own = self._as_of(X[train[out]], train[~out])
+            outputs[out] = model.predict(own)
+            z = model._transform.forward(y[train[out]])
+            residuals[out] = z - model.machine_.predict(own)
+        held_out = HeldOut(y[train], outputs, weight[train])
+        return NestedTransformed(train, folds, held_out, residuals, tuple(machines))
+
+    def _scored(self) -> Scores:
+        nested = self.nested_
+        train = np.flatnonzero(self.loo_.sample_weight)
+        y, outputs, weight = (each[train] for each in self.held_out_)
+        if nested is not None:
+            outputs = nested.held_out.outputs
+        groups = getattr(self.machine_, "groups_", None)
+        return number_scores(y, outputs[None], weight, None if groups is None else groups[train])

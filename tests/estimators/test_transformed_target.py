@@ -1,0 +1,188 @@
+"""Transforms of the target: their choice, and predictions on the scale of the target."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from looms import HeldOut, LSSVMRegressor, LSSVMRegressorCV
+from looms import TransformedTargetRegressorCV as Transformed
+from looms.selection._target_transforms import (
+    TARGET_TRANSFORMS,
+    log_likelihood,
+    means_without_own,
+    smeared_means,
+)
+
+rng = np.random.default_rng(0)
+N = 60
+X = rng.uniform(-1, 1, size=(N, 2))
+X_NEW = rng.uniform(-1, 1, size=(15, 2))
+Y = np.exp(1.5 * X[:, 0] + 0.5 * rng.normal(size=N))
+WEIGHT = rng.uniform(0.3, 3.0, size=N)
+FIXED = LSSVMRegressor("linear", mu=0.01)
+
+each_transform = pytest.mark.parametrize("name", TARGET_TRANSFORMS)
+
+
+@each_transform
+def test_transforms_have_the_inverse_and_derivative_that_they_say(name):
+    g = TARGET_TRANSFORMS[name]
+    assert_allclose(g.inverse(g.forward(Y)), Y, rtol=1e-12)
+    h = 1e-3 * Y
+    steps = [g.forward(Y + k * h) for k in (-2, -1, 1, 2)]
+    slope = (steps[0] - 8 * steps[1] + 8 * steps[2] - steps[3]) / (12 * h)
+    assert_allclose(g.log_derivative(Y), np.log(slope), atol=1e-8)
+    far = g.inverse(np.array([-1e9, -3.0, 0.0, 3.0, 1e9]))
+    assert np.isfinite(far).all()
+    assert (np.diff(far) >= 0).all()
+    assert name == "none" or far[0] >= 0
+
+
+def test_the_log_likelihood_is_that_of_the_log_normal_distribution():
+    held_out = HeldOut(np.log(Y), 1.5 * X[:, 0], WEIGHT)
+    r = held_out.residuals
+    s = np.sqrt(np.average(r**2, weights=WEIGHT))
+    density = norm.pdf(np.log(Y), held_out.outputs, s) / Y
+    value = log_likelihood(TARGET_TRANSFORMS["log"], Y, held_out)
+    assert_allclose(value, np.average(np.log(density), weights=WEIGHT), rtol=1e-12)
+
+
+def test_means_are_averages_over_residuals_of_the_other_rows():
+    f, weight = 1.5 * X[:, 0], np.where(np.arange(N) < 5, 0.0, WEIGHT)
+    r, g = np.log(Y) - f, TARGET_TRANSFORMS["log"]
+    held_out = HeldOut(np.log(Y), f, weight)
+    means = [np.average(np.exp(z + r), weights=weight) for z in X_NEW[:, 0]]
+    assert_allclose(smeared_means(g, X_NEW[:, 0], held_out), means)
+    for i in (2, 7):
+        others = np.arange(N) != i
+        expected = np.average(np.exp(f[i] + r[others]), weights=weight[others])
+        assert_allclose(means_without_own(g, f, held_out)[i], expected)
+
+
+def test_a_fit_is_that_of_the_transformed_target_and_loo_is_that_of_refits():
+    model = Transformed(FIXED, "log", nested=None).fit(X, Y, sample_weight=WEIGHT)
+    machine = LSSVMRegressor("linear", mu=0.01).fit(X, np.log(Y), sample_weight=WEIGHT)
+    f, r = machine.predict(X_NEW), machine.loo_.residuals
+    expected = np.average(np.exp(f[:, None] + r), axis=1, weights=WEIGHT)
+    assert_allclose(model.predict(X_NEW), expected)
+    assert_allclose(model.machine_.loo_.outputs, machine.loo_.outputs)
+    others = np.arange(N) != 3
+    own = np.average(np.exp(machine.loo_.outputs[3] + r[others]), weights=WEIGHT[others])
+    assert_allclose(model.loo_.outputs[3], own)
+    median = clone(model).set_params(statistic="median").fit(X, Y, sample_weight=WEIGHT)
+    assert_allclose(median.predict(X_NEW), np.exp(f))
+    ends = np.exp(machine.predict_interval(X_NEW, 0.8))
+    assert_allclose(model.predict_interval(X_NEW, 0.8), ends)
+
+
+def test_without_a_transform_it_is_the_machine_itself():
+    model = Transformed(LSSVMRegressorCV(), "none", statistic="median").fit(X, Y)
+    machine = LSSVMRegressorCV().fit(X, Y)
+    assert_allclose(model.predict(X_NEW), machine.predict(X_NEW))
+    assert_allclose(model.scores_["rmse"], machine.scores_["rmse"])
+    assert_allclose(model.scores_se_["mae"], machine.scores_se_["mae"])
+    assert_allclose(model.predict_interval(X_NEW), machine.predict_interval(X_NEW))
+
+
+def test_error_and_likelihood_choose_among_the_same_candidates():
+    growing = np.exp(0.2 * np.random.default_rng(3).normal(size=N))
+    linear = (2 + 1.8 * X[:, 0]) * growing
+    chosen = {}
+    for criterion in ("error", "likelihood"):
+        model = Transformed(FIXED, criterion=criterion, nested=None).fit(X, linear)
+        chosen[criterion] = model.transform_
+        assert [each.name for each in model.candidates_] == ["none", "sqrt", "log"]
+    by_error = min(model.candidates_, key=lambda each: each.error)
+    by_likelihood = max(model.candidates_, key=lambda each: each.log_likelihood)
+    assert chosen == {"error": by_error.name, "likelihood": by_likelihood.name}
+    assert chosen == {"error": "none", "likelihood": "sqrt"}
+
+
+def test_nested_figures_repeat_the_choice_of_the_transform_without_each_fold():
+    y = np.where(X[:, 0] > 0.3, Y, 0.0)
+    model = Transformed(FIXED, ["none", "sqrt", "log1p"]).fit(X, y, sample_weight=WEIGHT)
+    model._repr_html_()
+    assert model._nested is None  # ten fits are not made to show it
+    nested = model.nested_
+    for k in (0, 4):
+        out = nested.folds == k
+        assert out.any()
+        alone = Transformed(FIXED, ["none", "sqrt", "log1p"], nested=None)
+        alone.fit(X[~out], y[~out], sample_weight=WEIGHT[~out])
+        assert nested.machines[k].transform_ == alone.transform_
+        assert_allclose(nested.held_out.outputs[out], alone.predict(X[out]))
+    residuals = y - nested.held_out.outputs
+    assert_allclose(model.scores_["rmse"], np.sqrt(np.average(residuals**2, weights=WEIGHT)))
+
+
+def test_intervals_compare_each_residual_under_the_machine_and_transform_it_is_of():
+    model = Transformed(FIXED, ["sqrt", "log"]).fit(X, Y)
+    nested = model.nested_
+    lower, upper = np.empty((2, N))
+    for i, k in enumerate(nested.folds):
+        one = nested.machines[k]
+        g = TARGET_TRANSFORMS[one.transform_]
+        f, at = one.machine_.predict(np.vstack([X_NEW[:1], X[i : i + 1]]))
+        r = abs(g.forward(Y[i]) - at)
+        lower[i], upper[i] = g.inverse(f - r), g.inverse(f + r)
+    expected = [np.sort(lower)[5], np.sort(upper)[54]]  # ranks 6 and 55 of 60
+    assert_allclose(model.predict_interval(X_NEW[:1], 0.9)[0], expected)
+
+
+def test_counts_get_predictions_that_are_not_negative():
+    counts = np.random.default_rng(1).poisson(np.exp(2 * X[:, 0] - 1))
+    model = Transformed(FIXED, nested=None).fit(X, counts)
+    assert [each.name for each in model.candidates_] == ["none", "sqrt", "log1p"]
+    by_density = Transformed(FIXED, criterion="likelihood", nested=None).fit(X, counts)
+    assert [each.name for each in by_density.candidates_] == ["none", "log1p"]
+    far = np.array([[-9.0, 0.0], [9.0, 0.0]])
+    for statistic in ("mean", "median"):
+        bounded = Transformed(FIXED, ["sqrt", "log1p"], statistic=statistic, nested=None)
+        bounded.fit(X, counts)
+        assert (bounded.predict(far) >= 0).all()
+        assert (bounded.predict_interval(far) >= 0).all()
+    assert Transformed(FIXED, "none", nested=None).fit(X, counts).predict(far).min() < 0
+
+
+def test_groups_and_kernel_matrices_reach_the_machine():
+    groups = np.arange(N) // 3
+    model = Transformed(transforms="log").fit(X, Y, groups=groups)
+    assert_array_equal(model.machine_.groups_, groups)
+    assert all(len(np.unique(model.nested_.folds[groups == k])) == 1 for k in range(20))
+    given = Transformed(LSSVMRegressor("precomputed", mu=0.01), "log").fit(X @ X.T, Y)
+    plain = Transformed(FIXED, "log").fit(X, Y)
+    assert_allclose(given.scores_["mae"], plain.scores_["mae"])
+    ends = given.predict_interval(X_NEW @ X.T)
+    assert_allclose(ends, plain.predict_interval(X_NEW))
+
+
+def test_only_the_machine_taken_warns():
+    with pytest.warns(ConvergenceWarning) as caught:
+        Transformed(LSSVMRegressorCV("ard", max_iter=1), nested=None).fit(X, X[:, 0] ** 2 + 0.1)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"transforms": "cube"}, "Unknown transform 'cube'"),
+        ({"transforms": []}, "at least one candidate"),
+        ({"transforms": "log"}, "does not take all targets, the least of which is -1"),
+        ({"transforms": "sqrt", "criterion": "likelihood"}, "by criterion='likelihood'"),
+        ({"criterion": "press"}, "Unknown criterion 'press'"),
+        ({"statistic": "mode"}, "Unknown statistic 'mode'"),
+        ({"nested": True}, "nested must be"),
+    ],
+)
+def test_refusals(options, message):
+    with pytest.raises(ValueError, match=message):
+        Transformed(**options).fit(X, np.arange(N) - 1.0)
+
+
+def test_other_regressors_are_refused():
+    with pytest.raises(TypeError, match="LSSVMRegressorCV or LSSVMRegressor"):
+        Transformed(Transformed()).fit(X, Y)
