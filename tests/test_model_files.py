@@ -60,6 +60,7 @@ from looms.kernels import (
     Matern,
     Polynomial,
     PowerExponential,
+    Ranked,
     Sum,
 )
 from looms.kernels._names import as_kernel
@@ -74,7 +75,7 @@ METADATA = {"target": "y", "columns": {"a": "int64"}, "n_rows": 6, "none": None}
 
 
 def fitted():
-    kernel = RBF(gamma=2.0) * Linear() + as_kernel("normalized_ard")
+    kernel = RBF(gamma=2.0) * Linear() + as_kernel("normalized_ard") + as_kernel("ranked_rbf")
     return make_pipeline(StandardScaler(), LSSVMRegressor(kernel, mu=0.1)).fit(X, Y)
 
 
@@ -591,6 +592,8 @@ TAMPERED = [
     ("two classes", "kernel_", RBF()),
     ("two classes", "kernel_", Polynomial(degree=10**9, c=1.0)),
     ("two classes", "kernel_", Columns(RBF(gamma=1.0), [7])),
+    ("two classes", "kernel_", Ranked(RBF(gamma=1.0), np.zeros((2, 3, 1)))),
+    ("two classes", "kernel_", Ranked(RBF(gamma=1.0), "scores")),
     ("two classes", "kernel_", Matern(nu=1.0, gamma=1.0)),
     ("two classes", "kernel_", PowerExponential(power=2.5, gamma=1.0)),
     ("two classes", "kernel_", Sum(RBF(gamma=1.0), 3)),

@@ -76,8 +76,8 @@ class MachineRequest:
             "-k",
             help=(
                 "linear, quadratic, cubic, boolean, rbf (default), ard, matern12, matern32, "
-                "matern52, powexp or powexp_ard, or one of these after normalized_; give it again "
-                "to compare."
+                "matern52, powexp or powexp_ard, or one of these after normalized_, or ranked_, "
+                "for columns of long tails; give it again to compare."
             ),
         ),
     ] = None

@@ -144,10 +144,9 @@ class LSSVMClassifier(Classifier, GivenMachine):
     ----------
     kernel : str, looms.kernels.Kernel or callable, default="rbf"
         "linear", "quadratic", "cubic", "boolean", "rbf", "ard", "matern12", "matern32",
-        "matern52", "powexp", "powexp_ard", any of these with "normalized_" before it,
-        "precomputed"; a kernel object, whose open values are
-        taken from the data; or a function of two matrices of samples that returns their
-        kernel matrix.
+        "matern52", "powexp", "powexp_ard", any of these with "normalized_" or "ranked_"
+        before it, "precomputed"; a kernel object, whose open values are taken from the data; or a
+        function of two matrices of samples that returns their kernel matrix.
     mu : float, default=1e-3
         Regularization, positive; the ridge added to the kernel matrix is
         ``n_samples * mu / weight``.

@@ -6,6 +6,7 @@ from looms.kernels._columns import Columns
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._names import Function, Precomputed
 from looms.kernels._normalized import Normalized
+from looms.kernels._ranked import Ranked
 from looms.kernels._stationary import (
     ARD,
     RBF,
@@ -34,5 +35,6 @@ __all__ = [
     "PowerExponentialARD",
     "Precomputed",
     "Product",
+    "Ranked",
     "Sum",
 ]

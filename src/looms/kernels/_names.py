@@ -12,6 +12,7 @@ from looms._typing import Array, Matrix
 from looms.kernels._base import Kernel
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._normalized import Normalized
+from looms.kernels._ranked import Ranked
 from looms.kernels._samples import Pairs, Samples
 from looms.kernels._stationary import ARD, RBF, Matern, PowerExponential, PowerExponentialARD
 
@@ -97,10 +98,15 @@ _NAMED: dict[str, Callable[[], Kernel]] = {
     "powexp": PowerExponential,
     "powexp_ard": PowerExponentialARD,
 }
-_NORMALIZED = "normalized_"
+#: Of a name before which one of these stands.
+_WRAPPED: dict[str, Callable[[Kernel], Kernel]] = {"normalized_": Normalized, "ranked_": Ranked}
 
 #: Every name that `as_kernel` understands.
-KERNEL_NAMES = (*_NAMED, *(_NORMALIZED + name for name in _NAMED), "precomputed")
+KERNEL_NAMES = (
+    *_NAMED,
+    *(prefix + name for prefix in _WRAPPED for name in _NAMED),
+    "precomputed",
+)
 
 
 def as_kernel(kernel: KernelLike) -> Kernel:
@@ -130,8 +136,10 @@ def as_kernel(kernel: KernelLike) -> Kernel:
         if kernel == "precomputed":
             return Precomputed()
         check_known(kernel, "kernel", KERNEL_NAMES)
-        plain = _NAMED[kernel.removeprefix(_NORMALIZED)]()
-        return Normalized(plain) if kernel.startswith(_NORMALIZED) else plain
+        for prefix, wrapped in _WRAPPED.items():
+            if kernel.startswith(prefix):
+                return wrapped(_NAMED[kernel.removeprefix(prefix)]())
+        return _NAMED[kernel]()
     if callable(kernel) and not isinstance(kernel, type):
         return Function(kernel)
     raise TypeError(

@@ -103,6 +103,7 @@ TYPES = {
     "looms.kernels._dot_product.Polynomial": Held(machines.polynomial),
     "looms.kernels._names.Precomputed": Held(),
     "looms.kernels._normalized.Normalized": Held(machines.composite),
+    "looms.kernels._ranked.Ranked": Held(machines.composite),
     "looms.kernels._stationary.ARD": Held(),
     "looms.kernels._stationary.Matern": Held(),
     "looms.kernels._stationary.MaternARD": Held(),
