@@ -459,7 +459,7 @@ NAMES = (
     ("looms.nowhere", "Thing"),
     ("loomsy", "Thing"),
     ("looms.kernels", "RBF.set_params"),
-    ("looms.tables", "Pipeline"),
+    ("looms.tables._preprocessor", "Pipeline"),
     ("looms.model_files", "ModelFileError"),
     ("looms.optimize._search", "Recorder"),
     ("sklearn.utils._tags", "Tags"),
