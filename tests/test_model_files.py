@@ -62,6 +62,7 @@ from looms.kernels import (
     Matern,
     Polynomial,
     PowerExponential,
+    Ranked,
     Sum,
 )
 from looms.kernels._names import as_kernel
@@ -76,7 +77,7 @@ METADATA = {"target": "y", "columns": {"a": "int64"}, "n_rows": 6, "none": None}
 
 
 def fitted():
-    kernel = RBF(gamma=2.0) * Linear() + as_kernel("normalized_ard")
+    kernel = RBF(gamma=2.0) * Linear() + as_kernel("normalized_ard") + as_kernel("ranked_rbf")
     return make_pipeline(StandardScaler(), LSSVMRegressor(kernel, mu=0.1)).fit(X, Y)
 
 
@@ -462,7 +463,7 @@ NAMES = (
     ("looms.nowhere", "Thing"),
     ("loomsy", "Thing"),
     ("looms.kernels", "RBF.set_params"),
-    ("looms.tables", "Pipeline"),
+    ("looms.tables._preprocessor", "Pipeline"),
     ("looms.model_files", "ModelFileError"),
     ("looms.optimize._search", "Recorder"),
     ("sklearn.utils._tags", "Tags"),
@@ -595,6 +596,8 @@ TAMPERED = [
     ("two classes", "kernel_", RBF()),
     ("two classes", "kernel_", Polynomial(degree=10**9, c=1.0)),
     ("two classes", "kernel_", Columns(RBF(gamma=1.0), [7])),
+    ("two classes", "kernel_", Ranked(RBF(gamma=1.0), np.zeros((2, 3, 1)))),
+    ("two classes", "kernel_", Ranked(RBF(gamma=1.0), "scores")),
     ("two classes", "kernel_", Matern(nu=1.0, gamma=1.0)),
     ("two classes", "kernel_", PowerExponential(power=2.5, gamma=1.0)),
     ("two classes", "kernel_", Sum(RBF(gamma=1.0), 3)),

@@ -10,7 +10,10 @@ from scipy import sparse
 from sklearn.base import clone
 
 from looms.datasets import read_table
-from looms.tables import MAX_CATEGORIES, TableColumns, as_text, table_preprocessor
+from looms.tables import table_preprocessor
+from looms.tables._kinds import as_text
+from looms.tables._preprocessor import MAX_CATEGORIES
+from looms.tables._transformers import TableColumns
 
 FRAME = pd.DataFrame(
     {
@@ -25,9 +28,9 @@ FRAME = pd.DataFrame(
 )
 
 
-def standardized(values):
+def scaled(values, share_of_pairs_that_differ=1.0):
     values = np.asarray(values, dtype=float)
-    return (values - values.mean()) / values.std()
+    return (values - values.mean()) / values.std() * share_of_pairs_that_differ**0.5
 
 
 def test_every_kind_of_column_by_hand():
@@ -35,9 +38,9 @@ def test_every_kind_of_column_by_hand():
     matrix = transformer.fit_transform(FRAME)
     expected = np.column_stack(
         [
-            standardized([30, 40, 50, 60]),
-            standardized([1, 2, 2, 6]),  # the median of 1, 2 and 6 for the gap
-            standardized([1, 2, 2, 3]),  # days, the median for the gap
+            scaled([30, 40, 50, 60]),
+            scaled([1, 2, 2, 6], 5 / 6),  # the median of 1, 2 and 6 for the gap
+            scaled([1, 2, 2, 3], 5 / 6),  # days, the median for the gap
             [0, 1, 0, 0],  # income is missing
             [0, 0, 1, 0],  # seen is missing
             [1, 0, 0, 1],  # Bath

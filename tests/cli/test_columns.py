@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 from looms.cli._prepare import Target, prepare
-from looms.tables import TableColumns
+from looms.tables._transformers import TableColumns
 
 ROWS = np.arange(30)
 TARGET = Target(np.arange(30), "regression", "as asked")

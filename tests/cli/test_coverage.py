@@ -9,7 +9,7 @@ from sklearn.compose import ColumnTransformer
 
 from looms.cli.predict import joined
 from looms.model_files import load_model
-from looms.tables import TableColumns
+from looms.tables._transformers import TableColumns
 
 
 def predictions(result):

@@ -27,6 +27,7 @@ from looms.kernels import (
     PowerExponential,
     PowerExponentialARD,
     Product,
+    Ranked,
     Sum,
 )
 from looms.kernels._names import KERNEL_NAMES, as_kernel
@@ -99,6 +100,8 @@ KERNELS = {
     "some columns": Columns(RBF(), [3, 1]),
     "mixed columns": Columns(PowerExponentialARD(1.2), [2, 0]) * Columns(HammingARD(0.3), [1]),
     "all columns": Columns(Linear(), [0, 1, 2, 3]) + Columns(ARD(0.2), [3, 2, 1, 0]),
+    "ranked rbf": Ranked(RBF()),
+    "ranked mixture": Ranked(Columns(ARD(0.3), [0, 2]) + Linear()) * Ranked(Normalized(Boolean())),
     "nested": Normalized(0.5 * RBF(0.1) * Linear() + Boolean(0.2)) * (ARD(0.1) + 1.0),
     "normalized twice": Normalized(Normalized(Polynomial(2, c=0.5)) + Linear()),
 }

@@ -24,7 +24,8 @@ EXPECTED = {
 
 def test_names():
     normalized = {f"normalized_{name}": f"Normalized(kernel={k})" for name, k in EXPECTED.items()}
-    all_names = {**EXPECTED, **normalized, "precomputed": "Precomputed()"}
+    ranked = {f"ranked_{name}": f"Ranked(kernel={k})" for name, k in EXPECTED.items()}
+    all_names = {**EXPECTED, **normalized, **ranked, "precomputed": "Precomputed()"}
     assert {name: repr(as_kernel(name)) for name in KERNEL_NAMES} == all_names
 
 

@@ -18,7 +18,7 @@ from looms._optional import require
 from looms._typing import AnyArray, Matrix
 from looms.challenge._preparation import DENSE, PREPARATIONS, Preparation
 from looms.datasets import TableError, read_table
-from looms.tables import as_text
+from looms.tables._kinds import as_text
 
 DATASETS = ("ada", "gina", "hiva", "nova", "sylva")
 

@@ -21,7 +21,9 @@ from looms.cli._options import Reading, Task
 from looms.cli._output import MOST_NAMES, as_messages, note
 from looms.datasets import read_table
 from looms.datasets._table import Table
-from looms.tables import Kind, TableColumns, as_text, column_kinds, table_preprocessor
+from looms.tables import table_preprocessor
+from looms.tables._kinds import Kind, as_text, column_kinds
+from looms.tables._transformers import TableColumns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -344,7 +346,7 @@ def column_notes(
 ) -> Iterator[str]:
     """Notes on columns that are dates, identifiers, constants, or numbers with a word among them.
 
-    ``kinds`` are `looms.tables.column_kinds` of ``X``, ``columns`` its floats and text.
+    ``kinds`` are `column_kinds` of ``X``, ``columns`` its floats and text.
     """
     categorical = require("pandas", "A table of mixed columns").CategoricalDtype
     broken = []

@@ -80,7 +80,8 @@ class MachineRequest:
             help=(
                 "linear, quadratic, cubic, boolean, rbf (default), laplacian, ard, matern12, "
                 "matern32, matern52, powexp, powexp_ard or polynomial4 and other degrees, or one of "
-                "these after normalized_; give it again to compare."
+                "these after normalized_, or ranked_, for columns of long tails; give it again to "
+                "compare."
             ),
         ),
     ] = None

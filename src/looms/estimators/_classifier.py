@@ -145,9 +145,9 @@ class LSSVMClassifier(Classifier, GivenMachine):
     kernel : str, looms.kernels.Kernel or callable, default="rbf"
         "linear", "quadratic", "cubic", "boolean", "rbf", "laplacian", "ard", "matern12",
         "matern32", "matern52", "powexp", "powexp_ard", "polynomial4" and so on by the degree, any
-        of these with "normalized_" before it, "precomputed"; a kernel object, whose open values are
-        taken from the data; or a function of two matrices of samples that returns their
-        kernel matrix.
+        of these with "normalized_" or "ranked_" before it, "precomputed"; a kernel object, whose
+        open values are taken from the data; or a function of two matrices of samples that returns
+        their kernel matrix.
     mu : float, default=1e-3
         Regularization, positive; the ridge added to the kernel matrix is
         ``n_samples * mu / weight``.

@@ -7,6 +7,7 @@ from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._laplacian import Laplacian
 from looms.kernels._names import Function, Precomputed
 from looms.kernels._normalized import Normalized
+from looms.kernels._ranked import Ranked
 from looms.kernels._stationary import (
     ARD,
     RBF,
@@ -36,5 +37,6 @@ __all__ = [
     "PowerExponentialARD",
     "Precomputed",
     "Product",
+    "Ranked",
     "Sum",
 ]

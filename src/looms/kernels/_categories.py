@@ -6,12 +6,11 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import scipy.sparse as sp
 
-from looms._typing import AnyArray, Array, Matrix
+from looms._typing import AnyArray, Array
 from looms.kernels._hyperparameters import EACH_FOR_ITSELF, Bounds, Parameter
 from looms.kernels._profiles import GAUSSIAN
-from looms.kernels._samples import Pairs, Samples
+from looms.kernels._samples import Pairs, Samples, dense
 from looms.kernels._stationary import Stationary
 
 
@@ -126,7 +125,7 @@ class HammingARD(Categorical):
 
 def _differences(pairs: Pairs) -> Iterator[AnyArray]:
     """Where row and column samples differ in each column."""
-    rows, cols = _dense(pairs.rows.X), _dense(pairs.cols.X)
+    rows, cols = dense(pairs.rows.X), dense(pairs.cols.X)
     for k in range(rows.shape[1]):
         yield (cols[:, k, None] != rows[:, k]).T
 
@@ -134,10 +133,6 @@ def _differences(pairs: Pairs) -> Iterator[AnyArray]:
 def _mean_differences(samples: Samples) -> Array:
     """Share of pairs of samples that differ in each column; a sample is a pair with itself, too."""
     share = samples.weight / samples.weight.sum()
-    codes = (np.unique(column, return_inverse=True)[1] for column in _dense(samples.X).T)
+    codes = (np.unique(column, return_inverse=True)[1] for column in dense(samples.X).T)
     equal = [np.square(np.bincount(code, weights=share)).sum() for code in codes]
     return np.where(np.array(equal) < 1.0 - 1e-12, 1.0 - np.array(equal), 0.0)
-
-
-def _dense(X: Matrix) -> Array:
-    return np.asarray(X.toarray() if sp.issparse(X) else X)

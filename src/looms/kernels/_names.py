@@ -13,6 +13,7 @@ from looms.kernels._base import Kernel
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._laplacian import Laplacian
 from looms.kernels._normalized import Normalized
+from looms.kernels._ranked import Ranked
 from looms.kernels._samples import Pairs, Samples
 from looms.kernels._stationary import ARD, RBF, Matern, PowerExponential, PowerExponentialARD
 
@@ -99,16 +100,24 @@ _NAMED: dict[str, Callable[[], Kernel]] = {
     "powexp": PowerExponential,
     "powexp_ard": PowerExponentialARD,
 }
-_NORMALIZED = "normalized_"
+#: Of a name before which one of these stands.
+_WRAPPED: dict[str, Callable[[Kernel], Kernel]] = {"normalized_": Normalized, "ranked_": Ranked}
 
 #: Every name that `as_kernel` understands, but for polynomials by their degree.
-KERNEL_NAMES = (*_NAMED, *(_NORMALIZED + name for name in _NAMED), "precomputed")
-_POLYNOMIAL = re.compile(rf"(?:{_NORMALIZED})?polynomial([1-9]\d?)")
+KERNEL_NAMES = (
+    *_NAMED,
+    *(prefix + name for prefix in _WRAPPED for name in _NAMED),
+    "precomputed",
+)
+_NAME = re.compile(
+    rf"(?P<prefix>{'|'.join(_WRAPPED)})?(?:polynomial(?P<degree>[1-9]\d?)|(?P<name>.+))"
+)
 
 
 def is_kernel_name(name: str) -> bool:
     """True for the names that `as_kernel` understands."""
-    return name in KERNEL_NAMES or _POLYNOMIAL.fullmatch(name) is not None
+    match = _NAME.fullmatch(name)
+    return name in KERNEL_NAMES or (match is not None and match["degree"] is not None)
 
 
 def as_kernel(kernel: KernelLike) -> Kernel:
@@ -145,12 +154,11 @@ def as_kernel(kernel: KernelLike) -> Kernel:
                 f"Unknown kernel {kernel!r}; known are {', '.join(KERNEL_NAMES)}, and polynomial4 "
                 "and so on, by the degree."
             )
-        plain: Kernel
-        if power := _POLYNOMIAL.fullmatch(kernel):
-            plain = Polynomial(degree=int(power[1]))
-        else:
-            plain = _NAMED[kernel.removeprefix(_NORMALIZED)]()
-        return Normalized(plain) if kernel.startswith(_NORMALIZED) else plain
+        match = _NAME.fullmatch(kernel)
+        assert match is not None
+        degree, prefix = match["degree"], match["prefix"]
+        plain = Polynomial(degree=int(degree)) if degree else _NAMED[match["name"]]()
+        return _WRAPPED[prefix](plain) if prefix else plain
     if callable(kernel) and not isinstance(kernel, type):
         return Function(kernel)
     raise TypeError(

@@ -316,6 +316,11 @@ def as_matrix(X: Matrix) -> Matrix:
     return X
 
 
+def dense(X: Matrix) -> Array:
+    """``X`` as an array; not a copy if it is one."""
+    return np.asarray(X.toarray() if sp.issparse(X) else X)
+
+
 def training_rows(X: Matrix, rows: AnyArray, pairwise: bool) -> Matrix:
     """Samples ``rows`` of a training set, which for a kernel matrix are columns too.
 

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from looms._typing import AnyArray
 from looms.model_files._values import indices, numbers, positive, require
-from looms.tables import KINDS
+from looms.tables._kinds import KINDS
 
 
 def scaler(transformer: Any) -> None:

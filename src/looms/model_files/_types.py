@@ -107,6 +107,7 @@ TYPES = {
     "looms.kernels._laplacian.Laplacian": Held(),
     "looms.kernels._names.Precomputed": Held(),
     "looms.kernels._normalized.Normalized": Held(machines.composite),
+    "looms.kernels._ranked.Ranked": Held(machines.composite),
     "looms.kernels._stationary.ARD": Held(),
     "looms.kernels._stationary.Matern": Held(),
     "looms.kernels._stationary.MaternARD": Held(),
@@ -122,8 +123,11 @@ TYPES = {
     "looms.selection._prior.HyperPrior": Held(),
     "looms.selection._tune.BoundMet": Held(),
     "looms.selection._tune.Tuning": Held(),
-    "looms.tables.SparseColumns": Held(transformers.sparse_columns, f"{_FEATURES} columns_"),
-    "looms.tables.TableColumns": Held(transformers.table_columns, _FEATURES),
+    "looms.tables._transformers.PairScaler": Held(transformers.scaler, f"{_FEATURES} mean_ scale_"),
+    "looms.tables._transformers.SparseColumns": Held(
+        transformers.sparse_columns, f"{_FEATURES} columns_"
+    ),
+    "looms.tables._transformers.TableColumns": Held(transformers.table_columns, _FEATURES),
     "looms.threshold.BalancedError": Held(),
     "looms.threshold.Cost": Held(),
     "looms.threshold.FBeta": Held(),

@@ -28,7 +28,7 @@ from looms.optimize import Outcome
 from looms.scores import Scored
 from looms.selection import Objective
 from looms.selection._nested import Nested
-from looms.tables import SparseColumns, TableColumns
+from looms.tables._transformers import SparseColumns, TableColumns
 from looms.threshold import BalancedError
 
 #: Names of holding out, by what is held out at a time.

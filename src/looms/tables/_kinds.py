@@ -1,0 +1,136 @@
+"""What the columns of a table are, and their cells as floats and text."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from looms._optional import require
+from looms._typing import AnyArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Kind = Literal["number", "date", "day-first date", "month-first date", "category"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_DATE_KINDS: tuple[Kind, ...] = ("date", "day-first date", "month-first date")
+
+_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")
+_DATES = ("datetime64", "datetime", "date")
+_CATEGORIES = ("string", "boolean", "categorical", "mixed-integer")
+
+_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
+#: Two numbers of which one is the day and one the month, a year, and perhaps a time.
+_OTHER_DATE = re.compile(r"(\d\d?)([./-])(\d\d?)\2(\d{4})(?:[T ]+(\d\d?)(:\d\d(?::\d\d)?))?")
+
+
+def column_kinds(X: pd.DataFrame) -> dict[str, tuple[Kind, ...]]:
+    """Kinds that each column of a table may be.
+
+    Parameters
+    ----------
+    X : pandas.DataFrame
+        Columns of numbers, dates, text or booleans.
+
+    Returns
+    -------
+    kinds : dict of str to tuple of str
+        By column, one of `KINDS`; none for a column without two different values; more than one,
+        all of them dates, if the cells do not tell which of their numbers is the day.
+
+    Raises
+    ------
+    ValueError
+        If a column holds something else, or numbers that are infinite.
+    """
+    kinds = {str(name): _kinds(X[name], name) for name in X.columns}
+    return {name: of if X[name].nunique(dropna=False) > 1 else () for name, of in kinds.items()}
+
+
+def as_text(column: pd.Series) -> AnyArray:
+    """Values as text that is the same however a file's reader typed them; NaN for a gap.
+
+    Parameters
+    ----------
+    column : pandas.Series
+        Text, booleans or numbers. Whole numbers are written without a decimal point, for gaps turn
+        integers into floats; blanks around text are removed.
+
+    Returns
+    -------
+    values : ndarray of object
+        Strings, and NaN where the value is missing.
+    """
+    gaps = column.isna().to_numpy()
+    values = column.to_numpy(dtype=object)
+    text = [np.nan if gap else _text(value) for gap, value in zip(gaps, values, strict=True)]
+    return np.array(text, dtype=object)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, float | np.floating) and value == np.floor(value) and np.isfinite(value):
+        value = int(value)
+    return str(value).strip()
+
+
+def _kinds(column: pd.Series, name: object) -> tuple[Kind, ...]:
+    """Kinds that a column may be; none if it is empty, several dates if the order is not clear."""
+    pandas = require("pandas", "A table of mixed columns")
+    inferred = pandas.api.types.infer_dtype(column, skipna=True)
+    if inferred in (*_DATES, "empty"):
+        return ("date",) if inferred in _DATES else ()
+    cells = column.dropna()
+    if inferred == "string" and _iso_date(cells.iloc[0], "day-first date"):
+        kinds: dict[bytes, Kind] = {}  # by the days that they read
+        for kind in _DATE_KINDS:
+            with suppress(ValueError):
+                kinds.setdefault(as_floats(cells, name, kind).tobytes(), kind)
+        if kinds:
+            return tuple(kinds.values())
+    if inferred in _NUMBERS:
+        as_floats(column, name, "number")
+    if inferred in _NUMBERS + _CATEGORIES:
+        return ("number",) if inferred in _NUMBERS else ("category",)
+    raise ValueError(
+        f"column {name!r} holds {inferred} values, which are neither numbers, dates, text nor "
+        "booleans: leave it out or convert it"
+    )
+
+
+def as_floats(column: pd.Series, name: object, kind: str) -> AnyArray:
+    """Numbers, or days since 1970; NaN for a gap."""
+    pandas = require("pandas", "A table of mixed columns")
+    gaps = column.isna().to_numpy()
+    if kind.endswith("date"):
+        cells = [_iso_date(v, kind) if isinstance(v, str) else v for v in column.astype(object)]
+        iso = pandas.Series(cells, column.index, dtype=object)
+        times = pandas.to_datetime(iso, format="ISO8601", errors="coerce", utc=True)
+        values = (times - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(days=1)
+    else:
+        values = pandas.to_numeric(column, errors="coerce")
+    floats: AnyArray = values.to_numpy(dtype=float, na_value=np.nan)
+    wrong = (np.isnan(floats) & ~gaps) | np.isinf(floats)
+    if wrong.any():
+        row = int(wrong.argmax())
+        cell = column.iloc[row]
+        shown = repr(cell) if isinstance(cell, str) else str(cell)
+        raise ValueError(
+            f"column {name!r} is a column of {kind}s, and data row {row + 1} holds {shown}: "
+            "correct the cell or leave it empty"
+        )
+    return floats
+
+
+def _iso_date(text: str, kind: str) -> str:
+    """A date as ISO 8601 writes it; nothing for what is no date of the kind."""
+    text = text.strip()
+    match = _OTHER_DATE.fullmatch(text)
+    if match is None or kind == "date":
+        return text if _ISO_DATE.fullmatch(text) else ""
+    day, mark, month, year, hour, minutes = match.groups()
+    if kind == "month-first date":
+        day, month = (month, day) if mark != "." else ("", "")
+    return f"{year}-{month:0>2}-{day:0>2}" + (f"T{hour:0>2}{minutes}" if hour else "")

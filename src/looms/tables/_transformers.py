@@ -1,0 +1,257 @@
+"""Transformers of the columns of a table: chosen, brought to floats and text, scaled."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from looms._optional import require
+from looms._typing import AnyArray, Matrix
+from looms.tables._kinds import Kind, as_floats, as_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Columns of a data frame, found by name and brought to floats and text.
+
+    Parameters
+    ----------
+    kinds : dict of str to str
+        What each column is, of `KINDS`. Dates become days since 1970, categories become text.
+
+    Attributes
+    ----------
+    feature_names_in_ : ndarray of str
+        The names of the columns.
+    """
+
+    def __init__(self, kinds: dict[str, Kind]) -> None:
+        self.kinds = kinds
+
+    def fit(self, X: pd.DataFrame, y: object = None) -> TableColumns:
+        """Check that the columns are there; nothing is learnt.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+            The table.
+        y : ignored
+            For the interface.
+
+        Returns
+        -------
+        self : TableColumns
+            The transformer.
+        """
+        self._check(X)
+        self.feature_names_in_ = np.array(list(self.kinds), dtype=object)
+        self.n_features_in_ = len(self.kinds)
+        return self
+
+    def transform(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Columns in the order of ``kinds``, gaps as NaN.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+            A table with all the columns, in any order; others are ignored.
+
+        Returns
+        -------
+        X : pandas.DataFrame
+            Columns of floats and of text.
+        """
+        self._check(X)
+        pandas = require("pandas", "A table of mixed columns")
+        return pandas.DataFrame(
+            {
+                name: as_text(X[name]) if kind == "category" else as_floats(X[name], name, kind)
+                for name, kind in self.kinds.items()
+            },
+            index=X.index,
+        )
+
+    def get_feature_names_out(self, input_features: object = None) -> AnyArray:
+        """Names of the columns.
+
+        Parameters
+        ----------
+        input_features : ignored
+            For the interface.
+
+        Returns
+        -------
+        names : ndarray of str
+            The names, as they are at input.
+        """
+        return np.array(list(self.kinds), dtype=object)
+
+    def _check(self, X: object) -> None:
+        if not hasattr(X, "columns"):
+            raise TypeError(f"a pandas data frame is needed, not {type(X).__name__}")
+        absent = [name for name in self.kinds if name not in X.columns]
+        if absent:
+            columns = [str(name) for name in X.columns]
+            alike = difflib.get_close_matches(absent[0], columns, 1)
+            hint = f" ({alike[0]!r} is there)" if alike else ""
+            shown = ", ".join(map(repr, absent[:10])) + (", ..." if len(absent) > 10 else "")
+            raise ValueError(
+                f"{len(absent)} of the model's {len(self.kinds)} columns are missing: {shown}{hint}"
+            )
+
+
+class SparseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Columns of a sparse matrix that are not zero in every row of the training data.
+
+    The others are left out at prediction too, as constant columns of a data frame are. Time and
+    memory grow with the stored values and the rows, not with the largest index.
+
+    Attributes
+    ----------
+    columns_ : ndarray of int of shape (n_columns,)
+        The columns that are kept, in increasing order.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> X = sparse.csr_array(([3.0, 4.0], ([0, 1], [2, 10**9])), shape=(2, 10**9 + 1))
+    >>> SparseColumns().fit_transform(X).toarray()
+    array([[3., 0.],
+           [0., 4.]])
+    """
+
+    def fit(self, X: Matrix, y: object = None) -> SparseColumns:
+        """Keep the columns with a value that is not zero.
+
+        Parameters
+        ----------
+        X : sparse matrix of shape (n_samples, n_features)
+            The training data.
+        y : ignored
+            For the interface.
+
+        Returns
+        -------
+        self : SparseColumns
+            The transformer.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column.
+        """
+        X = self._checked(X, reset=True)
+        self.columns_ = np.unique(X.indices[X.data != 0])
+        if not len(self.columns_):
+            raise ValueError("every value of the table is zero: nothing to learn from")
+        return self
+
+    def transform(self, X: Matrix) -> Matrix:
+        """Columns that were kept, as a matrix in CSR format.
+
+        Parameters
+        ----------
+        X : sparse matrix of shape (n_samples, n_features)
+            Any rows.
+
+        Returns
+        -------
+        X : sparse matrix of shape (n_samples, n_columns)
+            The columns ``columns_``.
+        """
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        places = np.searchsorted(self.columns_, X.indices)
+        places[places == len(self.columns_)] = 0
+        kept = self.columns_[places] == X.indices
+        pointers = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
+        parts = X.data[kept], places[kept].astype(np.int32), pointers.astype(np.int32)
+        return type(X)(parts, shape=(X.shape[0], len(self.columns_)))
+
+    def get_feature_names_out(self, input_features: object = None) -> AnyArray:
+        """Names of the columns, as scikit-learn makes them up: ``x`` and the place at input.
+
+        Parameters
+        ----------
+        input_features : ignored
+            For the interface.
+
+        Returns
+        -------
+        names : ndarray of str
+            One name for each column that is kept.
+        """
+        return np.array([f"x{column}" for column in self.columns_], dtype=object)
+
+    def _checked(self, X: Matrix, *, reset: bool) -> Matrix:
+        return validate_data(
+            self, X, accept_sparse="csr", ensure_all_finite=False, dtype=np.float64, reset=reset
+        )
+
+
+class PairScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Columns around their means, of a variance that is the share of pairs of rows that differ.
+
+    Numbers without ties get unit variance. A column in which most rows agree, such as a count that
+    is mostly zero, gets less, as the zeros and ones of a rare category have: of unit variance, its
+    few other values would be farther from all rows than any value of the other columns.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features,)
+        What is subtracted.
+    scale_ : ndarray of shape (n_features,)
+        What is divided by: standard deviation over the square root of the share; 1 for constants.
+
+    Examples
+    --------
+    >>> X = np.column_stack([[3.0, 4.0, 5.0, 6.0], [0.0, 0.0, 0.0, 1.0]])
+    >>> PairScaler().fit_transform(X).var(axis=0).round(12)  # in 3 of 6 pairs, the second differs
+    array([1. , 0.5])
+    """
+
+    def fit(self, X: Matrix, y: object = None) -> PairScaler:
+        """Set means and scales.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Floats without gaps.
+        y : ignored
+            For the interface.
+
+        Returns
+        -------
+        self : PairScaler
+            The transformer.
+        """
+        X = validate_data(self, X, dtype=np.float64)
+        standard, n_pairs = StandardScaler().fit(X), max(len(X) * (len(X) - 1), 1)
+        counts = [np.unique(column, return_counts=True)[1] for column in X.T]
+        share = 1.0 - np.array([each @ (each - 1) for each in counts]) / n_pairs
+        self.mean_ = standard.mean_
+        self.scale_ = standard.scale_ / np.sqrt(np.where(share > 0, share, 1.0))
+        return self
+
+    def transform(self, X: Matrix) -> Matrix:
+        """Scaled columns.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Any rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            The columns less ``mean_``, over ``scale_``.
+        """
+        check_is_fitted(self)
+        return (validate_data(self, X, dtype=np.float64, reset=False) - self.mean_) / self.scale_
