@@ -61,6 +61,7 @@ from looms.kernels import (
     Polynomial,
     PowerExponential,
     Sum,
+    Weighted,
 )
 from looms.kernels._names import as_kernel
 from looms.model_files import ModelFileError, _types, _values, load_model, save_model
@@ -591,6 +592,7 @@ TAMPERED = [
     ("two classes", "kernel_", RBF()),
     ("two classes", "kernel_", Polynomial(degree=10**9, c=1.0)),
     ("two classes", "kernel_", Columns(RBF(gamma=1.0), [7])),
+    ("two classes", "kernel_", Weighted(RBF(gamma=1.0), np.ones(7))),
     ("two classes", "kernel_", Matern(nu=1.0, gamma=1.0)),
     ("two classes", "kernel_", PowerExponential(power=2.5, gamma=1.0)),
     ("two classes", "kernel_", Sum(RBF(gamma=1.0), 3)),

@@ -18,7 +18,7 @@ from looms.cli._output import as_messages
 from looms.cli._prepare import Prepared
 from looms.criteria import DIFFERENTIABLE
 from looms.folds import NUMBER_OF_FOLDS, GapKFold, fold_numbers, group_numbers
-from looms.kernels._names import KERNEL_NAMES
+from looms.kernels._names import KERNEL_NAMES, LEARNED_NAMES
 from looms.model_files._files import SavedModel
 from looms.threshold import RULES, Cost, RequiredPrecision, RequiredRecall
 
@@ -31,7 +31,7 @@ _NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 WINDOWS = 10
 #: Criteria of `SVCCV`, by name.
 _SVM_CRITERIA = ["log_likelihood", "error", "ber", *DIFFERENTIABLE]
-_KERNELS = [name for name in KERNEL_NAMES if name != "precomputed"]
+_KERNELS = [name for name in (*KERNEL_NAMES, *LEARNED_NAMES) if name != "precomputed"]
 
 
 def threshold_of(text: str | None) -> Threshold:
@@ -76,8 +76,8 @@ class MachineRequest:
             "-k",
             help=(
                 "linear, quadratic, cubic, boolean, rbf (default), ard, matern12, matern32, "
-                "matern52, powexp or powexp_ard, or one of these after normalized_; give it again "
-                "to compare."
+                "matern52, powexp or powexp_ard, or one of these after normalized_; rbf, powexp "
+                "and the materns also after weighted_; give it again to compare."
             ),
         ),
     ] = None

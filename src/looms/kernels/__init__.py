@@ -14,6 +14,7 @@ from looms.kernels._stationary import (
     PowerExponential,
     PowerExponentialARD,
 )
+from looms.kernels._weighted import Weighted
 
 __all__ = [
     "ARD",
@@ -35,4 +36,5 @@ __all__ = [
     "Precomputed",
     "Product",
     "Sum",
+    "Weighted",
 ]

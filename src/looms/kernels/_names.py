@@ -14,6 +14,7 @@ from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._normalized import Normalized
 from looms.kernels._samples import Pairs, Samples
 from looms.kernels._stationary import ARD, RBF, Matern, PowerExponential, PowerExponentialARD
+from looms.kernels._weighted import Weighted
 
 
 class Precomputed(Kernel):
@@ -97,9 +98,13 @@ _NAMED: dict[str, Callable[[], Kernel]] = {
     "powexp": PowerExponential,
     "powexp_ard": PowerExponentialARD,
 }
-_NORMALIZED = "normalized_"
+_NORMALIZED, _WEIGHTED = "normalized_", "weighted_"
 
-#: Every name that `as_kernel` understands.
+#: Names of kernels with weights of the features that machines learn while they tune.
+LEARNED_NAMES = tuple(
+    _WEIGHTED + name for name in ("rbf", "matern12", "matern32", "matern52", "powexp")
+)
+#: Names of the other kernels.
 KERNEL_NAMES = (*_NAMED, *(_NORMALIZED + name for name in _NAMED), "precomputed")
 
 
@@ -108,7 +113,7 @@ def as_kernel(kernel: KernelLike) -> Kernel:
 
     Parameters
     ----------
-    kernel : a `Kernel`; one of `KERNEL_NAMES`; or a function of two matrices of
+    kernel : a `Kernel`; one of `KERNEL_NAMES` or `LEARNED_NAMES`; or a function of two matrices of
         samples that returns their kernel matrix.
 
     Raises
@@ -129,7 +134,9 @@ def as_kernel(kernel: KernelLike) -> Kernel:
     if isinstance(kernel, str):
         if kernel == "precomputed":
             return Precomputed()
-        check_known(kernel, "kernel", KERNEL_NAMES)
+        check_known(kernel, "kernel", (*KERNEL_NAMES, *LEARNED_NAMES))
+        if kernel in LEARNED_NAMES:
+            return Weighted(_NAMED[kernel.removeprefix(_WEIGHTED)]())
         plain = _NAMED[kernel.removeprefix(_NORMALIZED)]()
         return Normalized(plain) if kernel.startswith(_NORMALIZED) else plain
     if callable(kernel) and not isinstance(kernel, type):
