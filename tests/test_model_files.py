@@ -64,6 +64,7 @@ from looms.kernels import (
     PowerExponential,
     Ranked,
     Sum,
+    Weighted,
 )
 from looms.kernels._names import as_kernel
 from looms.model_files import ModelFileError, _types, _values, load_model, save_model
@@ -598,6 +599,7 @@ TAMPERED = [
     ("two classes", "kernel_", Columns(RBF(gamma=1.0), [7])),
     ("two classes", "kernel_", Ranked(RBF(gamma=1.0), np.zeros((2, 3, 1)))),
     ("two classes", "kernel_", Ranked(RBF(gamma=1.0), "scores")),
+    ("two classes", "kernel_", Weighted(RBF(gamma=1.0), np.ones(7))),
     ("two classes", "kernel_", Matern(nu=1.0, gamma=1.0)),
     ("two classes", "kernel_", PowerExponential(power=2.5, gamma=1.0)),
     ("two classes", "kernel_", Sum(RBF(gamma=1.0), 3)),

@@ -159,6 +159,9 @@ KERNELS: dict[str, str | list[str]] = {
     "looms_ard": "ard",
     "looms_rbf_ard": ["rbf", "ard"],
     "looms_linear_rbf": ["linear", "rbf"],
+    "looms_powexp": "powexp",
+    "looms_weighted": "weighted_powexp",
+    "looms_rbf_weighted": ["rbf", "weighted_powexp"],
 }
 PEERS: dict[str, Builder] = {
     "linear": linear,

@@ -29,6 +29,7 @@ from looms.kernels import (
     Product,
     Ranked,
     Sum,
+    Weighted,
 )
 from looms.kernels._names import KERNEL_NAMES, as_kernel
 from looms.kernels._samples import Pairs, Samples
@@ -102,6 +103,8 @@ KERNELS = {
     "all columns": Columns(Linear(), [0, 1, 2, 3]) + Columns(ARD(0.2), [3, 2, 1, 0]),
     "ranked rbf": Ranked(RBF()),
     "ranked mixture": Ranked(Columns(ARD(0.3), [0, 2]) + Linear()) * Ranked(Normalized(Boolean())),
+    "weighted": Weighted(PowerExponential(1.2), [0.5, 0.0, 2.0, 1.5]),
+    "weighted ard": Weighted(ARD(0.2), [0.5, 0.0, 2.0, 1.5]) + Columns(Weighted(RBF(), [3.0]), [2]),
     "nested": Normalized(0.5 * RBF(0.1) * Linear() + Boolean(0.2)) * (ARD(0.1) + 1.0),
     "normalized twice": Normalized(Normalized(Polynomial(2, c=0.5)) + Linear()),
 }

@@ -4,7 +4,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from looms.kernels import RBF, Function, Normalized, Precomputed
-from looms.kernels._names import KERNEL_NAMES, as_kernel
+from looms.kernels._names import KERNEL_NAMES, LEARNED_NAMES, as_kernel
 
 EXPECTED = {
     "linear": "Linear()",
@@ -27,6 +27,9 @@ def test_names():
     ranked = {f"ranked_{name}": f"Ranked(kernel={k})" for name, k in EXPECTED.items()}
     all_names = {**EXPECTED, **normalized, **ranked, "precomputed": "Precomputed()"}
     assert {name: repr(as_kernel(name)) for name in KERNEL_NAMES} == all_names
+    weighted = {f"weighted_{n}": k for n, k in EXPECTED.items() if n[:3] in ("rbf", "mat", "pow")}
+    weighted = {n: f"Weighted(kernel={k})" for n, k in weighted.items() if not n.endswith("ard")}
+    assert {name: repr(as_kernel(name)) for name in LEARNED_NAMES} == weighted
 
 
 def test_each_call_makes_a_new_kernel():

@@ -19,7 +19,7 @@ from looms.cli._output import as_messages
 from looms.cli._prepare import Prepared
 from looms.criteria import DIFFERENTIABLE
 from looms.folds import NUMBER_OF_FOLDS, GapKFold, fold_numbers, group_numbers
-from looms.kernels._names import KERNEL_NAMES, is_kernel_name
+from looms.kernels._names import KERNEL_NAMES, LEARNED_NAMES, is_kernel_name
 from looms.model_files._files import SavedModel
 from looms.threshold import RULES, Cost, RequiredPrecision, RequiredRecall
 
@@ -34,7 +34,7 @@ WINDOWS = 10
 _SVM_CRITERIA = ["log_likelihood", "error", "ber", *DIFFERENTIABLE]
 #: Options of ``--machine nonconformity``.
 _OF_NONCONFORMITY = {"task", "machine", "random_state", "cv"}
-_KERNELS = [name for name in KERNEL_NAMES if name != "precomputed"]
+_KERNELS = [name for name in (*KERNEL_NAMES, *LEARNED_NAMES) if name != "precomputed"]
 
 
 def threshold_of(text: str | None) -> Threshold:
@@ -79,9 +79,9 @@ class MachineRequest:
             "-k",
             help=(
                 "linear, quadratic, cubic, boolean, rbf (default), laplacian, ard, matern12, "
-                "matern32, matern52, powexp, powexp_ard or polynomial4 and other degrees, or one of "
-                "these after normalized_, or ranked_, for columns of long tails; give it again to "
-                "compare."
+                "matern32, matern52, powexp, powexp_ard, polynomial4 and other degrees, or one of "
+                "these after normalized_, or ranked_ (for columns of long tails), or a kernel of "
+                "distances after weighted_ (by feature); give it again to compare."
             ),
         ),
     ] = None

@@ -28,6 +28,8 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     kernel : str, looms.kernels.Kernel, callable or list of these, default="rbf"
         As for `LSSVMClassifier`; several are candidates. Values given in a kernel object
         are where the search starts; ``gamma_bounds="fixed"`` and the like hold them.
+        "weighted_rbf", "weighted_powexp", "weighted_matern52" and so on weight the features by the
+        gradients of the machine without weights, and are tuned twice: `looms.kernels.Weighted`.
     criterion : str, looms.criteria.Criterion or list of these, default="press"
         "press", "hinge", "squared_hinge", "smoothed_error", "wmw" (smoothed 1 − AUC) or
         "cross_entropy"; several are candidates.

@@ -16,6 +16,7 @@ from looms.kernels._stationary import (
     PowerExponential,
     PowerExponentialARD,
 )
+from looms.kernels._weighted import Weighted
 
 __all__ = [
     "ARD",
@@ -39,4 +40,5 @@ __all__ = [
     "Product",
     "Ranked",
     "Sum",
+    "Weighted",
 ]

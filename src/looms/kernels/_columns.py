@@ -1,8 +1,9 @@
-"""Kernel of some of the features."""
+"""Kernels of mapped features, and of some of them."""
 
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Self
@@ -17,7 +18,49 @@ from looms.kernels._samples import Pairs, Samples
 _OF_FEATURE = re.compile(r"\[(\d+)\]$")
 
 
-class Columns(Composite):
+class Mapped(Composite):
+    """Base class of kernels of mapped features, k(φ(x), φ(x')).
+
+    Subclasses give the map φ, of samples, as ``_seen``.
+    """
+
+    _parts = ("kernel",)
+    kernel: Kernel
+
+    @abstractmethod
+    def _seen(self, samples: Samples) -> Samples:
+        """Mapped samples."""
+
+    @property
+    def uses(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset()  # inner products and distances of the features are others
+
+    def started(self, samples: Samples) -> Self:
+        if self.pairwise:
+            raise ValueError(
+                f"{type(self).__name__}: a precomputed kernel matrix has samples for columns; "
+                "compute it from the features that it is to see."
+            )
+        return super().started(self._seen(samples))
+
+    def values(self, pairs: Pairs) -> Array:
+        return self.kernel.values(self._seen_pairs(pairs))
+
+    def self_values(self, samples: Samples) -> Array:
+        return self.kernel.self_values(self._seen(samples))
+
+    def values_gradient(self, pairs: Pairs, G: Array) -> Array:
+        return self.kernel.values_gradient(self._seen_pairs(pairs), G)
+
+    def self_values_gradient(self, samples: Samples, v: Array) -> Array:
+        return self.kernel.self_values_gradient(self._seen(samples), v)
+
+    def _seen_pairs(self, pairs: Pairs) -> Pairs:
+        rows = self._seen(pairs.rows)
+        return Pairs(rows, rows if pairs.diagonal else self._seen(pairs.cols))
+
+
+class Columns(Mapped):
     """Kernel that sees some of the features, k(x[columns], x'[columns]).
 
     Products and sums of such kernels are kernels of mixed tables.
@@ -37,15 +80,9 @@ class Columns(Composite):
     True
     """
 
-    _parts = ("kernel",)
-
     def __init__(self, kernel: Kernel, columns: Sequence[int]) -> None:
         self.kernel = kernel
         self.columns = columns
-
-    @property
-    def uses(self) -> frozenset[str]:  # type: ignore[override]
-        return frozenset()  # inner products and distances of all features are others
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
@@ -65,24 +102,7 @@ class Columns(Composite):
             )
         if len(np.unique(columns)) < len(columns):
             raise ValueError(f"Columns: columns must be named once each, got {self.columns!r}.")
-        if self.pairwise:
-            raise ValueError(
-                "Columns: a precomputed kernel matrix has samples for columns; compute it from the "
-                "columns that it is to see."
-            )
-        return super().started(self._seen(samples))
-
-    def values(self, pairs: Pairs) -> Array:
-        return self.kernel.values(self._seen_pairs(pairs))
-
-    def self_values(self, samples: Samples) -> Array:
-        return self.kernel.self_values(self._seen(samples))
-
-    def values_gradient(self, pairs: Pairs, G: Array) -> Array:
-        return self.kernel.values_gradient(self._seen_pairs(pairs), G)
-
-    def self_values_gradient(self, samples: Samples, v: Array) -> Array:
-        return self.kernel.self_values_gradient(self._seen(samples), v)
+        return super().started(samples)
 
     def _seen(self, samples: Samples) -> Samples:
         columns = np.asarray(self.columns)
@@ -90,7 +110,3 @@ class Columns(Composite):
         return Samples(
             samples.X[:, columns], start=samples.start, center=center, weight=samples.weight
         )
-
-    def _seen_pairs(self, pairs: Pairs) -> Pairs:
-        rows = self._seen(pairs.rows)
-        return Pairs(rows, rows if pairs.diagonal else self._seen(pairs.cols))

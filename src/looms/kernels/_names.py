@@ -16,6 +16,7 @@ from looms.kernels._normalized import Normalized
 from looms.kernels._ranked import Ranked
 from looms.kernels._samples import Pairs, Samples
 from looms.kernels._stationary import ARD, RBF, Matern, PowerExponential, PowerExponentialARD
+from looms.kernels._weighted import Weighted
 
 
 class Precomputed(Kernel):
@@ -101,12 +102,20 @@ _NAMED: dict[str, Callable[[], Kernel]] = {
     "powexp_ard": PowerExponentialARD,
 }
 #: Of a name before which one of these stands.
-_WRAPPED: dict[str, Callable[[Kernel], Kernel]] = {"normalized_": Normalized, "ranked_": Ranked}
+_WRAPPED: dict[str, Callable[[Kernel], Kernel]] = {
+    "normalized_": Normalized,
+    "ranked_": Ranked,
+    "weighted_": Weighted,
+}
 
-#: Every name that `as_kernel` understands, but for polynomials by their degree.
+#: Names of kernels with weights of the features that machines learn while they tune.
+LEARNED_NAMES = tuple(
+    f"weighted_{name}" for name in ("rbf", "matern12", "matern32", "matern52", "powexp")
+)
+#: Every other name that `as_kernel` understands, but for polynomials by their degree.
 KERNEL_NAMES = (
     *_NAMED,
-    *(prefix + name for prefix in _WRAPPED for name in _NAMED),
+    *(prefix + name for prefix in ("normalized_", "ranked_") for name in _NAMED),
     "precomputed",
 )
 _NAME = re.compile(
@@ -117,7 +126,8 @@ _NAME = re.compile(
 def is_kernel_name(name: str) -> bool:
     """True for the names that `as_kernel` understands."""
     match = _NAME.fullmatch(name)
-    return name in KERNEL_NAMES or (match is not None and match["degree"] is not None)
+    of_degree = match is not None and match["degree"] and match["prefix"] != "weighted_"
+    return name in KERNEL_NAMES or name in LEARNED_NAMES or bool(of_degree)
 
 
 def as_kernel(kernel: KernelLike) -> Kernel:
@@ -125,8 +135,8 @@ def as_kernel(kernel: KernelLike) -> Kernel:
 
     Parameters
     ----------
-    kernel : a `Kernel`; one of `KERNEL_NAMES`; ``polynomial4`` and so on, by the degree,
-        also after ``normalized_``; or a function of two matrices of samples that returns
+    kernel : a `Kernel`; one of `KERNEL_NAMES` or `LEARNED_NAMES`; ``polynomial4`` and so on, by the
+        degree, also after ``normalized_``; or a function of two matrices of samples that returns
         their kernel matrix.
 
     Raises
@@ -151,7 +161,9 @@ def as_kernel(kernel: KernelLike) -> Kernel:
             return Precomputed()
         if not is_kernel_name(kernel):
             raise ValueError(
-                f"Unknown kernel {kernel!r}; known are {', '.join(KERNEL_NAMES)}, and polynomial4 "
+                f"Unknown kernel {kernel!r}; known are {', '.join(_NAMED)}, precomputed, "
+                "one of these after normalized_ or ranked_, "
+                f"{', '.join(LEARNED_NAMES)}, and polynomial4 "
                 "and so on, by the degree."
             )
         match = _NAME.fullmatch(kernel)

@@ -8,14 +8,15 @@ import numpy as np
 from scipy.special import ndtri
 
 from looms._typing import Array
-from looms.kernels._base import Composite, Kernel
-from looms.kernels._samples import Pairs, Samples, dense
+from looms.kernels._base import Kernel
+from looms.kernels._columns import Mapped
+from looms.kernels._samples import Samples, dense
 
 #: Quantiles of a feature between which its scores are interpolated.
 _KNOTS = 256
 
 
-class Ranked(Composite):
+class Ranked(Mapped):
     """Kernel of the normal scores of the features, k(φ(x), φ(x')).
 
     φ brings each feature, by a monotone piecewise linear function, to the quantiles of a normal
@@ -41,21 +42,11 @@ class Ranked(Composite):
     True
     """
 
-    _parts = ("kernel",)
-
     def __init__(self, kernel: Kernel, scores: Any = None) -> None:
         self.kernel = kernel
         self.scores = scores
 
-    @property
-    def uses(self) -> frozenset[str]:  # type: ignore[override]
-        return frozenset()  # inner products and distances of the scores are others
-
     def started(self, samples: Samples) -> Self:
-        if self.pairwise:
-            raise ValueError(
-                "Ranked: a precomputed kernel matrix has no features; compute it from the ranks."
-            )
         n_features = samples.X.shape[1]
         scores = _normal_scores(samples) if self.scores is None else np.asarray(self.scores, float)
         if not (scores.ndim == 3 and scores.shape[::2] == (2, n_features) and scores.size):
@@ -65,29 +56,12 @@ class Ranked(Composite):
             )
         if not (np.isfinite(scores).all() and (np.diff(scores, axis=1) >= 0).all()):
             raise ValueError("Ranked: scores must be finite numbers that do not decrease.")
-        ranked = self._with_arguments(scores=scores)
-        return super(Ranked, ranked).started(ranked._ranked(samples))
+        return super(Ranked, self._with_arguments(scores=scores)).started(samples)
 
-    def values(self, pairs: Pairs) -> Array:
-        return self.kernel.values(self._ranked_pairs(pairs))
-
-    def self_values(self, samples: Samples) -> Array:
-        return self.kernel.self_values(self._ranked(samples))
-
-    def values_gradient(self, pairs: Pairs, G: Array) -> Array:
-        return self.kernel.values_gradient(self._ranked_pairs(pairs), G)
-
-    def self_values_gradient(self, samples: Samples, v: Array) -> Array:
-        return self.kernel.self_values_gradient(self._ranked(samples), v)
-
-    def _ranked(self, samples: Samples) -> Samples:
+    def _seen(self, samples: Samples) -> Samples:
         center = None if samples.center is None else self._scores_of(samples.center[None])[0]
         X = self._scores_of(dense(samples.X))
         return Samples(X, start=samples.start, center=center, weight=samples.weight)
-
-    def _ranked_pairs(self, pairs: Pairs) -> Pairs:
-        rows = self._ranked(pairs.rows)
-        return Pairs(rows, rows if pairs.diagonal else self._ranked(pairs.cols))
 
     def _scores_of(self, X: Array) -> Array:
         columns = zip(X.T, np.moveaxis(self.scores, 2, 0), strict=True)

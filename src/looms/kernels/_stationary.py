@@ -141,8 +141,8 @@ class PerFeature(Stationary):
 
     def scaled(self, pairs: Pairs) -> Array:
         scale = np.sqrt(np.asarray(self.gammas))
-        rows = _scaled(pairs.rows.centered, scale)
-        cols = rows if pairs.diagonal else _scaled(pairs.cols.centered, scale)
+        rows = scaled_columns(pairs.rows.centered, scale)
+        cols = rows if pairs.diagonal else scaled_columns(pairs.cols.centered, scale)
         norms = square_norms(rows), square_norms(cols)
         return squared_distances(rows, cols, *norms, diagonal=pairs.diagonal)
 
@@ -396,5 +396,5 @@ def _matern(kernel: Matern | MaternARD) -> Profile:
     return MATERN[float(kernel.nu)]
 
 
-def _scaled(X: Matrix, scale: Array) -> Matrix:
+def scaled_columns(X: Matrix, scale: Array) -> Matrix:
     return X @ sp.diags_array(scale).tocsr() if sp.issparse(X) else X * scale

@@ -114,6 +114,7 @@ TYPES = {
     "looms.kernels._stationary.PowerExponential": Held(),
     "looms.kernels._stationary.PowerExponentialARD": Held(),
     "looms.kernels._stationary.RBF": Held(),
+    "looms.kernels._weighted.Weighted": Held(machines.composite),
     "looms.held_out.HeldOut": Held(),
     "looms.optimize._search.Point": Held(),
     "looms.optimize._search.Search": Held(),

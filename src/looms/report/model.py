@@ -23,6 +23,7 @@ from looms.estimators import machine_of
 from looms.estimators._base import LeastSquaresMachine
 from looms.estimators._search import SelectingMachine, chosen_criterion
 from looms.held_out import HeldOut
+from looms.kernels import Weighted
 from looms.kernels._samples import training_rows, variances
 from looms.optimize import Outcome
 from looms.scores import Scored
@@ -310,13 +311,15 @@ def parameter_name(model: Model, name: str) -> str:
 
 
 def relevances(model: Model) -> Array | None:
-    """Relevances of `looms.report.RelevanceDisplay` of each feature; None without ARD."""
-    gammas, is_ard = np.zeros(model.machine.n_features_in_), False
-    for h in model.machine.kernel_.hyperparameters:
+    """Relevances of `looms.report.RelevanceDisplay` of each feature; None without scales."""
+    kernel, gammas, is_ard = model.machine.kernel_, np.zeros(model.machine.n_features_in_), False
+    for h in kernel.hyperparameters:
         feature = feature_of(h.name)
         if feature is not None and h.value is not None:
             gammas[feature] += h.value
             is_ard = True
+    if isinstance(kernel, Weighted):
+        gammas, is_ard = np.asarray(kernel.weights) * (gammas if is_ard else 1.0), True
     if not is_ard:
         return None
     part = gammas * variances(model.machine.X_fit_)

@@ -14,7 +14,7 @@ from looms._typing import Array
 from looms.calibration._calibrators import Calibrator
 from looms.criteria import Criterion
 from looms.held_out import HeldOut
-from looms.kernels import Kernel
+from looms.kernels import Kernel, Weighted
 from looms.kernels._names import KernelLike, as_kernel, kernel_name
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm._system import Fit
@@ -161,7 +161,8 @@ def choose(
     """Candidate of the least score, of every kernel tuned under every criterion.
 
     Of equally good candidates the first is chosen. If ``watcher`` stops the selection after a
-    candidate, the rest are skipped, provided that one could be evaluated.
+    candidate, the rest are skipped, provided that one could be evaluated. Weights of the features
+    that are to be learned are those of the kernel tuned without them, under the same criterion.
 
     Parameters
     ----------
@@ -182,21 +183,36 @@ def choose(
     best: tuple[Candidate, Score, Tuning, Fit] | None = None
     objective: Objective | None = None
     reason = ""
-    for k, (kernel, criterion) in enumerate(product(kernels, criteria)):
-        if k % len(criteria) == 0:
-            objective = None  # the matrices of a kernel go before those of the next come
-        watcher.candidate_begins(candidate_name(kernel, criterion))
-        began = time.perf_counter()
-        if objective is None:
-            objective = objective_of(kernel=as_kernel(kernel), criterion=criterion)
-        else:
-            objective = objective.with_criterion(criterion)
-        tuning, fit = tuned(
+
+    def search(objective: Objective) -> tuple[Tuning, Fit | None]:
+        return tuned(
             objective,
             random_state=np.random.RandomState(random_state),
             progress=watcher.iteration_done,
             evaluated=watcher.evaluation_done,
         )
+
+    for k, (kernel, criterion) in enumerate(product(kernels, criteria)):
+        opened, before = as_kernel(kernel), (0, 0)
+        learns = isinstance(opened, Weighted) and opened.weights is None
+        if learns or k % len(criteria) == 0:
+            objective = None  # the matrices of a kernel go before those of the next come
+        watcher.candidate_begins(candidate_name(kernel, criterion))
+        began = time.perf_counter()
+        if objective is None:
+            first = opened.kernel if learns else opened
+            objective = objective_of(kernel=first, criterion=criterion)
+        else:
+            objective = objective.with_criterion(criterion)
+        tuning, fit = search(objective)
+        if learns and fit is not None:
+            before = tuning.n_evaluations, tuning.n_failures
+            weighted = opened.learned(
+                objective.kernel_at(tuning.theta), objective.samples, fit.alpha
+            )
+            objective = None
+            objective = objective_of(kernel=weighted, criterion=criterion)
+            tuning, fit = search(objective)
         seconds = time.perf_counter() - began
         score = Score(np.inf) if fit is None else scorer(fit.mean_held_out)
         candidate = Candidate(
@@ -208,8 +224,8 @@ def choose(
             standard_error=tuning.standard_error,
             score=score.value,
             threshold=score.threshold,
-            n_evaluations=tuning.n_evaluations,
-            n_failures=tuning.n_failures,
+            n_evaluations=before[0] + tuning.n_evaluations,
+            n_failures=before[1] + tuning.n_failures,
             seconds=seconds,
             outcome=tuning.outcome,
             at_bounds=tuning.at_bounds,

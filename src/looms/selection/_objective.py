@@ -17,7 +17,7 @@ from looms.kernels import Kernel
 from looms.kernels._gram import GramBlocks, contract_lower, gram_into, is_finite_lower
 from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._names import KernelLike, as_kernel
-from looms.kernels._samples import as_matrix, check_scale, training_rows
+from looms.kernels._samples import Samples, as_matrix, check_scale, training_rows
 from looms.lssvm import NotPositiveDefiniteError, decompose
 from looms.lssvm._folds import repetitions, whole_repetitions
 from looms.lssvm._system import Fit, checked_weights
@@ -151,6 +151,11 @@ class Objective:
     @property
     def n_samples(self) -> int:
         return int(self.X.shape[0])
+
+    @property
+    def samples(self) -> Samples:
+        """Samples with their weights in the fit."""
+        return self._blocks.samples
 
     def __call__(self, theta: npt.ArrayLike) -> tuple[float, Array]:
         """Value and gradient at ``theta``, (p + 1,) log₂ of the hyper-parameters.

@@ -167,13 +167,13 @@ def _at_means(X: Matrix, features: list[int]) -> Matrix:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class RelevanceDisplay(MachineDisplay):
-    r"""Relevances of the features of an ARD kernel, the largest on top.
+    r"""Relevances of the features of an ARD or a weighted kernel, the largest on top.
 
     .. math:: \mathrm{relevance}_k = \frac{\gamma_k \mathrm{var}_k}{\sum_l \gamma_l \mathrm{var}_l}
 
     The mean over pairs of samples of γ_k (x_k − x'_k)², which the exponent of the kernel sums,
-    is 2 γ_k var_k; so relevances do not depend on units. ``plot(max_features=20)``: so many are
-    drawn, the largest.
+    is 2 γ_k var_k; so relevances do not depend on units. Of a `Weighted` kernel γ_k is the weight.
+    ``plot(max_features=20)``: so many are drawn, the largest.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class RelevanceDisplay(MachineDisplay):
 
     @classmethod
     def compute(cls, estimator: Any) -> Self:
-        """Relevances in a fitted machine whose kernel is ARD, or has an ARD kernel as a part."""
+        """Relevances in a fitted machine whose kernel is weighted, ARD, or has an ARD part."""
         model = model_of(estimator)
         relevance = relevances(model)
         if relevance is None:

@@ -268,13 +268,12 @@ def _shown(model: Model, names: list[str], along: tuple[str, str] | None) -> lis
                 f"got {along!r}."
             )
         return [[names.index(name)] for name in sorted(along, key=names.index)]
-    relevance = relevances(model)
-    mu = [len(names) - 1]
-    if relevance is None:
+    relevance, mu = relevances(model), [len(names) - 1]
+    place = {feature_of(name): k for k, name in enumerate(names)}
+    if relevance is None or set(place) == {None}:
         return [[0], mu] if len(names) > 1 else [mu]
     # The scales of the most relevant column, the largest first.
     features = max(model.columns.values(), key=lambda members: sum(relevance[members]))
-    place = {feature_of(name): k for k, name in enumerate(names)}
     scales = [place[k] for k in sorted(features, key=lambda k: -relevance[k]) if k in place]
     return [scales, mu] if scales else [mu]
 

@@ -1,0 +1,98 @@
+"""Weighted features, and weights by the gradients of a machine."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from looms import LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms.kernels import ARD, RBF, Linear, Matern, PowerExponential, Weighted
+from looms.kernels._samples import Samples
+from looms.model_files import load_model, save_model
+from looms.report import RelevanceDisplay
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((60, 3))
+Y = np.sin(2 * X[:, 0]) + 0.2 * X[:, 1] + 0.1 * RNG.standard_normal(60)
+TUNED = [RBF(0.3), Matern(1.5, 0.3), Matern(2.5, 0.3), PowerExponential(1.4, 0.3)]
+
+
+@pytest.mark.parametrize("kernel", TUNED)
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_weights_are_root_mean_squared_gradients(kernel, convert):
+    targets, zeta = np.column_stack([Y, np.cos(X[:, 2])]), RNG.uniform(0.5, 2.0, 60)
+    machine = LSSVMRegressor(kernel, mu=1e-3).fit(X, targets, sample_weight=zeta)
+    slopes = [machine.predict(X + e) - machine.predict(X - e) for e in 1e-5 * np.eye(3)]
+    expected = np.sqrt([(zeta @ slope**2).sum() for slope in slopes])
+    samples = Samples(convert(X), weight=zeta)
+    weights = Weighted(kernel).learned(kernel, samples, machine.dual_coef_).weights
+    assert_allclose(weights, 3 * expected / expected.sum(), rtol=1e-6)
+
+
+def test_samples_that_are_nearly_copies_tell_nothing():
+    kernel = PowerExponential(0.5, 0.3)
+    both, alpha = np.vstack([X, X]), RNG.standard_normal(120)
+    copies = Weighted(kernel).learned(kernel, Samples(both), alpha).weights
+    moved = both + 1e-9 * RNG.standard_normal(both.shape) * [0, 0, 1]
+    near = Weighted(kernel).learned(kernel, Samples(moved), alpha).weights
+    assert_allclose(near, copies, rtol=1e-5)
+
+
+def test_weights_are_one_where_the_targets_are_constant():
+    samples = Samples(X)
+    assert_array_equal(Weighted(RBF()).learned(RBF(1.0), samples, np.zeros(60)).weights, np.ones(3))
+
+
+@pytest.mark.parametrize("name", ["weighted_rbf", "weighted_matern32"])
+def test_a_machine_learns_weights_in_two_rounds(name):
+    plain, machine = (LSSVMRegressorCV(k, nested=None).fit(X, Y) for k in (name[9:], name))
+    first = plain.candidates_[0]
+    samples = Samples(plain.X_fit_)
+    expected = Weighted(RBF()).learned(first.kernel, samples, plain.dual_coef_).weights
+    assert_allclose(machine.kernel_.weights, expected, rtol=1e-10)
+    assert machine.candidates_[0].value < first.value
+    assert machine.candidates_[0].n_evaluations > machine.selection_.n_evaluations
+    gammas = machine.kernel_.weights * machine.kernel_.kernel.gamma
+    if name == "weighted_rbf":
+        assert_allclose(machine.kernel_(X), ARD(gammas)(X), rtol=1e-10)
+    relevance = RelevanceDisplay.from_estimator(machine).relevance
+    assert_allclose(relevance, gammas * X.var(axis=0) / (gammas @ X.var(axis=0)))
+
+
+def test_each_criterion_has_its_own_weights_and_so_has_each_outer_fold():
+    model = LSSVMClassifierCV(["weighted_rbf", "linear"], ["press", "wmw"]).fit(X, Y > 0)
+    weights = [c.kernel.weights for c in model.candidates_[:2]]
+    assert np.abs(weights[0] - weights[1]).max() > 1e-6
+    kernels = [k for k in model.nested_.kernels if isinstance(k, Weighted)]
+    assert len({tuple(k.weights) for k in kernels}) == len(kernels) > 1
+
+
+def test_a_model_file_holds_the_weights(tmp_path):
+    machine = LSSVMRegressorCV("weighted_matern52", nested=None).fit(X, Y)
+    save_model(tmp_path / "m.skops", machine, {})
+    loaded = load_model(tmp_path / "m.skops").model
+    assert_array_equal(loaded.predict(X), machine.predict(X))
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        LSSVMRegressor("weighted_rbf"),
+        LSSVMRegressorCV("weighted_rbf", search="grid"),
+        LSSVMRegressorCV(Weighted(RBF()) + Linear()),
+    ],
+)
+def test_weights_that_nothing_learns(machine):
+    with pytest.raises(ValueError, match=r"weights are None\. They are learned by LSSVMClass"):
+        machine.fit(X, Y)
+
+
+def test_weights_of_a_kernel_without_distances():
+    with pytest.raises(ValueError, match="weights are learned for RBF, Matern and Power"):
+        LSSVMRegressorCV(Weighted(Linear())).fit(X, Y)
+
+
+@pytest.mark.parametrize("weights", [[1.0, 2.0], [-1.0, 1, 1], np.zeros(3), [np.nan, 1, 1], "abc"])
+def test_weights_that_are_none(weights):
+    with pytest.raises(ValueError, match="one for each of the 3 features, and not all zero"):
+        Weighted(RBF(), weights)(X)
