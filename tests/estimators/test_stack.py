@@ -24,7 +24,7 @@ TARGETS = {"numbers": Y, "two targets": np.c_[Y, X[:, 0] + Y**2 / 20], "two": TW
 
 def machine(target, **options):
     kind = LSSVMRegressorCV if "numbers" in target or "target" in target else LSSVMClassifierCV
-    return kind(**{"kernel": KERNELS, **options})
+    return kind(**{"kernel": KERNELS, "nested": None, **options})
 
 
 def tuned_without(model, target, kernel, fold, weight, groups):
@@ -35,7 +35,7 @@ def tuned_without(model, target, kernel, fold, weight, groups):
         for label in np.unique(y):
             of = y == label
             own[of] *= weight[of].sum() / weight[of & rest].sum()
-    alone = machine(target, kernel=kernel, nested=None)
+    alone = machine(target, kernel=kernel)
     own_groups = None if groups is None else groups[rest]
     return alone.fit(X[rest], y[rest], sample_weight=own[rest], groups=own_groups)
 
@@ -86,7 +86,7 @@ def test_held_out_outputs_are_of_machines_tuned_without_the_fold(target, combine
 def test_outputs_of_a_stack_are_the_weighted_outputs_of_its_members(target):
     weight = np.where(np.arange(len(X)) < 5, 0.0, 1.0)
     model = machine(target, combine="stack").fit(X, TARGETS[target], sample_weight=weight)
-    alone = [machine(target, kernel=k, nested=None) for k in KERNELS]
+    alone = [machine(target, kernel=k) for k in KERNELS]
     for one in alone:
         one.fit(X, TARGETS[target], sample_weight=weight)
     names = [type(one.kernel).__name__.lower() for one in model.members_]
@@ -122,6 +122,7 @@ def test_weights_are_of_the_least_loss():
     assert_allclose(w, best[:3] / best[:3].sum(), atol=0.02)
 
 
+@pytest.mark.filterwarnings("ignore:Every training sample")
 def test_a_machine_that_only_fits_its_criterion_is_not_chosen():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 30)), rng.integers(0, 2, 60)
@@ -158,12 +159,13 @@ def test_without_folds_the_least_score_is_taken():
     assert model.nested_ is None
 
 
-def test_strictly_nested_stacks():
-    model = machine("numbers", kernel=["linear", "rbf"], combine="stack", nested="folds").fit(X, Y)
+@pytest.mark.parametrize("nested", ["auto", "folds"])
+def test_of_few_rows_the_whole_choice_is_repeated(nested):
+    model = machine("numbers", kernel=["linear", "rbf"], combine="stack", nested=nested).fit(X, Y)
     nested = model.nested_
     assert len(np.unique(nested.folds)) == 10
     rest = nested.folds != 3
-    alone = machine("numbers", kernel=["linear", "rbf"], combine="stack", nested=None)
+    alone = machine("numbers", kernel=["linear", "rbf"], combine="stack")
     alone.fit(X[rest], Y[rest])
     assert_allclose(nested.held_out.outputs[~rest], alone.predict(X[~rest]), rtol=1e-6)
     intervals = model.predict_interval(X_NEW)

@@ -20,13 +20,16 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
 
     Kernel parameters and regularization minimize a criterion on the leave-one-out
     outputs, by its gradient in all of them at once. Several kernels and criteria are
-    tuned each, and the one with the smallest leave-one-out balanced error rate is taken, or
-    the smallest loss of the rule of the threshold if it has another.
+    tuned each, and compared by rows that they were tuned without: the one with the smallest
+    balanced error rate is taken, or the smallest loss of the rule of the threshold if it has
+    another, or all are stacked.
 
     Parameters
     ----------
     kernel : str, looms.kernels.Kernel, callable or list of these, default="rbf"
-        As for `LSSVMClassifier`; several are candidates. Values given in a kernel object
+        As for `LSSVMClassifier`; several are candidates. "auto" stands for a stack of "linear",
+        "rbf", "laplacian" and, of up to 100 features, "ard": the least error on most tables, at
+        some ten times the cost of "rbf". Values given in a kernel object
         are where the search starts; ``gamma_bounds="fixed"`` and the like hold them.
         "weighted_rbf", "weighted_powexp", "weighted_matern52" and so on weight the features by the
         gradients of the machine without weights, and are tuned twice: `looms.kernels.Weighted`.
@@ -80,18 +83,32 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         and all that is made of it: ``scores_``, intervals and sets. With "folds" a search along
         gradients is tuned anew without each of ten folds, or of as many as the rarest class has
         samples, or groups: ten fits at the first access, which `joblib.parallel_config` runs in
-        parallel. "auto" is "folds" for up to 1000 samples with `cv` of none or a number where three
-        folds or more can be had, and None elsewhere; on the grid the choice is repeated without
+        parallel. "auto" is "folds" for up to 1000 samples, of several candidates 200, with `cv` of
+        none or a number where three folds or more can be had. Beyond, the machines of several
+        candidates are those of the folds that compare them, combined by the rows of the other
+        folds, and of one candidate there are none. On the grid the choice is repeated without
         every sample, group or fold, for four times the time of the grid and 3 n² numbers in memory
         for each class of several.
+    combine : {"auto", "best", "stack"}, default="auto"
+        Of several candidates each is tuned anew without each of five folds. By the rows of these
+        folds "best" takes the one of the least loss, of equal ones that with the fewest
+        hyper-parameters; "stack" weights the outputs of all, by nonnegative weights of the least
+        log loss, or squared error. "auto" stacks what ``kernel="auto"`` stands for, and else takes
+        the best. Where three folds cannot be had, as with a splitter for `cv`, and with
+        search="grid", candidates are compared by the outputs that they were tuned by.
     random_state : int, RandomState instance or None, default=0
         Draws the subsamples of up to a quarter of the samples on which searches begin.
 
     Attributes
     ----------
-    kernel_, mu_ : the kernel with its hyper-parameters, and the regularization, chosen.
+    kernel_, mu_ : the kernel with its hyper-parameters, and the regularization, chosen; of a
+        stack, as ``dual_coef_`` and ``intercept_``, those of the member of the largest weight.
+    members_ : tuple of members
+        Of a stack: ``weight``, ``kernel``, ``mu``, ``dual_coef`` and ``intercept`` of each; empty
+        for a single machine. What is made of one machine, such as `without`, is not to be had of a
+        stack.
     loo_ : HeldOut
-        Exact leave-one-out outputs of the machine chosen, before the threshold; targets
+        Exact leave-one-out outputs of the machine chosen, or of the stack with its weights, before the threshold; targets
         ±1, one column a class for more than two. The hyper-parameters were chosen on
         them: errors counted on them are optimistic.
     selection_ : looms.selection.Tuning
@@ -107,8 +124,9 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         Index of the chosen candidate in ``candidates_``.
     held_out_ : HeldOut
         Exact outputs of machines without the sample's fold or group, on which the criterion was
-        evaluated; means over repetitions. They are ``loo_`` without `cv` and groups. Threshold
-        and calibration are set by them.
+        evaluated; means over repetitions. They are ``loo_`` without `cv` and groups. Of several
+        candidates they are of the machines without each of five folds, combined by the rows of the
+        other folds. Threshold and calibration are set by them.
     groups_ : ndarray of shape (n_samples,) or None
         Numbers of the groups; None if each sample was by itself.
     folds_ : ndarray of shape (n_repetitions, n_samples) or None

@@ -244,26 +244,28 @@ class LSSVMRegressorCV(Regressor, SelectingMachine):
 
     Kernel parameters and regularization minimize PRESS, the mean squared leave-one-out
     residual, by its gradient in all of them at once. Of several kernels the one with the
-    smallest PRESS is taken.
+    smallest squared error on rows that it was tuned without is taken, or all are stacked.
 
     Parameters
     ----------
     kernel : str, looms.kernels.Kernel, callable or list of these, default="rbf"
-        As for `LSSVMRegressor`; several are candidates. Values given in a kernel object
+        As for `LSSVMRegressor`; several are candidates, and "auto" stands for a stack of some, as
+        for `LSSVMClassifierCV`. Values given in a kernel object
         are where the search starts; ``gamma_bounds="fixed"`` and the like hold them.
     criterion : {"press"} or looms.criteria.PRESS, default="press"
         Other criteria judge classes.
     fit_intercept : bool, default=True
         Whether there is an (unregularized) intercept.
-    optimizer, prior, max_iter, n_restarts, tol_se, copies, cv, search, nested, random_state
+    optimizer, prior, max_iter, n_restarts, tol_se, copies, cv, search, nested, combine, \
+random_state
         As for `LSSVMClassifierCV`.
 
     Attributes
     ----------
     kernel_, mu_ : the kernel with its hyper-parameters, and the regularization, chosen.
     loo_ : HeldOut
-        Exact leave-one-out outputs of the machine chosen.
-    held_out_, groups_, folds_, nested_, scores_, scores_se_, selection_, candidates_, \
+        Exact leave-one-out outputs of the machine chosen, or of the stack.
+    members_, held_out_, groups_, folds_, nested_, scores_, scores_se_, selection_, candidates_, \
 cv_results_, best_index_, n_iter_, selection_weight_
         As for `LSSVMClassifierCV`.
     dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, \

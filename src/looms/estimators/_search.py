@@ -57,6 +57,8 @@ AUTO_KERNELS = ("linear", "rbf", "laplacian", "ard")
 MOST_ARD_FEATURES = 100
 #: Rows up to which "auto" repeats a search along gradients in outer folds.
 MOST_NESTED = 1000
+#: Rows up to which it also repeats the choice among candidates, or their weights.
+FEW_ROWS = 200
 
 
 def chosen_criterion(machine: Any) -> Any:
@@ -100,7 +102,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         """
         check_is_fitted(self, "dual_coef_")
         if self._unfitted is not None:
-            self._nested, self._unfitted = self._tuned_in_folds(), None
+            self._nested, self._unfitted = self._tuned_in_folds() or self._nested, None
         return self._nested
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
@@ -189,7 +191,9 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 rules = None if labels is None else tuned.rules(choice.fit.y, weight[train], score)
                 nested = tuned.nested(train, choice.fit.y, weight[train], rules)
         best, candidates = choice.best, choice.candidates
-        later = for_outer_folds if nested is None or self.nested == "folds" else None
+        # A choice by folds of few rows tells of the rows that it predicts.
+        few = self.nested == "auto" and n <= FEW_ROWS
+        later = for_outer_folds if nested is None or few or self.nested == "folds" else None
         return choice, {
             "candidates_": candidates,
             "best_index_": candidates.index(best),
