@@ -28,8 +28,8 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     ----------
     kernel : str, looms.kernels.Kernel, callable or list of these, default="rbf"
         As for `LSSVMClassifier`; several are candidates. "auto" stands for a stack of "linear",
-        "rbf", "laplacian" and, of up to 100 features, "ard": the least error on most tables, at
-        some ten times the cost of "rbf". Values given in a kernel object
+        "rbf", "ranked_laplacian", of dense samples, and "weighted_matern12": the least error on
+        most tables, at some twenty times the cost of "rbf". Values given in a kernel object
         are where the search starts; ``gamma_bounds="fixed"`` and the like hold them.
         "weighted_rbf", "weighted_powexp", "weighted_matern52" and so on weight the features by the
         gradients of the machine without weights, and are tuned twice: `looms.kernels.Weighted`.
@@ -108,9 +108,9 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         for a single machine. What is made of one machine, such as `without`, is not to be had of a
         stack.
     loo_ : HeldOut
-        Exact leave-one-out outputs of the machine chosen, or of the stack with its weights, before the threshold; targets
-        ±1, one column a class for more than two. The hyper-parameters were chosen on
-        them: errors counted on them are optimistic.
+        Exact leave-one-out outputs of the machine chosen, or of the stack with its weights, before
+        the threshold; targets ±1, one column a class for more than two. The hyper-parameters were
+        chosen on them: errors counted on them are optimistic.
     selection_ : looms.selection.Tuning
         How the hyper-parameters of the chosen candidate were found: criterion with
         standard error, history, reason for stopping.

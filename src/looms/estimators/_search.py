@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
 from itertools import product
@@ -10,6 +10,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.stats import rankdata
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
@@ -51,10 +52,9 @@ SEARCHES = ("gradient", "grid")
 NESTED = ("auto", "folds", None)
 COMBINE = ("auto", "best", "stack")
 #: Kernels that "auto" stands for. On 23 tables of 500 rows a stack of them has 0.94 × the error of
-#: "rbf", with "matern12" for "laplacian" 0.95, without "ard" 0.96.
-AUTO_KERNELS = ("linear", "rbf", "laplacian", "ard")
-#: With more, "ard" costs more than the others together.
-MOST_ARD_FEATURES = 100
+#: "rbf"; with "ard" for the last 0.94, without the last two 0.98, by the best in place of a stack
+#: 0.97.
+AUTO_KERNELS = ("linear", "rbf", "ranked_laplacian", "weighted_matern12")
 #: Rows up to which "auto" repeats a search along gradients in outer folds.
 MOST_NESTED = 1000
 #: Rows up to which it also repeats the choice among candidates, or their weights.
@@ -142,7 +142,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         own_labels = None if labels is None else labels[train]
         folds = folds_of_fit(self.cv, targets, groups, labels, train, seed)
         for_outer_folds = self._for_outer_folds(targets[train], own_groups, own_labels, seed)
-        kernels, all_rows = self._candidate_kernels(), np.arange(n)
+        kernels, all_rows = self._candidate_kernels(sp.issparse(X)), np.arange(n)
         objective_of = partial(
             Objective,
             training_rows(X, train, self._kernels()[0].pairwise),
@@ -187,7 +187,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             outer = self._choice_folds(choice, targets[train], own_groups, own_labels, seed)
             if outer is not None:
                 data = X, targets if labels is None else labels, weight, groups
-                choice, tuned = self._combined(choice, outer, train, data, fit_weight, score)
+                tried = list(product(kernels, criteria))
+                choice, tuned = self._combined(choice, tried, outer, train, data, fit_weight, score)
                 rules = None if labels is None else tuned.rules(choice.fit.y, weight[train], score)
                 nested = tuned.nested(train, choice.fit.y, weight[train], rules)
         best, candidates = choice.best, choice.candidates
@@ -287,6 +288,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     def _combined(
         self,
         choice: Choice,
+        tried: Sequence[tuple[Any, Any]],
         folds: AnyArray,
         train: AnyArray,
         data: tuple[Matrix, AnyArray, Array, AnyArray | None],
@@ -295,12 +297,12 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     ) -> tuple[Choice, TunedInFolds]:
         """The best candidate, or a stack, by rows that each candidate was tuned without.
 
-        With it the machines that are combined so without each fold, by the rows of other folds.
+        ``tried`` are kernel and criterion of each candidate. With it come the machines that are
+        combined so without each fold, by the rows of other folds.
         """
-        names = list(product(self._candidate_kernels(), one_or_many(self.criterion)))
         evaluated = [k for k, (_, fit) in enumerate(choice.machines) if fit is not None]
         machines = [
-            unfitted(self, kernel=names[k][0], criterion=names[k][1], combine="best")
+            unfitted(self, kernel=tried[k][0], criterion=tried[k][1], combine="best")
             for k in evaluated
         ]
         callbacks = getattr(self, "_skl_callbacks", ())
@@ -337,12 +339,14 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     def _is_stack(self) -> bool:
         return self.combine == "stack" or (self.combine == "auto" and is_auto(self.kernel))
 
-    def _candidate_kernels(self) -> list[Any]:
-        """Kernels to try, as they were passed; those that "auto" stands for."""
+    def _candidate_kernels(self, sparse: bool = False) -> list[Any]:
+        """Kernels to try, as they were passed; those that "auto" stands for.
+
+        Ranks of sparse samples are dense.
+        """
         if not is_auto(self.kernel):
             return one_or_many(self.kernel)
-        many = getattr(self, "n_features_in_", 1) > MOST_ARD_FEATURES
-        return [kernel for kernel in AUTO_KERNELS if not (many and kernel == "ard")]
+        return [kernel for kernel in AUTO_KERNELS if not (sparse and kernel.startswith("ranked"))]
 
     def _kernels(self) -> list[Kernel]:
         return [as_kernel(kernel) for kernel in self._candidate_kernels()]
