@@ -118,7 +118,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
     -----
     It takes as many fits as there are transforms. Held-out squared errors choose better for
     squared errors than the likelihood does, which prefers the transform whose noise is even and
-    normal.
+    normal. Files of `looms.model_files` do not hold it unless it is ``trusted``.
 
     References
     ----------
