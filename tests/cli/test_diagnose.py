@@ -294,6 +294,12 @@ def test_a_support_vector_machine_of_looms_fit(looms, catches, threshold):
         (("catches.csv", "--model", "m.skops", "-t", "gear"), "it predicts 'found', not 'gear'"),
         (("catches.csv", "--model", "r.skops"), "it is a regression"),
         (("catches.csv", "--model", "no.skops"), "there is no such file"),
+        (("catches.csv", "--estimator", "Ridge"), "Ridge is none"),
+        (("catches.csv", "--estimator", "LogisticRegresion"), "did you mean LogisticRegression?"),
+        (("catches.csv", "--estimator", "SVC(C=open('x'))"), "with plain values by name"),
+        (("catches.csv", "--estimator", "SVC(cost=2)"), "unexpected keyword argument 'cost'"),
+        (("catches.csv", "--estimator", "SVC", "--C", "1"), "--C is for a support vector machine"),
+        (("catches.csv", "--estimator", "SVC", "--model", "m.skops"), "--estimator is a machine"),
     ],
 )
 def test_refusals(looms, fit, catches, arguments, text, one_line):
@@ -340,3 +346,25 @@ def test_copies_are_noted(looms, fit, catches):
     assert "held out together are left out one at a time here" in stderr
     stderr = looms("diagnose", catches, "-t", "found", *GIVEN, "-b", 0).stderr
     assert "decides at output 0" in stderr
+
+
+def test_any_classifier_of_scikit_learn(looms, catches):
+    options = ("--estimator", "LogisticRegression(C=0.5)", "--cv", "5", "-b", "39")
+    result = looms("diagnose", catches, "-t", "found", *options)
+    assert result.exit_code == 0, result.stderr
+    preprocessor, X, y = parts(catches)
+    machine = make_pipeline(preprocessor, LogisticRegression(C=0.5))
+    expected = deviance(machine, X, y, cv=5)
+    assert row(result.stdout, "CV score")[0] == pytest.approx(expected.cv_score, abs=0.006)
+    assert "LogisticRegression(C=0.5); catches.csv, 50 rows in 5 folds" in result.stdout
+    eic = goodness_of_fit(machine, X, y, 39, random_state=0).eic
+    assert row(result.stdout, "EIC")[0] == pytest.approx(eic, abs=0.006)
+    assert "5-fold" in result.stdout
+
+
+def test_an_infinite_cv_score_is_noted(looms, catches):
+    forest = "RandomForestClassifier(n_estimators=3, random_state=0)"
+    result = looms("diagnose", catches, "-t", "found", "--estimator", forest, "--cv", 3, "-b", 0)
+    assert result.exit_code == 0, result.stderr
+    assert re.search(r"CV score +inf", result.stdout)
+    assert "probability 0 of the class" in " ".join(result.stderr.split())

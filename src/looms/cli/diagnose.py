@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from looms import SVCCV, NonconformityClassifier
-from looms._optional import require
-from looms._typing import AnyArray
 from looms._words import count
 from looms.assessment._experiment import numbered
+from looms.cli._diagnosis import (
+    FIGURES,
+    Diagnosis,
+    Subject,
+    check_figures,
+    drawn,
+    rows_of,
+    show,
+)
 from looms.cli._errors import InputError
+from looms.cli._estimator import classifier_of
 from looms.cli._options import (
     DropOption,
     FileArgument,
@@ -28,11 +36,8 @@ from looms.cli._options import (
 from looms.cli._output import (
     as_messages,
     check_can_write,
-    console,
     csv_text,
-    figure,
     note,
-    table,
     write_or_print,
     write_output,
 )
@@ -42,10 +47,6 @@ from looms.cli._svm_request import SVMRequest
 from looms.cli.predict import load, rows_for
 from looms.copies import copy_groups, n_unexpected_copies
 from looms.diagnostics import (
-    Deviance,
-    ExcessError,
-    GoodnessOfFit,
-    Influence,
     deviance,
     excess_error,
     goodness_of_fit,
@@ -56,15 +57,6 @@ from looms.diagnostics._goodness_of_fit import least_replicates
 from looms.diagnostics._left_out import FitOptions
 from looms.diagnostics._problem import classes_and_labels
 
-#: Influential rows on the screen; the CSV file holds all.
-MOST_ROWS = 10
-#: Files of the figures, and the statistics they are of.
-FIGURES = {
-    "excess_error.png": "errors",
-    "deviance.png": "deviance",
-    "influence.png": "influence",
-    "goodness_of_fit.png": "fit",
-}
 #: What the search advises, as options; C is the first of its two.
 _BY_OPTION = {
     "give smaller values in param_grid": "give a smaller one by --C",
@@ -91,6 +83,15 @@ class Plan:
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Refits at once; -1 for one a core.")
     ] = 1
+    cv: Annotated[
+        int | None,
+        typer.Option(
+            "--cv",
+            min=2,
+            metavar="FOLDS",
+            help="Folds left out in place of single rows or groups: as many refits.",
+        ),
+    ] = None
 
     def check(self) -> None:
         """Refuse what cannot be done, before any work."""
@@ -112,6 +113,16 @@ def diagnose(
     model: Annotated[
         Path | None,
         typer.Option("--model", help="Model file of looms fit; without it, a tuned SVM."),
+    ] = None,
+    estimator: Annotated[
+        str | None,
+        typer.Option(
+            help=(
+                "Classifier of scikit-learn in place of the SVM, with its options as in Python: "
+                "'RandomForestClassifier(n_estimators=50, random_state=0)'."
+            ),
+            metavar="CLASSIFIER",
+        ),
     ] = None,
     request: SVMRequest,
     plan: Plan,
@@ -138,20 +149,24 @@ def diagnose(
     """Diagnose a classifier: excess error, deviance, goodness of fit, influential rows.
 
     Without --model a support vector machine with probabilities by Platt's sigmoid; what of --C and
-    --gamma is not given is chosen by leave-one-out. A model of looms fit is refitted to the rows
-    of FILE, its hyper-parameters held.
+    --gamma is not given is chosen by leave-one-out. A model of looms fit, or a classifier by
+    --estimator, is refitted to the rows of FILE, its hyper-parameters held.
     """
-    if model is not None and request.given():
+    given = [*request.given(), *([] if estimator is None else ["--estimator"])]
+    if len(given) > 1 and estimator is not None:
+        raise InputError(f"{given[0]} is for a support vector machine, and --estimator for others")
+    if model is not None and given:
+        what = "for a support vector machine" if estimator is None else "a machine"
         raise InputError(
-            f"{request.given()[0]} is for a support vector machine, and {model} brings its "
-            "own machine; leave out one of them"
+            f"{given[0]} is {what}, and {model} brings its own machine; leave out one of them"
         )
     check_can_write(output, force, file, *([] if model is None else [model]), holds="row,")
     if plot is not None:
         names = [name for name, of in FIGURES.items() if plan.bootstrap or of != "fit"]
         check_figures(plot, names, force)
     if model is None:
-        subject = _of_table(file, target, drop, groups, reading, request, plan)
+        machine = request if estimator is None else classifier_of(estimator)
+        subject = _of_table(file, target, drop, groups, reading, machine, plan)
     elif drop:
         raise InputError("--drop is for an SVM; the model knows its columns")
     else:
@@ -165,6 +180,11 @@ def diagnose(
         )
     diagnosis = diagnosed(subject, plan)
     show(diagnosis)
+    if n_impossible := diagnosis.deviance.n_impossible:
+        note(
+            f"{count(n_impossible, 'row')} left out got probability 0 of the class that they have, "
+            "so that the CV score is infinite"
+        )
     # Everything is made before anything is written.
     figures = {} if plot is None else drawn(diagnosis)
     if output is not None:
@@ -176,42 +196,25 @@ def diagnose(
         note(f"{len(figures)} figures are in {plot}")
 
 
-@dataclass(frozen=True)
-class Subject:
-    """A machine and the rows that it is diagnosed on.
-
-    Attributes
-    ----------
-    model : pipeline of a preprocessor and a machine.
-    X, y : rows and their classes.
-    groups : (n_rows,) labels of the rows that are left out together; None for each by itself.
-    description : the machine in words.
-    name : name of the file.
-    """
-
-    model: Pipeline
-    X: Any
-    y: AnyArray
-    groups: AnyArray | None
-    description: str
-    name: str
-
-
 def _of_table(
     file: Path,
     target: str | None,
     drop: list[str] | None,
     groups: str | None,
     reading: Reading,
-    request: SVMRequest,
+    machine: SVMRequest | BaseEstimator,
     plan: Plan,
 ) -> Subject:
-    """A support vector machine, tuned on the rows where it is not given."""
+    """A classifier, or a support vector machine, tuned on the rows where it is not given."""
     table, labels = read_training(file, target, drop, reading, groups)
     classes = classes_of(table.y, file)
     plan.check()
     prepared = prepare(table.X, classes)
-    chosen = request.open()
+    steps = [("table", prepared.preprocessor)]
+    if not isinstance(machine, SVMRequest):
+        model = Pipeline([*steps, ("machine", machine)])
+        return Subject(model, prepared.X, classes.y, labels, repr(machine), file.name)
+    request, chosen = machine, machine.open()
     if chosen:
         with as_messages(_BY_OPTION):
             request = request.tuned(prepared.matrix, classes.y, plan.jobs)
@@ -220,7 +223,7 @@ def _of_table(
             "by leave-one-out, so the errors flatter the machine; looms assess gives honest ones"
         )
     note("this machine decides at output 0; that of looms fit decides at probability 1/2")
-    model = Pipeline([("table", prepared.preprocessor), ("machine", request.machine())])
+    model = Pipeline([*steps, ("machine", request.machine())])
     return Subject(model, prepared.X, classes.y, labels, request.description(), file.name)
 
 
@@ -274,23 +277,13 @@ def classes_of(column: Any, file: Path) -> Target:
     return target
 
 
-@dataclass(frozen=True)
-class Diagnosis:
-    """Statistics of a subject; rows are named from 1."""
-
-    subject: Subject
-    errors: ExcessError
-    deviance: Deviance
-    influence: Influence
-    fit: GoodnessOfFit | None
-
-
 def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
     """All statistics of a subject; progress goes to stderr."""
     model, X, y = subject.model, subject.X, subject.y
     rows = np.arange(1, len(y) + 1)
     with as_messages(), Meter("Leave-one-out refits") as meter:
         options: FitOptions = {
+            "cv": plan.cv,
             "groups": subject.groups,
             "n_jobs": plan.jobs,
             "progress": meter.refit,
@@ -314,88 +307,3 @@ def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
             progress=meter.refit,
         )
     return Diagnosis(subject, errors, spread, changes, fit)
-
-
-def show(diagnosis: Diagnosis) -> None:
-    """Print the statistics as tables on stdout."""
-    spread, changes, fit = diagnosis.deviance, diagnosis.influence, diagnosis.fit
-    fits, n = spread.fits, len(diagnosis.subject.y)
-    unit = "row" if fits.groups is None else "group"
-    echo = console().print
-    of_groups = "" if fits.groups is None else f" in {len(fits.groups)} groups"
-    echo(f"{diagnosis.subject.description}; {diagnosis.subject.name}, {n} rows{of_groups}")
-    shown = table("Error rate", ["class"], ["rows", "apparent", fits.method, "excess"])
-    for label, rows, *rates in diagnosis.errors.table.itertuples():
-        shown.add_row(str(label), str(rows), *map(figure, rates))
-    echo(shown)
-
-    shown = table("Deviance", [""], ["value", "a row"])
-    for name, value in (("deviance", spread.deviance), ("CV score", spread.cv_score)):
-        shown.add_row(name, f"{value:.2f}", figure(value / n))
-    if fit is not None:
-        shown.add_row(f"critical at {fit.alpha:g}", f"{fit.critical_value:.2f}", "")
-    echo(shown)
-    if fit is not None:
-        echo(
-            f"Goodness of fit: {fit.verdict}, "
-            f"p = {fit.p_value:.3g}; the deviance is at percentile {fit.percentile:.1f} of "
-            f"{len(fit.bootstrapped)} bootstrap samples of {fit.resampling}"
-        )
-
-    flagged, n_cases = changes.flagged, len(changes.values)
-    by_chance = f"about {changes.alpha * n_cases:.3g} of {n_cases} would be by chance"
-    critical = changes.critical_values
-    above = f"at p < {changes.alpha:g}" if np.ptp(critical) else f"above {critical[0]:.2f}"
-    title = f"Influence {above}: {count(len(flagged), unit)} ({by_chance})"
-    if not len(flagged):
-        echo(title)
-        return
-    shown = table(title, [], [])
-    for name in (unit, "class" if unit == "row" else "rows", "influence", "p"):
-        shown.add_column(name, justify="left" if name in ("class", "group") else "right")
-    for name, about, value, p, _ in changes.table.loc[flagged[:MOST_ROWS]].itertuples():
-        shown.add_row(str(name), str(about), f"{value:.2f}", f"{p:.2g}")
-    echo(shown)
-    if len(flagged) > MOST_ROWS:
-        echo(f"and {len(flagged) - MOST_ROWS} more, which --output lists")
-
-
-def rows_of(diagnosis: Diagnosis) -> Any:
-    """A data frame with a row a sample, numbered from 1."""
-    fits, spread, changes = diagnosis.errors.fits, diagnosis.deviance, diagnosis.influence
-    of_cases = changes.table.iloc[fits.group]
-    more = {} if fits.groups is None else {"group": fits.groups[fits.group]}
-    return fits.table(
-        **more,
-        predicted=fits.predicted,
-        predicted_without=fits.predicted_without,
-        deviance=spread.contributions,
-        cv_score=spread.cv_contributions,
-        **{name: of_cases[name].to_numpy() for name in ("influence", "p_value", "flagged")},
-    ).rename_axis("row")
-
-
-def check_figures(folder: Path, names: list[str], force: bool) -> None:
-    """Refuse, before any work, a folder in which the figures could not be written."""
-    require("matplotlib.figure", "--plot", extra="plot")
-    if folder.is_dir():
-        for name in names:
-            check_can_write(folder / name, force, option="--plot", holds="\ufffdPNG")
-    elif folder.exists():
-        raise InputError(f"{folder} is no folder; name one for the figures")
-    else:
-        check_can_write(folder, force, option="--plot")
-
-
-def drawn(diagnosis: Diagnosis) -> dict[str, bytes]:
-    """The figures as PNG files, by name."""
-    figures = {}
-    for name, statistic in FIGURES.items():
-        result = getattr(diagnosis, statistic)
-        if result is not None:
-            drawing = require("matplotlib.figure", "--plot").Figure(layout="constrained")
-            result.plot(drawing.subplots())
-            content = BytesIO()
-            drawing.savefig(content, format="png", dpi=150)
-            figures[name] = content.getvalue()
-    return figures

@@ -1,0 +1,146 @@
+"""The statistics of a diagnosed classifier: shown, as rows, drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from looms._optional import require
+from looms._typing import AnyArray
+from looms._words import count
+from looms.cli._errors import InputError
+from looms.cli._output import check_can_write, console, figure, table
+from looms.diagnostics import Deviance, ExcessError, GoodnessOfFit, Influence
+
+#: Influential rows on the screen; the CSV file holds all.
+MOST_ROWS = 10
+#: Files of the figures, and the statistics they are of.
+FIGURES = {
+    "excess_error.png": "errors",
+    "deviance.png": "deviance",
+    "influence.png": "influence",
+    "goodness_of_fit.png": "fit",
+}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A machine and the rows that it is diagnosed on.
+
+    Attributes
+    ----------
+    model : pipeline of a preprocessor and a machine.
+    X, y : rows and their classes.
+    groups : (n_rows,) labels of the rows that are left out together; None for each by itself.
+    description : the machine in words.
+    name : name of the file.
+    """
+
+    model: Pipeline
+    X: Any
+    y: AnyArray
+    groups: AnyArray | None
+    description: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Statistics of a subject; rows are named from 1."""
+
+    subject: Subject
+    errors: ExcessError
+    deviance: Deviance
+    influence: Influence
+    fit: GoodnessOfFit | None
+
+
+def show(diagnosis: Diagnosis) -> None:
+    """Print the statistics as tables on stdout."""
+    spread, changes, fit = diagnosis.deviance, diagnosis.influence, diagnosis.fit
+    fits, n = spread.fits, len(diagnosis.subject.y)
+    unit = {"leave-one-out": "row", "leave-one-group-out": "group"}.get(fits.method, "fold")
+    echo = console().print
+    of_groups = "" if fits.groups is None else f" in {count(len(fits.groups), unit)}"
+    echo(f"{diagnosis.subject.description}; {diagnosis.subject.name}, {n} rows{of_groups}")
+    shown = table("Error rate", ["class"], ["rows", "apparent", fits.method, "excess"])
+    for label, rows, *rates in diagnosis.errors.table.itertuples():
+        shown.add_row(str(label), str(rows), *map(figure, rates))
+    echo(shown)
+
+    shown = table("Deviance", [""], ["value", "a row"])
+    for name, value in (("deviance", spread.deviance), ("CV score", spread.cv_score)):
+        shown.add_row(name, f"{value:.2f}", figure(value / n))
+    if fit is not None:
+        shown.add_row("EIC", f"{fit.eic:.2f}", figure(fit.eic / n))
+        shown.add_row(f"critical at {fit.alpha:g}", f"{fit.critical_value:.2f}", "")
+    echo(shown)
+    if fit is not None:
+        echo(
+            f"Goodness of fit: {fit.verdict}, "
+            f"p = {fit.p_value:.3g}; the deviance is at percentile {fit.percentile:.1f} of "
+            f"{len(fit.bootstrapped)} bootstrap samples of {fit.resampling}"
+        )
+
+    flagged, n_cases = changes.flagged, len(changes.values)
+    by_chance = f"about {changes.alpha * n_cases:.3g} of {n_cases} would be by chance"
+    critical = changes.critical_values
+    above = f"at p < {changes.alpha:g}" if np.ptp(critical) else f"above {critical[0]:.2f}"
+    title = f"Influence {above}: {count(len(flagged), unit)} ({by_chance})"
+    if not len(flagged):
+        echo(title)
+        return
+    shown = table(title, [], [])
+    for name in (unit, "class" if unit == "row" else "rows", "influence", "p"):
+        shown.add_column(name, justify="left" if name in ("class", "group") else "right")
+    for name, about, value, p, _ in changes.table.loc[flagged[:MOST_ROWS]].itertuples():
+        shown.add_row(str(name), str(about), f"{value:.2f}", f"{p:.2g}")
+    echo(shown)
+    if len(flagged) > MOST_ROWS:
+        echo(f"and {len(flagged) - MOST_ROWS} more, which --output lists")
+
+
+def rows_of(diagnosis: Diagnosis) -> Any:
+    """A data frame with a row a sample, numbered from 1."""
+    fits, spread, changes = diagnosis.errors.fits, diagnosis.deviance, diagnosis.influence
+    of_cases = changes.table.iloc[fits.group]
+    more = {} if fits.groups is None else {"group": fits.groups[fits.group]}
+    return fits.table(
+        **more,
+        predicted=fits.predicted,
+        predicted_without=fits.predicted_without,
+        deviance=spread.contributions,
+        cv_score=spread.cv_contributions,
+        **{name: of_cases[name].to_numpy() for name in ("influence", "p_value", "flagged")},
+    ).rename_axis("row")
+
+
+def check_figures(folder: Path, names: list[str], force: bool) -> None:
+    """Refuse, before any work, a folder in which the figures could not be written."""
+    require("matplotlib.figure", "--plot", extra="plot")
+    if folder.is_dir():
+        for name in names:
+            check_can_write(folder / name, force, option="--plot", holds="\ufffdPNG")
+    elif folder.exists():
+        raise InputError(f"{folder} is no folder; name one for the figures")
+    else:
+        check_can_write(folder, force, option="--plot")
+
+
+def drawn(diagnosis: Diagnosis) -> dict[str, bytes]:
+    """The figures as PNG files, by name."""
+    figures = {}
+    for name, statistic in FIGURES.items():
+        result = getattr(diagnosis, statistic)
+        if result is not None:
+            drawing = require("matplotlib.figure", "--plot").Figure(layout="constrained")
+            result.plot(drawing.subplots())
+            content = BytesIO()
+            drawing.savefig(content, format="png", dpi=150)
+            figures[name] = content.getvalue()
+    return figures
