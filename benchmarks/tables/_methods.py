@@ -94,10 +94,16 @@ def _on_matrix(X: pd.DataFrame, machine: Any) -> Pipeline:
 
 
 def looms(
-    X: pd.DataFrame, classifier: bool, seed: int, threads: int, *, kernel: str | list[str]
+    X: pd.DataFrame,
+    classifier: bool,
+    seed: int,
+    threads: int,
+    *,
+    kernel: str | list[str],
+    combine: str,
 ) -> Pipeline:
     machine = LSSVMClassifierCV if classifier else LSSVMRegressorCV
-    return _on_matrix(X, machine(kernel, random_state=seed))
+    return _on_matrix(X, machine(kernel, combine=combine, random_state=seed))
 
 
 def svc_grid(X: pd.DataFrame, classifier: bool, seed: int, threads: int) -> Pipeline:
@@ -153,15 +159,15 @@ def _gaps_as_text(X: pd.DataFrame) -> pd.DataFrame:
     return X.assign(**{name: X[name].astype(object).fillna("gap").astype(str) for name in columns})
 
 
-#: Kernels of looms, by method.
-KERNELS: dict[str, str | list[str]] = {
-    "looms_rbf": "rbf",
-    "looms_ard": "ard",
-    "looms_rbf_ard": ["rbf", "ard"],
-    "looms_linear_rbf": ["linear", "rbf"],
-    "looms_powexp": "powexp",
-    "looms_weighted": "weighted_powexp",
-    "looms_rbf_weighted": ["rbf", "weighted_powexp"],
+#: Kernels of looms, by method, and how they are combined.
+KERNELS: dict[str, tuple[str | list[str], str]] = {
+    "looms": ("auto", "stack"),
+    "looms_best": ("auto", "best"),
+    "looms_rbf": ("rbf", "best"),
+    "looms_ard": ("ard", "best"),
+    "looms_rbf_ard": (["rbf", "ard"], "best"),
+    "looms_rbf_ard_stack": (["rbf", "ard"], "stack"),
+    "looms_weighted": ("weighted_matern12", "best"),
 }
 PEERS: dict[str, Builder] = {
     "linear": linear,
@@ -172,7 +178,7 @@ PEERS: dict[str, Builder] = {
     "svc_grid": svc_grid,
 }
 METHODS: dict[str, Builder] = {
-    **{name: partial(looms, kernel=kernel) for name, kernel in KERNELS.items()},
+    **{name: partial(looms, kernel=k, combine=how) for name, (k, how) in KERNELS.items()},
     **PEERS,
 }
 
