@@ -1,7 +1,8 @@
 """The methods of the suite, each at its defaults, as estimators of data frames.
 
-looms, the SVM, Nystroem and the linear models see `looms.tables.table_preprocessor` of the training
-rows; the trees take categories and gaps as they are.
+looms sees `looms.tables.table_preprocessor` of the training rows, the SVM, xRFM, Nystroem and the
+linear models the same with numbers of unit variance; the trees take categories and gaps as they
+are.
 """
 
 from __future__ import annotations
@@ -90,7 +91,11 @@ class HoldOutXRFM(BaseEstimator):
 
 
 def _on_matrix(X: pd.DataFrame, machine: Any) -> Pipeline:
-    return make_pipeline(table_preprocessor(X), machine)
+    """A peer on the matrix that looms sees, but for numbers, which get unit variance."""
+    columns = table_preprocessor(X)
+    for name in [name for name in columns.get_params() if name.endswith("numbers__scale")]:
+        columns.set_params(**{name: StandardScaler()})
+    return make_pipeline(columns, machine)
 
 
 def looms(
@@ -103,7 +108,7 @@ def looms(
     combine: str,
 ) -> Pipeline:
     machine = LSSVMClassifierCV if classifier else LSSVMRegressorCV
-    return _on_matrix(X, machine(kernel, combine=combine, random_state=seed))
+    return make_pipeline(table_preprocessor(X), machine(kernel, combine=combine, random_state=seed))
 
 
 def svc_grid(X: pd.DataFrame, classifier: bool, seed: int, threads: int) -> Pipeline:

@@ -34,7 +34,7 @@ ESTIMATORS = [
 #: What runs other code; without probabilities nothing but the choice is an exception.
 VARIANTS = [
     LSSVMClassifier("linear", class_weight="balanced", calibration=None),
-    LSSVMClassifierCV(["linear", "rbf"], optimizer="scg", calibration=None),
+    LSSVMClassifierCV(["linear", "rbf"], optimizer="scg", calibration=None, combine="stack"),
     LSSVMClassifierCV("linear", search="grid", cv=3, calibration="isotonic"),
     LSSVMRegressorCV(cv="2x3"),
     TransformedTargetRegressorCV(),
