@@ -253,6 +253,8 @@ def fits_of(estimator: Any, X: Any, y: Any, likelihood: bool, options: FitOption
         return left_out_fits(estimator, X, y, likelihood=likelihood, **options)
     if X is not None or y is not None or options:
         raise TypeError("Left-out fits have their own samples and options: give nothing else.")
+    if likelihood:
+        _ = estimator.likelihood  # ValueError for fits without
     return estimator
 
 
