@@ -64,7 +64,7 @@ def test_one_calibrator_is_fitted_for_each_candidate(monkeypatch):
         return fitted[-1]
 
     monkeypatch.setattr("looms.estimators._classifier.fit_calibrator", noted)
-    model = LSSVMClassifierCV(["linear", "rbf"]).fit(X, TWO)
+    model = LSSVMClassifierCV(["linear", "rbf"], cv=np.arange(len(X))).fit(X, TWO)
     assert len(fitted) == 2
     assert model.calibrator_ is fitted[model.best_index_]
 
@@ -224,6 +224,7 @@ class TestThresholds:
 
     def test_candidates_compete_by_what_the_threshold_is_for(self):
         options = {"criterion": ["press", "wmw", "hinge"], "kernel": ["linear", "rbf"]}
+        options["cv"] = np.arange(len(X))
         model = LSSVMClassifierCV(**options, threshold=Cost(1, 6)).fit(X, TWO)
         scores = [candidate.score for candidate in model.candidates_]
         assert model.best_index_ == np.argmin(scores)

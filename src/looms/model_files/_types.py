@@ -85,6 +85,7 @@ TYPES = {
     "looms.estimators._largest_margin.LargestMarginClassifier": Held(machines.pooled, _POOLED),
     "looms.estimators._nonconformity.NonconformityClassifier": Held(machines.scored, _SCORED),
     "looms.estimators._ensemble.EstimatorPool": Held(),
+    "looms.estimators._prevalence.PrevalenceClassifier": Held(),
     "looms.estimators._regressor.LSSVMRegressor": Held(
         machines.least_squares, f"{_REGRESSOR} {_UPDATED}"
     ),
