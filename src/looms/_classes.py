@@ -7,17 +7,17 @@ import numpy as np
 from looms._typing import AnyArray, Array
 
 
-def class_indices(values: Array, threshold: float = 0.0) -> AnyArray:
+def class_indices(values: Array, threshold: float | Array = 0.0) -> AnyArray:
     """Class indices of outputs, or of targets ±1.
 
     Parameters
     ----------
     values : (n,) or (n, 1) for two classes, the second above the threshold; (n, k) with a
-        column a class, of which the largest wins.
-    threshold : in units of the values; for two classes only.
+        column a class, of which the largest less its threshold wins.
+    threshold : in units of the values; (k,) or a number.
     """
     if values.ndim == 2 and values.shape[1] > 1:
-        return np.asarray(values.argmax(axis=1))
+        return np.asarray((values - threshold).argmax(axis=1))
     return (values.reshape(len(values)) > threshold).astype(int)
 
 

@@ -146,7 +146,7 @@ def held_out_decisions(
     y: Array,
     parts: Sequence[Repetition],
     weight: Array,
-    threshold: float,
+    threshold: float | Array,
     calibrator: Calibrator | None,
     mu: float,
 ) -> tuple[Decisions, tuple[float, Array]]:

@@ -113,7 +113,7 @@ def loo_scores(
 class _Loo(BaseEstimator):  # type: ignore[misc]
     """Estimator that returns leave-one-out outputs; a sample is its row number."""
 
-    def __init__(self, loo: HeldOut, threshold: float = 0.0) -> None:
+    def __init__(self, loo: HeldOut, threshold: float | Array = 0.0) -> None:
         self.loo = loo
         self.threshold = threshold
 
@@ -158,7 +158,11 @@ def chosen_by(model: Any, machine: Any) -> dict[str, Value]:
         values |= {h.name: h.value for h in machine.kernel_.hyperparameters}
         values["mu"] = float(machine.mu_)
     if is_classifier(machine):
-        values["threshold"] = float(machine.threshold_)
+        if np.ndim(machine.threshold_) == 0:
+            values["threshold"] = float(machine.threshold_)
+        else:
+            of_classes = zip(machine.classes_.tolist(), machine.threshold_.tolist(), strict=True)
+            values |= {f"threshold[{label}]": value for label, value in of_classes}
     return values
 
 

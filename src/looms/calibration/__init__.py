@@ -15,8 +15,10 @@ from looms.calibration._prevalence import at_prevalence
 from looms.calibration._reliability import reliability_curve
 from looms.calibration._scores import brier_score, log_loss, loo_deviance
 from looms.calibration._sigmoid import fit_sigmoid
+from looms.calibration._softmax import Softmax
 
 __all__ = [
+    "Softmax",
     "at_prevalence",
     "brier_score",
     "class_probabilities",

@@ -1,8 +1,9 @@
 """Calibrators by name, fitted to leave-one-out outputs; class probabilities from them.
 
-Of several classes one calibrator serves all, fitted to the one-against-rest outputs together.
-It does not decrease, so the class of the largest output has the largest probability, which
-a calibrator for each class would not ensure.
+Of several classes the sigmoid is a softmax, of one slope and a constant for each class. Of the
+others one calibrator serves all classes, fitted to the one-against-rest outputs together: it does
+not decrease, so the class of the largest output has the largest probability, which a calibrator
+for each class would not ensure.
 """
 
 from __future__ import annotations
@@ -18,20 +19,25 @@ from looms._typing import Array
 from looms.calibration._beta import fit_beta
 from looms.calibration._isotonic import fit_isotonic
 from looms.calibration._sigmoid import Sigmoid, fit_increasing_sigmoid, fit_increasing_sigmoids
+from looms.calibration._softmax import (
+    OUT_OF_REACH,
+    TIES,
+    Softmax,
+    fit_softmax,
+    softmax_without_each,
+)
 from looms.held_out import HeldOut
 
 _BLOCK = 1 << 20  # weights held at a time, a row for each sample left out
-# Times the outputs: as far as a half is looked for, and what stands for one that is not there.
-_OUT_OF_REACH, _NONE = 2.0**26, 2.0**10
-_TIES = 8 * np.finfo(np.float64).eps  # a share of a probability above all rounding of it
+_REACH = 2.0**26  # times the outputs: as far as a half is looked for
 
 
 @runtime_checkable
 class Calibrator(Protocol):
-    """Map from outputs to probabilities: `Sigmoid`, `Isotonic`, `Beta` or another."""
+    """Map from outputs to probabilities: `Sigmoid`, `Isotonic`, `Beta`, `Softmax` or another."""
 
     def probability(self, outputs: npt.ArrayLike, /) -> Array:
-        """Probability of the positive class for outputs of any shape."""
+        """Probability of the positive class for outputs of any shape; `Softmax`: of all classes."""
 
 
 #: What fits a calibrator to outputs, labels ±1 and weights.
@@ -65,10 +71,11 @@ def fit_calibrator(loo: HeldOut, calibration: str = "sigmoid") -> Calibrator:
 
     Parameters
     ----------
-    loo : labels ±1: (n,) or (n, 1) for two classes, (n, k) for k one-against-rest columns,
-        whose entries count as n k outputs, each with the weight of its sample. Samples of
-        weight zero take no part.
-    calibration : "sigmoid" (Platt's, not decreasing), "isotonic" or "beta".
+    loo : labels ±1: (n,) or (n, 1) for two classes, (n, k) for k one-against-rest columns.
+        Samples of weight zero take no part.
+    calibration : "sigmoid" (Platt's, not decreasing; for k columns `Softmax`), "isotonic" or
+        "beta". For these the entries of k columns count as n k outputs, each with the weight
+        of its sample.
 
     Returns
     -------
@@ -77,7 +84,8 @@ def fit_calibrator(loo: HeldOut, calibration: str = "sigmoid") -> Calibrator:
     Raises
     ------
     ValueError
-        For an unknown name, labels that are not ±1 or outputs that are not finite.
+        For an unknown name, labels that are not ±1, outputs that are not finite or, for the
+        softmax, a row that is not of one class.
 
     Examples
     --------
@@ -88,6 +96,8 @@ def fit_calibrator(loo: HeldOut, calibration: str = "sigmoid") -> Calibrator:
     """
     fit = as_calibration(calibration)
     n_columns = loo.y.size // loo.n_samples
+    if calibration == "sigmoid" and n_columns > 1:
+        return fit_softmax(loo.outputs, loo.y, loo.sample_weight)
     return fit(loo.outputs.ravel(), loo.y.ravel(), np.repeat(loo.sample_weight, n_columns))
 
 
@@ -96,15 +106,16 @@ def class_probabilities(calibrator: Calibrator, outputs: npt.ArrayLike) -> Array
 
     Parameters
     ----------
-    calibrator : not decreasing.
+    calibrator : not decreasing; a `Softmax` is for its number of classes.
     outputs : (m,) or (m, 1) for two classes, (m, k) for k, in the unit that the calibrator
         was fitted to.
 
     Returns
     -------
-    probabilities : (m, 2) with the positive class last, or (m, k): the one-against-rest
-        probabilities over their sum. Rows sum to one. Of k classes that of the largest output
-        is the most probable one; where the calibrator is flat, by a rounding.
+    probabilities : (m, 2) with the positive class last, or (m, k): those of the softmax, or the
+        one-against-rest probabilities over their sum. Rows sum to one. Of k classes that of
+        the largest output, for the softmax less `Softmax.thresholds`, is the most probable one;
+        where the calibrator is flat, by a rounding.
 
     Examples
     --------
@@ -114,6 +125,8 @@ def class_probabilities(calibrator: Calibrator, outputs: npt.ArrayLike) -> Array
     """
     f = np.asarray(outputs, dtype=np.float64)
     f = f.reshape(len(f), -1)
+    if isinstance(calibrator, Softmax):
+        return calibrator.probability(f)
     return normalized(calibrator.probability(f), f)
 
 
@@ -147,9 +160,9 @@ def output_at_half(calibrator: Calibrator, outputs: npt.ArrayLike) -> float:
     1024.0
     """
     size = float(np.abs(np.asarray(outputs)).max())
-    high = _OUT_OF_REACH * (1.0 + size)
+    high = _REACH * (1.0 + size)
     low = -high
-    none = _NONE * (size or 1.0)
+    none = OUT_OF_REACH * (size or 1.0)
     if calibrator.probability(low) > 0.5:
         return -none
     if calibrator.probability(high) <= 0.5:
@@ -168,7 +181,7 @@ def normalized(probabilities: Array, outputs: Array) -> Array:
         return np.hstack([1.0 - probabilities, probabilities])
     impossible = ~probabilities.any(axis=1, keepdims=True)  # each of them, then all alike
     likely = np.where(impossible, 1.0, probabilities)
-    likely[np.arange(len(outputs)), outputs.argmax(axis=1)] *= 1.0 + _TIES
+    likely[np.arange(len(outputs)), outputs.argmax(axis=1)] *= 1.0 + TIES
     return np.asarray(likely / likely.sum(axis=1, keepdims=True))
 
 
@@ -197,7 +210,8 @@ def loo_probabilities(loo: HeldOut, calibration: str = "sigmoid") -> Array:
 
     Notes
     -----
-    The sigmoid: O(n² k) a Newton step, all samples at once. The others: n fits, O(n² k log n).
+    The sigmoid: O(n² k) a Newton step, all samples at once. The softmax: n fits of two or three
+    steps from that of all samples, O(n² k²). The others: n fits, O(n² k log n).
 
     Examples
     --------
@@ -217,6 +231,9 @@ def loo_probabilities(loo: HeldOut, calibration: str = "sigmoid") -> Array:
     if not weighted.all():
         p[~weighted] = fit_calibrator(loo, calibration).probability(outputs[~weighted])
     sample = outputs[weighted], targets[weighted], loo.sample_weight[weighted]
+    if calibration == "sigmoid" and outputs.shape[1] > 1:
+        p[weighted] = softmax_without_each(*sample)
+        return p
     if calibration == "sigmoid":
         p[weighted] = _sigmoid_without_each(*sample)
     else:
@@ -225,14 +242,13 @@ def loo_probabilities(loo: HeldOut, calibration: str = "sigmoid") -> Array:
 
 
 def _sigmoid_without_each(f: Array, y: Array, weight: Array) -> Array:
-    n, n_columns = f.shape
+    n = len(f)
     p = np.empty(f.shape)
     step = max(1, _BLOCK // f.size)
     for start in range(0, n, step):
         rows = np.arange(start, min(n, start + step))
         others = np.tile(weight, (len(rows), 1))
         others[np.arange(len(rows)), rows] = 0.0
-        others = np.repeat(others, n_columns, axis=1)
         pooled = np.broadcast_to(f.ravel(), others.shape)
         slopes, intercepts = fit_increasing_sigmoids(pooled, y.ravel(), others)
         for i, slope, intercept in zip(rows, slopes, intercepts, strict=True):

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from looms._classes import class_indices
-from looms._typing import AnyArray
+from looms._typing import AnyArray, Array
 
 
 def error_rate(
@@ -14,16 +14,17 @@ def error_rate(
     outputs: npt.ArrayLike,
     sample_weight: npt.ArrayLike | None = None,
     *,
-    threshold: float = 0.0,
+    threshold: float | Array = 0.0,
 ) -> float:
     """Weighted error rate of held-out outputs for ±1 targets.
 
     Parameters
     ----------
     y : ±1 targets; (n,) or (n, 1) for two classes, (n, k) for k, one against the rest.
-    outputs : held-out outputs, shaped like the targets; of k classes the largest wins.
+    outputs : held-out outputs, shaped like the targets; of k classes the largest less its threshold
+        wins.
     sample_weight : (n,) nonnegative; ones unless given.
-    threshold : outputs above it are positive; two classes only.
+    threshold : outputs above it are positive; of k classes (k,) or a number.
 
     Returns
     -------
@@ -44,7 +45,7 @@ def balanced_error_rate(
     outputs: npt.ArrayLike,
     sample_weight: npt.ArrayLike | None = None,
     *,
-    threshold: float = 0.0,
+    threshold: float | Array = 0.0,
 ) -> float:
     """Mean over classes of the weighted error rate in the class (BER) [C06 I-A].
 

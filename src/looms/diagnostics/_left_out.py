@@ -23,6 +23,7 @@ from looms.diagnostics._refits import (
     by_refits,
     check_likelihood,
     own_class,
+    predict,
     sigmoid_log_probabilities,
     with_kernel_matrix,
 )
@@ -214,9 +215,11 @@ def left_out_fits(
     terms = None
     if type(problem.machine) is LSSVMClassifier:
         machine = clone(problem.machine).fit(problem.X, problem.y)
-        predicted = machine.predict(problem.X)
+        predicted = predict(problem, machine, problem.X)
         held_out = held_out_by_group(machine, group)
-        predicted_without = classes[class_indices(held_out, machine.threshold_)]
+        # One of them is zero.
+        threshold = machine.threshold_ + problem.threshold
+        predicted_without = classes[class_indices(held_out, threshold)]
         if likelihood and len(classes) == 2:
             of_machines = least_squares_outputs(machine, group)
             terms = likelihood_of_outputs(*of_machines, problem.labels, group)

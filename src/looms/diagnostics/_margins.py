@@ -12,9 +12,9 @@ from looms.held_out import HeldOut
 def loo_margins(machine: Any) -> Array:
     """Leave-one-out margin of every class, (n_samples, n_classes), of ``held_out_``.
 
-    For two classes ∓(f − threshold), for more each output less the largest of the others: the
-    class of the largest margin, on equal terms the first, is the one that the machine without the
-    sample predicts.
+    For two classes ∓(f − threshold), for more each output less its threshold, less the largest of
+    the others: the class of the largest margin, on equal terms the first, is the one that the
+    machine without the sample predicts.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def loo_margins(machine: Any) -> Array:
     return margins_of(machine.held_out_, machine.threshold_)
 
 
-def margins_of(held_out: HeldOut, threshold: float) -> Array:
+def margins_of(held_out: HeldOut, threshold: float | Array) -> Array:
     """Margin of every class, (n_samples, n_classes), of any outputs."""
     outputs = held_out.outputs
-    return class_margins(outputs[:, None] - threshold if outputs.ndim == 1 else outputs)
+    return class_margins((outputs - threshold).reshape(len(outputs), -1))

@@ -22,7 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
-from looms._typing import AnyArray
+from looms._typing import AnyArray, Array
 from looms.estimators import SVCCV, LSSVMClassifier, LSSVMClassifierCV
 
 PREPROCESSING = ("auto", "held", "refitted")
@@ -46,7 +46,8 @@ class Problem:
     preprocessing : "none"; "held", if the steps before the machine were fitted once to all
         samples; "refitted", if they are refitted with the machine.
     threshold : output of a support vector machine of two classes above which a sample is of the
-        second; zero for machines that decide by themselves.
+        second; what is subtracted from each output of several classes of a least-squares machine;
+        zero for machines that decide by themselves.
     """
 
     machine: Any
@@ -56,7 +57,7 @@ class Problem:
     classes: AnyArray
     names: AnyArray
     preprocessing: str
-    threshold: float = 0.0
+    threshold: float | Array = 0.0
 
     @property
     def n_samples(self) -> int:
@@ -94,7 +95,8 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
         estimator = clone(estimator).fit(X, y)
     steps, fitted = _steps_and_machine(estimator)
     machine = frozen(fitted)
-    threshold = float(fitted.threshold_) if isinstance(fitted, SVCCV) else 0.0
+    apart = isinstance(fitted, SVCCV) or np.ndim(getattr(fitted, "threshold_", 0.0)) > 0
+    threshold = fitted.threshold_ if apart else 0.0
     if not steps:
         return Problem(machine, X, y, labels, classes, names, "none", threshold)
     before = clone(Pipeline(steps))
@@ -189,9 +191,9 @@ def _(fitted: LSSVMClassifier | LSSVMClassifierCV) -> Any:
     # The sigmoid of T11 serves two classes. The machine's own probabilities are for new samples:
     # calibrated on leave-one-out outputs, they are no likelihood of the training samples.
     calibration = fitted.calibration if len(fitted.classes_) > 2 else None
-    return machine.set_params(
-        kernel=fitted.kernel_, threshold=fitted.threshold_, calibration=calibration
-    )
+    # Thresholds of several classes are in `Problem.threshold`.
+    threshold = fitted.threshold_ if np.ndim(fitted.threshold_) == 0 else 0.0
+    return machine.set_params(kernel=fitted.kernel_, threshold=threshold, calibration=calibration)
 
 
 @frozen.register

@@ -156,7 +156,7 @@ def by_refits(
     n = problem.n_samples
     everything = np.ones(n)
     machine, X = refit(problem, everything)
-    predicted = _predict(problem, machine, X)
+    predicted = predict(problem, machine, X)
     if likelihood:
         log_p = log_probabilities(machine, X, problem.labels, everything)
         fitted = own_class(log_p, problem.labels, everything)  # refused before the other refits
@@ -179,7 +179,7 @@ def _refit_without(
     out = group == k
     weight = np.where(out, 0.0, 1.0)
     machine, X = refit(problem, weight)
-    predicted = _predict(problem, machine, _safe_indexing(X, np.flatnonzero(out)))
+    predicted = predict(problem, machine, _safe_indexing(X, np.flatnonzero(out)))
     if not likelihood:
         return predicted, np.full(int(out.sum()), np.nan), np.nan
     log_p = log_probabilities(machine, X, problem.labels, weight)
@@ -187,8 +187,9 @@ def _refit_without(
     return predicted, own[out], float(own[~out].sum())
 
 
-def _predict(problem: Problem, machine: Any, X: Any) -> AnyArray:
-    if problem.threshold == 0:
+def predict(problem: Problem, machine: Any, X: Any) -> AnyArray:
+    """Classes of samples by a refitted machine and the threshold of the problem."""
+    if not np.any(problem.threshold):
         return np.asarray(machine.predict(X))
     above = class_indices(machine.decision_function(X), problem.threshold)
     return np.asarray(problem.classes[above])

@@ -61,15 +61,17 @@ class Classifier(ThresholdedClassifier, UpdatableMachine):
         Returns
         -------
         p : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``; rows sum to one. Of more than two classes:
-            one-against-rest probabilities over their sum.
+            In the order of ``classes_``; rows sum to one. Of more than two classes: the softmax
+            of the outputs, with ``calibration="sigmoid"``, else one-against-rest probabilities
+            over their sum.
 
         Notes
         -----
         With ``threshold=None`` the class that `predict` gives is the most probable one: of two
         classes `decision_function` is positive exactly where the probability of the second is
         above ½. A threshold that was given, or set for another end, is the only thing by which
-        they differ. Of more than two classes one calibrator serves all. With ``class_weight``
+        they differ. Of more than two classes `decision_function` is largest for the most probable
+        one. With ``class_weight``
         the probabilities are those of a population with such classes.
         """
         outputs = self._outputs(self._checked_new_data(X))
@@ -157,14 +159,16 @@ class LSSVMClassifier(Classifier, GivenMachine):
         Weights of the classes in fit and calibration; they multiply ``sample_weight``.
     threshold : None, float, str, looms.threshold.ThresholdRule or callable, default=None
         Outputs above it belong to the second class. None: where the probability of that class
-        is ½, so that decisions agree with probabilities; 0 with ``calibration=None``. Two classes
-        only: a number, or what it is set for, by
+        is ½, so that decisions agree with probabilities; of several classes one for each, less
+        which the largest output is of the most probable one; 0 with ``calibration=None``. Of
+        several classes None or 0. Two classes only: another number, or what it is set for, by
         the leave-one-out outputs: "ber" for the least balanced error rate,
         "f1", ``looms.threshold.FBeta(beta)``, ``Cost(false_positive, false_negative)``,
         ``RequiredPrecision(precision)``, ``RequiredRecall(recall)``, or a metric of
         ``(y_true, y_pred[, sample_weight])`` in codes ±1 of which more is better.
     calibration : {"sigmoid", "isotonic", "beta"} or None, default="sigmoid"
-        How leave-one-out outputs teach probabilities: Platt's sigmoid, isotonic regression
+        How leave-one-out outputs teach probabilities: Platt's sigmoid, for several classes a
+        softmax of one slope and a constant a class, isotonic regression
         (for thousands of samples) or beta calibration. With None there is no `predict_proba`.
 
     Attributes
@@ -174,13 +178,14 @@ class LSSVMClassifier(Classifier, GivenMachine):
     loo_ : HeldOut
         Exact leave-one-out outputs, before the threshold; targets ±1, one column a class
         for more than two. A sample of weight zero has its ordinary output there.
-    threshold_ : float
-        The threshold, folded into `decision_function`. For None it comes from the calibrator of
-        ``loo_``: errors counted on ``loo_`` at it are optimistic, by little. If no output has a
-        probability on the other side of ½, as with a flat sigmoid, it is out of their reach
+    threshold_ : float or ndarray of shape (n_classes,)
+        The threshold, folded into `decision_function`; for several classes with a softmax one
+        for each, −constant / slope. For None it comes from the calibrator of ``loo_``: errors
+        counted on ``loo_`` at it are optimistic, by little. If no output has a probability on
+        the other side of ½, as with a flat sigmoid or softmax, it is out of their reach
         (`looms.calibration.output_at_half`), and all samples get one class.
     calibrator_ : looms.calibration.Calibrator or None
-        What makes probabilities of outputs, the same for all classes.
+        What makes probabilities of outputs.
     kernel_ : Kernel
         The kernel with all its values.
     mu_ : float

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from looms._classes import class_indices, class_targets
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration._calibrators import Calibrator, output_at_half
+from looms.calibration._softmax import Softmax
 from looms.conformal import prediction_sets
 from looms.conformal._jackknife import required_rank
 from looms.conformal._sets import class_margins
@@ -23,10 +24,10 @@ from looms.threshold import as_rule, find_threshold
 
 
 class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
-    """Base of the machines that decide between classes, two of them by a threshold."""
+    """Base of the machines that decide between classes, by a threshold or one for each."""
 
     classes_: AnyArray
-    threshold_: float
+    threshold_: float | Array
 
     @abstractmethod
     def _decision(self, X: Matrix) -> Array:
@@ -44,8 +45,9 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         Returns
         -------
         decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes positive for ``classes_[1]``; for more, one column a class, of which
-            the largest wins: those of `SVCCV` are logarithms of the coupled probabilities.
+            For two classes positive for ``classes_[1]``; for more, one column a class, less its
+            threshold, of which the largest wins: those of `SVCCV` are logarithms of the coupled
+            probabilities.
         """
         return self._decision(self._checked_new_data(X)) - self.threshold_
 
@@ -248,19 +250,24 @@ def check_threshold(threshold: Any, targets: Array) -> None:
 def number_or_rule(threshold: Any, calibrator: Calibrator | None, loo: HeldOut) -> Any:
     """The threshold as given; for None the number at which the most probable class changes.
 
-    Without a calibrator, and for several classes, of which the largest output wins, that is 0.
+    For several classes with a softmax it is (n_classes,) numbers. With another calibrator the
+    largest output of several classes wins, and it is 0, as without one.
     """
     if threshold is not None:
         return threshold
+    if isinstance(calibrator, Softmax):
+        return calibrator.thresholds(loo.outputs[loo.sample_weight > 0])
     if calibrator is None or loo.y.ndim == 2:
         return 0.0
     return output_at_half(calibrator, loo.outputs)
 
 
-def threshold_and_loss(threshold: Any, loo: HeldOut) -> tuple[float, float]:
-    """The threshold, and the loss of its rule there; the balanced error rate for a number."""
+def threshold_and_loss(threshold: Any, loo: HeldOut) -> tuple[float | Array, float]:
+    """The threshold, and the loss of its rule there; the balanced error rate for numbers."""
     if _is_number(threshold):
-        return float(threshold), balanced_error_rate(*loo, threshold=float(threshold))
+        threshold = float(threshold)
+    if isinstance(threshold, float | np.ndarray):
+        return threshold, balanced_error_rate(*loo, threshold=threshold)
     return find_threshold(loo, threshold)
 
 

@@ -69,7 +69,7 @@ class TunedInFolds:
 
     def rules(
         self, y: Array, weight: Array, scorer: Callable[..., Score]
-    ) -> list[tuple[float, Calibrator | None]]:
+    ) -> list[tuple[float | Array, Calibrator | None]]:
         """Threshold and calibrator of each fold, by the outputs of the other folds.
 
         Classes weigh in them what they do in all rows.
@@ -87,7 +87,7 @@ class TunedInFolds:
         rows: AnyArray,
         y: Array,
         weight: Array,
-        rules: Sequence[tuple[float, Calibrator | None]] | None,
+        rules: Sequence[tuple[float | Array, Calibrator | None]] | None,
     ) -> Nested:
         """Predictions, and the machines, as a value of `looms.selection`.
 

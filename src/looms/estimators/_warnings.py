@@ -104,7 +104,7 @@ def settings_for_rare_classes(machine: Any, n_classes: int) -> list[str]:
     return [*["threshold='ber'"] * (n_classes == 2), "class_weight='balanced'"]
 
 
-def warn_of_one_class(machine: Any, classes: Any, loo: HeldOut, threshold: float) -> None:
+def warn_of_one_class(machine: Any, classes: Any, loo: HeldOut, threshold: float | Array) -> None:
     """OneClassWarning if all samples, left out, are taken for one class."""
     taken = np.unique(class_indices(loo.outputs, threshold)[loo.sample_weight > 0])
     if len(taken) == 1:

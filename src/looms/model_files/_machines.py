@@ -13,6 +13,7 @@ from scipy import sparse
 from looms.calibration._beta import Beta
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
+from looms.calibration._softmax import Softmax
 from looms.estimators._svc import NestedMachines, SupportVectorClassifier
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
@@ -131,9 +132,13 @@ def classifier(machine: Any) -> None:
         np.shape(machine.intercept_) == (() if n_classes == 2 else (n_classes,)),
         f"intercept_ has shape {np.shape(machine.intercept_)}, and there are {n_classes} classes",
     )
-    numbers(machine, "threshold_")
     calibrator = getattr(machine, "calibrator_", None)
-    require(calibrator is None or isinstance(calibrator, _CALIBRATORS), "calibrator_ is none")
+    if isinstance(calibrator, Softmax):
+        require(len(calibrator.constants) == n_classes > 2, f"calibrator_ is not of {n_classes}")
+        numbers(machine, "threshold_", *np.shape(machine.threshold_)[:1] and (n_classes,))
+    else:
+        require(calibrator is None or isinstance(calibrator, _CALIBRATORS), "calibrator_ is none")
+        numbers(machine, "threshold_")
 
 
 def _held_back(nested: Any) -> int:
@@ -269,6 +274,11 @@ def composite(kernel: Any) -> None:
 def sigmoid(sigmoid: Any) -> None:
     for name in ("slope", "intercept"):
         numbers(sigmoid, name)
+
+
+def softmax(softmax: Any) -> None:
+    require(bool(numbers(softmax, "slope") >= 0), "slope is negative")
+    numbers(softmax, "constants", None)
 
 
 def beta(beta: Any) -> None:

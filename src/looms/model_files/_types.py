@@ -69,6 +69,7 @@ TYPES = {
     "looms.calibration._beta.Beta": Held(machines.beta),
     "looms.calibration._isotonic.Isotonic": Held(machines.isotonic),
     "looms.calibration._sigmoid.Sigmoid": Held(machines.sigmoid),
+    "looms.calibration._softmax.Softmax": Held(machines.softmax),
     "looms.conformal._nonconformity.Neighbors": Held(),
     "looms.criteria._differentiable.CrossEntropy": Held(),
     "looms.criteria._differentiable.Hinge": Held(),

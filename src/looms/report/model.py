@@ -158,8 +158,9 @@ class Model:
         return [str(label) for label in getattr(self.machine, "classes_", [])]
 
     @property
-    def threshold(self) -> float:
-        return float(getattr(self.machine, "threshold_", 0.0))
+    def threshold(self) -> float | Array:
+        threshold: float | Array = getattr(self.machine, "threshold_", 0.0)
+        return threshold
 
 
 def model_of(estimator: Any) -> Model:

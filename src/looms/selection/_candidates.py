@@ -38,7 +38,7 @@ class Candidate:
         or what their threshold is set for; the mean squared error for regression. Of several
         candidates it is of rows in folds that each was tuned without; where there are none, of
         held-out outputs. Infinite if the candidate could not be evaluated anywhere.
-    threshold : of the outputs, for two classes; else zero.
+    threshold : of the outputs; (n_classes,) for several classes with a softmax.
     n_evaluations, n_failures, seconds : what the tuning took, and at how many points
         the kernel matrix plus ridge was not positive definite.
     outcome : reason why the tuning stopped; its value is the advice.
@@ -52,7 +52,7 @@ class Candidate:
     value: float
     standard_error: float
     score: float
-    threshold: float
+    threshold: float | Array
     n_evaluations: int
     n_failures: int
     seconds: float
@@ -85,12 +85,12 @@ class Score(NamedTuple):
     Attributes
     ----------
     value : the score.
-    threshold : of the outputs, for two classes; else zero.
+    threshold : of the outputs; (n_classes,) for several classes with a softmax.
     calibrator : of the outputs, which may have set the threshold; None if there is none.
     """
 
     value: float
-    threshold: float = 0.0
+    threshold: float | Array = 0.0
     calibrator: Calibrator | None = None
 
 

@@ -32,9 +32,9 @@ class Decided(NamedTuple):
 
     @classmethod
     def of(
-        cls, rows: AnyArray, outputs: Array, threshold: float, calibrator: Calibrator | None
+        cls, rows: AnyArray, outputs: Array, threshold: float | Array, calibrator: Calibrator | None
     ) -> Decided:
-        """Decisions on outputs by a threshold, and probabilities by a calibrator."""
+        """Decisions by a threshold, or one for each class, and probabilities by a calibrator."""
         p = None if calibrator is None else class_probabilities(calibrator, outputs)
         return cls(rows, outputs, class_indices(outputs, threshold), p)
 

@@ -71,7 +71,7 @@ class ClassCurves(MachineDisplay):
             for k, column in columns.items()
         }
         one = y.shape[1] == 1 and model.nested is None
-        return cls(predictions=predictions, threshold=model.threshold if one else None)
+        return cls(predictions=predictions, threshold=float(model.threshold) if one else None)
 
     @classmethod
     def from_predictions(
