@@ -48,6 +48,7 @@ from looms import (
     LSSVMRegressorCV,
     NonconformityClassifier,
 )
+from looms.calibration import Softmax
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.challenge._plans import PaperExperiment
@@ -647,6 +648,10 @@ TAMPERED = [
     ("three classes", "kernel_", ARD(gammas=np.ones(5))),
     ("three classes", "intercept_", np.ones(2)),
     ("three classes", "calibrator_", Isotonic([0.0, 1.0], [0.5])),
+    ("three classes", "calibrator_", Softmax(1.0, [0.0, 0.0])),
+    ("three classes", "calibrator_", Softmax(-1.0, [0.0, 0.0, 0.0])),
+    ("three classes", "threshold_", np.zeros(2)),
+    ("two classes", "calibrator_", Softmax(1.0, [0.0, 0.0])),
     ("regression", "dual_coef_", np.ones((6, 2))),
     ("regression", "mu_", -1.0),
     ("pool", "deciding_", np.array([110])),

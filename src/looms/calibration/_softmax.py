@@ -28,7 +28,13 @@ class Softmax:
     Parameters
     ----------
     slope : per unit of output; not negative, so that they do not fall with the own output.
-    constants : (k,) that sum to zero; read-only.
+    constants : (k,), of which only differences count; read-only.
+
+    Examples
+    --------
+    >>> softmax = Softmax(2.0, [1.0, 0.0, -1.0])
+    >>> softmax.probability([[-1.0, 0.5, -0.5]]).round(3)
+    array([[0.114, 0.844, 0.042]])
     """
 
     slope: float
@@ -60,13 +66,7 @@ class Softmax:
         return np.where(np.arange(len(self.constants)) == self.constants.argmax(), 0.0, none)
 
     def probability(self, outputs: npt.ArrayLike) -> Array:
-        """Probability of every class for outputs (m, k).
-
-        Examples
-        --------
-        >>> Softmax(2.0, [1.0, 0.0, -1.0]).probability([[-1.0, 0.5, -0.5]]).round(3)
-        array([[0.114, 0.844, 0.042]])
-        """
+        """Probability of every class for outputs (m, k)."""
         f = np.asarray(outputs, dtype=np.float64)
         # The very differences that decide, so that no rounding is between them and decisions.
         d = f - self.thresholds(f) if self.slope > 0 else np.broadcast_to(self.constants, f.shape)

@@ -134,7 +134,8 @@ def classifier(machine: Any) -> None:
     )
     calibrator = getattr(machine, "calibrator_", None)
     if isinstance(calibrator, Softmax):
-        require(len(calibrator.constants) == n_classes > 2, f"calibrator_ is not of {n_classes}")
+        proper = n_classes > 2 and np.shape(calibrator.constants) == (n_classes,)
+        require(proper, f"calibrator_ is not of {n_classes} classes")
         numbers(machine, "threshold_", *np.shape(machine.threshold_)[:1] and (n_classes,))
     else:
         require(calibrator is None or isinstance(calibrator, _CALIBRATORS), "calibrator_ is none")
