@@ -204,7 +204,7 @@ class Nested:
     >>> X, y = load_iris(return_X_y=True)
     >>> nested = LSSVMClassifierCV(search="grid").fit(X[::2], y[::2]).nested_
     >>> int((nested.decisions.predicted != y[::2]).sum())              # of 75
-    4
+    3
     """
 
     rows: AnyArray
