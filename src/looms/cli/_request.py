@@ -270,6 +270,8 @@ class MachineRequest:
             raise InputError(
                 "--nested folds is for rows without --time: looms assess --time tests on later rows"
             )
+        elif self.combine == "stack":
+            raise InputError("--combine stack is for rows without --time: give --combine best")
         elif self.machine == "svm":
             raise InputError("--time is for --machine lssvm: svm leaves out no windows")
         elif self.time == self.groups:
@@ -292,8 +294,8 @@ class MachineRequest:
             if getattr(self, name):
                 option = f"--{name.replace('_', '-')}"
                 raise InputError(f"{option} is for --search gradient, and this is --search grid")
-        if self.combine == "stack":
-            raise InputError("--combine stack is for --search gradient; the grid takes the best")
+        if self.combine == "stack" or (self.combine is None and "auto" in (self.kernel or ())):
+            raise InputError("--search grid makes no stack: give --combine best")
         if self.gap:
             raise InputError(
                 "--search grid leaves out two windows at a time, without a --gap; leave one of "

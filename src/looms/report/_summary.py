@@ -326,8 +326,10 @@ def _chosen(model: Model) -> dict[str, Any]:
                 f"predicts best the samples of {n_folds} folds that each was tuned without."
             )
         elif n > 1:
-            reason = f"Of {n} candidates it has the smallest {model.candidates_by} {score}"
-            reason += ", of samples of folds that each was tuned without." if n_folds else "."
+            least = f"{model.chosen_by} {score}"
+            if n_folds:
+                least = f"{score} in {n_folds} folds of samples that each was tuned without"
+            reason = f"Of {n} candidates it has the smallest {least}."
     scales_last = sorted(
         machine.kernel_.hyperparameters,
         key=lambda h: -(h.value or 0.0) if "[" in h.name else -np.inf,

@@ -257,8 +257,8 @@ def _of_outputs(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
         optimism = OptimismDisplay.compute(facts.assessment, score=key)
         drawn["optimism"] = picture(
             optimism,
-            f"A dot for each outer split: the {model.candidates_by} figure against that of the test "
-            "part. On the line both agree.",
+            f"A dot for each outer split: the {model.candidates_by} figure against that of the "
+            "test part. On the line both agree.",
             f"Scatter plot of {len(optimism.loo)} splits; mean {key} {optimism.loo.mean():.4g} by "
             f"{model.candidates_by}, {optimism.outer.mean():.4g} on test parts. "
             f"{facts.assessment.optimism_text(key, model.candidates_by)}",
