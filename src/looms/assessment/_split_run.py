@@ -15,7 +15,6 @@ from sklearn.pipeline import Pipeline
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.assessment._scoring import Scorer, all_scores
-from looms.estimators._search import shares_of
 from looms.held_out import HeldOut
 from looms.kernels._names import kernel_name
 
@@ -155,7 +154,7 @@ def chosen_by(model: Any, machine: Any) -> dict[str, Value]:
         table, best = machine.cv_results_, machine.best_index_
         criterion = table["criterion"][best] if "criterion" in table else str(machine.criterion)
         values = {"kernel": table["kernel"][best], "criterion": criterion, **table["params"][best]}
-        shares = shares_of(machine)  # of a stack
+        shares = getattr(machine, "candidate_weights_", None)
         if shares is not None:
             taken = np.flatnonzero(shares).tolist()
             names = {k: f"{table['kernel'][k]}, {table['criterion'][k]}" for k in taken}

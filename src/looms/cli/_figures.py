@@ -28,7 +28,7 @@ from looms.calibration import brier_score, log_loss
 from looms.cli._output import NARROW, console, figure, table
 from looms.cli._request import Threshold
 from looms.criteria import mean_class_error
-from looms.estimators._search import chosen_criterion, shares_of
+from looms.estimators._search import chosen_criterion
 from looms.folds import GapKFold
 from looms.held_out import HeldOut
 from looms.report.model import (
@@ -229,7 +229,11 @@ def show_candidates(machine: Any) -> None:
         score = str(chosen_criterion(machine))
     else:
         score = loss_name(machine.threshold)
-    wide, shares, n_folds = console().width >= NARROW, shares_of(machine), n_choice_folds(machine)
+    wide, shares, n_folds = (
+        console().width >= NARROW,
+        machine.candidate_weights_,
+        n_choice_folds(machine),
+    )
     search = ["evals", "s", "stopped"] if wide else []
     weight = [] if shares is None else ["weight"]
     by = f"{n_folds}-fold" if n_folds else _SHORT[chosen_by(machine)]

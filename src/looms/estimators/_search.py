@@ -67,19 +67,6 @@ def chosen_criterion(machine: Any) -> Any:
     return "press" if candidates is None else candidates[machine.best_index_].criterion
 
 
-def shares_of(machine: Any) -> Array | None:
-    """Weight of every candidate in a stack, (n_candidates,); None for one machine."""
-    members = getattr(machine, "members_", ())
-    if not members:
-        return None
-    return np.array(
-        [
-            sum(one.weight for one in members if one.kernel is c.kernel and one.mu == c.mu)
-            for c in machine.candidates_
-        ]
-    )
-
-
 class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: ignore[misc]
     """Base of the machines that choose their hyper-parameters by leave-one-out."""
 
@@ -98,6 +85,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     n_iter_: int
     groups_: AnyArray | None
     folds_: AnyArray | None
+    candidate_weights_: Array | None
     choice_folds_: AnyArray | None
     selection_weight_: Array
     selection_: Tuning
@@ -219,6 +207,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             "folds_": None
             if self.cv is None or folds is None
             else of_all_rows(folds, train, len(weight)),
+            "candidate_weights_": choice.weights,
             "choice_folds_": None
             if outer is None
             else of_all_rows(outer[None], train, len(weight))[0],

@@ -138,6 +138,8 @@ def least_squares(machine: Any) -> None:
             "candidates_ is no list of candidates",
         )
         index(machine, "best_index_", len(candidates))
+        if machine.candidate_weights_ is not None:
+            numbers(machine, "candidate_weights_", len(candidates))
         require(isinstance(machine.cv_results_, dict), "cv_results_ is no table")
 
 

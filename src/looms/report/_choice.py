@@ -13,7 +13,7 @@ from looms._words import count
 from looms.assessment._experiment import estimator_text
 from looms.assessment._result import Assessment
 from looms.estimators._base import members_of
-from looms.estimators._search import SelectingMachine, shares_of
+from looms.estimators._search import SelectingMachine
 from looms.optimize import Outcome
 from looms.report._caution import Caution, note, serious
 from looms.report.model import Model, candidate_scores, n_choice_folds, parameter_name, score_name
@@ -29,7 +29,7 @@ _STOPPED_EARLY = {Outcome.MAX_ITER, Outcome.NO_PROGRESS, Outcome.CALLBACK}
 
 def search_cautions(model: Model, machine: SelectingMachine) -> Iterator[Caution]:
     """Of a search that ended at a bound or early, or could not evaluate some points."""
-    shares = shares_of(machine)
+    shares = machine.candidate_weights_
     taken = [machine.best_index_] if shares is None else np.flatnonzero(shares)
     for k in taken:
         one = machine.candidates_[k]

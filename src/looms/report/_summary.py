@@ -16,7 +16,7 @@ from looms.assessment._result import Assessment
 from looms.copies import copy_groups
 from looms.criteria import WMW, as_criterion
 from looms.diagnostics import CaseDeletion, case_deletion
-from looms.estimators._search import SelectingMachine, chosen_criterion, shares_of
+from looms.estimators._search import SelectingMachine, chosen_criterion
 from looms.report._cautions import cautions_of_report
 from looms.report._samples import groups_left_out, samples
 from looms.report.displays.classes import probabilities_of
@@ -359,7 +359,7 @@ def _chosen(model: Model) -> dict[str, Any]:
 
 def _members(machine: SelectingMachine) -> list[dict[str, Any]]:
     """Machines of a stack, the largest first; none of a single machine."""
-    shares = shares_of(machine)
+    shares = machine.candidate_weights_
     if shares is None:
         return []
     return [
@@ -373,7 +373,7 @@ def _members(machine: SelectingMachine) -> list[dict[str, Any]]:
 
 def _candidates(machine: SelectingMachine) -> list[dict[str, Any]]:
     names = ("value", "standard_error", "n_evaluations", "seconds")
-    shares = shares_of(machine)
+    shares = machine.candidate_weights_
     taken = np.arange(len(machine.candidates_)) == machine.best_index_
     weights = [None] * len(taken) if shares is None else shares
     rows = [
