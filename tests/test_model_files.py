@@ -567,7 +567,8 @@ MACHINES = {
     "three classes": lambda: LSSVMClassifierCV("ard", calibration="isotonic").fit(POINTS, LABELS),
     "regression": lambda: regressor(np.eye(6)),
     "stack": lambda: LSSVMRegressorCV(["linear", "rbf"], combine="stack").fit(
-        POINTS, POINTS[:, 0] + np.sin(3 * POINTS[:, 1])
+        POINTS,
+        POINTS[:, 0] + np.abs(POINTS[:, 1]) + 0.4 * np.random.default_rng(1).normal(size=12),
     ),
     "svm": lambda: SVCCV("linear").fit(POINTS, LABELS),
     "nested svm": lambda: SVCCV("linear", param_grid={"C": [1.0]}, nested="folds").fit(
