@@ -17,12 +17,12 @@ X, Y = make_friedman1(70, n_features=5, noise=1.0, random_state=0)
 
 @pytest.fixture(scope="module")
 def stack():
-    return LSSVMRegressorCV(KERNELS, combine="stack").fit(X, Y)
+    return LSSVMRegressorCV(KERNELS, combine="stack", nested=None).fit(X, Y)
 
 
 @pytest.fixture(scope="module")
 def best():
-    return LSSVMRegressorCV(KERNELS).fit(X, Y)
+    return LSSVMRegressorCV(KERNELS, nested=None).fit(X, Y)
 
 
 def test_members_are_named_with_their_weights_the_largest_first(stack):
@@ -46,6 +46,8 @@ def test_the_page_of_a_stack_tells_what_is_of_its_largest_machine(stack):
     page = re.sub("<[^>]*>", "", render(stack, X=X, y=Y))
     assert f"stack of {len(stack.members_)} machines" in page
     assert page.count("Of the largest machine of the stack.") == 2  # path and history
+    assert "without each fold, and weighed by the other folds" in page
+    assert "the choice was repeated" not in page
     assert "Hyper-parameters of the largest machine of the stack" in page
     assert "the largest of the stack is marked" in page
     assert "Moves others by" not in page
@@ -96,7 +98,7 @@ def test_cautions_are_of_every_machine_in_the_stack(stack):
 
 
 def test_an_assessment_records_the_members_of_each_split():
-    model = LSSVMRegressorCV(["linear", "rbf"], combine="stack")
+    model = LSSVMRegressorCV(["linear", "rbf"], combine="stack", nested=None)
     assessment = assess(model, X, Y, n_splits=2, random_state=0)
     table = assessment.table
     weights = table[[name for name in table if name.startswith("weight of ")]]

@@ -34,6 +34,7 @@ from looms.held_out import HeldOut
 from looms.report.model import (
     METHODS,
     chosen_by,
+    combined_by_rest,
     n_choice_folds,
     on_grid,
     scored,
@@ -88,6 +89,13 @@ def choice_of(machine: Any) -> str:
         return (
             "windows of time chose this machine, so its figures flatter it; looms assess --time "
             "gives honest ones"
+        )
+    if machine.nested_ is not None and combined_by_rest(machine):
+        verb = "weighed" if machine.members_ else "compared"
+        return (
+            f"candidates were tuned anew without each of {n_choice_folds(machine)} folds and {verb} "
+            "by the other folds, and the figures are of that, not so what was done to the columns "
+            "before, such as scaling; --nested folds repeats the whole choice"
         )
     if machine.nested_ is not None:
         unit = unit_of(machine).replace("sample", "row")

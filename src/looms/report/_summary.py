@@ -189,7 +189,8 @@ def summary(
             (rows are the true class) and ``weighted`` (whether these are sums of weights);
             ``method``: "leave-one-out", "leave-one-group-out" or "cross-validation"; ``unit`` held
             out at a time: "sample", "group" or "fold"; and ``nested``: whether the choice was
-            repeated without each. The figures are the scores of the machine.
+            repeated without each, or candidates were tuned so; and ``repeated``, that in words,
+            None for nothing. The figures are the scores of the machine.
         assessment
             None, or ``method``, ``n_splits``, ``n_failed``, ``estimator``, and ``scores``: list
             of ``key``, ``name``, ``value``, ``standard_error``, ``low``, ``high``, ``loo``,

@@ -142,6 +142,16 @@ class Model:
         return f"{n_folds}-fold {METHODS['fold']}" if n_folds else self.chosen_by
 
     @property
+    def repeated(self) -> str | None:
+        """What was repeated without the sample; None for nothing."""
+        if self.nested is None:
+            return None
+        if combined_by_rest(self.machine):
+            verb = "weighed" if self.stacked else "chosen"
+            return f"candidates were tuned anew without each fold, and {verb} by the other folds"
+        return f"the choice was repeated without each {self.unit}"
+
+    @property
     def stacked(self) -> bool:
         """True for a stack of machines, of which ``kernel_`` is that of the largest."""
         return bool(self.machine.members_)
@@ -215,6 +225,15 @@ def n_choice_folds(machine: Any) -> int:
     """
     folds = getattr(machine, "choice_folds_", None)
     return 0 if folds is None else int(folds.max()) + 1
+
+
+def combined_by_rest(machine: Any) -> bool:
+    """True if ``nested_`` is of the folds that compared candidates, combined by the other folds.
+
+    Else, with ``nested_``, the whole choice was repeated without the sample.
+    """
+    folds, nested = getattr(machine, "choice_folds_", None), machine.nested_
+    return folds is not None and np.array_equal(nested.folds, folds[nested.rows])
 
 
 def scored(machine: Any) -> Scored:
