@@ -93,9 +93,9 @@ def choice_of(machine: Any) -> str:
     if machine.nested_ is not None and combined_by_rest(machine):
         verb = "weighed" if machine.members_ else "compared"
         return (
-            f"candidates were tuned anew without each of {n_choice_folds(machine)} folds and {verb} "
-            "by the other folds, and the figures are of that, not so what was done to the columns "
-            "before, such as scaling; --nested folds repeats the whole choice"
+            f"candidates were tuned anew without each of {n_choice_folds(machine)} folds and "
+            f"{verb} by the other folds, and the figures are of that, not so what was done to the "
+            "columns before, such as scaling; --nested folds repeats the whole choice"
         )
     if machine.nested_ is not None:
         unit = unit_of(machine).replace("sample", "row")
