@@ -1,6 +1,7 @@
 """Model files: round trips, writing whole or not at all, and files made by an adversary."""
 
 import copy
+import dataclasses
 import functools
 import importlib
 import inspect
@@ -566,6 +567,10 @@ MACHINES = {
     "nested": lambda: LSSVMClassifierCV("linear", search="grid", cv=3).fit(POINTS, LABELS == "a"),
     "three classes": lambda: LSSVMClassifierCV("ard", calibration="isotonic").fit(POINTS, LABELS),
     "regression": lambda: regressor(np.eye(6)),
+    "stack": lambda: LSSVMRegressorCV(["linear", "rbf"], combine="stack", nested=None).fit(
+        POINTS,
+        POINTS[:, 0] + np.abs(POINTS[:, 1]) + 0.4 * np.random.default_rng(1).normal(size=12),
+    ),
     "svm": lambda: SVCCV("linear").fit(POINTS, LABELS),
     "nested svm": lambda: SVCCV("linear", param_grid={"C": [1.0]}, nested="folds").fit(
         POINTS, LABELS
@@ -654,6 +659,10 @@ TAMPERED = [
     ("two classes", "calibrator_", Softmax(1.0, [0.0, 0.0])),
     ("regression", "dual_coef_", np.ones((6, 2))),
     ("regression", "mu_", -1.0),
+    ("stack", "members_", 3),
+    ("stack", "members_", ("rbf", "linear")),
+    ("stack", "choice_folds_", np.arange(5)),
+    ("stack", "candidate_weights_", np.ones(5)),
     ("pool", "deciding_", np.array([110])),
     ("pool", "deciding_", np.array([], dtype=int)),
     ("svm", "support_", np.array([0])),
@@ -704,6 +713,39 @@ def test_state_that_contradicts_itself_is_refused(tmp_path, name, attribute, val
     model = copy.deepcopy(machine(name))
     object.__setattr__(operator.attrgetter(part)(model) if part else model, attribute, value)
     refused(tmp_path, model)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [
+        ("weight", 0.9),
+        ("weight", -0.1),
+        ("mu", 0.0),
+        ("kernel", None),
+        ("kernel", RBF(gamma=-1.0)),
+        ("kernel", as_kernel("precomputed")),
+        ("dual_coef", np.ones(3)),
+        ("intercept", np.nan),
+    ],
+)
+def test_a_member_of_a_stack_that_contradicts_it_is_refused(tmp_path, attribute, value):
+    model = copy.deepcopy(machine("stack"))
+    members = list(model.members_)
+    assert members[0].weight != pytest.approx(0.9)
+    members[0] = dataclasses.replace(members[0], **{attribute: value})
+    model.members_ = tuple(members)
+    refused(tmp_path, model)
+
+
+def test_a_stack_comes_back_whole(tmp_path):
+    model = machine("stack")
+    save_model(tmp_path / "m.skops", model, {})
+    loaded = load_model(tmp_path / "m.skops").model
+    assert [one.weight for one in loaded.members_] == [one.weight for one in model.members_]
+    assert loaded.candidates_[loaded.best_index_].kernel is loaded.kernel_
+    assert loaded.scores_ == pytest.approx(model.scores_)
+    ours, theirs = (one.predict_interval(POINTS, 0.8) for one in (loaded, model))
+    np.testing.assert_allclose(ours, theirs)
 
 
 TAMPERED_STEPS = {

@@ -213,7 +213,7 @@ def test_the_bar_counts_candidates_and_shows_the_search(looms, pets, monkeypatch
     shown, _ = shown_on_a_terminal(looms, monkeypatch, *arguments)
     assert shown[0] == (0, 2, "linear, press")
     assert (2, 2) in [each[:2] for each in shown]
-    assert shown[-1] == (10, 10, "outer fold")  # by which the two are compared
+    assert shown[-1] == (10, 10, "without outer folds")  # by which the two are compared
     text = re.compile(r"rbf, press: 40 of 40 rows, evaluation 1, best 0\.")
     assert any(text.match(each) for *_, each in shown)
 

@@ -6,7 +6,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from looms import SVCCV
+from looms import SVCCV, LSSVMClassifierCV
 from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence
 from looms.kernels import RBF
 
@@ -119,3 +119,12 @@ def test_a_threshold_counts_where_the_machine_is_refitted():
     assert (
         found.fits.predicted != chosen.set_params(svccv__threshold=0.0).fit(X, y).predict(X)
     ).any()
+
+
+def test_a_stack_is_refused():
+    X, y = sample(seed=1)
+    model = LSSVMClassifierCV(["linear", "rbf"], combine="stack", nested=None).fit(X, y)
+    assert len(model.members_) == 2
+    for statistic in (deviance, excess_error, influence):
+        with pytest.raises(ValueError, match="2 are stacked: fit with combine='best'"):
+            statistic(model, X, y)

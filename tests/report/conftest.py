@@ -48,6 +48,16 @@ def binary():
 
 
 @pytest.fixture(scope="session")
+def by_loo(binary):
+    """Pipeline with one candidate, chosen by the leave-one-out outputs that it is judged by."""
+    _, X, y, _ = binary
+    machine = LSSVMClassifierCV("rbf", threshold="ber", nested=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BoundWarning)
+        return make_pipeline(StandardScaler(), machine).fit(X, y)
+
+
+@pytest.fixture(scope="session")
 def several():
     """Machine fitted to three classes, and its data."""
     X, y = load_iris(return_X_y=True, as_frame=True)

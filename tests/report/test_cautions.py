@@ -74,9 +74,10 @@ def test_outer_estimate(points):
     result = assess(model, X, y, n_splits=3, random_state=0)
     found = titles(model, assessment=result)
     assert "No outer estimate" not in found
-    text = found["Optimism of leave-one-out"][1]
-    assert "chose among 2 candidates and 1 hyper-parameter and a" in text
-    assert result.optimism_text("ber") in text
+    text = found["Optimism of 5-fold cross-validation"][1]
+    assert "Leave-one-out chose 1 hyper-parameter and a threshold, and 5-fold" in text
+    assert "cross-validation chose among 2 candidates" in text
+    assert result.optimism_text("ber", "5-fold cross-validation") in text
     (score, _) = summary(model, assessment=result)["assessment"]["scores"]
     assert score["standard_error"] == result.standard_error["ber"]
     assert score["optimism_error"] == result.figures("ber").optimism_error
@@ -178,7 +179,7 @@ def test_too_good(points):
 def test_close_candidates(points):
     X, y = points
     found = titles(quietly(LSSVMClassifierCV(["linear", "rbf", "quadratic"]), X, y))
-    assert "2 other candidates of 3" in found["The choice is not settled"][1]
+    assert "1 other candidate of 3" in found["The choice is not settled"][1]
 
 
 def test_preprocessing_and_weights(points):

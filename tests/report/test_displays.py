@@ -154,8 +154,8 @@ def test_of_numbers_only(several):
         RelevanceDisplay.from_estimator(several[0])
 
 
-def test_roc_at_the_threshold(binary):
-    model, _, y, _ = binary
+def test_roc_at_the_threshold(by_loo, binary):
+    model, y = by_loo, binary[2]
     loo, threshold = model[-1].loo_, model[-1].threshold_
     assert threshold != 0
     positive = y.to_numpy() == model.classes_[1]
@@ -190,8 +190,8 @@ def test_many_classes_are_cut():
     assert len(ReliabilityDisplay.from_estimator(model).curves) == 10
 
 
-def test_reliability_is_of_calibrators_that_did_not_see_the_sample(binary):
-    model = binary[0]
+def test_reliability_is_of_calibrators_that_did_not_see_the_sample(by_loo):
+    model = by_loo
     shown = ReliabilityDisplay.from_estimator(model, calibration="isotonic", n_bins=4)
     (curve,) = shown.curves.values()
     p = loo_probabilities(model[-1].loo_, "isotonic")[:, 1]
@@ -251,7 +251,7 @@ def test_groups_are_drawn_by_their_labels():
 
 
 def test_surprise_of_classes_is_one_sided(binary):
-    loo = binary[0][-1].loo_
+    loo = binary[0][-1].held_out_
     shown = CaseDeletionDisplay.from_estimator(binary[0], kind="residual")
     np.testing.assert_allclose(shown.value, np.maximum(1 - loo.y * loo.outputs, 0))
 
@@ -282,7 +282,7 @@ def test_candidates(binary):
     shown = CandidatesDisplay.from_estimator(binary[0])
     assert shown.names == ["rbf, press", "rbf, hinge", "linear, press", "linear, hinge"]
     assert shown.chosen == int(shown.score.argmin())
-    assert "leave-one-out balanced error rate" in shown.score_name
+    assert "5-fold cross-validation balanced error rate" in shown.score_name
 
 
 @pytest.mark.parametrize("n", [5, 100, 101, 5000])

@@ -283,7 +283,7 @@ class Assessment:
     def __repr__(self) -> str:
         return self.summary()
 
-    def optimism_text(self, score: str) -> str:
+    def optimism_text(self, score: str, method: str = "leave-one-out") -> str:
         """Sentence on the optimism of leave-one-out.
 
         It has a direction only where that is discernible (see `figures`). Empty without
@@ -293,6 +293,8 @@ class Assessment:
         ----------
         score : str
             One of ``scores``.
+        method : str, default="leave-one-out"
+            Name of the way that the machines held samples out.
         """
         figures = self.figures(score)
         difference, flattered = figures.optimism, figures.flattered_by
@@ -304,10 +306,10 @@ class Assessment:
             else:
                 word = "flatters" if flattered > 0 else "is harder on it"
             by = f"{abs(difference):.2g} ± {figures.optimism_error:.2g}"
-            return f"Leave-one-out {word} by {by} ({score})."
+            return f"{method[0].upper()}{method[1:]} {word} by {by} ({score})."
         what, size = ("difference", difference) if flattered is None else ("optimism", flattered)
         by = f": {size:.2g} ± {figures.optimism_error:.2g}" if size else ""
-        return f"No {what} of leave-one-out is discernible in {self._count()} ({score}{by})."
+        return f"No {what} of {method} is discernible in {self._count()} ({score}{by})."
 
     def _count(self) -> str:
         of = {

@@ -37,7 +37,8 @@ class SplitResult:
     scores : of the test part, by name.
     loo_scores : of the leave-one-out outputs of the machine fitted, where it has them. Each
         output is of another machine, so that scores of ranks compare those of different ones.
-    chosen : kernel, hyper-parameters and threshold chosen.
+    chosen : kernel, hyper-parameters and threshold chosen; of a stack the weight and the
+        hyper-parameters "of" each machine.
     no_information : scores expected of these predictions if targets had nothing to do
         with them; for the fit to all rows only.
     predictions : of the test part in its order, for a resample of the bootstrap only.
@@ -153,6 +154,14 @@ def chosen_by(model: Any, machine: Any) -> dict[str, Value]:
         table, best = machine.cv_results_, machine.best_index_
         criterion = table["criterion"][best] if "criterion" in table else str(machine.criterion)
         values = {"kernel": table["kernel"][best], "criterion": criterion, **table["params"][best]}
+        shares = getattr(machine, "candidate_weights_", None)
+        if shares is not None:
+            taken = np.flatnonzero(shares).tolist()
+            names = {k: f"{table['kernel'][k]}, {table['criterion'][k]}" for k in taken}
+            values = {"kernel": " + ".join(names.values())}
+            for k, name in names.items():
+                each = {"weight": float(shares[k]), **table["params"][k]}
+                values |= {f"{key} of {name}": value for key, value in each.items()}
     else:
         values = {"kernel": kernel_name(machine.kernel)}
         values |= {h.name: h.value for h in machine.kernel_.hyperparameters}

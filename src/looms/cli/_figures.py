@@ -31,7 +31,15 @@ from looms.criteria import mean_class_error
 from looms.estimators._search import chosen_criterion
 from looms.folds import GapKFold
 from looms.held_out import HeldOut
-from looms.report.model import METHODS, chosen_by, on_grid, scored, unit_of
+from looms.report.model import (
+    METHODS,
+    chosen_by,
+    combined_by_rest,
+    n_choice_folds,
+    on_grid,
+    scored,
+    unit_of,
+)
 from looms.threshold import Cost, RequiredPrecision, RequiredRecall
 
 #: Of a kernel with a scale for every feature, so many are shown, the largest.
@@ -81,6 +89,13 @@ def choice_of(machine: Any) -> str:
         return (
             "windows of time chose this machine, so its figures flatter it; looms assess --time "
             "gives honest ones"
+        )
+    if machine.nested_ is not None and combined_by_rest(machine):
+        verb = "weighed" if machine.members_ else "compared"
+        return (
+            f"candidates were tuned anew without each of {n_choice_folds(machine)} folds and "
+            f"{verb} by the other folds, and the figures are of that, not so what was done to the "
+            "columns before, such as scaling; --nested folds repeats the whole choice"
         )
     if machine.nested_ is not None:
         unit = unit_of(machine).replace("sample", "row")
@@ -215,16 +230,22 @@ def loss_name(rule: Threshold) -> str:
 
 
 def show_candidates(machine: Any) -> None:
-    """Every kernel under every criterion, and an arrow at the best."""
+    """Every kernel under every criterion, and an arrow at the best, or the largest of a stack."""
     if is_regressor(machine):
         score = "RMSE"
     elif on_grid(machine):
         score = str(chosen_criterion(machine))
     else:
         score = loss_name(machine.threshold)
-    wide = console().width >= NARROW
+    wide, shares, n_folds = (
+        console().width >= NARROW,
+        machine.candidate_weights_,
+        n_choice_folds(machine),
+    )
     search = ["evals", "s", "stopped"] if wide else []
-    numbers = ["value ± s.e.", f"{_SHORT[chosen_by(machine)]} {score}", *search[:2]]
+    weight = [] if shares is None else ["weight"]
+    by = f"{n_folds}-fold" if n_folds else _SHORT[chosen_by(machine)]
+    numbers = ["value ± s.e.", f"{by} {score}", *weight, *search[:2]]
     shown = table("Candidates", ["", "kernel", "criterion"], numbers)
     if wide:
         shown.add_column("stopped")
@@ -241,6 +262,7 @@ def show_candidates(machine: Any) -> None:
             candidate.criterion,
             f"{candidate.value:.4g} ± {candidate.standard_error:.2g}",
             f"{value:.4g}",
+            *([] if shares is None else [f"{shares[k]:.3f}" if shares[k] else "–"]),
             *(taken if wide else ()),
         )
     console().print(shown)
@@ -268,7 +290,12 @@ def show_choice(model: Pipeline, metadata: Mapping[str, Any]) -> None:
         chosen.append(
             "no output has probability 1/2" if one_side else f"threshold = {machine.threshold_:.4g}"
         )
-    out.print(f"Chosen: {', '.join(chosen)}")
+    members = getattr(machine, "members_", ())
+    if members:
+        out.print(f"Stacked: {len(members)} machines, by the weights above")
+        taken = machine.candidates_[machine.best_index_].name
+        chosen = [taken, *chosen]
+    out.print(f"{'Largest' if members else 'Chosen'}: {', '.join(chosen)}")
     if scales:
         names = model[:-1].get_feature_names_out()
         order = np.argsort([-h.value for h in scales])[:MOST_SCALES]

@@ -93,9 +93,9 @@ class Meter:
         self.show(done, total, left, f"{self._title}: {done} of {total}" if quarter else None)
 
     def on_outer_fold(self, estimator: object, done: int, total: int) -> None:
-        """Number of outer folds without which the machine was tuned anew, a line for all."""
-        line = f"Tuned anew without each of {total} outer folds"
-        self.show(done, total, "outer fold", line if done == total else None)
+        """Number of machines that were tuned anew without an outer fold, a line for all."""
+        line = f"Tuned {total} machines anew, each without an outer fold"
+        self.show(done, total, "without outer folds", line if done == total else None)
 
     def setup(self, estimator: object, context: Any) -> None:
         """Nothing to prepare."""

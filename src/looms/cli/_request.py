@@ -81,7 +81,8 @@ class MachineRequest:
                 "linear, quadratic, cubic, boolean, rbf (default), laplacian, ard, matern12, "
                 "matern32, matern52, powexp, powexp_ard, polynomial4 and other degrees, or one of "
                 "these after normalized_, or ranked_ (for columns of long tails), or a kernel of "
-                "distances after weighted_ (by feature); give it again to compare."
+                "distances after weighted_ (by feature); give it again to compare, or auto for a "
+                "stack of several."
             ),
         ),
     ] = None
@@ -166,6 +167,15 @@ class MachineRequest:
             min=0, help="Rows on either side of a window of --time that do not train for it."
         ),
     ] = 0
+    combine: Annotated[
+        Literal["best", "stack"] | None,
+        typer.Option(
+            help=(
+                "Of several candidates, by rows in five folds that each was tuned without: the "
+                "best, default, or a weighted sum, default of --kernel auto."
+            )
+        ),
+    ] = None
     search: Annotated[
         Literal["gradient", "grid"],
         typer.Option(
@@ -197,7 +207,14 @@ class MachineRequest:
         self._check_time()
         if self.search == "grid":
             self._check_grid()
+        if "auto" in (self.kernel or ()):
+            if len(self.kernel or ()) > 1:
+                raise InputError("--kernel auto stands for several: give no other beside it")
+            if self.machine == "svm":
+                raise InputError("--kernel auto is for --machine lssvm; name those of svm")
         for name in self.kernel or ():
+            if name == "auto":
+                continue
             if name == "precomputed" or not is_kernel_name(name):
                 raise InputError(
                     f"there is no kernel {name!r}; known are {', '.join(_KERNELS)}, and "
@@ -228,6 +245,8 @@ class MachineRequest:
             )
         if self.search == "grid":
             raise InputError("--search grid is for --machine lssvm: svm has a grid of its own")
+        if self.combine is not None:
+            raise InputError("--combine is for --machine lssvm: svm compares its kernels by scores")
         for name in ("optimizer", "max_iter", "prior"):
             if getattr(self, name):
                 option = f"--{name.replace('_', '-')}"
@@ -251,6 +270,8 @@ class MachineRequest:
             raise InputError(
                 "--nested folds is for rows without --time: looms assess --time tests on later rows"
             )
+        elif self.combine == "stack":
+            raise InputError("--combine stack is for rows without --time: give --combine best")
         elif self.machine == "svm":
             raise InputError("--time is for --machine lssvm: svm leaves out no windows")
         elif self.time == self.groups:
@@ -273,6 +294,8 @@ class MachineRequest:
             if getattr(self, name):
                 option = f"--{name.replace('_', '-')}"
                 raise InputError(f"{option} is for --search gradient, and this is --search grid")
+        if self.combine == "stack" or (self.combine is None and "auto" in (self.kernel or ())):
+            raise InputError("--search grid makes no stack: give --combine best")
         if self.gap:
             raise InputError(
                 "--search grid leaves out two windows at a time, without a --gap; leave one of "
@@ -324,6 +347,7 @@ class MachineRequest:
             "copies": self.copies,
             "cv": cv,
             "search": self.search,
+            "combine": self.combine or "auto",
         }
         if self.max_iter is not None:
             search["max_iter"] = self.max_iter

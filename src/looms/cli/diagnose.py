@@ -244,6 +244,12 @@ def _of_model(
             f"{path}: it has a machine for each row, and diagnostics are of one; use looms fit "
             "--machine svm"
         )
+    members = getattr(saved.model[-1], "members_", ())
+    if members:
+        raise InputError(
+            f"{path}: it is a stack of {len(members)} machines, and diagnostics are of one; fit "
+            "with --combine best"
+        )
     if target not in (None, saved.metadata["target"]):
         raise InputError(f"{path}: it predicts {saved.metadata['target']!r}, not {target!r}")
     plan.check()

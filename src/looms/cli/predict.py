@@ -285,6 +285,11 @@ class Predictions:
                 "rows may be covered less often"
             )
         machine = self.saved.model[-1]
+        if request.method == "scaled" and machine.members_:
+            raise InputError(
+                f"--method scaled is for one machine, and the model is a stack of "
+                f"{len(machine.members_)}; fit with --combine best"
+            )
         # ValueError: more coverage than the rows of the model can give.
         with as_messages(prefix=f"--coverage {request.coverage:g}: "):
             if self.saved.metadata["task"] == "regression":

@@ -186,6 +186,7 @@ def _(fitted: LSSVMClassifier | LSSVMClassifierCV) -> Any:
     if isinstance(fitted, LSSVMClassifier):
         machine = clone(fitted)
     else:
+        fitted._check_single()
         options = {name: getattr(fitted, name) for name in ("fit_intercept", "class_weight")}
         machine = LSSVMClassifier(mu=fitted.mu_, **options)
     # The sigmoid of T11 serves two classes. The machine's own probabilities are for new samples:

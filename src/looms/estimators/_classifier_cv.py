@@ -132,6 +132,11 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     folds_ : ndarray of shape (n_repetitions, n_samples) or None
         Numbers of the folds of `cv`, -1 for a sample that is not held out, -2 - k for one in the
         gap of fold k.
+    candidate_weights_ : ndarray of shape (n_candidates,) or None
+        Weights of the candidates in a stack; None of one machine.
+    choice_folds_ : ndarray of shape (n_samples,) or None
+        Numbers of the folds without which the candidates were tuned anew, to be compared or
+        stacked; -1 for a sample of weight zero. None where they compete by ``held_out_``.
     nested_ : looms.selection.Nested or None
         Predictions of each sample by machines that were chosen without it; see `nested`.
     scores_, scores_se_ : dict of float

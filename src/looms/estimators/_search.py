@@ -85,6 +85,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     n_iter_: int
     groups_: AnyArray | None
     folds_: AnyArray | None
+    candidate_weights_: Array | None
+    choice_folds_: AnyArray | None
     selection_weight_: Array
     selection_: Tuning
     candidates_: list[Candidate]
@@ -162,7 +164,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             )
 
         watcher.begins(len(kernels) * len(criteria))
-        nested = tuned = None
+        nested = tuned = outer = None
         if self.search == "grid":
             choice, in_folds, machines = choose_on_grid(
                 kernels,
@@ -205,6 +207,10 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             "folds_": None
             if self.cv is None or folds is None
             else of_all_rows(folds, train, len(weight)),
+            "candidate_weights_": choice.weights,
+            "choice_folds_": None
+            if outer is None
+            else of_all_rows(outer[None], train, len(weight))[0],
             "_nested": nested,
             "_unfitted": later,
             "_outer_seed": seed,

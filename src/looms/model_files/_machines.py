@@ -14,6 +14,7 @@ from looms.calibration._beta import Beta
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.calibration._softmax import Softmax
+from looms.estimators._base import Member
 from looms.estimators._svc import NestedMachines, SupportVectorClassifier
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
@@ -53,9 +54,8 @@ def _classes(owner: Any) -> int:
 # Machines ---------------------------------------------------------------------------
 
 
-def _kernel_of(owner: Any, X: Any) -> None:
+def _kernel_of(kernel: Any, X: Any) -> None:
     """Kernel whose hyper-parameters are positive numbers, for the number of features."""
-    kernel = owner.kernel_
     require(isinstance(kernel, Kernel), "kernel_ is no kernel")
     kernel.started(Samples(X[:1]))  # checks all values, of those that are not tuned too
     kernel.theta  # noqa: B018 (raises for a value of None)
@@ -87,6 +87,8 @@ def _together(owner: Any, n: int) -> None:
         numbers(owner, "groups_", n)
     if getattr(owner, "folds_", None) is not None:
         numbers(owner, "folds_", None, n)
+    if getattr(owner, "choice_folds_", None) is not None:
+        numbers(owner, "choice_folds_", n)
 
 
 def _nested_of(owner: Any, name: str, kind: type) -> None:
@@ -98,13 +100,30 @@ def _nested_of(owner: Any, name: str, kind: type) -> None:
         require(np.array_equal(nested.rows, train), f"{name} is not of the rows fitted")
 
 
+def _stacked(machine: Any) -> None:
+    """Members of a stack, each a machine of the samples of the largest."""
+    members = machine.members_
+    proper = isinstance(members, tuple) and all(isinstance(one, Member) for one in members)
+    require(proper and len(members) > 1, "members_ are no machines")
+    for one in members:
+        _kernel_of(one.kernel, machine.X_fit_)
+        require(one.kernel.pairwise == machine.kernel_.pairwise, "members_ take other samples")
+        for name in ("weight", "mu"):
+            positive(one, name)
+        numbers(one, "dual_coef", *machine.dual_coef_.shape)
+        numbers(one, "intercept", *np.shape(machine.intercept_))
+    require(abs(sum(one.weight for one in members) - 1) < 1e-6, "the weights do not sum to one")
+
+
 def least_squares(machine: Any) -> None:
     if "dual_coef_" not in vars(machine):
         return
     n, _ = _samples(machine, "X_fit_")
     _expansion(machine, n)
-    _kernel_of(machine, machine.X_fit_)
+    _kernel_of(machine.kernel_, machine.X_fit_)
     positive(machine, "mu_")
+    if machine.members_ != ():
+        _stacked(machine)
     for name in ("loo_", "held_out_"):
         _held_out(machine, name, machine.dual_coef_.shape)
     _weights(machine, n)
@@ -120,6 +139,8 @@ def least_squares(machine: Any) -> None:
             "candidates_ is no list of candidates",
         )
         index(machine, "best_index_", len(candidates))
+        if machine.candidate_weights_ is not None:
+            numbers(machine, "candidate_weights_", len(candidates))
         require(isinstance(machine.cv_results_, dict), "cv_results_ is no table")
 
 
@@ -205,7 +226,7 @@ def support_vector_machine(machine: Any) -> None:
     n_pairs = n_classes * (n_classes - 1) // 2
     n, _ = _samples(machine, "support_vectors_")
     require(_expansion(machine, n) == (None if n_pairs == 1 else n_pairs), "intercept_: not a pair")
-    _kernel_of(machine, machine.support_vectors_)
+    _kernel_of(machine.kernel_, machine.support_vectors_)
     positive(machine, "C_")
     numbers(machine, "threshold_")
     rows, _ = _samples(machine, "X_fit_")

@@ -25,8 +25,8 @@ _REGRESSOR = (
     "kernel_ loo_ mu_"
 )
 _SELECTED = (
-    "_nested _outer_seed _unfitted best_index_ candidates_ cv_results_ folds_ groups_ n_iter_ "
-    "selection_ selection_weight_"
+    "_nested _outer_seed _unfitted best_index_ candidate_weights_ candidates_ choice_folds_ "
+    "cv_results_ folds_ groups_ members_ n_iter_ selection_ selection_weight_"
 )
 _UPDATED = "certified_ groups_"
 _CLASSIFIER = f"{_REGRESSOR} calibrator_ classes_ threshold_"
@@ -77,6 +77,7 @@ TYPES = {
     "looms.criteria._differentiable.SmoothedError": Held(),
     "looms.criteria._differentiable.SquaredHinge": Held(),
     "looms.criteria._differentiable.WMW": Held(),
+    "looms.estimators._base.Member": Held(),
     "looms.estimators._classifier.LSSVMClassifier": Held(
         machines.classifier, f"{_CLASSIFIER} {_UPDATED}"
     ),

@@ -12,10 +12,11 @@ import numpy as np
 from looms._words import count
 from looms.assessment._experiment import estimator_text
 from looms.assessment._result import Assessment
+from looms.estimators._base import members_of
 from looms.estimators._search import SelectingMachine
 from looms.optimize import Outcome
 from looms.report._caution import Caution, note, serious
-from looms.report.model import Model, candidate_scores, parameter_name, score_name
+from looms.report.model import Model, candidate_scores, n_choice_folds, parameter_name, score_name
 from looms.report.text import isolated, sentence
 
 #: Samples for each hyper-parameter below which their number is pointed out.
@@ -28,18 +29,22 @@ _STOPPED_EARLY = {Outcome.MAX_ITER, Outcome.NO_PROGRESS, Outcome.CALLBACK}
 
 def search_cautions(model: Model, machine: SelectingMachine) -> Iterator[Caution]:
     """Of a search that ended at a bound or early, or could not evaluate some points."""
-    tuning = machine.selection_
-    for met in tuning.at_bounds:
-        text = f"{isolated(parameter_name(model, met.name))} {met.remark}."
-        yield serious("Hyper-parameter at a bound", text)
-    if tuning.outcome in _STOPPED_EARLY:
-        yield serious("Search stopped early", f"{sentence(tuning.outcome.value)}.")
-    if tuning.n_failures:
-        yield note(
-            "Points that could not be evaluated",
-            f"At {count(tuning.n_failures, 'point')} of {tuning.n_evaluations} the kernel matrix "
-            "plus ridge was not positive definite in rounding; the search stepped over them.",
-        )
+    shares = machine.candidate_weights_
+    taken = [machine.best_index_] if shares is None else np.flatnonzero(shares)
+    for k in taken:
+        one = machine.candidates_[k]
+        of = "" if shares is None else f"{isolated(one.name)}: "
+        for met in one.at_bounds:
+            text = f"{of}{isolated(parameter_name(model, met.name))} {met.remark}."
+            yield serious("Hyper-parameter at a bound", text)
+        if one.outcome in _STOPPED_EARLY:
+            yield serious("Search stopped early", sentence(f"{of}{one.outcome.value}."))
+        if one.n_failures:
+            yield note(
+                "Points that could not be evaluated",
+                f"{of}At {count(one.n_failures, 'point')} of {one.n_evaluations} the kernel matrix "
+                "plus ridge was not positive definite in rounding; the search stepped over them.",
+            )
     never = [
         f"{candidate.kernel_name}, {candidate.criterion}"
         for candidate in machine.candidates_
@@ -55,9 +60,13 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     machine = model.selecting
     if machine is None:
         return
-    n_candidates, n_parameters = len(machine.candidates_), len(machine.kernel_.theta) + 1
+    n_candidates = len(machine.candidates_)
+    n_parameters = sum(len(one.kernel.theta) + 1 for one in members_of(machine))
     tuned = count(n_parameters, "hyper-parameter")
-    tuned = f"among {n_candidates} candidates and {tuned}" if n_candidates > 1 else tuned
+    folds = n_choice_folds(machine) > 0
+    tuned = (
+        f"among {n_candidates} candidates and {tuned}" if n_candidates > 1 and not folds else tuned
+    )
     if not isinstance(getattr(machine, "threshold", None), Real | None):
         tuned += " and a threshold"
     remedy = "nested='folds' and looms.assess give" if model.folds is None else "looms.assess gives"
@@ -69,12 +78,17 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
             f"{remedy} them.",
         )
     elif assessment is not None:
+        of_candidates = ""
+        if folds:
+            verb = "weighed" if model.stacked else "chose among"
+            of_candidates = f", and {model.candidates_by} {verb} {n_candidates} candidates"
         name = assessment.scores[0]
         figures = assessment.figures(name)
         if np.isfinite(figures.optimism) and figures.flattered_by is not None:
             yield note(
-                "Optimism of leave-one-out",
-                f"{sentence(model.chosen_by)} chose {tuned}. {assessment.optimism_text(name)} "
+                f"Optimism of {model.candidates_by}",
+                f"{sentence(model.chosen_by)} chose {tuned}{of_candidates}. "
+                f"{assessment.optimism_text(name, model.candidates_by)} "
                 "Quote the outer estimate.",
             )
         if assessment.failures:
@@ -127,7 +141,7 @@ def _essence(text: str) -> str:
 def close_candidates(model: Model) -> Iterator[Caution]:
     """That other candidates came as near as chance may bring them."""
     machine, key = model.selecting, score_name(model.machine)[1]
-    if machine is None or not key:  # a loss of no known error
+    if machine is None or model.stacked or not key:  # a loss of no known error
         return
     scores = candidate_scores(machine)
     error = model.scored.scores[key][1]

@@ -26,6 +26,7 @@ from looms.report.model import (
     Model,
     candidate_scores,
     model_of,
+    n_choice_folds,
     parameter_name,
     relevances,
     score_name,
@@ -53,7 +54,7 @@ class Facts:
     importance: ImportanceDisplay | None  # None for a kernel matrix, which has no columns
     deletion: (
         CaseDeletion | None
-    )  # None for more samples than MOST_DELETIONS, or fewer than three, or groups
+    )  # None of a stack, for more samples than MOST_DELETIONS, or fewer than three, or groups
     probabilities: Array | None  # of held-out outputs; None without a calibration
     assessment: Assessment | None
 
@@ -96,7 +97,7 @@ def facts_of(
     if groups is not None or model.groups is not None:
         labels = np.asarray(model.groups if groups is None else groups)
         units = labels[model.has_weight].tolist()
-    if len(set(units)) >= 3 and len(units) <= MOST_DELETIONS:
+    if not model.stacked and len(set(units)) >= 3 and len(units) <= MOST_DELETIONS:
         criterion = chosen_criterion(model.machine)
         if isinstance(as_criterion(criterion), WMW):
             criterion = "press"  # a criterion of pairs costs n² for each of the n samples
@@ -169,22 +170,27 @@ def summary(
             ``n_parameters``; ``mu``, ``mu_bound``, ``threshold`` (None unless there are two
             classes), ``criterion_value``, ``criterion_error``, ``n_evaluations`` of the searches,
             ``n_measured`` between them, ``outcome``, ``outcome_text``, ``n_stages``. What concerns
-            a search is None for a machine that was given its hyper-parameters.
+            a search is None for a machine that was given its hyper-parameters. ``members`` of a
+            stack, the largest first, are a list of ``kernel``, ``criterion``, ``weight`` and
+            ``mu``, empty for one machine; all else but the threshold is of the largest.
         candidates
             List of ``kernel``, ``criterion``, ``value``, ``standard_error``, ``score``,
-            ``n_evaluations``, ``seconds``, ``outcome``, ``chosen``, the best score first.
+            ``n_evaluations``, ``seconds``, ``outcome``, ``weight`` (in a stack; else None) and
+            ``chosen``, the best score first.
         n_candidates
             Their number.
         score
-            ``name`` of what the candidates competed by, and ``key`` of the figure that it is,
-            empty if it is none.
+            ``name`` of what the candidates competed by, ``key`` of the figure that it is, empty if
+            it is none, and ``method`` that held samples out for it, such as "leave-one-out" or
+            "5-fold cross-validation".
         loo
             ``figures``: list of ``key``, ``name``, ``value``, ``standard_error``,
             ``smaller_is_better``; and ``confusion``: None, or ``labels``, ``counts``
             (rows are the true class) and ``weighted`` (whether these are sums of weights);
             ``method``: "leave-one-out", "leave-one-group-out" or "cross-validation"; ``unit`` held
             out at a time: "sample", "group" or "fold"; and ``nested``: whether the choice was
-            repeated without each. The figures are the scores of the machine.
+            repeated without each, or candidates were tuned so; and ``repeated``, that in words,
+            None for nothing. The figures are the scores of the machine.
         assessment
             None, or ``method``, ``n_splits``, ``n_failed``, ``estimator``, and ``scores``: list
             of ``key``, ``name``, ``value``, ``standard_error``, ``low``, ``high``, ``loo``,
@@ -204,8 +210,8 @@ def summary(
             ``rows``: list of ``name``, ``target``, ``output``, ``predicted`` and ``margin``
             (None for a regression), ``residual`` (its size; of classes by how much the output
             falls short of the label), and of `looms.diagnostics.case_deletion` ``surprise``,
-            ``rms_change``, ``criterion_change``, ``leverage`` (None for many samples, and the
-            first three where groups are left out): the
+            ``rms_change``, ``criterion_change``, ``leverage`` (None of a stack, for many samples,
+            and the first three where groups are left out): the
             largest residuals, then the most influential samples that are not among them;
             ``n_samples`` that have a weight, ``named_by``: what their names are, and the
             ``criterion`` of the change.
@@ -258,7 +264,8 @@ def summarized(facts: Facts, title: str | None, notes: Sequence[str]) -> dict[st
             "chosen": _chosen(model),
             "candidates": [] if machine is None else _candidates(machine),
             "n_candidates": 0 if machine is None else len(machine.candidates_),
-            "score": dict(zip(("name", "key"), score_name(model.machine), strict=True)),
+            "score": dict(zip(("name", "key"), score_name(model.machine), strict=True))
+            | {"method": model.candidates_by},
             "loo": held_out(model, facts.probabilities),
             "assessment": None if assessment is None else outer(assessment),
             "headline": headline(model, assessment),
@@ -304,6 +311,7 @@ def _text(value: Any) -> str:
 def _chosen(model: Model) -> dict[str, Any]:
     machine, selecting = model.machine, model.selecting
     kernel, criterion, tuning = type(machine.kernel_).__name__, None, None
+    members: list[dict[str, Any]] = []
     bounds, reason = {}, "The hyper-parameters were given."
     if selecting is not None:
         tuning = selecting.selection_
@@ -311,9 +319,18 @@ def _chosen(model: Model) -> dict[str, Any]:
         best = selecting.candidates_[selecting.best_index_]
         kernel, criterion = best.kernel_name, str(best.criterion)
         n, score = len(selecting.candidates_), score_name(machine)[0]
+        n_folds, members = n_choice_folds(machine), _members(selecting)
         reason = "It was the only candidate; its hyper-parameters minimize the criterion."
-        if n > 1:
-            reason = f"Of {n} candidates it has the smallest {model.chosen_by} {score}."
+        if members:
+            reason = (
+                f"Of {n} candidates {len(members)} are stacked: the weighted sum of their outputs "
+                f"predicts best the samples of {n_folds} folds that each was tuned without."
+            )
+        elif n > 1:
+            least = f"{model.chosen_by} {score}"
+            if n_folds:
+                least = f"{score} in {n_folds} folds of samples that each was tuned without"
+            reason = f"Of {n} candidates it has the smallest {least}."
     scales_last = sorted(
         machine.kernel_.hyperparameters,
         key=lambda h: -(h.value or 0.0) if "[" in h.name else -np.inf,
@@ -322,6 +339,7 @@ def _chosen(model: Model) -> dict[str, Any]:
         "kernel": kernel,
         "criterion": criterion,
         "reason": reason,
+        "members": members,
         "parameters": [
             {"name": parameter_name(model, h.name), "value": h.value, "bound": bounds.get(h.name)}
             for h in scales_last[:MOST_PARAMETERS]
@@ -340,8 +358,25 @@ def _chosen(model: Model) -> dict[str, Any]:
     }
 
 
+def _members(machine: SelectingMachine) -> list[dict[str, Any]]:
+    """Machines of a stack, the largest first; none of a single machine."""
+    shares = machine.candidate_weights_
+    if shares is None:
+        return []
+    return [
+        {"kernel": one.kernel_name, "criterion": str(one.criterion), "weight": share, "mu": one.mu}
+        for one, share in sorted(
+            zip(machine.candidates_, shares.tolist(), strict=True), key=lambda pair: -pair[1]
+        )
+        if share > 0
+    ]
+
+
 def _candidates(machine: SelectingMachine) -> list[dict[str, Any]]:
     names = ("value", "standard_error", "n_evaluations", "seconds")
+    shares = machine.candidate_weights_
+    taken = np.arange(len(machine.candidates_)) == machine.best_index_
+    weights = [None] * len(taken) if shares is None else shares
     rows = [
         {
             "kernel": candidate.kernel_name,
@@ -349,9 +384,12 @@ def _candidates(machine: SelectingMachine) -> list[dict[str, Any]]:
             **{name: getattr(candidate, name) for name in names},
             "score": score,
             "outcome": words(candidate.outcome.name),
-            "chosen": candidate is machine.candidates_[machine.best_index_],
+            "weight": weights[k],
+            "chosen": taken[k] if shares is None else shares[k] > 0,
         }
-        for candidate, score in zip(machine.candidates_, candidate_scores(machine), strict=True)
+        for k, (candidate, score) in enumerate(
+            zip(machine.candidates_, candidate_scores(machine), strict=True)
+        )
     ]
     return sorted(rows, key=lambda row: row["score"])[:MOST_CANDIDATES]
 

@@ -169,6 +169,7 @@ def held_out(model: Model, probabilities: Array | None) -> dict[str, Any]:
         "method": model.method,
         "unit": model.unit,
         "nested": model.nested is not None,
+        "repeated": model.repeated,
     }
 
 

@@ -23,7 +23,7 @@ from looms.estimators import machine_of
 from looms.estimators._base import LeastSquaresMachine
 from looms.estimators._search import SelectingMachine, chosen_criterion
 from looms.held_out import HeldOut
-from looms.kernels import Weighted
+from looms.kernels import Kernel, Weighted
 from looms.kernels._samples import training_rows, variances
 from looms.optimize import Outcome
 from looms.scores import Scored
@@ -136,6 +136,27 @@ class Model:
         return METHODS[chosen_by(self.machine)]
 
     @property
+    def candidates_by(self) -> str:
+        """Name of the way that the score of the candidates held samples out."""
+        n_folds = n_choice_folds(self.machine)
+        return f"{n_folds}-fold {METHODS['fold']}" if n_folds else self.chosen_by
+
+    @property
+    def repeated(self) -> str | None:
+        """What was repeated without the sample; None for nothing."""
+        if self.nested is None:
+            return None
+        if combined_by_rest(self.machine):
+            verb = "weighed" if self.stacked else "chosen"
+            return f"candidates were tuned anew without each fold, and {verb} by the other folds"
+        return f"the choice was repeated without each {self.unit}"
+
+    @property
+    def stacked(self) -> bool:
+        """True for a stack of machines, of which ``kernel_`` is that of the largest."""
+        return bool(self.machine.members_)
+
+    @property
     def pairwise(self) -> bool:
         """True where the samples are rows of a kernel matrix, and there are no features."""
         return bool(self.machine.kernel_.pairwise)
@@ -196,6 +217,24 @@ def chosen_by(machine: Any) -> str:
     if getattr(machine, "folds_", None) is not None:
         return "fold"
     return "sample" if getattr(machine, "groups_", None) is None else "group"
+
+
+def n_choice_folds(machine: Any) -> int:
+    """Folds of rows that candidates compete by, each tuned without them; 0 if by the criterion's.
+
+    Those are the held-out outputs of the machine of all rows.
+    """
+    folds = getattr(machine, "choice_folds_", None)
+    return 0 if folds is None else int(folds.max()) + 1
+
+
+def combined_by_rest(machine: Any) -> bool:
+    """True if ``nested_`` is of the folds that compared candidates, combined by the other folds.
+
+    Else, with ``nested_``, the whole choice was repeated without the sample.
+    """
+    folds, nested = getattr(machine, "choice_folds_", None), machine.nested_
+    return folds is not None and np.array_equal(nested.folds, folds[nested.rows])
 
 
 def scored(machine: Any) -> Scored:
@@ -312,7 +351,10 @@ def parameter_name(model: Model, name: str) -> str:
 
 
 def relevances(model: Model) -> Array | None:
-    """Relevances of `looms.report.RelevanceDisplay` of each feature; None without scales."""
+    """Relevances of `looms.report.RelevanceDisplay` of each feature; None without scales.
+
+    Of a stack those of its largest member.
+    """
     kernel, gammas, is_ard = model.machine.kernel_, np.zeros(model.machine.n_features_in_), False
     for h in kernel.hyperparameters:
         feature = feature_of(h.name)
@@ -366,10 +408,13 @@ def sampled_rows(model: Model, size: int, random_state: int) -> AnyArray:
     return np.sort(np.concatenate(chosen))
 
 
-def training_objective(model: Model, rows: AnyArray, X: Matrix | None = None) -> Objective:
+def training_objective(
+    model: Model, rows: AnyArray, X: Matrix | None = None, kernel: Kernel | None = None
+) -> Objective:
     """The criterion that the machine was chosen by, on some rows of its samples.
 
-    ``X`` are these rows, where they are not those that the machine was fitted to.
+    ``X`` are these rows, where they are not those that the machine was fitted to; ``kernel`` is
+    that of another machine of the stack than the largest.
     """
     machine: Any = model.machine
     loo, groups, folds = machine.loo_, model.groups, model.folds
@@ -377,7 +422,7 @@ def training_objective(model: Model, rows: AnyArray, X: Matrix | None = None) ->
     return Objective(
         training_rows(machine.X_fit_, rows, model.pairwise) if X is None else X,
         loo.y[rows],
-        kernel=machine.kernel_,
+        kernel=machine.kernel_ if kernel is None else kernel,
         criterion=chosen_criterion(machine),
         sample_weight=machine.fit_weight_[rows],
         selection_weight=selection_weight[rows],

@@ -209,11 +209,13 @@ def _of_search(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
         score, names = candidates.score, candidates.names
         drawn["candidates"] = picture(
             candidates,
-            f"Candidates by {candidates.score_name}; the one taken is marked.",
+            f"Candidates by {candidates.score_name}; the "
+            f"{'largest of the stack' if model.stacked else 'one taken'} is marked.",
             f"Dot plot of {len(names)} candidates; scores from {np.nanmin(score):.4g} "
             f"({names[int(score.argmin())]}) to {np.max(score[np.isfinite(score)]):.4g}.",
             height=0.9 + _BAR * min(20, len(names)),
         )
+    of_largest = " Of the largest machine of the stack." if model.stacked else ""
     path = SearchPathDisplay.compute(estimator)
     n, p = model.n_with_weight, model.machine.kernel_.theta.size + 1
     slice_of = f", a slice of the {p} hyper-parameters through the optimum" if p > 2 else ""
@@ -231,12 +233,12 @@ def _of_search(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
         for name, start, end in zip(path.names, path.path[0], path.best, strict=True)
     )
     alt = f"Path of {len(path.path)} evaluations over contours of {path.criterion}: {ends}."
-    drawn["path"] = picture(path, caption, alt)
+    drawn["path"] = picture(path, f"{caption}{of_largest}", alt)
     history = CriterionHistoryDisplay.compute(estimator)
     n, value = len(history.value), history.value
     drawn["history"] = picture(
         history,
-        f"The criterion at each of {n} evaluations, and the best so far in each stage.",
+        f"The criterion at each of {n} evaluations, and the best so far in each stage.{of_largest}",
         f"Line plot of {history.criterion} falling from {value[0]:.4g} at the first of {n} "
         f"evaluations to {value[np.isfinite(value)][-1]:.4g} at the last.",
     )
@@ -255,11 +257,11 @@ def _of_outputs(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
         optimism = OptimismDisplay.compute(facts.assessment, score=key)
         drawn["optimism"] = picture(
             optimism,
-            "A dot for each outer split: the leave-one-out figure against that of the test part. "
-            "On the line both agree.",
+            f"A dot for each outer split: the {model.candidates_by} figure against that of the "
+            "test part. On the line both agree.",
             f"Scatter plot of {len(optimism.loo)} splits; mean {key} {optimism.loo.mean():.4g} by "
-            f"leave-one-out, {optimism.outer.mean():.4g} on test parts. "
-            f"{facts.assessment.optimism_text(key)}",
+            f"{model.candidates_by}, {optimism.outer.mean():.4g} on test parts. "
+            f"{facts.assessment.optimism_text(key, model.candidates_by)}",
         )
     if not model.classification:
         residuals = ResidualsDisplay.compute(estimator)

@@ -87,7 +87,7 @@ class OptimismDisplay(Display):
         ax.plot(self.loo, self.outer, "o", color="C0", markersize=3.5, alpha=0.6, label="a split")
         means = self.loo.mean(), self.outer.mean()
         ax.plot(*means, "+", color="C1", markersize=12, mew=2, label="mean")
-        label_axes(ax, f"{short(self.score)}, leave-one-out", f"{short(self.score)}, test part")
+        label_axes(ax, f"{short(self.score)}, held out", f"{short(self.score)}, test part")
 
 
 @dataclass(eq=False, repr=False)

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from looms._typing import Array, Matrix
 from looms.criteria import standard_error
+from looms.estimators._base import members_of
 from looms.kernels._samples import variances
 from looms.lssvm import NotPositiveDefiniteError
 from looms.report.displays.base import MachineDisplay, ink, label_ticks
@@ -87,7 +88,7 @@ class ImportanceDisplay(MachineDisplay):
         Notes
         -----
         A kernel matrix and a factorization with inverse of m samples for every column: m³ flops
-        beside the kernel.
+        beside the kernel; of a stack for each of its machines.
 
         Examples
         --------
@@ -111,18 +112,22 @@ class ImportanceDisplay(MachineDisplay):
             worth = variances(machine.X_fit_) if worth is None else worth
             names = sorted(names, key=lambda name: -float(worth[columns[name]].sum()))[:max_columns]
         if n_samples is None:
-            n_samples = int(np.cbrt(_FLOPS / (1 + len(names))))
+            n_fits = (1 + len(names)) * len(members_of(machine))
+            n_samples = int(np.cbrt(_FLOPS / n_fits))
         rows = sampled_rows(model, n_samples, random_state)
-        log2_mu = np.log2(machine.mu_) + log2_mu_shift(model.n_with_weight, len(rows))
-        theta, X = np.append(machine.kernel_.theta, log2_mu), machine.X_fit_[rows]
+        X, shift = machine.X_fit_[rows], log2_mu_shift(model.n_with_weight, len(rows))
         together = None if model.groups is None else model.groups[rows]
 
         def squares(X: Matrix) -> Array:
             """Squared held-out residuals, of several targets their mean."""
-            try:
-                residuals = training_objective(model, rows, X).fit(theta).mean_held_out.residuals
-            except NotPositiveDefiniteError:
-                return np.full(len(rows), np.nan)
+            residuals = np.zeros(machine.loo_.y[rows].shape)
+            for one in members_of(machine):
+                theta = np.append(one.kernel.theta, np.log2(one.mu) + shift)
+                objective = training_objective(model, rows, X, one.kernel)
+                try:
+                    residuals += one.weight * objective.fit(theta).mean_held_out.residuals
+                except NotPositiveDefiniteError:
+                    return np.full(len(rows), np.nan)
             return np.asarray(np.square(residuals).reshape(len(rows), -1).mean(axis=1))
 
         share = machine.fit_weight_[rows] / machine.fit_weight_[rows].sum()
@@ -173,6 +178,7 @@ class RelevanceDisplay(MachineDisplay):
 
     The mean over pairs of samples of γ_k (x_k − x'_k)², which the exponent of the kernel sums,
     is 2 γ_k var_k; so relevances do not depend on units. Of a `Weighted` kernel γ_k is the weight.
+    Of a stack the machine of the largest weight counts.
     ``plot(max_features=20)``: so many are drawn, the largest.
 
     Parameters

@@ -21,7 +21,7 @@ KINDS = {
     "criterion_change": "change of the criterion",
     "leverage": "leverage",
     "surprise": "standardized held-out residual",
-    "residual": "size of the leave-one-out residual",
+    "residual": "size of the held-out residual",
 }
 
 
@@ -230,12 +230,12 @@ class ResidualsDisplay(MachineDisplay):
     def _draw(self, ax: Any, *, max_points: int = 2000) -> None:
         diagonal(ax, self.output.min(), self.output.max())
         order = np.argsort(self.output, kind="stable")
-        name = f"{100 * self.coverage:g} % of the leave-one-out residuals"
+        name = f"{100 * self.coverage:g} % of the held-out residuals"
         band = {"color": "C1", "alpha": 0.18, "linewidth": 0, "label": name}
         ax.fill_between(self.output[order], *self.interval[order].T, **band)
         shown = spread_out(np.abs(self.residual), max_points)
         ax.plot(self.output[shown], self.target[shown], "o", color="C0", markersize=2.5, alpha=0.6)
-        ax.set(xlabel="leave-one-out output", ylabel="target")
+        ax.set(xlabel="held-out output", ylabel="target")
 
 
 def spread_out(size: Array, most: int) -> AnyArray:

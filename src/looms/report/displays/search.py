@@ -34,6 +34,8 @@ _LEAST_WIDTH = 8.0
 class SearchPathDisplay(MachineDisplay):
     """Points of a search over the surface of the leave-one-out criterion.
 
+    Of a stack the search of its largest machine.
+
     Of two hyper-parameters the whole surface; of more, the slice through the optimum along
     two of them, on which the points of the path are projected; of one, a curve.
 
@@ -163,6 +165,8 @@ class SearchPathDisplay(MachineDisplay):
 class CriterionHistoryDisplay(MachineDisplay):
     """Leave-one-out criterion at every evaluation of a search, and the best so far.
 
+    Of a stack the search of its largest machine.
+
     Parameters
     ----------
     value : ndarray of shape (n_evaluations,)
@@ -230,7 +234,7 @@ class CandidatesDisplay(MachineDisplay):
     score_name : str
         Its name.
     chosen : int
-        The candidate taken.
+        The candidate taken, of a stack the largest.
     """
 
     names: list[str]
@@ -241,11 +245,11 @@ class CandidatesDisplay(MachineDisplay):
     @classmethod
     def compute(cls, estimator: Any) -> Self:
         """Candidates of a self-tuned machine by `looms.selection.Candidate.score`, or √PRESS."""
-        _, machine = selecting_model(estimator, cls.__name__)
+        model, machine = selecting_model(estimator, cls.__name__)
         return cls(
             names=[f"{each.kernel_name}, {each.criterion}" for each in machine.candidates_],
             score=candidate_scores(machine),
-            score_name=f"leave-one-out {score_name(machine)[0]}",
+            score_name=f"{model.candidates_by} {score_name(machine)[0]}",
             chosen=machine.best_index_,
         )
 

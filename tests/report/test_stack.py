@@ -1,0 +1,109 @@
+"""What a report says of a stack of machines, and of candidates compared in folds."""
+
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import make_friedman1
+
+from looms import LSSVMRegressorCV, assess
+from looms.report import ImportanceDisplay, cautions, summary
+from looms.report.page import render
+
+KERNELS = ["linear", "rbf", "ard"]
+X, Y = make_friedman1(70, n_features=5, noise=1.0, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def stack():
+    return LSSVMRegressorCV(KERNELS, combine="stack", nested=None).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def best():
+    return LSSVMRegressorCV(KERNELS, nested=None).fit(X, Y)
+
+
+def test_members_are_named_with_their_weights_the_largest_first(stack):
+    report = summary(stack)
+    chosen, members = report["chosen"], report["chosen"]["members"]
+    weights = [one["weight"] for one in members]
+    assert weights == sorted((one.weight for one in stack.members_), reverse=True)
+    assert members[0]["kernel"] == chosen["kernel"]
+    assert members[0]["mu"] == chosen["mu"] == stack.mu_
+    assert f"Of 3 candidates {len(members)} are stacked" in chosen["reason"]
+    assert "5 folds" in chosen["reason"]
+    of_candidates = {c["kernel"]: c["weight"] for c in report["candidates"]}
+    assert sum(of_candidates.values()) == pytest.approx(1.0)
+    assert all(of_candidates[one["kernel"]] == one["weight"] for one in members)
+    assert [c["chosen"] for c in report["candidates"]] == [
+        of_candidates[c["kernel"]] > 0 for c in report["candidates"]
+    ]
+
+
+def test_the_page_of_a_stack_tells_what_is_of_its_largest_machine(stack):
+    page = re.sub("<[^>]*>", "", render(stack, X=X, y=Y))
+    assert f"stack of {len(stack.members_)} machines" in page
+    assert page.count("Of the largest machine of the stack.") == 2  # path and history
+    assert "without each fold, and weighed by the other folds" in page
+    assert "the choice was repeated" not in page
+    assert "Hyper-parameters of the largest machine of the stack" in page
+    assert "the largest of the stack is marked" in page
+    assert "Moves others by" not in page
+    assert "known exactly of one machine, not of a stack: fit with combine" in page
+
+
+def test_the_page_of_the_best_tells_how_candidates_were_compared(best):
+    page, report = re.sub("<[^>]*>", "", render(best)), summary(best)
+    assert report["chosen"]["members"] == []
+    assert "root mean square error in 5 folds of samples that each was tuned without" in page
+    assert report["score"]["method"] == "5-fold cross-validation"
+    assert "Candidates by 5-fold cross-validation root mean square error" in page
+    assert {c["weight"] for c in report["candidates"]} == {None}
+    assert "stack" not in report["chosen"]["reason"]
+    assert "Moves others by" in page
+
+
+def test_importance_is_of_the_whole_stack(stack):
+    display = ImportanceDisplay.from_estimator(stack)
+    assert display.press == pytest.approx(np.mean(stack.loo_.residuals**2))
+    mean = X.copy()
+    mean[:, 3] = X[:, 3].mean()
+    fixed = [
+        one.weight
+        * LSSVMRegressorCV._models_of(_with(stack, mean), one.kernel, one.mu, None).models.residuals
+        for one in stack.members_
+    ]
+    rise = np.mean(np.sum(fixed, axis=0) ** 2) - display.press
+    assert_allclose(display.value[display.names.index("feature 4")], rise, rtol=1e-6)
+
+
+def _with(stack, X):
+    other = LSSVMRegressorCV()
+    vars(other).update(vars(stack), X_fit_=X)
+    return other
+
+
+def test_cautions_are_of_every_machine_in_the_stack(stack):
+    names = {c.kernel_name for c in stack.candidates_ if c.at_bounds}
+    of_bounds = [c["text"] for c in cautions(stack) if c["title"] == "Hyper-parameter at a bound"]
+    in_stack = {type(one.kernel).__name__.lower() for one in stack.members_}
+    assert all(any(name in text for text in of_bounds) for name in names & in_stack)
+    counted = [
+        c["text"] for c in summary(stack)["cautions"] if c["title"] == "Many hyper-parameters"
+    ]
+    n = sum(len(one.kernel.theta) + 1 for one in stack.members_)
+    assert counted[0].startswith(f"{n} hyper-parameters")
+
+
+def test_an_assessment_records_the_members_of_each_split():
+    model = LSSVMRegressorCV(["linear", "rbf"], combine="stack", nested=None)
+    assessment = assess(model, X, Y, n_splits=2, random_state=0)
+    table = assessment.table
+    weights = table[[name for name in table if name.startswith("weight of ")]]
+    assert_allclose(weights.sum(axis=1), 1.0)
+    assert set(table["kernel"]) <= {"linear, press + rbf, press", "linear", "rbf"}
+    fitted = model.fit(X, Y)
+    text = " ".join(c["text"] for c in summary(fitted, assessment=assessment)["cautions"])
+    assert "Leave-one-out flatters" not in text
