@@ -74,7 +74,7 @@ def _normal_scores(samples: Samples) -> Array:
     scores = np.empty((2, min(_KNOTS, len(X)), X.shape[1]))
     for k, column in enumerate(X.T):
         values, place = np.unique(column, return_inverse=True)
-        mass: Array = np.bincount(place, weights=share)
+        mass = np.asarray(np.bincount(place, weights=share), dtype=np.float64)
         knots = np.linspace(0, len(values) - 1, scores.shape[1]).round().astype(int)
         normal = ndtri((np.cumsum(mass) - mass / 2.0)[knots])
         mean, deviation = _moments(values, mass)
