@@ -259,3 +259,14 @@ class TestOnAGrid:
         assert impossible.n_failures == impossible.n_evaluations > 0
         assert np.isfinite(counter.values).sum() == linear.n_evaluations
         assert len(counter.values) == linear.n_evaluations + impossible.n_evaluations
+
+
+def test_machines_tuned_in_folds_are_counted():
+    class Listener(Recorder):
+        def on_outer_fold(self, estimator, done, total):
+            self.calls.append((estimator, done, total))
+
+    recorder = Listener()
+    machine = fitted(recorder, LSSVMRegressorCV(["linear", "rbf"], nested=None))
+    heard = [call for call in recorder.calls if call[0] is machine]
+    assert heard == [(machine, k + 1, 10) for k in range(10)]

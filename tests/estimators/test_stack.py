@@ -1,6 +1,5 @@
 """Several candidates, by rows that each was tuned without: the best, or a stack of them."""
 
-import warnings
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from sklearn.datasets import make_classification, make_friedman1
 from sklearn.metrics import log_loss
+from sklearn.model_selection import KFold
 
 from looms import LSSVMClassifierCV, LSSVMRegressorCV
 from looms.kernels import ARD, RBF
@@ -153,20 +153,32 @@ def test_auto_is_a_stack_of_named_kernels():
     assert model.members_ == ()
 
 
-def test_without_folds_the_least_score_is_taken():
-    y = np.where(np.arange(len(X)) < 2, 0, 1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the rare class
-        model = LSSVMClassifierCV(["linear", "rbf"], combine="stack").fit(X, y)
+@pytest.mark.filterwarnings("ignore:Class|Every training")
+@pytest.mark.parametrize("splits", [False, True])
+def test_without_folds_the_best_is_taken_with_a_warning(splits):
+    y = np.where(np.arange(len(X)) < (40 if splits else 2), 0, 1)
+    cv = KFold(5, shuffle=True, random_state=0) if splits else None
+    model = LSSVMClassifierCV(["linear", "rbf"], combine="stack", cv=cv)
+    with pytest.warns(UserWarning, match="are not stacked, since .* (splits|fewer than 3)"):
+        model.fit(X, y)
     assert model.members_ == ()
     assert model.nested_ is None
+
+
+def test_a_metric_without_weights():
+    model = LSSVMClassifierCV(["linear", "rbf"], threshold=accuracy_score_of, nested=None)
+    assert model.fit(X[:63], TWO[:63]).nested_ is not None
+
+
+def accuracy_score_of(y_true, y_predicted):
+    return np.mean(y_true == y_predicted)
 
 
 @pytest.mark.parametrize("nested", ["auto", "folds"])
 def test_of_few_rows_the_whole_choice_is_repeated(nested):
     model = machine("numbers", kernel=["linear", "rbf"], combine="stack", nested=nested).fit(X, Y)
     nested = model.nested_
-    assert len(np.unique(nested.folds)) == 10
+    assert len(np.unique(nested.folds)) == 5
     rest = nested.folds != 3
     alone = machine("numbers", kernel=["linear", "rbf"], combine="stack")
     alone.fit(X[rest], Y[rest])

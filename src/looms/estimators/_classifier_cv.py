@@ -81,21 +81,22 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     nested : {"auto", "folds"} or None, default="auto"
         How the whole choice is repeated without the samples that it is scored on, for ``nested_``
         and all that is made of it: ``scores_``, intervals and sets. With "folds" a search along
-        gradients is tuned anew without each of ten folds, or of as many as the rarest class has
-        samples, or groups: ten fits at the first access, which `joblib.parallel_config` runs in
-        parallel. "auto" is "folds" for up to 1000 samples, of several candidates 200, with `cv` of
-        none or a number where three folds or more can be had. Beyond, the machines of several
-        candidates are those of the folds that compare them, combined by the rows of the other
-        folds, and of one candidate there are none. On the grid the choice is repeated without
-        every sample, group or fold, for four times the time of the grid and 3 n² numbers in memory
-        for each class of several.
+        gradients is tuned anew without each of ten folds, of several candidates five, or of as many
+        as the rarest class has samples, or groups: as many fits at the first access, which
+        `joblib.parallel_config` runs in parallel. "auto" is "folds" for up to 1000 samples, of
+        several candidates 200, with `cv` of none or a number where three folds or more can be had.
+        Beyond, the machines of several candidates are those of the folds that compare them, chosen
+        or weighted by the rows of the other folds: outputs of machines that saw the fold, so that
+        a trace of it is left. Of one candidate there are none. On the grid the choice is repeated
+        without every sample, group or fold, for four times the time of the grid and 3 n² numbers in
+        memory for each class of several.
     combine : {"auto", "best", "stack"}, default="auto"
         Of several candidates each is tuned anew without each of five folds. By the rows of these
         folds "best" takes the one of the least loss, of equal ones that with the fewest
         hyper-parameters; "stack" weights the outputs of all, by nonnegative weights of the least
         log loss, or squared error. "auto" stacks what ``kernel="auto"`` stands for, and else takes
         the best. Where three folds cannot be had, as with a splitter for `cv`, and with
-        search="grid", candidates are compared by the outputs that they were tuned by.
+        search="grid", the best is taken by the outputs that candidates were tuned by.
     random_state : int, RandomState instance or None, default=0
         Draws the subsamples of up to a quarter of the samples on which searches begin.
 
@@ -119,7 +120,7 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         is a table of them.
     cv_results_ : dict of lists and arrays
         A row for each candidate: "kernel", "criterion", "params", "param_mu" and so on,
-        "loo_score", "rank_loo_score", "seconds". ``pandas.DataFrame`` makes a table of it.
+        "loo_score", what they compete by, "rank_loo_score", "seconds". ``pandas.DataFrame`` makes a table of it.
     best_index_ : int
         Index of the chosen candidate in ``candidates_``.
     held_out_ : HeldOut

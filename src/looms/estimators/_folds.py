@@ -102,23 +102,23 @@ def unfitted(machine: Any, **parameters: Any) -> Any:
 
 
 def machines_without(
+    estimator: Any,
     machines: Sequence[Any],
     folds: AnyArray,
     train: AnyArray,
     data: tuple[Matrix, AnyArray, Array, AnyArray | None],
     n_jobs: int | None = None,
-    callbacks: Sequence[Any] = (),
 ) -> list[list[Any]]:
     """Each of some machines, tuned anew without each of the outer folds.
 
     Parameters
     ----------
+    estimator : whose callbacks with a method ``on_outer_fold`` hear of it, and of the number of
+        machines that are tuned, and of all.
     machines : from `unfitted`.
     folds : (m,) number of the fold, from 0, of each row ``train``.
     data : X, y, weights and groups of all rows.
     n_jobs : machines that are tuned at once.
-    callbacks : those with a method ``on_outer_fold`` hear of the machine, and of the number of
-        machines that are tuned, and of all.
     """
     n_folds = int(folds.max()) + 1
     n_machines = n_folds * len(machines)
@@ -130,9 +130,9 @@ def machines_without(
     tuned: list[Any] = []
     for one in run:
         tuned.append(one)
-        for callback in callbacks:
+        for callback in getattr(estimator, "_skl_callbacks", ()):
             if hasattr(callback, "on_outer_fold"):
-                callback.on_outer_fold(machines[0], len(tuned), n_machines)
+                callback.on_outer_fold(estimator, len(tuned), n_machines)
     return [tuned[k : k + n_folds] for k in range(0, n_machines, n_folds)]
 
 
@@ -150,9 +150,7 @@ def _machine_without(
     for the threshold that takes no weights leaves the rows as they are.
     """
     pairwise, own_weight = get_tags(machine).input_tags.pairwise, weight[rest]
-    rule = getattr(machine, "threshold", None)
-    takes_weight = rule is None or isinstance(rule, Real) or as_rule(rule).takes_weight
-    if is_classifier(machine) and takes_weight:
+    if is_classifier(machine) and takes_weight(machine):
         _, labels = np.unique(y, return_inverse=True)
         own_weight = own_weight * class_factors(labels, weight, rest)
         own_weight *= weight[rest].sum() / own_weight.sum()  # C counts in units of them
@@ -164,6 +162,12 @@ def _machine_without(
             sample_weight=own_weight,
             groups=None if groups is None else groups[rest],
         )
+
+
+def takes_weight(machine: Any) -> bool:
+    """False for a machine whose threshold is set by a metric that takes no weights."""
+    rule = getattr(machine, "threshold", None)
+    return rule is None or isinstance(rule, Real) or as_rule(rule).takes_weight
 
 
 def of_all_rows(folds: AnyArray, train: AnyArray, n: int) -> AnyArray:

@@ -25,15 +25,17 @@ from looms.estimators._base import LeastSquaresMachine, check_flag, one_or_many
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
 from looms.estimators._folds import (
     CHOICE_FOLDS,
+    OUTER_FOLDS,
     folds_of_fit,
     is_number_of_folds,
     machines_without,
     of_all_rows,
     outer_folds,
+    takes_weight,
     unfitted,
 )
 from looms.estimators._tuned_in_folds import TunedInFolds, stack_of
-from looms.estimators._warnings import warn_of_copies
+from looms.estimators._warnings import warn_of_copies, warn_of_no_stack
 from looms.folds import group_numbers, joined_groups
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
@@ -157,7 +159,10 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             prior=self.prior,
         )
 
+        weighs = takes_weight(self)
+
         def score(held_out: HeldOut, rows: AnyArray = all_rows, factor: Any = 1.0) -> Score:
+            factor = factor if weighs else 1.0
             own = factor * weight[train[rows]]
             return scorer(
                 HeldOut(held_out.y, held_out.outputs, own), factor * fit_weight[train[rows]]
@@ -262,11 +267,12 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         labels = y[train] if is_classifier(self) else None
         own_groups, cv = None if groups is None else groups[train], self._unfitted.cv
         try:
-            folds = outer_folds(cv, targets[train], own_groups, labels, self._outer_seed)
+            most = OUTER_FOLDS if self.choice_folds_ is None else CHOICE_FOLDS
+            folds = outer_folds(cv, targets[train], own_groups, labels, self._outer_seed, most)
         except ValueError:  # of "auto", which takes what can be had
             return None
-        data, callbacks = (X, y, weight, groups), getattr(self, "_skl_callbacks", ())
-        (machines,) = machines_without([self._unfitted], folds, train, data, callbacks=callbacks)
+        data = X, y, weight, groups
+        (machines,) = machines_without(self, [self._unfitted], folds, train, data)
         rules = None
         if labels is not None:
             rules = [(machine.threshold_, machine.calibrator_) for machine in machines]
@@ -282,14 +288,18 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         seed: int,
     ) -> AnyArray | None:
         """Folds for the choice among several candidates; None where three cannot be had."""
-        if sum(fit is not None for _, fit in choice.machines) < 2 or not is_number_of_folds(
-            self.cv
-        ):
+        if sum(fit is not None for _, fit in choice.machines) < 2:
             return None
-        try:
-            return outer_folds(self.cv, targets, groups, labels, seed, CHOICE_FOLDS)
-        except ValueError:
-            return None
+        if not is_number_of_folds(self.cv):
+            reason = "cv is of splits, which are made for all rows"
+        else:
+            try:
+                return outer_folds(self.cv, targets, groups, labels, seed, CHOICE_FOLDS)
+            except ValueError as error:
+                reason = str(error).removeprefix("nested='folds': ").rstrip(".")
+        if self._is_stack:
+            warn_of_no_stack(reason)
+        return None
 
     def _combined(
         self,
@@ -311,10 +321,9 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             unfitted(self, kernel=tried[k][0], criterion=tried[k][1], combine="best")
             for k in evaluated
         ]
-        callbacks = getattr(self, "_skl_callbacks", ())
         candidates = [
             TunedInFolds.of(each, folds, data[0], train)
-            for each in machines_without(machines, folds, train, data, callbacks=callbacks)
+            for each in machines_without(self, machines, folds, train, data)
         ]
         y, outputs = choice.fit.y, np.array([candidate.outputs for candidate in candidates])
         sizes = [len(choice.candidates[k].kernel.theta) for k in evaluated]
@@ -374,8 +383,11 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 "criterion and prior=False."
             )
         check_known(self.combine, "combine", COMBINE)
-        if self._is_stack and self.search == "grid":
-            raise ValueError("A stack is of machines that are tuned with search='gradient'.")
+        if self.search == "grid" and (self.combine == "stack" or is_auto(self.kernel)):
+            raise ValueError(
+                "kernel='auto' and combine='stack' are of machines that are tuned with "
+                "search='gradient'."
+            )
         if self.nested not in NESTED:
             raise ValueError(f"nested must be 'auto', 'folds' or None, got {self.nested!r}.")
         if self.nested == "folds" and self.search == "grid":

@@ -77,9 +77,8 @@ class NestedMachines:
     ) -> NestedMachines:
         """Machines chosen as by the ``estimator`` without each fold, and their predictions."""
         parts = [np.flatnonzero(folds == k) for k in range(folds.max() + 1)]
-        callbacks = getattr(estimator, "_skl_callbacks", ())
         alone, data = unfitted(estimator, n_jobs=None), (X, y, weight, groups)
-        (machines,) = machines_without([alone], folds, rows, data, estimator.n_jobs, callbacks)
+        (machines,) = machines_without(estimator, [alone], folds, rows, data, estimator.n_jobs)
         values, rounds = np.empty(targets[rows].shape), []
         for out, machine in zip(parts, machines, strict=True):
             values[out] = machine._decision(columns_of(machine, X[rows[out]], np.delete(rows, out)))

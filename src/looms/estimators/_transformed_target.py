@@ -375,7 +375,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
             folds = outer_folds(cv, y[train], own_groups, None, self._outer_seed)
         except ValueError:  # of "auto", which takes what can be had
             return None
-        (machines,) = machines_without([self._unfitted], folds, train, (X, y, weight, groups))
+        (machines,) = machines_without(self, [self._unfitted], folds, train, (X, y, weight, groups))
         outputs, residuals = np.empty((2, len(train)))
         for k, model in enumerate(machines):
             out = folds == k

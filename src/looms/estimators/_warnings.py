@@ -96,6 +96,16 @@ def warn_of_copies(X: Matrix, groups: AnyArray, remedy: str) -> None:
         )
 
 
+def warn_of_no_stack(reason: str) -> None:
+    """UserWarning that the best candidate is taken, by the outputs that it was tuned by."""
+    warnings.warn(
+        f"The candidates are not stacked, since they cannot be tuned without each of some folds: "
+        f"{reason}. The best is taken, by the held-out outputs that it was tuned by.",
+        UserWarning,
+        stacklevel=level_of_user(),
+    )
+
+
 def settings_for_rare_classes(machine: Any, n_classes: int) -> list[str]:
     """Settings that allow for classes of unequal size; none if the machine has one of them."""
     adjusted = machine.class_weight is not None or machine.threshold not in (None, 0)

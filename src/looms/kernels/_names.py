@@ -159,6 +159,10 @@ def as_kernel(kernel: KernelLike) -> Kernel:
     if isinstance(kernel, str):
         if kernel == "precomputed":
             return Precomputed()
+        if kernel == "auto":
+            raise ValueError(
+                "'auto' is for LSSVMClassifierCV and LSSVMRegressorCV, and for no list of kernels."
+            )
         if not is_kernel_name(kernel):
             raise ValueError(
                 f"Unknown kernel {kernel!r}; known are {', '.join(_NAMED)}, precomputed, "
