@@ -120,7 +120,8 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         is a table of them.
     cv_results_ : dict of lists and arrays
         A row for each candidate: "kernel", "criterion", "params", "param_mu" and so on,
-        "loo_score", what they compete by, "rank_loo_score", "seconds". ``pandas.DataFrame`` makes a table of it.
+        "loo_score", what they compete by, "rank_loo_score", "seconds".
+        ``pandas.DataFrame`` makes a table of it.
     best_index_ : int
         Index of the chosen candidate in ``candidates_``.
     held_out_ : HeldOut
