@@ -160,8 +160,10 @@ def xrfm(X: pd.DataFrame, classifier: bool, seed: int, threads: int) -> Pipeline
 
 def _gaps_as_text(X: pd.DataFrame) -> pd.DataFrame:
     """A copy whose categories are text without gaps, which CatBoost wants."""
-    columns = X.select_dtypes("category").columns
-    return X.assign(**{name: X[name].astype(object).fillna("gap").astype(str) for name in columns})
+    X = X.copy()
+    for name in X.select_dtypes("category").columns:
+        X[name] = X[name].astype(object).fillna("gap").astype(str)
+    return X
 
 
 #: Kernels of looms, by method, and how they are combined.
