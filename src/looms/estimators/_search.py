@@ -53,9 +53,8 @@ COPIES = ("apart", "together")
 SEARCHES = ("gradient", "grid")
 NESTED = ("auto", "folds", None)
 COMBINE = ("auto", "best", "stack")
-#: Kernels that "auto" stands for. On 23 tables of 500 rows a stack of them has 0.94 × the error of
-#: "rbf"; with "ard" for the last 0.94, without the last two 0.98, by the best in place of a stack
-#: 0.97.
+#: Kernels that "auto" stands for. On 23 tables of 500 rows a stack of them has 0.95 × the error of
+#: "rbf", and on 20 others 0.95; "ard" as a fifth gains 0.4 % [benchmarks/tables/README.md].
 AUTO_KERNELS = ("linear", "rbf", "ranked_laplacian", "weighted_matern12")
 #: Rows up to which "auto" repeats a search along gradients in outer folds.
 MOST_NESTED = 1000
