@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import LeaveOneOut
 from sklearn.pipeline import Pipeline
 
 import looms
@@ -101,7 +102,9 @@ def test_random_rows_keep_the_classes(data):
 @pytest.mark.slow
 def test_the_choice_is_that_of_one_estimator_with_all_candidates(data, results):
     """The whole selection repeated in every split, by the estimator that selects by itself."""
-    machine = looms.LSSVMClassifierCV(["linear", "rbf"], ["press", "wmw"], threshold="ber")
+    machine = looms.LSSVMClassifierCV(
+        ["linear", "rbf"], ["press", "wmw"], threshold="ber", cv=LeaveOneOut()
+    )
     steps = [("prepare", preparation("standardize", data.X)), ("machine", machine)]
     whole = looms.assess(Pipeline(steps), data.X, data.y, 6, scoring=SCORING, random_state=0)
     choices = loo_choices(results)
