@@ -79,9 +79,10 @@ class TestMachine:
         labels = LABELS["three classes"]
         model = LSSVMClassifier(RBF(gamma=0.3), mu=0.02).fit(X, labels)
         decision = model.decision_function(X_NEW)
+        outputs = decision + model.threshold_
         for k, label in enumerate(model.classes_):
             single = LSSVMClassifier(RBF(gamma=0.3), mu=0.02, threshold=0).fit(X, labels == label)
-            assert_allclose(decision[:, k], single.decision_function(X_NEW), rtol=1e-10)
+            assert_allclose(outputs[:, k], single.decision_function(X_NEW), rtol=1e-10)
         assert_array_equal(model.predict(X_NEW), model.classes_[decision.argmax(axis=1)])
 
     def test_decisions_and_coefficients_have_scikit_learns_shapes(self):

@@ -217,6 +217,8 @@ def test_classes_and_probabilities_are_set_without_the_rows(
             limit = balanced_error_threshold(held_out)[0]
         elif target == "two classes":
             limit = output_at_half(calibrator, held_out.outputs)
+        else:
+            limit = calibrator.thresholds(held_out.outputs[held_out.sample_weight > 0])
         f = anew.outputs(inner.point, out, rows)
         rounds[rows] += 1
         wrong[rows] += class_indices(f, limit) != labels[rows]

@@ -1,6 +1,5 @@
 """Several candidates, by rows that each was tuned without: the best, or a stack of them."""
 
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
