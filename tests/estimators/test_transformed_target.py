@@ -87,6 +87,64 @@ def test_without_a_transform_it_is_the_machine_itself():
     assert_allclose(model.predict_interval(X_NEW), machine.predict_interval(X_NEW))
 
 
+BLOCKS = [np.flatnonzero(np.arange(N) // 15 == k) for k in range(4)]
+WITH_GAPS = [(np.setdiff1d(np.arange(N), np.arange(b[0] - 3, b[-1] + 4)), b) for b in BLOCKS]
+
+
+@pytest.mark.parametrize("cv", ["5x2", WITH_GAPS])
+def test_scores_of_repeated_folds_are_those_of_the_machine_itself(cv):
+    machine = LSSVMRegressorCV(cv=cv, nested=None).fit(X, Y, sample_weight=WEIGHT)
+    model = Transformed(LSSVMRegressorCV(cv=cv), "none", statistic="median", nested=None)
+    model.fit(X, Y, sample_weight=WEIGHT)
+    for name, value in machine.scores_.items():
+        assert_allclose(model.scores_[name], value)
+        assert_allclose(model.scores_se_[name], machine.scores_se_[name])
+    assert_allclose(model.candidates_[0].error, machine.scores_["mae"])
+
+
+def test_each_repetition_is_scored_and_not_the_mean_of_their_outputs():
+    options = {"transforms": "log", "nested": None}
+    model = Transformed(LSSVMRegressorCV(cv="5x2"), **options).fit(X, Y, sample_weight=WEIGHT)
+    machine, f = model.machine_, np.empty((5, N))
+    for row, folds in zip(f, machine.folds_, strict=True):
+        for out in (folds == k for k in np.unique(folds)):
+            mu = machine.mu_ * WEIGHT.sum() / WEIGHT[~out].sum()
+            alone = LSSVMRegressor(machine.kernel_, mu=mu)
+            alone.fit(X[~out], np.log(Y[~out]), sample_weight=WEIGHT[~out])
+            row[out] = alone.predict(X[out])
+    medians = Transformed(LSSVMRegressorCV(cv="5x2"), statistic="median", **options)
+    medians.fit(X, Y, sample_weight=WEIGHT)
+    expected = np.average(np.abs(Y - np.exp(f)).mean(axis=0), weights=WEIGHT)
+    assert_allclose(medians.scores_["mae"], expected, rtol=1e-5)
+    assert_allclose(medians.candidates_[0].error, expected, rtol=1e-5)
+
+    g, r = TARGET_TRANSFORMS["log"], machine.held_out_.residuals
+    others = WEIGHT * ~np.eye(N, dtype=bool)
+    means = np.exp(f) * (others @ np.exp(r)) / others.sum(axis=1)
+    expected = np.sqrt(np.average(((Y - means) ** 2).mean(axis=0), weights=WEIGHT))
+    assert_allclose(model.scores_["rmse"], expected, rtol=1e-5)
+    assert_allclose(model.candidates_[0].error, expected, rtol=1e-5)
+    of_all = HeldOut(np.tile(np.log(Y), 5), f.ravel(), np.tile(WEIGHT, 5))
+    expected = log_likelihood(g, np.tile(Y, 5), of_all)
+    assert_allclose(model.candidates_[0].log_likelihood, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("cv", [None, "5x2"])
+def test_rows_of_weight_zero_take_no_part(cv):
+    used = np.arange(N) >= 6
+    y = np.where(used, Y, [-1.0, 0.0, 1e300] * (N // 3))
+    for transforms in ("auto", ["sqrt", "log"]):
+        model = Transformed(LSSVMRegressorCV(cv=cv), transforms, nested=None)
+        alone = clone(model).fit(X[used], Y[used])
+        model.fit(X, y, sample_weight=used.astype(float))
+        assert [each.name for each in model.candidates_] == [c.name for c in alone.candidates_]
+        for one, other in zip(model.candidates_, alone.candidates_, strict=True):
+            assert_allclose(one[1:], other[1:], rtol=1e-6)
+        assert_allclose(model.predict(X_NEW), alone.predict(X_NEW), rtol=1e-5)
+        assert_allclose(model.scores_["rmse"], alone.scores_["rmse"], rtol=1e-6)
+        assert_array_equal(model.loo_.y, y)
+
+
 def test_error_and_likelihood_choose_among_the_same_candidates():
     growing = np.exp(0.2 * np.random.default_rng(3).normal(size=N))
     linear = (2 + 1.8 * X[:, 0]) * growing
@@ -186,3 +244,8 @@ def test_refusals(options, message):
 def test_other_regressors_are_refused():
     with pytest.raises(TypeError, match="LSSVMRegressorCV or LSSVMRegressor"):
         Transformed(Transformed()).fit(X, Y)
+
+
+def test_groups_of_a_machine_with_given_values_are_refused():
+    with pytest.raises(ValueError, match="groups need an LSSVMRegressorCV"):
+        Transformed(FIXED).fit(X, Y, groups=np.arange(N) // 3)

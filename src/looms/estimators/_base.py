@@ -31,7 +31,7 @@ from looms.kernels._samples import (
     check_scale,
     training_rows,
 )
-from looms.lssvm._folds import repetitions
+from looms.lssvm._folds import Repetition, repetitions
 from looms.lssvm._system import Fit, checked_weights, targets_as_columns
 from looms.lssvm.cholesky import solve_in_place
 from looms.scores import (
@@ -309,26 +309,43 @@ class LeastSquaresMachine(KernelMachine):
                     intercepts[place] = models.fit.intercept - models.share[G] @ e[G]
             yield NestedModels(kernel, members, fold, alpha, intercepts)
 
+    def _repetitions(self) -> tuple[Repetition, ...]:
+        """Rows of the fit that are held out in every pass over them."""
+        train = np.flatnonzero(self.fit_weight_)
+        groups, folds = getattr(self, "groups_", None), getattr(self, "folds_", None)
+        groups = None if groups is None else groups[train]
+        return repetitions(groups if folds is None else folds[:, train], len(train))
+
+    def _outputs_by_repetition(self) -> Array:
+        """Held-out outputs that are scored, (n_repetitions, n) or (n_repetitions, n, t).
+
+        Of the rows of the fit; NaN where a row is not tested. Those of ``nested_`` are one
+        repetition.
+        """
+        nested: Nested | None = self.nested_
+        if nested is not None:
+            return nested.held_out.outputs[None]
+        train, parts = np.flatnonzero(self.fit_weight_), self._repetitions()
+        if len(parts) == 1:
+            return self.held_out_.outputs[None, train]
+        P, alpha = self._inverse_and_coefficients()
+        y = self.loo_.y[train]
+        outputs = fold_outputs(P, alpha, targets_as_columns(y), parts, self.mu_)
+        return outputs.reshape(len(parts), *y.shape)
+
     def _scored_anew(self) -> Scored:
         train = np.flatnonzero(self.fit_weight_)
         y, weight = self.loo_.y[train], self.loo_.sample_weight[train]
-        groups, folds = getattr(self, "groups_", None), getattr(self, "folds_", None)
+        groups = getattr(self, "groups_", None)
         groups = None if groups is None else np.unique(groups[train], return_inverse=True)[1]
-        parts = repetitions(groups if folds is None else folds[:, train], len(train))
-        nested: Nested | None = self.nested_
         if not is_classifier(self):
-            outputs = self.held_out_.outputs[None, train]
-            if nested is not None:
-                outputs = nested.held_out.outputs[None]
-            elif len(parts) > 1:
-                P, alpha = self._inverse_and_coefficients()
-                outputs = fold_outputs(P, alpha, targets_as_columns(y), parts, self.mu_)
-                outputs = outputs.reshape(len(parts), *y.shape)
+            outputs = self._outputs_by_repetition()
             return Scored(number_scores(y, outputs, weight, groups), train, None)
+        nested: Nested | None = self.nested_
         if nested is not None and nested.decisions is not None and nested.auc is not None:
             decisions, auc = nested.decisions, nested.auc
         else:
-            P, alpha = self._inverse_and_coefficients()
+            parts, (P, alpha) = self._repetitions(), self._inverse_and_coefficients()
             decisions, auc = held_out_decisions(
                 P, alpha, y, parts, weight, self.threshold_, self.calibrator_, self.mu_
             )

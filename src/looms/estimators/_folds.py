@@ -23,6 +23,8 @@ OUTER_FOLDS = 10
 CHOICE_FOLDS = 5
 #: With fewer, machines are tuned on too few rows to stand for that of all.
 LEAST_OUTER_FOLDS = 3
+#: Rows up to which "auto" repeats a search along gradients in outer folds.
+MOST_NESTED = 1000
 
 
 def is_number_of_folds(cv: Any) -> bool:
@@ -92,6 +94,27 @@ def outer_folds(
                 f"{min(of_classes)} of some class: too few to hold some out again."
             )
     return numbers
+
+
+def takes_outer_folds(
+    machine: Any,
+    cv: Any,
+    targets: Array,
+    groups: AnyArray | None,
+    labels: AnyArray | None,
+    seed: int,
+) -> bool:
+    """True if a machine, by its ``nested``, is to be tuned in outer folds of some rows.
+
+    ``cv`` is that of the search. ValueError if they are asked for, and cannot be had.
+    """
+    numbered = is_number_of_folds(cv)
+    if machine.nested == "folds":
+        if not numbered:
+            raise ValueError("nested='folds' needs cv as None, a number of folds or as '5x2'.")
+        outer_folds(cv, targets, groups, labels, seed)  # refuses rows that are too few
+    automatic = machine.nested == "auto" and numbered and len(targets) <= MOST_NESTED
+    return machine.nested == "folds" or automatic
 
 
 def unfitted(machine: Any, **parameters: Any) -> Any:

@@ -31,6 +31,7 @@ from looms.estimators._folds import (
     machines_without,
     of_all_rows,
     outer_folds,
+    takes_outer_folds,
     takes_weight,
     unfitted,
 )
@@ -56,9 +57,8 @@ COMBINE = ("auto", "best", "stack")
 #: Kernels that "auto" stands for. On 23 tables of 500 rows a stack of them has 0.95 × the error of
 #: "rbf", and on 20 others 0.95; "ard" as a fifth gains 0.4 % [benchmarks/tables/README.md].
 AUTO_KERNELS = ("linear", "rbf", "ranked_laplacian", "weighted_matern12")
-#: Rows up to which "auto" repeats a search along gradients in outer folds.
-MOST_NESTED = 1000
-#: Rows up to which it also repeats the choice among candidates, or their weights.
+#: Rows up to which "auto" also repeats the choice among candidates, or their weights, in outer
+#: folds.
 FEW_ROWS = 200
 
 
@@ -144,7 +144,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         own_groups = None if groups is None else groups[train]
         own_labels = None if labels is None else labels[train]
         folds = folds_of_fit(self.cv, targets, groups, labels, train, seed)
-        for_outer_folds = self._for_outer_folds(targets[train], own_groups, own_labels, seed)
+        repeated = takes_outer_folds(self, self.cv, targets[train], own_groups, own_labels, seed)
+        for_outer_folds = unfitted(self) if repeated and self.search == "gradient" else None
         kernels, all_rows = self._candidate_kernels(sp.issparse(X)), np.arange(n)
         objective_of = partial(
             Objective,
@@ -242,19 +243,6 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             remedy = "Drop them, or hold them out together: copies='together'."
             warn_of_copies(X[train], copies[train], remedy)
         return numbers
-
-    def _for_outer_folds(
-        self, targets: Array, groups: AnyArray | None, labels: AnyArray | None, seed: int
-    ) -> Any:
-        """The machine to be tuned in outer folds, when they are asked for; None for none."""
-        numbered = is_number_of_folds(self.cv)
-        if self.nested == "folds":
-            if not numbered:
-                raise ValueError("nested='folds' needs cv as None, a number of folds or as '5x2'.")
-            outer_folds(self.cv, targets, groups, labels, seed)  # refuses rows that are too few
-        automatic = self.nested == "auto" and numbered and len(targets) <= MOST_NESTED
-        later = self.nested == "folds" or automatic
-        return unfitted(self) if later and self.search == "gradient" else None
 
     def _tuned_in_folds(self) -> Nested | None:
         """Predictions of every fold by a machine that was tuned anew without it."""

@@ -16,7 +16,7 @@ from looms._checks import check_known
 from looms._typing import AnyArray, Array, Matrix
 from looms.conformal._jackknife import intervals_of_ends, required_rank
 from looms.estimators._base import checked_sample_weight, one_or_many
-from looms.estimators._folds import machines_without, outer_folds, unfitted
+from looms.estimators._folds import machines_without, outer_folds, takes_outer_folds, unfitted
 from looms.estimators._regressor import LSSVMRegressorCV, Regressor
 from looms.estimators._search import NESTED
 from looms.held_out import HeldOut
@@ -105,12 +105,13 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         The machine, of the transformed target: its attributes are on that scale.
     loo_, held_out_ : HeldOut
         Targets, and predictions from the outputs of ``machine_.loo_`` and ``machine_.held_out_``,
-        with the residuals of the other rows. The transform was chosen by ``held_out_``.
+        with the residuals of the other rows. The transform was chosen by ``held_out_``, or of
+        repeated folds, of which it has the means, by the errors of each repetition.
     nested_ : NestedTransformed or None
         Predictions by machines that were chosen without the row; made at the first access.
     scores_, scores_se_ : dict of float
         Figures to quote, "rmse", "mae" and "r2", and their standard errors: of ``nested_``, else
-        of ``held_out_``.
+        of ``held_out_``, or means over the repetitions of folds.
     n_features_in_, feature_names_in_
         As for `LSSVMRegressor`.
 
@@ -145,6 +146,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
     loo_: HeldOut
     held_out_: HeldOut
     _nested: NestedTransformed | None
+    _repeated: Array  # predictions in every repetition of the folds, of rows of positive weight
     _unfitted: Any  # to be fitted in outer folds; None where it was, or is not to be
     _outer_seed: int
 
@@ -183,7 +185,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights; a sample of weight zero takes no part.
         groups : array-like of shape (n_samples,), default=None
-            Label of the group of each sample, for an `LSSVMRegressorCV`.
+            Label of the group of each sample; they need an `LSSVMRegressorCV`.
 
         Returns
         -------
@@ -195,8 +197,15 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         )
         y = np.asarray(y, dtype=np.float64)
         weight = checked_sample_weight(sample_weight, len(y))
-        names = self._checked_names(y)
+        train = np.flatnonzero(weight)
+        names = self._checked_names(y[train])
         regressor = clone(self._regressor())
+        if groups is not None and not isinstance(regressor, LSSVMRegressorCV):
+            raise ValueError(
+                "groups need an LSSVMRegressorCV, which holds out the samples of a group together, "
+                f"and regressor is {regressor!r}."
+            )
+        admitted = np.clip(y, y[train].min(), y[train].max())  # others are of weight zero
         if "nested" in regressor.get_params():
             regressor.set_params(nested=None)
         options = {"sample_weight": weight} | ({} if groups is None else {"groups": groups})
@@ -205,29 +214,29 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
             transform = TARGET_TRANSFORMS[name]
             with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
-                machine = clone(regressor).fit(X, transform.forward(y), **options)
-            held_out = self._predictions(transform, machine.held_out_, machine, y)
-            scores = number_scores(y, held_out.outputs[None], weight)
+                machine = clone(regressor).fit(X, transform.forward(admitted), **options)
+            outputs = copy(machine)._outputs_by_repetition()  # whose n² numbers go with the copy
+            repeated = self._predicted_by_repetition(transform, outputs, machine)
+            scores = number_scores(y[train], repeated, weight[train])
             error, _ = scores["rmse" if self.statistic == "mean" else "mae"]
-            likelihood = log_likelihood(transform, y, machine.held_out_)
-            fits.append((machine, held_out, warned))
+            likelihood = _likelihood_of_all(transform, y[train], outputs, weight[train])
+            fits.append((machine, repeated, warned))
             candidates.append(TransformCandidate(name, error, likelihood))
         by_error = self.criterion == "error"
         losses = [each.error if by_error else -each.log_likelihood for each in candidates]
         best = int(np.argmin(losses))
-        machine, held_out, warned = fits[best]
-        train = np.flatnonzero(weight)
+        machine, repeated, warned = fits[best]
         numbers = getattr(machine, "groups_", None)
         numbers = None if numbers is None else numbers[train]
-        chooser = LSSVMRegressorCV(cv=getattr(machine, "cv", None), nested=self.nested)
         seed = check_random_state(getattr(machine, "random_state", 0)).randint(2**31 - 1)
-        later = chooser._for_outer_folds(y[train], numbers, None, seed) is not None
+        cv = getattr(machine, "cv", None)
+        later = takes_outer_folds(self, cv, y[train], numbers, None, seed)
         self._unfitted = unfitted(self, transforms=names) if later else None
         self._outer_seed = seed
-        self._nested = None
+        self._nested, self._repeated = None, repeated
         self.machine_, self.transform_, self.candidates_ = machine, names[best], candidates
-        self.held_out_ = held_out
-        self.loo_ = self._predictions(self._transform, machine.loo_, machine, y)
+        self.held_out_ = self._predictions(machine.held_out_, y)
+        self.loo_ = self._predictions(machine.loo_, y)
         for each in warned:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
         return self
@@ -352,15 +361,24 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         """Samples as a machine of some rows takes them: of kernel values these columns."""
         return X[:, rows] if get_tags(self).input_tags.pairwise else X
 
-    def _predictions(
-        self, transform: TargetTransform, outputs: HeldOut, machine: Regressor, y: Array
-    ) -> HeldOut:
-        """Targets, and predictions from outputs of a machine for rows that it has not seen."""
-        if self.statistic == "median":
-            values = transform.inverse(outputs.outputs)
-        else:
-            values = means_without_own(transform, outputs.outputs, machine.held_out_)
+    def _predictions(self, outputs: HeldOut, y: Array) -> HeldOut:
+        """Targets, and predictions from outputs for rows that the machine has not seen."""
+        values = self._predicted(self._transform, outputs.outputs, self.machine_.held_out_)
         return HeldOut(y, values, outputs.sample_weight)
+
+    def _predicted_by_repetition(
+        self, transform: TargetTransform, outputs: Array, machine: Regressor
+    ) -> Array:
+        """Predictions of the rows of positive weight, (n_repetitions, m), from such outputs."""
+        train = np.flatnonzero(machine.fit_weight_)
+        held_out = HeldOut(*(each[train] for each in machine.held_out_))
+        return np.array([self._predicted(transform, each, held_out) for each in outputs])
+
+    def _predicted(self, transform: TargetTransform, outputs: Array, held_out: HeldOut) -> Array:
+        """Prediction of each row from its output; of NaN NaN."""
+        if self.statistic == "median":
+            return transform.inverse(outputs)
+        return means_without_own(transform, outputs, held_out)
 
     def _chosen_in_folds(self) -> NestedTransformed | None:
         """Predictions of every fold by a machine that was chosen anew without it.
@@ -389,8 +407,21 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
     def _scored(self) -> Scores:
         nested = self.nested_
         train = np.flatnonzero(self.loo_.sample_weight)
-        y, outputs, weight = (each[train] for each in self.held_out_)
-        if nested is not None:
-            outputs = nested.held_out.outputs
+        y, _, weight = (each[train] for each in self.held_out_)
+        outputs = self._repeated if nested is None else nested.held_out.outputs[None]
         groups = getattr(self.machine_, "groups_", None)
-        return number_scores(y, outputs[None], weight, None if groups is None else groups[train])
+        return number_scores(y, outputs, weight, None if groups is None else groups[train])
+
+
+def _likelihood_of_all(
+    transform: TargetTransform, y: Array, outputs: Array, weight: Array
+) -> float:
+    """`log_likelihood` of outputs in all repetitions, (n_repetitions, n), NaN where there is none.
+
+    Repetitions share the weight of a row.
+    """
+    tested = np.isfinite(outputs)
+    targets = np.broadcast_to(y, outputs.shape)[tested]
+    share = np.broadcast_to(weight / tested.sum(axis=0), outputs.shape)[tested]
+    held_out = HeldOut(transform.forward(targets), outputs[tested], share)
+    return log_likelihood(transform, targets, held_out)
