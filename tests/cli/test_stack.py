@@ -58,7 +58,7 @@ def test_the_best_of_several_is_compared_in_folds(looms, fit, table):
     assert result.exit_code == 0, result.stderr
     assert "without each of 5 folds and compared by the other folds" in result.stderr
     whole = looms("fit", *options, "--force")  # of few rows
-    assert "the choice was repeated without each of 10 folds" in whole.stderr
+    assert "the choice was repeated without each of 5 folds" in whole.stderr
     assert "5-fold RMSE" in result.stdout
     assert "weight" not in result.stdout
     assert "Chosen: " in result.stdout
@@ -77,7 +77,7 @@ def test_auto_and_combine_reach_the_estimator(fit, table):
         (["-k", "auto", "-k", "rbf"], "give no other"),
         (["-k", "auto", "-m", "svm"], "--kernel auto is for --machine lssvm"),
         (["-k", "rbf", "--combine", "best", "-m", "svm"], "--combine is for --machine lssvm"),
-        (["-k", "auto", "--search", "grid"], "give --combine best"),
+        (["-k", "auto", "--search", "grid"], "--kernel auto is for --search gradient"),
         (["--combine", "stack", "--time", "x0"], "give --combine best"),
     ],
 )

@@ -294,7 +294,9 @@ class MachineRequest:
             if getattr(self, name):
                 option = f"--{name.replace('_', '-')}"
                 raise InputError(f"{option} is for --search gradient, and this is --search grid")
-        if self.combine == "stack" or (self.combine is None and "auto" in (self.kernel or ())):
+        if "auto" in (self.kernel or ()):
+            raise InputError("--kernel auto is for --search gradient; name kernels for the grid")
+        if self.combine == "stack":
             raise InputError("--search grid makes no stack: give --combine best")
         if self.gap:
             raise InputError(

@@ -233,8 +233,10 @@ def combined_by_rest(machine: Any) -> bool:
 
     Else, with ``nested_``, the whole choice was repeated without the sample.
     """
-    folds, nested = getattr(machine, "choice_folds_", None), machine.nested_
-    return folds is not None and np.array_equal(nested.folds, folds[nested.rows])
+    if getattr(machine, "choice_folds_", None) is None:
+        return False
+    nested = machine.nested_
+    return np.array_equal(nested.held_out.outputs, machine.held_out_.outputs[nested.rows])
 
 
 def scored(machine: Any) -> Scored:
