@@ -254,8 +254,10 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         labels = y[train] if is_classifier(self) else None
         own_groups, cv = None if groups is None else groups[train], self._unfitted.cv
         try:
-            most = OUTER_FOLDS if self.choice_folds_ is None else CHOICE_FOLDS
-            folds = outer_folds(cv, targets[train], own_groups, labels, self._outer_seed, most)
+            most, seed = OUTER_FOLDS, self._outer_seed
+            if self.choice_folds_ is not None:  # others than those that compared the candidates
+                most, seed = CHOICE_FOLDS, seed + 1
+            folds = outer_folds(cv, targets[train], own_groups, labels, seed, most)
         except ValueError:  # of "auto", which takes what can be had
             return None
         data = X, y, weight, groups
