@@ -143,9 +143,10 @@ def stack_of(
         members, outputs = [], np.zeros(targets.shape)
         for k in np.flatnonzero(choice.weights):
             share, candidate = float(choice.weights[k]), choice.candidates[k]
-            (_, fit) = choice.machines[k]
-            assert fit is not None
-            one = fitted_machine(X, weight, targets, candidate.kernel, candidate.mu, fit)
+            one, (_, fit) = fitted, choice.machines[k]
+            if candidate is not best:
+                assert fit is not None
+                one = fitted_machine(X, weight, targets, candidate.kernel, candidate.mu, fit)
             members.append(
                 Member(share, one["kernel_"], one["mu_"], one["dual_coef_"], one["intercept_"])
             )

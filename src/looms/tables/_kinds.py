@@ -1,4 +1,4 @@
-"""What the columns of a table are, and their cells as floats and text."""
+"""Kinds of the columns of a table, and their cells as floats and text."""
 
 from __future__ import annotations
 
