@@ -14,7 +14,7 @@ ROOT = Path(looms.__file__).parent
 FLOORS = [
     {"_typing", "_version"},
     {"_threads", "_files", "_optional", "_classes", "_checks", "_words", "_kernel_matrix"},
-    {"kernels", "held_out", "copies", "folds"},
+    {"kernels", "held_out", "copies", "folds", "blocks"},
     {"criteria", "lssvm", "calibration"},
     {"optimize", "svm", "conformal"},
     {"selection"},

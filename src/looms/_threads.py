@@ -54,6 +54,13 @@ def blas_threads(n_samples: int) -> Iterator[None]:
                 _release(path, holder)
 
 
+def available_threads() -> int:
+    """Threads that SciPy's BLAS may use now: the cores, or fewer where a limit is set."""
+    infos = _controller().info()
+    own = [info for info in infos if _is_scipys(info["filepath"])] or infos
+    return max((int(info["num_threads"]) for info in own), default=1)
+
+
 def one_blas_thread() -> AbstractContextManager[None]:
     """Context in which no BLAS uses threads, for work that runs beside other work."""
     return blas_threads(0)

@@ -1,0 +1,167 @@
+"""Rows of a table in blocks, gone through as often as an algorithm needs.
+
+A sweep calls one function on every block and adds up what it returns, in an order that depends on
+the blocks alone: threads, processes or the workers of a cluster give the same bits, however many.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from looms._threads import available_threads, one_blas_thread
+from looms._typing import AnyArray, Array, Matrix
+
+__all__ = ["ArrayBlocks", "RowBlocks"]
+
+T = TypeVar("T")
+
+#: Function of a block, its rows of X and of each column: arrays to be added up over the blocks, and
+#: arrays with a row for each of its own rows. It pickles where blocks are worked on elsewhere.
+Work: TypeAlias = Callable[..., tuple[tuple[Array, ...], tuple[Array, ...]]]
+
+
+class RowBlocks(ABC):
+    """Rows of a table in blocks.
+
+    Subclasses give the result of a function on every block, in their order; `sweep` follows.
+
+    Attributes
+    ----------
+    shape : (n_rows, n_features).
+    stops : (n_blocks + 1,) places of the first row of each block, and n_rows.
+    """
+
+    shape: tuple[int, int]
+    stops: AnyArray
+
+    @abstractmethod
+    def results(self, work: Work, *columns: Array) -> Iterator[Any]:
+        """``work(X[b], *(column[b] for column in columns))`` of every block b, in their order."""
+
+    @abstractmethod
+    def rows(self, places: AnyArray) -> Matrix:
+        """Rows of X at increasing places."""
+
+    def sweep(self, work: Work, *columns: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+        """Sums over the blocks, and columns of all rows, of what ``work`` returns.
+
+        Parameters
+        ----------
+        work : takes a block of X and of each column; returns a tuple of arrays to be added up, and
+            a tuple of arrays with one row for each of its rows.
+        columns : (n_rows, ...) arrays that go along with X.
+
+        Returns
+        -------
+        sums : over the blocks, two by two, so that rounding grows with the logarithm of their
+            number.
+        columns : (n_rows, ...) each.
+        """
+        parts: list[tuple[Array, ...]] = []
+
+        def summands() -> Iterator[tuple[Array, ...]]:
+            for sums, own in self.results(work, *columns):
+                parts.append(own)
+                yield sums
+
+        total = tree_sum(summands(), _added)
+        return total, tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+
+    def slices(self) -> list[slice]:
+        """Rows of each block."""
+        return [slice(int(a), int(b)) for a, b in pairwise(self.stops)]
+
+
+class ArrayBlocks(RowBlocks):
+    """Blocks of a matrix in memory, or mapped to it.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features) array, memory map or CSR matrix; neither copied nor changed.
+    size : rows in a block; all blocks but the last have as many.
+    n_threads : blocks that are worked on at once, each on one BLAS thread; as many as the machine
+        has, or as are set for BLAS, unless given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> blocks = ArrayBlocks(np.arange(6.0).reshape(6, 1), size=4)
+    >>> blocks.sweep(lambda X: ((X.sum(),), (2 * X[:, 0],)))
+    ((np.float64(15.0),), (array([ 0.,  2.,  4.,  6.,  8., 10.]),))
+    """
+
+    def __init__(self, X: Matrix, size: int = 512, n_threads: int | None = None) -> None:
+        self.X = X
+        self.shape = X.shape
+        self.stops = np.append(np.arange(0, X.shape[0], size), X.shape[0])
+        self.n_threads = n_threads
+
+    def results(self, work: Work, *columns: Array) -> Iterator[Any]:
+        def on(rows: slice) -> Any:
+            return work(self.X[rows], *(column[rows] for column in columns))
+
+        return in_threads(on, self.slices(), self.n_threads)
+
+    def rows(self, places: AnyArray) -> Matrix:
+        return self.X[places]
+
+
+def in_threads(
+    function: Callable[[Any], T], arguments: Sequence[Any], n_threads: int | None = None
+) -> Iterator[T]:
+    """``function`` of each argument, in their order, several at once on one BLAS thread each.
+
+    As many more are begun as there are threads, so that few results wait in memory. What raises
+    first ends it.
+    """
+    n = min(n_threads or available_threads(), len(arguments))
+    with one_blas_thread():
+        if n < 2:
+            yield from map(function, arguments)
+            return
+        with ThreadPoolExecutor(n) as pool:
+            pending: deque[Future[T]] = deque()
+            try:
+                for argument in arguments:
+                    pending.append(pool.submit(function, argument))
+                    if len(pending) > 2 * n:
+                        yield pending.popleft().result()
+                while pending:
+                    yield pending.popleft().result()
+            finally:
+                for future in pending:
+                    future.cancel()
+
+
+def tree_sum(summands: Iterable[T], add: Callable[[T, T], T]) -> T:
+    """Sum, two by two in a tree that depends on the number of summands alone.
+
+    Keeps as many partial sums as their number has binary digits.
+
+    Examples
+    --------
+    >>> tree_sum(iter("abcde"), lambda a, b: f"({a}{b})")
+    '(((ab)(cd))e)'
+    """
+    partial: list[tuple[int, T]] = []  # sums of 2^k summands, with k
+    for summand in summands:
+        level = 0
+        while partial and partial[-1][0] == level:
+            summand, level = add(partial.pop()[1], summand), level + 1
+        partial.append((level, summand))
+    total = partial.pop()[1]
+    while partial:
+        total = add(partial.pop()[1], total)
+    return total
+
+
+def _added(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Sums one by one; may overwrite those of ``a``."""
+    return tuple(np.add(x, y, out=x) if x.ndim else x + y for x, y in zip(a, b, strict=True))
