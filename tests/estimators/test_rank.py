@@ -6,8 +6,10 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms.blocks import ArrayBlocks
 from looms.estimators import _search
 from looms.lssvm import low_rank
+from looms.model_files import load_model, save_model
 
 RNG = np.random.default_rng(0)
 N = 900
@@ -68,6 +70,31 @@ def test_weights_count_as_copies_and_zero_as_absence():
     assert_allclose(model.predict(X[N:]), without.predict(X[N:]), rtol=1e-9)
     out = weight == 0
     assert_allclose(model.loo_.outputs[out], model.predict(X[:N][out]))
+
+
+def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
+    blocks = ArrayBlocks(X[:N])
+    model, other = regressor().fit(blocks, NUMBERS[:N]), regressor().fit(X[:N], NUMBERS[:N])
+    assert_allclose(model.predict(X[N:]), other.predict(X[N:]), rtol=1e-12)
+    assert model.X_fit_ is None
+    save_model(tmp_path / "m.skops", model, {})
+    again = load_model(tmp_path / "m.skops").model
+    assert_allclose(again.predict(X[N:]), other.predict(X[N:]), rtol=1e-12)
+    with pytest.raises(ValueError, match="Intervals and sets take the training rows"):
+        again.predict_interval(X[N:])
+    whole = regressor(rank="auto").fit(blocks, NUMBERS[:N])
+    assert whole.landmarks_ is None
+    blocks.feature_names = list("abcd")
+    assert list(regressor().fit(blocks, NUMBERS[:N]).feature_names_in_) == list("abcd")
+    for options, weight, message in (
+        ({"rank": None}, None, "Rows in blocks take landmarks: give rank"),
+        ({"copies": "together"}, None, "copies='together' compares all rows"),
+        ({}, np.arange(N), "Rows in blocks need positive weights"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            regressor(**options).fit(blocks, NUMBERS[:N], sample_weight=weight)
+    with pytest.raises(ValueError, match="X has 900 rows, and y has 5"):
+        regressor().fit(blocks, NUMBERS[:5])
 
 
 def test_sparse_samples():

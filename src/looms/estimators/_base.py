@@ -12,14 +12,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_array, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._classes import class_indices
 from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import ArrayBlocks
+from looms.blocks import ArrayBlocks, RowBlocks
 from looms.estimators._held_out_models import MachineModels, NestedModels, nested_outputs
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
@@ -83,12 +83,18 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> tuple[Matrix, AnyArray, Array]:
-        """Samples that all kernels take, targets, and weights as given, zeros cached."""
+        """Samples that all kernels take, targets, and weights as given, zeros cached.
+
+        Rows in blocks stay what they are; of these X is not checked here.
+        """
         pairwise = {kernel.pairwise for kernel in self._kernels()}
         if len(pairwise) > 1:
             raise ValueError(
                 "Precomputed kernels and kernels of features cannot be candidates for the same X."
             )
+        if isinstance(X, RowBlocks):
+            y = self._validated_targets(X, y, **options)
+            return X, y, checked_sample_weight(sample_weight, len(y))
         X, y = validate_data(
             self,
             X,
@@ -104,6 +110,18 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             with blas_threads(len(y)):
                 check_kernel_matrix(X.toarray() if sp.issparse(X) else X)
         return X, y, weight
+
+    def _validated_targets(self, X: RowBlocks, y: Any, **options: Any) -> AnyArray:
+        """Targets of rows in blocks; the number and names of the features are kept."""
+        multi_output = options.get("multi_output", False)
+        y = check_array(y, ensure_2d=False, dtype=None) if multi_output else column_or_1d(y)
+        if len(y) != X.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows, and y has {len(y)}.")
+        self.n_features_in_ = X.shape[1]
+        vars(self).pop("feature_names_in_", None)
+        if X.feature_names is not None:
+            self.feature_names_in_ = np.array(X.feature_names, dtype=object)
+        return np.asarray(y)
 
     def _kernels(self) -> list[Kernel]:
         return [as_kernel(kernel) for kernel in one_or_many(self.kernel)]
@@ -312,6 +330,11 @@ class LeastSquaresMachine(KernelMachine):
 
     def _low_rank_models(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
         """`_models_without_rows` of a machine on landmarks, from sweeps over the training rows."""
+        if self.X_fit_ is None:
+            raise ValueError(
+                "Intervals and sets take the training rows, and those of a table in blocks are not "
+                "kept."
+            )
         train = np.flatnonzero(self.fit_weight_)
         blocks = ArrayBlocks(training_rows(self.X_fit_, train, False))
         y, zeta = self.loo_.y[train], self.fit_weight_[train]
@@ -457,6 +480,8 @@ def fitted_machine(
     the machine that never saw them.
     """
     train, others = np.flatnonzero(weight), np.flatnonzero(weight == 0)
+    if isinstance(X, RowBlocks):  # all of positive weight, and not kept
+        X = None
     dual_coef, loo, fit_weight = fit.alpha, fit.outputs, fit.sample_weight
     held_out, basis = fit.mean_held_out.outputs, X if fit.landmarks is None else fit.landmarks
     if len(others):

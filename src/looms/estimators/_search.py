@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from looms._checks import check_known
 from looms._classes import class_factors, class_indices
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import ArrayBlocks
+from looms.blocks import ArrayBlocks, RowBlocks
 from looms.copies import copy_groups
 from looms.criteria import Criterion, as_criterion
 from looms.estimators._base import LeastSquaresMachine, check_flag, one_or_many
@@ -139,6 +139,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         criteria = self._checked_search()
         train = np.flatnonzero(weight)
         n = len(train)
+        if isinstance(X, RowBlocks):
+            X = self._checked_blocks(X, weight)
         groups = self._checked_groups(X, groups, train)
         if n < 3:
             raise ValueError(
@@ -196,7 +198,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 if rank is None
                 else partial(
                     low_rank_objective,
-                    ArrayBlocks(X_train),
+                    X_train if isinstance(X_train, RowBlocks) else ArrayBlocks(X_train),
                     targets[train],
                     rank=rank,
                     tuned=self._tune(),
@@ -241,6 +243,17 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             **stack_of(X, weight, targets, choice, tuned),
         }
 
+    def _checked_blocks(self, blocks: RowBlocks, weight: Array) -> Matrix | RowBlocks:
+        """Rows in blocks that a machine can be tuned on, as a matrix if it takes them all."""
+        if self.rank is None:
+            raise ValueError("Rows in blocks take landmarks: give rank, as rank='auto'.")
+        if not weight.all():
+            raise ValueError("Rows in blocks need positive weights: leave out rows of weight zero.")
+        if self.copies == "together":
+            raise ValueError("copies='together' compares all rows, and they are in blocks.")
+        n = blocks.shape[0]
+        return blocks.rows(np.arange(n)) if self.rank == "auto" and n <= FULL_ROWS else blocks
+
     def _checked_rank(self, n: int, groups: AnyArray | None) -> int | str | None:
         """Number of landmarks for ``n`` rows, or "auto"; None for the whole kernel matrix.
 
@@ -279,8 +292,10 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 
     def _checked_groups(self, X: Matrix, groups: Any, train: AnyArray) -> AnyArray | None:
         """Numbers of the groups, joined with copies if these are held out together."""
-        copies = copy_groups(X)
         numbers = None if groups is None else group_numbers(groups, X.shape[0])
+        if isinstance(X, RowBlocks):  # whose rows are not looked at together
+            return numbers
+        copies = copy_groups(X)
         if self.copies == "together":
             return copies if numbers is None else joined_groups(numbers, copies)
         if numbers is None:
