@@ -118,7 +118,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         if len(y) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows, and y has {len(y)}.")
         self.n_features_in_ = X.shape[1]
-        vars(self).pop("feature_names_in_", None)
+        self.__dict__.pop("feature_names_in_", None)
         if X.feature_names is not None:
             self.feature_names_in_ = np.array(X.feature_names, dtype=object)
         return np.asarray(y)
