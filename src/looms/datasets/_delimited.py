@@ -14,7 +14,7 @@ from typing import Any
 
 from looms._optional import require
 from looms.datasets._bytes import read_bytes
-from looms.datasets._columns import MISSING, numbers_of
+from looms.datasets._columns import MISSING, Signs, number_types
 from looms.datasets._table import Columns, TableError, check_columns, first_line
 
 #: What may stand between cells, with the words for it.
@@ -85,16 +85,17 @@ def typed(text: str, sep: str, decimal: str | None, path: Path) -> tuple[Columns
     raw = _parsed(text, sep, path, column_types=dict.fromkeys(names, pa.string()))
     missing, gap = pa.array(MISSING), pa.scalar(None, pa.string())
     cells = {name: pc.if_else(pc.is_in(raw[name], missing), gap, raw[name]) for name in names}
-    made = numbers_of(cells, decimal, other_decimal=sep != ",")
-    columns = cells | made.numbers
+    signs = {name: Signs().add(cells[name]) for name in names}
+    types = number_types(signs, decimal, other_decimal=sep != ",")
+    columns = cells | {name: types.values(name, cells[name]) for name in types.whole}
     for field in inferred.schema:
         # What pyarrow takes for a number, and is none, is text: 0x10.
         number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
-        if field.name not in made.numbers and not number:
+        if field.name not in types.whole and not number:
             columns[field.name] = inferred[field.name]
     table = pa.table(columns)
     frame = table.to_pandas(date_as_object=False)
-    return Columns(frame, lambda name: raw[name].to_pylist(), made.notes), made.decimal
+    return Columns(frame, lambda name: raw[name].to_pylist(), types.notes), types.decimal
 
 
 def _parsed(text: str, sep: str, path: Path, **conversion: Any) -> Any:

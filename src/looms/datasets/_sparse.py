@@ -19,9 +19,16 @@ from sklearn.datasets import load_svmlight_file
 from looms._optional import require
 from looms._typing import Matrix
 from looms.datasets._bytes import read_bytes, read_text, too_large
-from looms.datasets._columns import numbers_of
+from looms.datasets._columns import Signs, number_types
 from looms.datasets._numbers import EXACT, bad_token, must_be_checked, number, pair
-from looms.datasets._table import Table, TableError, check_target, labels_beside, table_name
+from looms.datasets._table import (
+    Table,
+    TableError,
+    check_target,
+    labels_beside,
+    no_rows,
+    table_name,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +59,7 @@ def read_svmlight(path: Path, max_bytes: int) -> Table:
     if wide or must_be_checked(X.data) or must_be_checked(y) or _UNDERSCORE.search(content):
         _check_rows(content, path)
     if not X.shape[0]:
-        raise TableError(path, "there are no rows of data", "Give a file with rows of data.")
+        raise no_rows(path)
     if not X.nnz:
         raise TableError(
             path, "no row has a feature", "Every row must be a target and index:value pairs."
@@ -112,7 +119,7 @@ def read_npz(path: Path, max_bytes: int) -> Table:
             "Write it by scipy.sparse.save_npz, or get the file again.",
         ) from None
     if not X.shape[0]:
-        raise TableError(path, "there are no rows of data", "Give a file with rows of data.")
+        raise no_rows(path)
     if not np.isfinite(X.data).all():
         raise TableError(path, "a number is missing or infinite", "Leave out its row or column.")
     X = _narrow(X)
@@ -166,9 +173,10 @@ def _labels(path: Path, n_rows: int, max_bytes: int) -> tuple[pd.Series, tuple[s
         )
     pandas = require("pandas", "Reading tables")
     pa = require("pyarrow", "Reading labels")
-    made = numbers_of({"labels": pa.array(labels)}, ".")
-    if "labels" not in made.numbers:
-        return pandas.Series(labels, dtype=object), made.notes
-    y = made.numbers["labels"].to_pandas()
+    cells = pa.array(labels)
+    types = number_types({"labels": Signs().add(cells)}, ".")
+    if "labels" not in types.whole:
+        return pandas.Series(labels, dtype=object), types.notes
+    y = types.values("labels", cells).to_pandas()
     check_target(y, path)
     return y, ()
