@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -19,7 +19,8 @@ from looms._words import count, listed
 from looms.cli._errors import InputError
 from looms.cli._options import Reading, Task
 from looms.cli._output import MOST_NAMES, as_messages, note
-from looms.datasets import read_table
+from looms.datasets import open_table, read_table
+from looms.datasets._rows import RowReader
 from looms.datasets._table import Table
 from looms.tables import table_preprocessor
 from looms.tables._kinds import Kind, as_text, column_kinds
@@ -53,12 +54,26 @@ _ORDERS = {
 
 def read(path: Path, target: str | None, reading: Reading, keep: Sequence[str] = ()) -> Table:
     """The table of a file, read as options say, with what was detected as notes."""
-    sep = "\t" if reading.sep in ("tab", r"\t") else reading.sep
     with as_messages():
-        table = read_table(path, target, keep=keep, **asdict(replace(reading, sep=sep)))
+        table = read_table(path, target, keep=keep, **_options(reading))
     for remark in table.notes:
         note(f"{path.name}: {remark}")
     return table
+
+
+def open_file(
+    path: Path, target: str | None, reading: Reading, keep: Sequence[str] = ()
+) -> RowReader:
+    """Reader of a file in blocks, as options say, with what was detected as notes."""
+    with as_messages():
+        reader = open_table(path, target, keep=keep, **_options(reading))
+    for remark in reader.notes:
+        note(f"{path.name}: {remark}")
+    return reader
+
+
+def _options(reading: Reading) -> dict[str, Any]:
+    return asdict(replace(reading, sep="\t" if reading.sep in ("tab", r"\t") else reading.sep))
 
 
 def read_training(

@@ -30,10 +30,10 @@ from looms.cli._figures import (
 )
 from looms.cli._options import DropOption, FileArgument, ForceOption, Reading, TargetOption, command
 from looms.cli._output import as_messages, check_can_write, console, note, show_cautions, writing
+from looms.cli._predictions import Predictions
 from looms.cli._prepare import Prepared, prepare, prepare_file, target_of
 from looms.cli._progress import USUAL_EVALUATIONS, Meter
 from looms.cli._request import MachineRequest
-from looms.cli.predict import Predictions
 from looms.datasets._table import table_name
 from looms.model_files import save_model
 from looms.model_files._files import SavedModel
@@ -110,7 +110,8 @@ def demo(
     fitted = train(prepare(X_train, target_of(y_train, request.task)), request)
     machine = fitted.model[-1]
     show_candidates(machine)
-    predictions = Predictions.of(fitted, X_test)
+    with as_messages():
+        predictions = Predictions.of(fitted, X_test)
     show_figures(
         {
             f"{method_of(machine)}, {len(y_train)} rows": held_out_figures(machine)[0],

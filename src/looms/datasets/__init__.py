@@ -1,6 +1,6 @@
-"""Readers of tables: features and target of a file."""
+"""Readers of tables: features and target of a file, at once or in blocks."""
 
-from looms.datasets._read import read_table
+from looms.datasets._read import open_table, read_table
 from looms.datasets._table import TableError
 
-__all__ = ["TableError", "read_table"]
+__all__ = ["TableError", "open_table", "read_table"]

@@ -165,7 +165,7 @@ def texts(chunks: Iterable[bytes], encoding: str, path: Path) -> Iterator[str]:
 
 def _check_characters(text: str, n_lines: int, path: Path) -> None:
     """Raise TableError for what is no character of a table; so many lines are before the text."""
-    half = _HALF.search(text)
+    half = None if text.isascii() else _HALF.search(text)
     if half:
         raise TableError(
             path,
@@ -190,7 +190,8 @@ def encoding_of(chunks: Iterable[bytes], path: Path) -> str:
     for chunk in chain(chunks, [b""]):
         if not n_bytes and chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16"
-        letter = letter or _UTF8_LETTER.search(before[-2:] + chunk) is not None
+        if not (chunk.isascii() and before[-2:].isascii()):
+            letter = letter or _UTF8_LETTER.search(before[-2:] + chunk) is not None
         if wrong is None:
             waiting = len(decoder.getstate()[0])
             try:
