@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from looms._optional import require
+from looms._typing import AnyArray
 from looms.datasets._table import Columns, Table, divided, table_name
 
 #: Bytes of a block as numbers, and its most rows, where no size is asked for.
@@ -48,6 +51,14 @@ class RowReader(ABC):
         It may run in several threads at once. The target is not checked, and that of an svmlight
         file is floats, whose X ends at the last column that these rows use.
         """
+
+    @abstractmethod
+    def taken(self, block: Block, places: AnyArray) -> Any:
+        """Some rows of a block, by increasing places in it, as they are stored."""
+
+    @abstractmethod
+    def joined(self, parts: Sequence[Any]) -> Table:
+        """Table of rows that were taken."""
 
     def tables(self, size: int | None = None) -> Iterator[Table]:
         """Tables of consecutive rows, by default as many in each as take little memory."""
@@ -89,6 +100,16 @@ class ColumnReader(RowReader):
         columns.frame.index = index(block.first, block.first + len(columns.frame))
         return divided(columns, self.target, self.path, self.keep)
 
+    def taken(self, block: Block, places: AnyArray) -> Any:
+        """Rows of the table of pyarrow."""
+        return block.rows.take(places)
+
+    def joined(self, parts: Sequence[Any]) -> Table:
+        """Features and target."""
+        pa = require("pyarrow", "Reading tables in blocks")
+        columns = self.columns(pa.concat_tables(parts), 0)
+        return divided(columns, self.target, self.path, self.keep)
+
 
 class WholeTable(RowReader):
     """Rows of a table in memory, for formats that are not read in blocks."""
@@ -104,10 +125,23 @@ class WholeTable(RowReader):
 
     def table(self, block: Block) -> Table:
         """Rows of a slice."""
-        X, y, rows = self._table.X, self._table.y, block.rows
-        kept = {name: cells[rows] for name, cells in self._table.kept.items()}
+        kept = {name: cells[block.rows] for name, cells in self._table.kept.items()}
+        return replace(self._rows(block.rows), kept=kept)
+
+    def taken(self, block: Block, places: AnyArray) -> AnyArray:
+        """Places in the table."""
+        return block.first + places
+
+    def joined(self, parts: Sequence[AnyArray]) -> Table:
+        """Rows of the table."""
+        return self._rows(np.concatenate(parts))
+
+    def _rows(self, rows: slice | AnyArray) -> Table:
+        X, y = self._table.X, self._table.y
         X = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-        return Table(X, None if y is None else y[rows], table_name(self.path), (), kept)
+        if y is not None:
+            y = y.iloc[rows] if hasattr(y, "iloc") else y[rows]
+        return Table(X, y, table_name(self.path))
 
 
 def cut(tables: Iterable[Any], size: int) -> Iterator[Block]:

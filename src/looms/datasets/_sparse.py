@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
@@ -72,7 +72,7 @@ class SvmlightRows(RowReader):
             *whole, rest = (rest + chunk).split(b"\n") if chunk else (rest, b"")
             for line in whole:
                 lines.append(line)
-                in_block += bool(line.partition(b"#")[0].strip())
+                in_block += _is_row(line)
                 if in_block == size:
                     yield Block(n_rows, (n_lines, b"\n".join(lines)))
                     n_rows, n_lines = n_rows + size, n_lines + len(lines)
@@ -85,6 +85,19 @@ class SvmlightRows(RowReader):
         n_lines, content = block.rows
         X, y = _rows(content, self.path, n_lines)
         return Table(_narrow(X), y, table_name(self.path))
+
+    def taken(self, block: Block, places: AnyArray) -> bytes:
+        """Lines of rows."""
+        lines = [line for line in block.rows[1].split(b"\n") if _is_row(line)]
+        return b"\n".join(lines[place] for place in places)
+
+    def joined(self, parts: Sequence[bytes]) -> Table:
+        """Features and targets."""
+        return self.table(Block(0, (0, b"\n".join(parts))))
+
+
+def _is_row(line: bytes) -> bool:
+    return bool(line.partition(b"#")[0].strip())
 
 
 def whole_target(y: AnyArray) -> AnyArray:

@@ -116,6 +116,8 @@ def as_floats(column: pd.Series, name: object, kind: str) -> AnyArray:
     if wrong.any():
         row = int(wrong.argmax())
         cell = column.iloc[row]
+        if isinstance(column.index, pandas.RangeIndex):  # of a block, it counts the rows of a file
+            row = column.index[row]
         shown = repr(cell) if isinstance(cell, str) else str(cell)
         raise ValueError(
             f"column {name!r} is a column of {kind}s, and data row {row + 1} holds {shown}: "

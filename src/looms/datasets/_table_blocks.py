@@ -1,0 +1,134 @@
+"""Blocks of a table that is read and prepared anew in every sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from looms._typing import AnyArray, Array, Matrix
+from looms.blocks import ArrayBlocks, RowBlocks, Work, in_threads
+from looms.datasets._rows import Block, RowReader
+from looms.datasets._table import TableError
+
+
+class Preprocessor(Protocol):
+    """Fitted transformer of rows to floats, such as `looms.tables.table_preprocessor`."""
+
+    def transform(self, X: Any) -> Matrix:
+        """Matrix of the rows of a data frame, or of a sparse matrix."""
+
+
+class TableBlocks(RowBlocks):
+    """Rows of a table that is larger than memory, as the machines take them.
+
+    The file is read in order by the thread that asks for results, while others prepare the blocks
+    before and work on them; two blocks a thread are in memory.
+
+    Parameters
+    ----------
+    reader : of the table.
+    preprocessor : fitted to a sample of its rows.
+    n_rows, n_features : of the table, before it is prepared: see `first_pass`.
+    size : rows in a block, by default as many as take little memory.
+    n_threads : as in `ArrayBlocks`.
+    """
+
+    def __init__(
+        self,
+        reader: RowReader,
+        preprocessor: Preprocessor,
+        n_rows: int,
+        n_features: int,
+        size: int | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        size = size or reader.usual_size
+        self._reader, self._preprocessor, self._size = reader, preprocessor, size
+        self._n_features, self._n_threads = n_features, n_threads
+        first = self._prepared(next(reader.blocks(1)))
+        self.shape = n_rows, first.shape[1]
+        self.stops = np.append(np.arange(0, n_rows, size), n_rows)
+
+    def results(self, work: Work, *columns: Array) -> Iterator[Any]:
+        """Results of the blocks, in their order.
+
+        Raises
+        ------
+        TableError
+            If a column is of another kind in some row than in the sample, if the number of rows is
+            another than it was, or as `open_table`.
+        """
+
+        def on(block: Block) -> tuple[int, Any]:
+            X = self._prepared(block)
+            stop = block.first + X.shape[0]
+            if stop > self.shape[0]:
+                raise self._changed(f"more than {self.shape[0]:,} rows")
+            rows = slice(block.first, stop)
+            return stop, work(X, *(column[rows] for column in columns))
+
+        end = 0
+        for stop, result in in_threads(on, self._reader.blocks(self._size), self._n_threads):
+            yield result
+            end = stop
+        if end < self.shape[0]:
+            raise self._changed(f"{end:,} rows")
+
+    def rows(self, places: AnyArray) -> Matrix:
+        """Rows of X at increasing places, in one pass over the file."""
+        parts = []
+        for rows, block in zip(self.slices(), self._reader.blocks(self._size), strict=True):
+            own = places[(places >= rows.start) & (places < rows.stop)] - rows.start
+            if len(own):
+                parts.append(self._prepared(block)[own])
+        stack = sparse.vstack if sparse.issparse(parts[0]) else np.vstack
+        return stack(parts)
+
+    def stored(self, path: Path, size: int = 512) -> ArrayBlocks:
+        """Blocks of the prepared rows in a file of NumPy's, mapped to memory; of a dense table.
+
+        Sweeps then neither read nor prepare the table: worth it where there are many of them.
+
+        Parameters
+        ----------
+        path : the file, of 8 bytes for each entry of X.
+        size : rows in a block.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written, as the disk is full.
+        """
+        header = {"descr": "<f8", "fortran_order": False, "shape": self.shape}
+        with path.open("xb") as file:
+            np.lib.format.write_array_header_2_0(file, header)
+            for X in self.results(lambda X: X):  # type: ignore[arg-type,return-value]
+                file.write(np.ascontiguousarray(X, dtype="<f8").data)
+        return ArrayBlocks(np.load(path, mmap_mode="r"), size, self._n_threads)
+
+    def _prepared(self, block: Block) -> Matrix:
+        X = self._reader.table(block).X
+        if sparse.issparse(X):  # it ends at the last column that its rows use
+            if X.shape[1] > self._n_features:
+                raise self._changed(f"feature {X.shape[1]}")
+            shape = X.shape[0], self._n_features
+            X = sparse.csr_array((X.data, X.indices, X.indptr), shape=shape)
+        try:
+            return self._preprocessor.transform(X)
+        except (ValueError, TypeError) as error:
+            raise TableError(
+                self._reader.path,
+                str(error),
+                "The kinds of columns are those of a sample of the rows.",
+            ) from None
+
+    def _changed(self, what: str) -> TableError:
+        return TableError(
+            self._reader.path,
+            f"it has {what} now, and had {self.shape[0]:,} rows at first",
+            "Let no one change it meanwhile; of an object, give one that can be read again.",
+        )
