@@ -148,8 +148,9 @@ def texts(chunks: Iterable[bytes], encoding: str, path: Path) -> Iterator[str]:
         try:
             text = decoder.decode(chunk, final=not chunk)
         except UnicodeError as error:
-            is_place = isinstance(error, UnicodeDecodeError)
-            place = f"byte {n_bytes - waiting + error.start + 1}" if is_place else "the file"
+            place = "the file"
+            if isinstance(error, UnicodeDecodeError):
+                place = f"byte {n_bytes - waiting + error.start + 1}"
             raise TableError(
                 path,
                 f"{place} is not text in {encoding}",

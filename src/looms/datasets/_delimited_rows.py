@@ -164,4 +164,4 @@ def _as_type(cells: pa.Array, kind: pa.DataType) -> pa.Array | None:
 
 def _all_match(cells: pa.Array, pattern: str) -> bool:
     pc = require("pyarrow.compute", "Reading CSV files")
-    return pc.index(pc.match_substring_regex(cells, pattern), False).as_py() < 0
+    return bool(pc.index(pc.match_substring_regex(cells, pattern), False).as_py() < 0)

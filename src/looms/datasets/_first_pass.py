@@ -118,7 +118,9 @@ def first_pass(reader: RowReader, n_sample: int = SAMPLE, random_state: int = 0)
     rng = np.random.default_rng(random_state)
     n_sample = min(n_sample, max(1, _BYTES // (8 * max(reader.n_columns, 1))))
     n_rows, n_features, most = 0, 0, np.inf
-    targets, columns, notes = [], {}, {}
+    targets: list[Any] = []
+    columns: dict[str, ColumnSummary] = {}
+    notes: dict[str, str] = {}
     keys, places, parts = np.empty(0), np.empty(0, dtype=np.int64), []
     for block in reader.blocks(reader.usual_size):
         table = reader.table(block)

@@ -106,7 +106,7 @@ class TableBlocks(RowBlocks):
         header = {"descr": "<f8", "fortran_order": False, "shape": self.shape}
         with path.open("xb") as file:
             np.lib.format.write_array_header_2_0(file, header)
-            for X in self.results(lambda X: X):  # type: ignore[arg-type,return-value]
+            for X in self.results(lambda X: X):
                 file.write(np.ascontiguousarray(X, dtype="<f8").data)
         return ArrayBlocks(np.load(path, mmap_mode="r"), size, self._n_threads)
 
