@@ -11,6 +11,7 @@ from scipy import sparse
 
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks, Work, in_threads
+from looms.datasets._first_pass import FirstPass
 from looms.datasets._rows import Block, RowReader
 from looms.datasets._table import TableError
 
@@ -32,7 +33,7 @@ class TableBlocks(RowBlocks):
     ----------
     reader : of the table.
     preprocessor : fitted to a sample of its rows.
-    n_rows, n_features : of the table, before it is prepared: see `first_pass`.
+    first : what a first pass told of the table.
     size : rows in a block, by default as many as take little memory.
     n_threads : as in `ArrayBlocks`.
     """
@@ -41,17 +42,16 @@ class TableBlocks(RowBlocks):
         self,
         reader: RowReader,
         preprocessor: Preprocessor,
-        n_rows: int,
-        n_features: int,
+        first: FirstPass,
         size: int | None = None,
         n_threads: int | None = None,
     ) -> None:
         size = size or reader.usual_size
         self._reader, self._preprocessor, self._size = reader, preprocessor, size
-        self._n_features, self._n_threads = n_features, n_threads
-        first = self._prepared(next(reader.blocks(1)))
-        self.shape = n_rows, first.shape[1]
-        self.stops = np.append(np.arange(0, n_rows, size), n_rows)
+        self._n_features, self._n_threads = first.n_features, n_threads
+        self.shape = first.n_rows, self._prepared(first.sample.X[:1]).shape[1]
+        self.stops = np.append(np.arange(0, first.n_rows, size), first.n_rows)
+        self.feature_names = None
 
     def results(self, work: Work, *columns: Array) -> Iterator[Any]:
         """Results of the blocks, in their order.
@@ -64,7 +64,7 @@ class TableBlocks(RowBlocks):
         """
 
         def on(block: Block) -> tuple[int, Any]:
-            X = self._prepared(block)
+            X = self._prepared(self._reader.table(block).X)
             stop = block.first + X.shape[0]
             if stop > self.shape[0]:
                 raise self._changed(f"more than {self.shape[0]:,} rows")
@@ -84,7 +84,7 @@ class TableBlocks(RowBlocks):
         for rows, block in zip(self.slices(), self._reader.blocks(self._size), strict=True):
             own = places[(places >= rows.start) & (places < rows.stop)] - rows.start
             if len(own):
-                parts.append(self._prepared(block)[own])
+                parts.append(self._prepared(self._reader.table(block).X)[own])
         stack = sparse.vstack if sparse.issparse(parts[0]) else np.vstack
         return stack(parts)
 
@@ -110,8 +110,7 @@ class TableBlocks(RowBlocks):
                 file.write(np.ascontiguousarray(X, dtype="<f8").data)
         return ArrayBlocks(np.load(path, mmap_mode="r"), size, self._n_threads)
 
-    def _prepared(self, block: Block) -> Matrix:
-        X = self._reader.table(block).X
+    def _prepared(self, X: Any) -> Matrix:
         if sparse.issparse(X):  # it ends at the last column that its rows use
             if X.shape[1] > self._n_features:
                 raise self._changed(f"feature {X.shape[1]}")
