@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from scipy.sparse import issparse
@@ -27,6 +29,18 @@ _MOST_LANDMARKS = 4096
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
+@dataclass(frozen=True)
+class ScratchFolder:
+    """Folder made in another one when it is needed, and removed at the end of a context."""
+
+    beside: Path
+    stack: ExitStack
+
+    def made(self) -> Path:
+        """The folder."""
+        return Path(self.stack.enter_context(TemporaryDirectory(prefix=".looms-", dir=self.beside)))
+
+
 def memory_of(option: str | None) -> int | None:
     """Bytes that an option such as 2GB stands for."""
     if option is None:
@@ -44,12 +58,12 @@ def prepare_large(
     reading: Reading,
     request: MachineRequest,
     memory: int | None,
-    scratch: Path,
+    scratch: ScratchFolder,
 ) -> Prepared:
     """The table of a file, its columns prepared as a sample of the rows tells.
 
     The matrix is in memory where the sample is the table; else it is blocks of rows, those of a
-    dense table in a file of the folder ``scratch``. Refuses what takes more memory than allowed.
+    dense table in a file of the ``scratch`` folder. Refuses what takes more memory than allowed.
     """
     reader = open_file(path, target, reading)
     with as_messages():
@@ -91,8 +105,8 @@ def prepare_large(
     prepared = replace(prepared, matrix=blocks, ranges=ranges)
     if not on_disk:
         return prepared
-    with writing(scratch, "--output"), as_messages():
-        return replace(prepared, matrix=blocks.stored(scratch / "X.npy", SIZE))
+    with writing(scratch.beside, "--output"), as_messages():
+        return replace(prepared, matrix=blocks.stored(scratch.made() / "X.npy", SIZE))
 
 
 def bytes_needed(n_rows: int, n_outputs: int, rank: int) -> int:
@@ -100,7 +114,7 @@ def bytes_needed(n_rows: int, n_outputs: int, rank: int) -> int:
     threads = available_threads()
     matrices = (30 + 4 * threads) * (rank + 1) ** 2
     at_work = 8 * threads * SIZE * rank
-    return 350 * 10**6 + 8 * (matrices + at_work + (20 + 10 * n_outputs) * n_rows)
+    return 420 * 10**6 + 8 * (matrices + at_work + (20 + 10 * n_outputs) * n_rows)
 
 
 def _physical_memory() -> int | None:

@@ -145,8 +145,8 @@ class Meter:
         """Time left of all candidates, as text; nothing where it is not known.
 
         It is what the candidates before took, on average; for the first that of the usual
-        evaluations on all rows, each n³ in the number of rows (n on landmarks), once a stage has rows enough for
-        this to hold.
+        evaluations on all rows, each n³ in the number of rows (n on landmarks), once a stage has
+        rows enough for this to hold.
         """
         after, elapsed = self._n_candidates - len(self._seconds) - 1, now - self._began
         if self._seconds:

@@ -385,6 +385,11 @@ class MachineRequest:
             "combine": self.combine or "auto",
         }
         if self.rank is not None:
+            if self.rank != "auto" and int(self.rank) > len(target.y):
+                raise InputError(
+                    f"--rank {self.rank} asks for more landmarks than there are rows, "
+                    f"{len(target.y)}"
+                )
             search["rank"] = self.rank if self.rank == "auto" else int(self.rank)
         if self.max_iter is not None:
             search["max_iter"] = self.max_iter

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -20,7 +19,6 @@ from sklearn.pipeline import Pipeline
 from looms import BoundWarning, CopiesWarning, OneClassWarning, __version__
 from looms._optional import require
 from looms.assessment._result import Assessment
-from looms.blocks import RowBlocks
 from looms.cli._errors import InputError
 from looms.cli._figures import (
     choice_of,
@@ -30,7 +28,7 @@ from looms.cli._figures import (
     show_choice,
     show_figures,
 )
-from looms.cli._large import memory_of, prepare_large
+from looms.cli._large import ScratchFolder, memory_of, prepare_large
 from looms.cli._options import DropOption, FileArgument, ForceOption, Reading, TargetOption, command
 from looms.cli._output import as_messages, check_can_write, console, note, show_cautions, writing
 from looms.cli._predictions import Predictions
@@ -86,19 +84,20 @@ def fit(
     if memory is not None and request.rank is None:
         raise InputError("--memory goes with --rank, the number of landmarks")
     most = memory_of(memory)
-    with TemporaryDirectory(prefix=".looms-", dir=output.parent) as scratch:
+    with ExitStack() as stack:
         if request.rank is None:
             prepared = prepare_file(
                 file, target, drop, reading, request.task, request.groups, request.time
             )
         else:
-            prepared = prepare_large(file, target, drop, reading, request, most, Path(scratch))
+            scratch = ScratchFolder(output.parent, stack)
+            prepared = prepare_large(file, target, drop, reading, request, most, scratch)
         fitted = train(prepared, request)
     metadata = {**fitted.metadata, "target": target, "file": file.name}
     save_model(output, fitted.model, metadata)
     show_choice(fitted.model, metadata)
-    if isinstance(prepared.matrix, RowBlocks):
-        note("the rows are not kept with the model, so nothing is said of copies among them")
+    if getattr(fitted.model[-1], "landmarks_", None) is not None:
+        note("of a machine on landmarks no cautions are given, such as of copies of rows")
     elif request.machine != "nonconformity":  # its machines are not left out one by one
         show_cautions(cautions(fitted.model))
     note(choice_of(fitted.model[-1]))
