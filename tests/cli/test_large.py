@@ -120,8 +120,8 @@ def test_where_the_sample_is_the_table_the_rows_are_kept(looms, large, monkeypat
         (("--memory", "1GB"), "--memory goes with --rank"),
         (("--rank", 301), "--rank 301 asks for more landmarks than there are rows, 300"),
         (("--rank", "0"), "--rank 0 is no number of landmarks"),
-        (("--rank", 9, "--groups", "c"), "--groups c takes the whole kernel matrix"),
-        (("--rank", 9, "--report", "r.html"), "--report takes the whole kernel matrix"),
+        (("--rank", 9, "--groups", "c"), "--groups c does not go with --rank"),
+        (("--rank", 9, "--report", "r.html"), "--report does not go with --rank"),
     ],
 )
 def test_what_is_refused_before_the_work(looms, large, one_line, tmp_path, options, text):

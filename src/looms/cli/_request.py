@@ -301,22 +301,19 @@ class MachineRequest:
             return
         if self.rank != "auto" and (not self.rank.isdecimal() or int(self.rank) == 0):
             raise InputError(f"--rank {self.rank} is no number of landmarks, nor auto")
-        whole = {
+        others = {
             "--machine": None if self.machine == "lssvm" else self.machine,
             "--kernel": "auto" if "auto" in (self.kernel or ()) else None,
             "--groups": self.groups,
             "--time": self.time,
-            "--cv": self.cv,
             "--copies": None if self.copies == "apart" else self.copies,
             "--search": None if self.search == "gradient" else self.search,
             "--combine": self.combine if self.combine == "stack" else None,
             "--nested": self.nested if self.nested == "folds" else None,
         }
-        for option, value in whole.items():
+        for option, value in others.items():
             if value is not None:
-                raise InputError(
-                    f"{option} {value} takes the whole kernel matrix: leave it out, or --rank"
-                )
+                raise InputError(f"{option} {value} does not go with --rank: leave one of them out")
 
     def _check_grid(self) -> None:
         if len(self.criterion or ()) > 1:

@@ -200,7 +200,7 @@ def check_report(
     if report is None:
         return
     if request.rank is not None:
-        raise InputError("--report takes the whole kernel matrix: leave it out, or --rank")
+        raise InputError("--report does not go with --rank: leave one of them out")
     if request.machine != "lssvm":
         raise InputError("--report is for --machine lssvm")
     check_can_write(report, force, file, option="--report", holds=_PAGE)

@@ -215,6 +215,15 @@ def open_table(
     ------
     TableError, ValueError, ImportError
         As by `read_table`; also while the rows are read, with the row, row group or batch.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"size": [1.0, 2.0, 3.0], "kind": ["a", "b", "a"]})
+    >>> for table in open_table(frame, target="kind").tables(2):
+    ...     print(table.X["size"].tolist(), table.y.tolist())
+    [1.0, 2.0] ['a', 'b']
+    [3.0] ['a']
     """
     if not isinstance(source, str | os.PathLike):
         return open_batches(source, target, keep)

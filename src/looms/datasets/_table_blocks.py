@@ -81,8 +81,9 @@ class TableBlocks(RowBlocks):
     def rows(self, places: AnyArray) -> Matrix:
         """Rows of X at increasing places, in one pass over the file."""
         parts = []
-        for rows, block in zip(self.slices(), self._reader.blocks(self._size), strict=True):
-            own = places[(places >= rows.start) & (places < rows.stop)] - rows.start
+        for block in self._reader.blocks(self._size):
+            first = block.first
+            own = places[(places >= first) & (places < first + self._size)] - first
             if len(own):
                 parts.append(self._prepared(self._reader.table(block).X)[own])
         stack = sparse.vstack if sparse.issparse(parts[0]) else np.vstack
