@@ -22,8 +22,8 @@ from looms.cli._request import MachineRequest
 from looms.datasets._first_pass import first_pass
 from looms.datasets._table_blocks import TableBlocks
 
-#: Rows in a block.
-SIZE = 512
+#: Rows in a block that is worked on: of a dense table, and of a sparse one, read in every sweep.
+_SIZE, _SPARSE_SIZE = 512, 2048
 #: Landmarks that "auto" takes at most.
 _MOST_LANDMARKS = 4096
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -79,8 +79,9 @@ def prepare_large(
     n_sampled = len(first.places)
     if n_sampled == first.n_rows:
         return prepared
+    size = _SPARSE_SIZE if issparse(sample) else None
     with as_messages():
-        blocks = TableBlocks(reader, prepared.preprocessor, first, SIZE)
+        blocks = TableBlocks(reader, prepared.preprocessor, first, size)
     n_outputs = 1 if known.task == "regression" else max(1, len(np.unique(known.y)) - 1)
     rank = _MOST_LANDMARKS if request.rank == "auto" else int(request.rank or 0)
     most = memory or _physical_memory()
@@ -106,15 +107,15 @@ def prepare_large(
     if not on_disk:
         return prepared
     with writing(scratch.beside, "--output"), as_messages():
-        return replace(prepared, matrix=blocks.stored(scratch.made() / "X.npy", SIZE))
+        return replace(prepared, matrix=blocks.stored(scratch.made() / "X.npy", _SIZE))
 
 
 def bytes_needed(n_rows: int, n_outputs: int, rank: int) -> int:
     """Memory of a fit, about: the program, m × m matrices, blocks at work, and columns of rows."""
     threads = available_threads()
     matrices = (30 + 4 * threads) * (rank + 1) ** 2
-    at_work = 8 * threads * SIZE * rank
-    return 420 * 10**6 + 8 * (matrices + at_work + (20 + 10 * n_outputs) * n_rows)
+    at_work = 8 * threads * _SPARSE_SIZE * rank
+    return 420 * 10**6 + 8 * (matrices + at_work + (45 + 10 * n_outputs) * n_rows)
 
 
 def _physical_memory() -> int | None:

@@ -205,6 +205,7 @@ class Prepared:
 
     def in_order(self, times: AnyArray) -> Prepared:
         """The rows in order of time; those of one time are a group if there are no groups."""
+        assert not isinstance(self.matrix, RowBlocks)
         order = np.argsort(times, kind="stable")
         groups = self.groups
         if groups is None and len(np.unique(times)) < len(times):

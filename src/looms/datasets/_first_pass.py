@@ -67,11 +67,14 @@ class ColumnSummary:
         if not len(floats):
             return
         # Means and squares of two parts give those of both: Chan, Golub & LeVeque 1983.
-        mean, n = float(floats.mean()), self.n + len(floats)
-        difference = mean - self.mean
-        self.squares += float(((floats - mean) ** 2).sum())
-        self.squares += difference**2 * self.n * len(floats) / n
-        self.mean += difference * len(floats) / n
+        n = self.n + len(floats)
+        with np.errstate(over="ignore", invalid="ignore"):  # of huge numbers squares are infinite
+            mean = floats.mean()
+            difference = mean - self.mean
+            squares = np.square(floats - mean).sum()
+            squares += np.square(difference) * self.n * len(floats) / n
+            self.squares += float(squares)
+            self.mean += float(difference * len(floats) / n)
         self.n = n
         self.least = min(self.least, float(floats.min()))
         self.greatest = max(self.greatest, float(floats.max()))
