@@ -117,6 +117,15 @@ def first_pass(reader: RowReader, n_sample: int = SAMPLE, random_state: int = 0)
     TableError
         If there are no rows, if the target is missing or infinite in some, or while the file is
         read: see `open_table`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from looms.datasets import first_pass, open_table
+    >>> frame = pd.DataFrame({"size": [1.0, 2.0, 6.0], "kind": ["a", "b", "a"]})
+    >>> first = first_pass(open_table(frame, target="kind"))
+    >>> first.n_rows, first.columns["size"].mean, first.y.tolist()
+    (3, 3.0, ['a', 'b', 'a'])
     """
     rng = np.random.default_rng(random_state)
     n_sample = min(n_sample, max(1, _BYTES // (8 * max(reader.n_columns, 1))))
@@ -124,7 +133,7 @@ def first_pass(reader: RowReader, n_sample: int = SAMPLE, random_state: int = 0)
     targets: list[Any] = []
     columns: dict[str, ColumnSummary] = {}
     notes: dict[str, str] = {}
-    keys, places, parts = np.empty(0), np.empty(0, dtype=np.int64), []
+    keys, parts = np.empty(0), []
     for block in reader.blocks(reader.usual_size):
         table = reader.table(block)
         n, n_features = table.X.shape[0], max(n_features, table.X.shape[1])

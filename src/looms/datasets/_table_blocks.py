@@ -36,6 +36,19 @@ class TableBlocks(RowBlocks):
     first : what a first pass told of the table.
     size : rows in a block, by default as many as take little memory.
     n_threads : as in `ArrayBlocks`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from looms.datasets import TableBlocks, first_pass, open_table
+    >>> from looms.tables import table_preprocessor
+    >>> frame = pd.DataFrame({"size": [1.0, 2.0, 6.0], "color": ["red", "blue", "red"]})
+    >>> reader = open_table(frame)
+    >>> first = first_pass(reader)
+    >>> prepared = table_preprocessor(first.sample.X).fit(first.sample.X)
+    >>> blocks = TableBlocks(reader, prepared, first, size=2)
+    >>> blocks.shape, blocks.stops.tolist()
+    ((3, 3), [0, 2, 3])
     """
 
     def __init__(
@@ -51,7 +64,6 @@ class TableBlocks(RowBlocks):
         self._n_features, self._n_threads = first.n_features, n_threads
         self.shape = first.n_rows, self._prepared(first.sample.X[:1]).shape[1]
         self.stops = np.append(np.arange(0, first.n_rows, size), first.n_rows)
-        self.feature_names = None
 
     def results(self, work: Work, *columns: Array) -> Iterator[Any]:
         """Results of the blocks, in their order.
