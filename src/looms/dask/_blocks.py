@@ -1,0 +1,195 @@
+"""Rows of a dask collection in blocks.
+
+A sweep is one task for each partition and a tree of sums on the workers. Its order depends on the
+partitions alone, and what every task needs is in the graph: any number of workers gives the same
+bits, and the scheduler gives to others what a lost worker had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from looms._typing import AnyArray, Array, Matrix
+from looms.blocks import ArrayBlocks, RowBlocks, Work, tree_sum
+from looms.dask._cluster import computed, dask_module
+from looms.dask._partitions import Prepare, is_dask, partitions
+
+#: Sums over rows, and columns of them.
+Swept: TypeAlias = tuple[tuple[Array, ...], tuple[Array, ...]]
+
+
+class DaskBlocks(RowBlocks):
+    """Blocks of the partitions of a dask collection.
+
+    Parameters
+    ----------
+    X : dask.array.Array or dask.dataframe.DataFrame of shape (n_rows, n_features)
+        Numbers without gaps, unless there is a ``preprocessor``. Lengths of partitions may be
+        unknown, and partitions empty. Chunks of arrays may be CSR matrices. Each sweep computes the
+        partitions anew: persist X where its workers have the memory.
+    size : int, default=512
+        Rows in a block; all blocks of a partition but its last have as many.
+    preprocessor : transformer, default=None
+        Fitted, on a sample for instance; makes numbers of the partitions of a table.
+    client : distributed.Client, default=None
+        The current one if there is one, else dask's scheduler of this process.
+
+    Attributes
+    ----------
+    sizes : (n_partitions,) rows of each partition.
+
+    Raises
+    ------
+    ValueError
+        If X has no rows. By sweeps, if a partition is not like the others or not of numbers.
+    TimeoutError
+        By all that is computed, if the cluster has no worker for a minute.
+
+    Notes
+    -----
+    Lengths that are not known are counted, in one pass that checks all partitions too. Sums depend
+    on the partitions in their last bits, not on who computes them; partitions that all have
+    size · 2^k rows, the last one as many or fewer, give the bits of `ArrayBlocks`.
+
+    Examples
+    --------
+    >>> import dask.array
+    >>> blocks = DaskBlocks(dask.array.arange(6.0, chunks=4).reshape(6, 1), size=3)
+    >>> blocks.stops
+    array([0, 3, 4, 6])
+    >>> blocks.sweep(lambda X: ((X.sum(),), (2 * X[:, 0],)))
+    ((np.float64(15.0),), (array([ 0.,  2.,  4.,  6.,  8., 10.]),))
+    """
+
+    def __init__(
+        self, X: Any, size: int = 512, preprocessor: Any = None, client: Any = None
+    ) -> None:
+        delayed = dask_module().delayed
+        if X.ndim != 2 or np.isnan(X.shape[1]):
+            raise ValueError(
+                f"X must have two dimensions, and a known number of columns, got shape {X.shape}."
+            )
+        self.client = client
+        self.size = size
+        self._parts = partitions(X)
+        names = tuple(X.columns) if hasattr(X, "columns") else None
+        width = None if preprocessor is not None else int(X.shape[1])
+        self._prepare = delayed(Prepare(names, width, preprocessor), traverse=False)
+        if width is not None and names is None and not np.isnan(X.chunks[0]).any():
+            self.sizes = np.array(X.chunks[0])
+        else:
+            shapes = [delayed(_shape)(self._prepare, k, part) for k, part in enumerate(self._parts)]
+            self.sizes, widths = np.array(computed(delayed(list)(shapes), client)).T
+            width = int(widths.max())
+        if not self.sizes.any():
+            raise ValueError(f"X has no rows: all of its {len(self.sizes)} partitions are empty.")
+        self.shape = int(self.sizes.sum()), width
+        starts = np.cumsum(self.sizes) - self.sizes
+        places = [
+            start + np.arange(0, n, size) for start, n in zip(starts, self.sizes, strict=True)
+        ]
+        self.stops = np.append(np.concatenate(places), self.shape[0])
+
+    def sweep(self, work: Work, *columns: Array) -> Swept:
+        delayed = dask_module().delayed
+        parts = self._mapped(delayed(_swept), work, columns)
+        total: Swept = computed(tree_sum(parts, delayed(_joined_sums)), self.client)
+        return total
+
+    def results(self, work: Work, *columns: Array) -> Iterator[Any]:
+        dask = dask_module()
+        for part in self._mapped(dask.delayed(_results), work, columns):
+            yield from computed(part, self.client)
+
+    def rows(self, places: AnyArray) -> Matrix:
+        dask = dask_module()
+        places = np.asarray(places)
+        first = np.concatenate([[0], np.cumsum(self.sizes)])
+        cuts = np.searchsorted(places, first)
+        take = dask.delayed(_taken)
+        taken = [
+            take(self._prepare, k, part, self.sizes[k], places[a:b] - first[k])
+            for k, (part, a, b) in enumerate(zip(self._parts, cuts, cuts[1:], strict=False))
+            if a < b
+        ]
+        return computed(dask.delayed(_stacked)(taken), self.client)
+
+    def column(self, values: Any, name: str = "y") -> AnyArray:
+        """Values of all rows, in their order, as an array in this process.
+
+        Parameters
+        ----------
+        values : array-like or dask collection with n_rows rows
+            In the order of the rows of X; its own partitions and index do not count.
+        name : str, default="y"
+            For messages.
+
+        Raises
+        ------
+        ValueError
+            If it has not as many rows as X.
+        """
+        if is_dask(values):
+            dask = dask_module()
+            values = computed(dask.delayed(_joined)(partitions(values)), self.client)
+        values = np.asarray(values)
+        if len(values) != self.shape[0]:
+            raise ValueError(f"{name} has {len(values)} rows, X has {self.shape[0]}.")
+        return values
+
+    def aligned(self, values: AnyArray) -> Any:
+        """(n_rows, ...) values as a dask array, with as many rows in each chunk as X has."""
+        array = dask_module("dask.array")
+        chunks = (tuple(self.sizes.tolist()), *((n,) for n in values.shape[1:]))
+        return array.from_array(values, chunks=chunks)
+
+    def _mapped(self, function: Any, work: Work, columns: Sequence[Array]) -> Iterator[Any]:
+        """Tasks on partitions that have rows: the work and its data are one task before them."""
+        shared = dask_module().delayed(work, traverse=False)
+        start = 0
+        for k, (part, n) in enumerate(zip(self._parts, self.sizes.tolist(), strict=True)):
+            rows = slice(start, start + n)
+            start += n
+            if n:
+                own = [column[rows] for column in columns]
+                yield function(shared, self._prepare, k, part, n, self.size, *own)
+
+
+def _shape(prepare: Prepare, k: int, part: Any) -> tuple[int, int]:
+    return prepare(k, part).shape if len(part) else (0, 0)
+
+
+def _swept(
+    work: Work, prepare: Prepare, k: int, part: Any, n: int, size: int, *columns: Array
+) -> Swept:
+    return ArrayBlocks(prepare.rows(k, part, n), size, n_threads=1).sweep(work, *columns)
+
+
+def _results(
+    work: Work, prepare: Prepare, k: int, part: Any, n: int, size: int, *columns: Array
+) -> list[Any]:
+    return list(ArrayBlocks(prepare.rows(k, part, n), size, n_threads=1).results(work, *columns))
+
+
+def _joined_sums(a: Swept, b: Swept) -> Swept:
+    """Sums and columns of the rows of two; neither is changed, as it may be needed again."""
+    sums = tuple(x + y for x, y in zip(a[0], b[0], strict=True))
+    return sums, tuple(np.concatenate(pair) for pair in zip(a[1], b[1], strict=True))
+
+
+def _taken(prepare: Prepare, k: int, part: Any, n: int, places: AnyArray) -> Matrix:
+    return prepare.rows(k, part, n)[places]
+
+
+def _stacked(parts: list[Matrix]) -> Matrix:
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+
+
+def _joined(parts: list[Any]) -> AnyArray:
+    """Values of partitions; those without rows have no say in the type."""
+    arrays = [np.asarray(part) for part in parts]
+    return np.concatenate([array for array in arrays if len(array)] or arrays)

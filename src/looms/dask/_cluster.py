@@ -1,0 +1,104 @@
+"""What dask computes, here or on a cluster whose workers may leave."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from contextlib import suppress
+from typing import Any
+
+from looms._optional import require
+
+#: Seconds after which a cluster without workers is given up.
+PATIENCE = 60.0
+#: Seconds between two looks at what may have changed.
+POLL = 1.0
+
+
+def dask_module(module: str = "dask") -> Any:
+    return require(module, "A dask collection", extra="dask")
+
+
+def computed(result: Any, client: Any = None) -> Any:
+    """Value of a delayed result, by the client's cluster as long as it has workers.
+
+    Parameters
+    ----------
+    result : dask.delayed.Delayed
+    client : distributed.Client, default=None
+        The current one if there is one, else the scheduler of dask for this process.
+
+    Raises
+    ------
+    TimeoutError
+        If the cluster has had no worker for a minute.
+    RuntimeError
+        If the scheduler forgot the tasks, as one that is restarted does.
+    """
+    client = current_client() if client is None else client
+    if client is None:
+        return result.compute()
+    import distributed
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        future = client.compute(result)
+    attendance = Attendance(client)
+    try:
+        while True:
+            with suppress(TimeoutError):
+                distributed.wait(future, timeout=POLL)  # type: ignore[no-untyped-call]
+                if future.status == "finished":  # whose result may be lost on its way here
+                    return future.result(timeout=PATIENCE)
+            if future.status == "error":
+                future.result()
+            attendance.check("Start workers and fit again.")
+    except distributed.CancelledError as error:
+        raise RuntimeError(
+            "The scheduler of the dask cluster forgot its tasks, as one that is started again "
+            "does: fit again."
+        ) from error
+    finally:
+        future.release()
+
+
+def current_client() -> Any:
+    """The client of ``distributed`` that is in use, or None; imports nothing."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        return distributed.default_client()
+    except ValueError:
+        return None
+
+
+class Attendance:
+    """Watch over a cluster that should have a worker now and then.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    patience : float, default=PATIENCE
+        Seconds without a worker after which it is given up.
+    """
+
+    def __init__(self, client: Any, patience: float | None = None) -> None:
+        self.client = client
+        self.patience = PATIENCE if patience is None else patience
+        self._served = time.monotonic()
+
+    def check(self, advice: str) -> None:
+        """TimeoutError with ``advice`` if it has had no worker for long."""
+        if self.client.ncores():
+            self._served = time.monotonic()
+        elif time.monotonic() - self._served > self.patience:
+            raise TimeoutError(
+                f"The dask cluster has had no worker for {self.patience:g} s. {advice}"
+            )
+        cluster = self.client.cluster
+        if hasattr(cluster, "worker_spec"):
+            # A cluster of this process gives up a worker that is away for a while
+            # (distributed.deploy.lost-worker-timeout); it starts again what it should have.
+            cluster.scale(len(cluster.worker_spec))
