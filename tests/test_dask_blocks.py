@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -264,6 +265,13 @@ def power_iteration(blocks, n_sweeps=3):
     return (w, total, moments), (column,)
 
 
+def wait_until(condition, seconds=180):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
 def quiet_clusters(test):
     """A cluster warns of ports in use and of sockets and files that its workers left open."""
     for warning in (
@@ -292,20 +300,16 @@ def test_one_two_and_four_workers_that_die_give_the_same_bits(table, tmp_path):
     ):
         for n_workers in (1, 2, 4):
             cluster.scale(n_workers)
-            client.wait_for_workers(n_workers, timeout=60)
-            for name in ("chunks", "unknown lengths", "table"):
+            wait_until(lambda n=n_workers: len(client.ncores()) == n)
+            for name in ("unknown lengths", "table"):
                 blocks = DaskBlocks(COLLECTIONS[name](X), size=32)
                 assert same(power_iteration(blocks), expected)
             assert same(power_iteration(DaskBlocks(uneven, size=32)), expected_uneven)
-        for name in ("unknown lengths", "persisted table"):
-            folder = tmp_path / name
-            folder.mkdir()
-            workers = set(client.run(os.getpid).values())
-            blocks = FatalBlocks(COLLECTIONS[name](X), folder, size=32)
-            assert same(power_iteration(blocks), expected)
-            assert len(list(folder.iterdir())) == blocks.n_sweeps == 3
-            client.wait_for_workers(4, timeout=60)
-            assert len(workers & set(client.run(os.getpid).values())) <= 1
+        workers = set(client.run(os.getpid).values())
+        blocks = FatalBlocks(COLLECTIONS["persisted table"](X), tmp_path, size=32)
+        assert same(power_iteration(blocks), expected)
+        assert len(list(tmp_path.iterdir())) == blocks.n_sweeps == 3
+        assert not workers <= set(client.run(os.getpid).values())
 
 
 @pytest.mark.slow
