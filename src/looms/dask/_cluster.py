@@ -39,8 +39,7 @@ def computed(result: Any, client: Any = None) -> Any:
     client = current_client() if client is None else client
     if client is None:
         return result.compute()
-    import distributed
-
+    distributed = dask_module("distributed")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
         future = client.compute(result)
@@ -48,7 +47,7 @@ def computed(result: Any, client: Any = None) -> Any:
     try:
         while True:
             with suppress(TimeoutError):
-                distributed.wait(future, timeout=POLL)  # type: ignore[no-untyped-call]
+                distributed.wait(future, timeout=POLL)
                 if future.status == "finished":  # whose result may be lost on its way here
                     return future.result(timeout=PATIENCE)
             if future.status == "error":
@@ -80,20 +79,22 @@ class Attendance:
     Parameters
     ----------
     client : distributed.Client
-    patience : float, default=PATIENCE
-        Seconds without a worker after which it is given up.
+    at_least : float, default=0
+        Seconds without a worker before it is given up; a minute if this is less.
     """
 
-    def __init__(self, client: Any, patience: float | None = None) -> None:
+    def __init__(self, client: Any, at_least: float = 0.0) -> None:
         self.client = client
-        self.patience = PATIENCE if patience is None else patience
-        self._served = time.monotonic()
+        self.patience = max(PATIENCE, at_least)
+        self._since: float | None = None
 
     def check(self, advice: str) -> None:
         """TimeoutError with ``advice`` if it has had no worker for long."""
         if self.client.ncores():
-            self._served = time.monotonic()
-        elif time.monotonic() - self._served > self.patience:
+            self._since = None
+        elif self._since is None:
+            self._since = time.monotonic()
+        elif time.monotonic() - self._since > self.patience:
             raise TimeoutError(
                 f"The dask cluster has had no worker for {self.patience:g} s. {advice}"
             )
