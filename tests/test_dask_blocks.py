@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LinearRegression
 
-from looms import LSSVMClassifier
+from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressorCV
 from looms.blocks import ArrayBlocks
 from looms.dask import DaskBlocks, predict
 from looms.kernels import RBF
@@ -40,7 +40,8 @@ class Moments:
 @pytest.fixture(scope="module")
 def table():
     rng = np.random.default_rng(0)
-    return rng.normal(size=(1000, 5)), rng.choice(["no", "yes"], 1000)
+    X = rng.normal(size=(1000, 5))
+    return X, np.where(X[:, 0] + rng.normal(size=1000) > 0, "yes", "no")
 
 
 def same_bits(ours, theirs):
@@ -215,6 +216,52 @@ def test_predictions_compute_nothing_before_they_are_needed():
         lazy.compute()
     with pytest.raises(ValueError, match="3 features"):
         predict(machine, X[:, :2])
+
+
+def test_a_large_subset_stays_in_partitions(table, monkeypatch):
+    X, _ = table
+    places = np.array([3, 4, 200, 201, 202, 700, 999])
+    blocks = DaskBlocks(with_gaps_between(X), size=2)
+    assert isinstance(blocks.subset(places), ArrayBlocks)
+    monkeypatch.setattr("looms.dask._blocks.ROWS_HERE", 6)
+    part = blocks.subset(places)
+    assert isinstance(part, DaskBlocks)
+    assert part.shape == (7, 5)
+    assert part.stops.tolist() == [0, 2, 4, 5, 6, 7]
+    assert np.array_equal(part.sweep(Moments(np.zeros(5)))[1][0], X[places, 0])
+    assert np.array_equal(part.rows(np.array([2, 5])), X[places[[2, 5]]])
+
+
+@pytest.mark.parametrize("collection", ["chunks", "unknown lengths", "table"])
+def test_machines_fitted_to_collections_are_those_of_arrays(table, collection):
+    X, y = table
+    D, options = COLLECTIONS[collection](X), {"rank": 20}
+    weight = np.linspace(1, 2, len(y))
+    names = getattr(D, "columns", None)
+    new = X[:50] if names is None else pd.DataFrame(X[:50], columns=names)
+    for machine, targets in ((LSSVMClassifierCV, y), (LSSVMRegressorCV, X[:, 0] + (y == "yes"))):
+        collected = [da.from_array(values, chunks=300) for values in (targets, weight)]
+        ours = machine(**options).fit(D, *collected)
+        theirs = machine(**options).fit(X, targets, weight)
+        np.testing.assert_allclose(ours.loo_.outputs, theirs.loo_.outputs, rtol=1e-9, atol=1e-9)
+        lazy = ours.predict(D)
+        assert isinstance(lazy, da.Array)
+        assert same_bits([lazy.compute()[:50]], [ours.predict(new)])
+        assert list(getattr(ours, "feature_names_in_", [])) == list([] if names is None else names)
+
+
+@pytest.mark.parametrize(
+    ("machine", "message"),
+    [
+        (LSSVMClassifier(), "LSSVMClassifier takes all rows in memory"),
+        (LSSVMClassifierCV(), "Rows in blocks take landmarks: give rank"),
+        (LSSVMClassifierCV(rank=2000), "more landmarks than there are rows, 1000"),
+    ],
+)
+def test_machines_that_take_all_rows_at_once_refuse_collections(table, machine, message):
+    X, y = table
+    with pytest.raises(ValueError, match=message):
+        machine.fit(COLLECTIONS["chunks"](X), da.from_array(y, chunks=100))
 
 
 def test_without_dask_a_message_names_the_extra(monkeypatch):

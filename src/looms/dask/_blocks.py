@@ -8,6 +8,8 @@ bits, and the scheduler gives to others what a lost worker had.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +19,9 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks, Work, tree_sum
 from looms.dask._cluster import computed, dask_module
 from looms.dask._partitions import Prepare, is_dask, partitions
+
+#: Rows up to which a subset is worked on in this process.
+ROWS_HERE = 20_000
 
 #: Sums over rows, and columns of them.
 Swept: TypeAlias = tuple[tuple[Array, ...], tuple[Array, ...]]
@@ -88,11 +93,15 @@ class DaskBlocks(RowBlocks):
         if not self.sizes.any():
             raise ValueError(f"X has no rows: all of its {len(self.sizes)} partitions are empty.")
         self.shape = int(self.sizes.sum()), width
+        if names is not None and preprocessor is None and all(isinstance(s, str) for s in names):
+            self.feature_names = names
+        self.stops = self._stops()
+
+    def _stops(self) -> AnyArray:
+        """Places of the first rows of blocks, which begin anew in each partition."""
         starts = np.cumsum(self.sizes) - self.sizes
-        places = [
-            start + np.arange(0, n, size) for start, n in zip(starts, self.sizes, strict=True)
-        ]
-        self.stops = np.append(np.concatenate(places), self.shape[0])
+        places = [a + np.arange(0, n, self.size) for a, n in zip(starts, self.sizes, strict=True)]
+        return np.append(np.concatenate(places), self.sizes.sum())
 
     def sweep(self, work: Work, *columns: Array) -> Swept:
         delayed = dask_module().delayed
@@ -106,17 +115,33 @@ class DaskBlocks(RowBlocks):
             yield from computed(part, self.client)
 
     def rows(self, places: AnyArray) -> Matrix:
-        dask = dask_module()
-        places = np.asarray(places)
-        first = np.concatenate([[0], np.cumsum(self.sizes)])
-        cuts = np.searchsorted(places, first)
-        take = dask.delayed(_taken)
-        taken = [
-            take(self._prepare, k, part, self.sizes[k], places[a:b] - first[k])
-            for k, (part, a, b) in enumerate(zip(self._parts, cuts, cuts[1:], strict=False))
+        parts, _ = self._taken(places)
+        return computed(dask_module().delayed(_stacked)(parts), self.client)
+
+    def subset(self, places: AnyArray) -> RowBlocks:
+        if len(places) <= ROWS_HERE:
+            return ArrayBlocks(self.rows(places), self.size)
+        part = copy(self)
+        part._parts, part.sizes = self._taken(places)
+        part._prepare = dask_module().delayed(Prepare(None, self.shape[1], None), traverse=False)
+        part.shape = len(places), self.shape[1]
+        part.stops = part._stops()
+        return part
+
+    def _taken(self, places: AnyArray) -> tuple[list[Any], AnyArray]:
+        """Tasks that take rows at increasing places out of partitions, and how many they take."""
+        take = dask_module().delayed(_taken)
+        starts = np.append(0, np.cumsum(self.sizes))
+        cuts = np.searchsorted(places, starts)
+        parts = [
+            take(self._prepare, k, part, n, places[a:b] - start)
+            for k, (part, n, start, (a, b)) in enumerate(
+                zip(self._parts, self.sizes, starts, pairwise(cuts), strict=False)
+            )
             if a < b
         ]
-        return computed(dask.delayed(_stacked)(taken), self.client)
+        sizes = np.diff(cuts)
+        return parts, sizes[sizes > 0]
 
     def column(self, values: Any, name: str = "y") -> AnyArray:
         """Values of all rows, in their order, as an array in this process.
@@ -157,6 +182,17 @@ class DaskBlocks(RowBlocks):
             if n:
                 own = [column[rows] for column in columns]
                 yield function(shared, self._prepare, k, part, n, self.size, *own)
+
+
+def in_blocks(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """A dask collection as blocks, and its targets and weights as arrays; others as they are."""
+    if is_dask(X):
+        X = DaskBlocks(X)
+    if isinstance(X, DaskBlocks):
+        y = X.column(y)
+        if not (sample_weight is None or np.isscalar(sample_weight)):
+            sample_weight = X.column(sample_weight, "sample_weight")
+    return X, y, sample_weight
 
 
 def _shape(prepare: Prepare, k: int, part: Any) -> tuple[int, int]:

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray
 from looms.dask._cluster import dask_module
-from looms.dask._partitions import partitions
+from looms.dask._partitions import is_dask, partitions
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def lazy_for_dask(method: Method) -> Method:
+    """Method of X alone, as that of an estimator, which is `predict` for a dask collection."""
+
+    @wraps(method)
+    def of_partitions(self: Any, X: Any) -> Any:
+        return predict(self, X, method.__name__) if is_dask(X) else method(self, X)
+
+    return cast(Method, of_partitions)
 
 
 def predict(machine: Any, X: Any, method: str = "predict", client: Any = None) -> Any:

@@ -13,6 +13,7 @@ from looms._typing import Array, Matrix
 from looms.conformal import jackknife_minmax, jackknife_plus
 from looms.conformal._jackknife import required_rank
 from looms.criteria import PRESS
+from looms.dask import in_blocks, lazy_for_dask
 from looms.estimators._base import GivenMachine
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._search import SelectingMachine
@@ -32,6 +33,7 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         return tags
 
+    @lazy_for_dask
     def predict(self, X: Any) -> Array:
         """Prediction for each sample.
 
@@ -149,6 +151,7 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> tuple[Matrix, Array, Array]:
+        X, y, sample_weight = in_blocks(X, y, sample_weight)
         for first in np.asarray(y).ravel()[:1]:
             if isinstance(first, str):
                 raise ValueError(
