@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressorCV
 from looms.blocks import ArrayBlocks
@@ -141,12 +142,16 @@ def test_a_prepared_table_has_categories_and_gaps(table):
     frame = pd.DataFrame(X, columns=list("abcde")).assign(kind=pd.Categorical(y))
     frame.loc[::7, "a"] = np.nan
     prepare = table_preprocessor(frame).fit(frame)
+    frame["target"] = frame.b + np.random.default_rng(1).normal(size=len(frame))
     parts = dd.from_pandas(frame, npartitions=4)
     parts = dd.concat([parts, parts[parts.b > 99], parts[parts.c < 0]])
     whole = np.vstack([prepare.transform(frame), prepare.transform(frame[frame.c < 0])])
     blocks = DaskBlocks(parts, preprocessor=prepare)
     assert blocks.shape == whole.shape
     assert np.array_equal(blocks.rows(np.arange(len(whole))), whole)
+    model = LSSVMRegressorCV("linear", rank=4).fit(blocks, parts["target"])
+    lazy = predict(make_pipeline(prepare, model), parts)
+    np.testing.assert_allclose(lazy.compute(), model.predict(whole))
 
 
 def as_table(*parts):
@@ -222,9 +227,9 @@ def test_a_large_subset_stays_in_partitions(table, monkeypatch):
     X, _ = table
     places = np.array([3, 4, 200, 201, 202, 700, 999])
     blocks = DaskBlocks(with_gaps_between(X), size=2)
-    assert isinstance(blocks.subset(places), ArrayBlocks)
+    assert isinstance(blocks.part(places), ArrayBlocks)
     monkeypatch.setattr("looms.dask._blocks.ROWS_HERE", 6)
-    part = blocks.subset(places)
+    part = blocks.part(places)
     assert isinstance(part, DaskBlocks)
     assert part.shape == (7, 5)
     assert part.stops.tolist() == [0, 2, 4, 5, 6, 7]

@@ -118,13 +118,13 @@ class DaskBlocks(RowBlocks):
         parts, _ = self._taken(places)
         return computed(dask_module().delayed(_stacked)(parts), self.client)
 
-    def subset(self, places: AnyArray) -> RowBlocks:
-        if len(places) <= ROWS_HERE:
-            return ArrayBlocks(self.rows(places), self.size)
+    def part(self, rows: AnyArray) -> RowBlocks:
+        if len(rows) <= ROWS_HERE:
+            return ArrayBlocks(self.rows(rows), self.size)
         part = copy(self)
-        part._parts, part.sizes = self._taken(places)
+        part._parts, part.sizes = self._taken(rows)
         part._prepare = dask_module().delayed(Prepare(None, self.shape[1], None), traverse=False)
-        part.shape = len(places), self.shape[1]
+        part.shape = len(rows), self.shape[1]
         part.stops = part._stops()
         return part
 
@@ -161,10 +161,10 @@ class DaskBlocks(RowBlocks):
         if is_dask(values):
             dask = dask_module()
             values = computed(dask.delayed(_joined)(partitions(values)), self.client)
-        values = np.asarray(values)
-        if len(values) != self.shape[0]:
-            raise ValueError(f"{name} has {len(values)} rows, X has {self.shape[0]}.")
-        return values
+        column: AnyArray = np.asarray(values)
+        if len(column) != self.shape[0]:
+            raise ValueError(f"{name} has {len(column)} rows, X has {self.shape[0]}.")
+        return column
 
     def aligned(self, values: AnyArray) -> Any:
         """(n_rows, ...) values as a dask array, with as many rows in each chunk as X has."""

@@ -131,7 +131,7 @@ class LowRankObjective(HeldOutCriterion):
     def subset(self, rows: AnyArray) -> LowRankObjective:
         shift = np.log2(self.n_samples / len(rows))
         part = LowRankObjective(
-            self.blocks.subset(rows),
+            self.blocks.part(rows),
             self.y[rows],
             landmarks=self._landmarks.X,
             kernel=self.kernel,
