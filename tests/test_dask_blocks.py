@@ -366,15 +366,26 @@ def test_one_two_and_four_workers_that_die_give_the_same_bits(table, tmp_path):
 
 @pytest.mark.slow
 @quiet_clusters
-def test_a_cluster_that_loses_its_workers_for_good_is_an_error(table, monkeypatch):
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ("gone", r"has had no worker for 2 s\. Start workers"),
+        ("paused", r"has had only workers that are paused, .* for 2 s\. Start workers"),
+    ],
+)
+def test_a_cluster_that_loses_its_workers_for_good_is_an_error(table, monkeypatch, state, message):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr("looms.dask._cluster.PATIENCE", 2)
-    options = {"n_workers": 1, "threads_per_worker": 1, "silence_logs": 50}
+    options = {"n_workers": 1, "threads_per_worker": 1, "silence_logs": 50, "memory_limit": 0}
     with (
         distributed.LocalCluster(**options, processes=False, dashboard_address=None) as cluster,
-        distributed.Client(cluster.scheduler_address),
+        distributed.Client(cluster.scheduler_address) as client,
     ):
         blocks = DaskBlocks(COLLECTIONS["chunks"](table[0]))
-        cluster.scale(0)
-        with pytest.raises(TimeoutError, match=r"has had no worker for 2 s\. Start workers"):
+        if state == "gone":
+            cluster.scale(0)
+        else:
+            paused = distributed.core.Status.paused
+            client.run(lambda dask_worker: setattr(dask_worker, "status", paused))
+        with pytest.raises(TimeoutError, match=message):
             blocks.sweep(Moments(np.ones(5)))

@@ -52,7 +52,7 @@ class DaskBlocks(RowBlocks):
     ValueError
         If X has no rows. By sweeps, if a partition is not like the others or not of numbers.
     TimeoutError
-        By all that is computed, if the cluster has no worker for a minute.
+        By all that is computed, if the cluster has no worker for a minute, or only paused ones.
 
     Notes
     -----

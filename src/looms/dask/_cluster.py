@@ -32,7 +32,7 @@ def computed(result: Any, client: Any = None) -> Any:
     Raises
     ------
     TimeoutError
-        If the cluster has had no worker for a minute.
+        If the cluster has had no worker for a minute, or only paused ones.
     RuntimeError
         If the scheduler forgot the tasks, as one that is restarted does.
     """
@@ -74,7 +74,7 @@ def current_client() -> Any:
 
 
 class Attendance:
-    """Watch over a cluster that should have a worker now and then.
+    """Watch over a cluster that should have a worker at work now and then.
 
     Parameters
     ----------
@@ -89,15 +89,24 @@ class Attendance:
         self._since: float | None = None
 
     def check(self, advice: str) -> None:
-        """TimeoutError with ``advice`` if it has had no worker for long."""
-        if self.client.ncores():
+        """TimeoutError with ``advice`` if for long no worker took tasks or ran one.
+
+        A worker whose memory is full takes none.
+        """
+        if self.client.run_on_scheduler(
+            lambda dask_scheduler: any(
+                worker in dask_scheduler.running or worker.executing
+                for worker in dask_scheduler.workers.values()
+            )
+        ):
             self._since = None
         elif self._since is None:
             self._since = time.monotonic()
         elif time.monotonic() - self._since > self.patience:
-            raise TimeoutError(
-                f"The dask cluster has had no worker for {self.patience:g} s. {advice}"
-            )
+            state = "has had no worker"
+            if self.client.ncores():
+                state = "has had only workers that are paused, as when their memory is full,"
+            raise TimeoutError(f"The dask cluster {state} for {self.patience:g} s. {advice}")
         cluster = self.client.cluster
         if hasattr(cluster, "worker_spec"):
             # A cluster of this process gives up a worker that is away for a while
