@@ -77,6 +77,7 @@ def test_a_sweep_gives_the_bits_of_blocks_in_memory(table, collection):
     assert blocks.shape == X.shape
     assert blocks.stops.tolist() == expected.stops.tolist()
     work = Moments(np.ones(5))
+    y = np.where(y == "yes", 1.0, -1.0)
     (sums, own), (sums_, own_) = blocks.sweep(work, y), expected.sweep(work, y)
     assert same_bits((*sums, *own), (*sums_, *own_))
     for ours, theirs in zip(blocks.results(work, y), expected.results(work, y), strict=True):
@@ -84,14 +85,27 @@ def test_a_sweep_gives_the_bits_of_blocks_in_memory(table, collection):
 
 
 def test_partitions_of_any_length_are_cut_into_blocks(table):
-    X, y = table
+    X, _ = table
     chunks = (130, 1, 0, 400, 69, 400)
     blocks = DaskBlocks(da.from_array(X, chunks=(chunks, 5)), size=100)
     assert blocks.stops.tolist() == [0, 100, 130, 131, 231, 331, 431, 531, 600, 700, 800, 900, 1000]
-    sums, (first, labels) = blocks.sweep(Moments(np.ones(5)), y)
+    sums, (first,) = blocks.sweep(Moments(np.ones(5)))
     np.testing.assert_allclose(sums[0], (X - 1).T @ (X - 1), rtol=1e-13)
     assert np.array_equal(first, X[:, 0] - 1)
-    assert np.array_equal(labels, y)
+
+
+def test_groups_that_partitions_hold_are_in_one_block(table):
+    X, _ = table
+    work = Moments(np.zeros(5))
+    groups = np.arange(1000) // 250 * 10 + np.arange(1000) % 7
+    blocks = DaskBlocks(da.from_array(X, chunks=(250, 5)), size=50).holding(groups)
+    of_block = [np.unique(groups[rows]) for rows in blocks.places()]
+    assert len(np.concatenate(of_block)) == 28
+    for (_, (first,)), rows in zip(blocks.results(work), blocks.places(), strict=True):
+        assert np.array_equal(first, X[rows, 0])
+    assert np.array_equal(blocks.sweep(work)[1][0], X[:, 0])
+    with pytest.raises(ValueError, match="in several partitions: shuffle the collection"):
+        blocks.holding(np.arange(1000) % 7)
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS)

@@ -58,10 +58,6 @@ class RowBlocks(ABC):
     def rows(self, places: AnyArray) -> Matrix:
         """Rows of X at increasing places."""
 
-    def subset(self, places: AnyArray) -> RowBlocks:
-        """Blocks of the rows at increasing places."""
-        return ArrayBlocks(self.rows(places))
-
     def sweep(self, work: Work, *columns: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
         """Sums over the blocks, and columns of all rows, of what ``work`` returns.
 

@@ -11,8 +11,8 @@ Examples
 array([30., 36.])
 """
 
-from looms.dask._blocks import DaskBlocks, in_blocks
+from looms.dask._blocks import DaskBlocks, gathered, in_blocks
 from looms.dask._partitions import is_dask
 from looms.dask._predict import lazy_for_dask, predict
 
-__all__ = ["DaskBlocks", "in_blocks", "is_dask", "lazy_for_dask", "predict"]
+__all__ = ["DaskBlocks", "gathered", "in_blocks", "is_dask", "lazy_for_dask", "predict"]

@@ -79,11 +79,12 @@ class DaskBlocks(RowBlocks):
                 f"X must have two dimensions, and a known number of columns, got shape {X.shape}."
             )
         self.client = client
+        self._labels: AnyArray | None = None
         self.size = size
         self._parts = partitions(X)
         names = tuple(X.columns) if hasattr(X, "columns") else None
         width = None if preprocessor is not None else int(X.shape[1])
-        self._prepare = delayed(Prepare(names, width, preprocessor), traverse=False)
+        self._prepare = delayed(Prepare(names, width, preprocessor, size), traverse=False)
         if width is not None and names is None and not np.isnan(X.chunks[0]).any():
             self.sizes = np.array(X.chunks[0])
         else:
@@ -99,15 +100,36 @@ class DaskBlocks(RowBlocks):
 
     def _stops(self) -> AnyArray:
         """Places of the first rows of blocks, which begin anew in each partition."""
-        starts = np.cumsum(self.sizes) - self.sizes
-        places = [a + np.arange(0, n, self.size) for a, n in zip(starts, self.sizes, strict=True)]
-        return np.append(np.concatenate(places), self.sizes.sum())
+        places = [np.arange(rows.start, rows.stop, self.size) for rows in self._slices()]
+        return np.append(np.concatenate(places), self.shape[0])
+
+    def holding(self, labels: AnyArray) -> DaskBlocks:
+        of_partition = [np.unique(labels[rows]) for rows in self._slices()]
+        if len(np.concatenate(of_partition)) > len(np.unique(labels)):
+            raise ValueError(
+                "Rows that are held out together are in several partitions: shuffle the collection "
+                "by group, as its method shuffle does."
+            )
+        blocks = copy(self)
+        blocks._labels = labels
+        return blocks
 
     def sweep(self, work: Work, *columns: Array) -> Swept:
         delayed = dask_module().delayed
         parts = self._mapped(delayed(_swept), work, columns)
         total: Swept = computed(tree_sum(parts, delayed(_joined_sums)), self.client)
         return total
+
+    def places(self) -> Sequence[slice | AnyArray]:
+        if self._labels is None:
+            return super().places()
+        return [
+            block + rows.start
+            for rows in self._slices()
+            for block in ArrayBlocks(self._labels[rows], self.size)
+            .holding(self._labels[rows])
+            .places()
+        ]
 
     def results(self, work: Work, *columns: Array) -> Iterator[Any]:
         dask = dask_module()
@@ -123,7 +145,9 @@ class DaskBlocks(RowBlocks):
             return ArrayBlocks(self.rows(rows), self.size)
         part = copy(self)
         part._parts, part.sizes = self._taken(rows)
-        part._prepare = dask_module().delayed(Prepare(None, self.shape[1], None), traverse=False)
+        part._prepare = dask_module().delayed(
+            Prepare(None, self.shape[1], None, self.size), traverse=False
+        )
         part.shape = len(rows), self.shape[1]
         part.stops = part._stops()
         return part
@@ -131,17 +155,14 @@ class DaskBlocks(RowBlocks):
     def _taken(self, places: AnyArray) -> tuple[list[Any], AnyArray]:
         """Tasks that take rows at increasing places out of partitions, and how many they take."""
         take = dask_module().delayed(_taken)
-        starts = np.append(0, np.cumsum(self.sizes))
-        cuts = np.searchsorted(places, starts)
+        slices = self._slices()
+        own = [places[slice(*np.searchsorted(places, (s.start, s.stop)))] - s.start for s in slices]
         parts = [
-            take(self._prepare, k, part, n, places[a:b] - start)
-            for k, (part, n, start, (a, b)) in enumerate(
-                zip(self._parts, self.sizes, starts, pairwise(cuts), strict=False)
-            )
-            if a < b
+            take(self._prepare, k, part, n, own[k])
+            for k, (part, n) in enumerate(zip(self._parts, self.sizes, strict=True))
+            if len(own[k])
         ]
-        sizes = np.diff(cuts)
-        return parts, sizes[sizes > 0]
+        return parts, np.array([len(each) for each in own if len(each)])
 
     def column(self, values: Any, name: str = "y") -> AnyArray:
         """Values of all rows, in their order, as an array in this process.
@@ -158,10 +179,7 @@ class DaskBlocks(RowBlocks):
         ValueError
             If it has not as many rows as X.
         """
-        if is_dask(values):
-            dask = dask_module()
-            values = computed(dask.delayed(_joined)(partitions(values)), self.client)
-        column: AnyArray = np.asarray(values)
+        column: AnyArray = np.asarray(gathered(values, self.client))
         if len(column) != self.shape[0]:
             raise ValueError(f"{name} has {len(column)} rows, X has {self.shape[0]}.")
         return column
@@ -175,13 +193,24 @@ class DaskBlocks(RowBlocks):
     def _mapped(self, function: Any, work: Work, columns: Sequence[Array]) -> Iterator[Any]:
         """Tasks on partitions that have rows: the work and its data are one task before them."""
         shared = dask_module().delayed(work, traverse=False)
-        start = 0
-        for k, (part, n) in enumerate(zip(self._parts, self.sizes.tolist(), strict=True)):
-            rows = slice(start, start + n)
-            start += n
+        for k, (part, rows) in enumerate(zip(self._parts, self._slices(), strict=True)):
+            n = rows.stop - rows.start
+            labels = None if self._labels is None else self._labels[rows]
             if n:
                 own = [column[rows] for column in columns]
-                yield function(shared, self._prepare, k, part, n, self.size, *own)
+                yield function(shared, self._prepare, (k, part, n, labels), *own)
+
+    def _slices(self) -> list[slice]:
+        """Rows of each partition."""
+        stops = np.cumsum(self.sizes).tolist()
+        return [slice(a, b) for a, b in pairwise([0, *stops])]
+
+
+def gathered(values: Any, client: Any = None) -> Any:
+    """Values of a dask collection as an array in this process; others as they are."""
+    if not is_dask(values):
+        return values
+    return computed(dask_module().delayed(_joined)(partitions(values)), client)
 
 
 def in_blocks(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
@@ -199,16 +228,14 @@ def _shape(prepare: Prepare, k: int, part: Any) -> tuple[int, int]:
     return prepare(k, part).shape if len(part) else (0, 0)
 
 
-def _swept(
-    work: Work, prepare: Prepare, k: int, part: Any, n: int, size: int, *columns: Array
-) -> Swept:
-    return ArrayBlocks(prepare.rows(k, part, n), size, n_threads=1).sweep(work, *columns)
+def _swept(work: Work, prepare: Prepare, partition: tuple[Any, ...], *columns: Array) -> Swept:
+    return prepare.blocks(*partition).sweep(work, *columns)
 
 
 def _results(
-    work: Work, prepare: Prepare, k: int, part: Any, n: int, size: int, *columns: Array
+    work: Work, prepare: Prepare, partition: tuple[Any, ...], *columns: Array
 ) -> list[Any]:
-    return list(ArrayBlocks(prepare.rows(k, part, n), size, n_threads=1).results(work, *columns))
+    return list(prepare.blocks(*partition).results(work, *columns))
 
 
 def _joined_sums(a: Swept, b: Swept) -> Swept:
@@ -218,7 +245,7 @@ def _joined_sums(a: Swept, b: Swept) -> Swept:
 
 
 def _taken(prepare: Prepare, k: int, part: Any, n: int, places: AnyArray) -> Matrix:
-    return prepare.rows(k, part, n)[places]
+    return prepare.blocks(k, part, n).rows(places)
 
 
 def _stacked(parts: list[Matrix]) -> Matrix:

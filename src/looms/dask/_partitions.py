@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from looms._typing import Matrix
+from looms._typing import AnyArray, Matrix
+from looms.blocks import ArrayBlocks
 
 
 def is_dask(values: Any) -> bool:
@@ -32,11 +33,13 @@ class Prepare:
     names : of the columns of a table; None for arrays.
     n_features : columns; None if the preprocessor makes them.
     preprocessor : fitted transformer or None.
+    size : rows in a block.
     """
 
     names: tuple[Any, ...] | None
     n_features: int | None
     preprocessor: Any
+    size: int
 
     def __call__(self, k: int, part: Any) -> Matrix:
         here = f"Partition {k} of X"
@@ -71,12 +74,13 @@ class Prepare:
             )
         return X
 
-    def rows(self, k: int, part: Any, n: int) -> Matrix:
-        """The same of a partition that should have n rows."""
+    def blocks(self, k: int, part: Any, n: int, labels: AnyArray | None = None) -> ArrayBlocks:
+        """Blocks of a partition that should have n rows, those of one label in one block."""
         X = self(k, part)
         if X.shape[0] != n:
             raise ValueError(
                 f"Partition {k} of X has {X.shape[0]} rows, and {n} are needed: its chunks say "
                 "so, or it had as many before."
             )
-        return X
+        blocks = ArrayBlocks(X, self.size, n_threads=1)
+        return blocks if labels is None else blocks.holding(labels)
