@@ -104,6 +104,11 @@ def test_groups_that_partitions_hold_are_in_one_block(table):
     for (_, (first,)), rows in zip(blocks.results(work), blocks.places(), strict=True):
         assert np.array_equal(first, X[rows, 0])
     assert np.array_equal(blocks.sweep(work)[1][0], X[:, 0])
+    y = X[:, 0] + groups % 10 + np.random.default_rng(1).normal(size=1000)
+    collected = da.from_array(X, chunks=(250, 5)), y
+    ours = LSSVMRegressorCV(rank=20).fit(*collected, groups=da.from_array(groups, chunks=300))
+    theirs = LSSVMRegressorCV(rank=20).fit(X, y, groups=groups)
+    np.testing.assert_allclose(ours.loo_.outputs, theirs.loo_.outputs, rtol=1e-6)
     with pytest.raises(ValueError, match="in several partitions: shuffle the collection"):
         blocks.holding(np.arange(1000) % 7)
 
