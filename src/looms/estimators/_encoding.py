@@ -42,7 +42,7 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             New samples; for a precomputed kernel (n_samples, n_training_samples)
-            kernel values.
+            kernel values. Of a dask collection the values are a dask array.
 
         Returns
         -------
@@ -63,7 +63,7 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples.
+            New samples. Of a dask collection the classes are a dask array.
 
         Returns
         -------

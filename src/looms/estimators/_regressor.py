@@ -41,7 +41,7 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             New samples; for a precomputed kernel (n_samples, n_training_samples)
-            kernel values.
+            kernel values. Of a dask collection the predictions are a dask array.
 
         Returns
         -------
@@ -338,7 +338,8 @@ n_features_in_, feature_names_in_
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix. With
-            `rank` also `looms.blocks.RowBlocks`, of which nothing but the landmarks is kept.
+            `rank` also a dask array or dataframe, beside which y, weights and groups may be dask
+            collections too, or `looms.blocks.RowBlocks`: nothing but the landmarks is kept.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
