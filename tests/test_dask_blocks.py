@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,7 @@ COLLECTIONS = {
     "column chunks": lambda X: da.from_array(X, chunks=(256, 2)),
     "unknown lengths": with_gaps_between,
     "sparse": lambda X: da.from_array(X, chunks=(256, 5)).map_blocks(sp.csr_matrix),
+    "sparse, unknown lengths": lambda X: with_gaps_between(X).map_blocks(sp.csr_matrix),
     "single precision": lambda X: da.from_array(X.astype(np.float32), chunks=(512, 5)),
     "table": lambda X: dd.from_array(X, chunksize=128, columns=list("abcde")),
     "persisted table": lambda X: dd.from_array(X, chunksize=256, columns=list("abcde")).persist(),
@@ -73,7 +75,7 @@ def test_a_sweep_gives_the_bits_of_blocks_in_memory(table, collection):
     if collection == "single precision":
         X = X.astype(np.float32).astype(np.float64)
     blocks = DaskBlocks(COLLECTIONS[collection](X), size=64)
-    expected = ArrayBlocks(sp.csr_matrix(X) if collection == "sparse" else X, size=64)
+    expected = ArrayBlocks(sp.csr_matrix(X) if "sparse" in collection else X, size=64)
     assert blocks.shape == X.shape
     assert blocks.stops.tolist() == expected.stops.tolist()
     work = Moments(np.ones(5))
@@ -94,7 +96,7 @@ def test_partitions_of_any_length_are_cut_into_blocks(table):
     assert np.array_equal(first, X[:, 0] - 1)
 
 
-def test_groups_that_partitions_hold_are_in_one_block(table):
+def test_groups_that_partitions_hold_are_in_one_block(table, monkeypatch):
     X, _ = table
     work = Moments(np.zeros(5))
     groups = np.arange(1000) // 250 * 10 + np.arange(1000) % 7
@@ -104,6 +106,10 @@ def test_groups_that_partitions_hold_are_in_one_block(table):
     for (_, (first,)), rows in zip(blocks.results(work), blocks.places(), strict=True):
         assert np.array_equal(first, X[rows, 0])
     assert np.array_equal(blocks.sweep(work)[1][0], X[:, 0])
+    monkeypatch.setattr("looms.dask._blocks.ROWS_HERE", 100)
+    part = blocks.part(np.arange(100, 700))
+    assert part.places() == [slice(*pair) for pair in pairwise(part.stops)]
+    assert np.array_equal(part.sweep(work)[1][0], X[100:700, 0])
     y = X[:, 0] + groups % 10 + np.random.default_rng(1).normal(size=1000)
     collected = da.from_array(X, chunks=(250, 5)), y
     ours = LSSVMRegressorCV(rank=20).fit(*collected, groups=da.from_array(groups, chunks=300))

@@ -11,8 +11,7 @@ Examples
 array([30., 36.])
 """
 
-from looms.dask._blocks import DaskBlocks, gathered, in_blocks
-from looms.dask._partitions import is_dask
-from looms.dask._predict import lazy_for_dask, predict
+from looms.dask._blocks import DaskBlocks
+from looms.dask._predict import predict
 
-__all__ = ["DaskBlocks", "gathered", "in_blocks", "is_dask", "lazy_for_dask", "predict"]
+__all__ = ["DaskBlocks", "predict"]

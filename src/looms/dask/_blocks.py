@@ -144,6 +144,7 @@ class DaskBlocks(RowBlocks):
         if len(rows) <= ROWS_HERE:
             return ArrayBlocks(self.rows(rows), self.size)
         part = copy(self)
+        part._labels = None
         part._parts, part.sizes = self._taken(rows)
         part._prepare = dask_module().delayed(
             Prepare(None, self.shape[1], None, self.size), traverse=False
@@ -225,7 +226,7 @@ def in_blocks(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
 
 
 def _shape(prepare: Prepare, k: int, part: Any) -> tuple[int, int]:
-    return prepare(k, part).shape if len(part) else (0, 0)
+    return prepare(k, part).shape if part.shape[0] else (0, 0)
 
 
 def _swept(work: Work, prepare: Prepare, partition: tuple[Any, ...], *columns: Array) -> Swept:

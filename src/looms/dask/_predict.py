@@ -27,7 +27,7 @@ def lazy_for_dask(method: Method) -> Method:
     return cast(Method, of_partitions)
 
 
-def predict(machine: Any, X: Any, method: str = "predict", client: Any = None) -> Any:
+def predict(machine: Any, X: Any, method: str = "predict") -> Any:
     """Predictions for a dask collection, computed partition by partition when they are needed.
 
     Parameters

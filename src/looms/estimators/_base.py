@@ -20,7 +20,7 @@ from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks
-from looms.dask import in_blocks
+from looms.dask._blocks import in_blocks
 from looms.estimators._held_out_models import MachineModels, NestedModels, nested_outputs
 from looms.held_out import HeldOut
 from looms.kernels import Kernel

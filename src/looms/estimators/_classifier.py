@@ -11,7 +11,7 @@ from looms._classes import class_targets
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration import class_probabilities, fit_calibrator
 from looms.calibration._calibrators import as_calibration
-from looms.dask import lazy_for_dask
+from looms.dask._predict import lazy_for_dask
 from looms.estimators._base import GivenMachine
 from looms.estimators._encoding import (
     ThresholdedClassifier,

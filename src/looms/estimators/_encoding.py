@@ -18,7 +18,7 @@ from looms.conformal import prediction_sets
 from looms.conformal._jackknife import required_rank
 from looms.conformal._sets import class_margins
 from looms.criteria import balanced_error_rate
-from looms.dask import lazy_for_dask
+from looms.dask._predict import lazy_for_dask
 from looms.estimators._base import KernelMachine, check_flag
 from looms.held_out import HeldOut
 from looms.threshold import as_rule, find_threshold

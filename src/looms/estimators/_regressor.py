@@ -13,7 +13,8 @@ from looms._typing import Array, Matrix
 from looms.conformal import jackknife_minmax, jackknife_plus
 from looms.conformal._jackknife import required_rank
 from looms.criteria import PRESS
-from looms.dask import in_blocks, lazy_for_dask
+from looms.dask._blocks import in_blocks
+from looms.dask._predict import lazy_for_dask
 from looms.estimators._base import GivenMachine
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._search import SelectingMachine

@@ -22,7 +22,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks
 from looms.copies import copy_groups
 from looms.criteria import Criterion, as_criterion
-from looms.dask import gathered
+from looms.dask._blocks import gathered
 from looms.estimators._base import LeastSquaresMachine, check_flag, one_or_many
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
 from looms.estimators._folds import (
