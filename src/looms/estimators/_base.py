@@ -20,6 +20,7 @@ from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks
+from looms.dask._blocks import in_blocks
 from looms.estimators._held_out_models import MachineModels, NestedModels, nested_outputs
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
@@ -85,14 +86,21 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Matrix, AnyArray, Array]:
         """Samples that all kernels take, targets, and weights as given, zeros cached.
 
-        Rows in blocks stay what they are; of these X is not checked here.
+        Rows in blocks stay what they are, and dask collections become that; of these X is not
+        checked here.
         """
         pairwise = {kernel.pairwise for kernel in self._kernels()}
         if len(pairwise) > 1:
             raise ValueError(
                 "Precomputed kernels and kernels of features cannot be candidates for the same X."
             )
+        X, y, sample_weight = in_blocks(X, y, sample_weight)
         if isinstance(X, RowBlocks):
+            if not hasattr(self, "rank"):
+                raise ValueError(
+                    f"{type(self).__name__} takes all rows in memory. LSSVMClassifierCV and "
+                    "LSSVMRegressorCV with rank='auto' take them in blocks or dask collections."
+                )
             y = self._validated_targets(X, y, **options)
             return X, y, checked_sample_weight(sample_weight, len(y))
         X, y = validate_data(

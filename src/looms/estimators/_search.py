@@ -22,6 +22,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks
 from looms.copies import copy_groups
 from looms.criteria import Criterion, as_criterion
+from looms.dask._blocks import gathered
 from looms.estimators._base import LeastSquaresMachine, check_flag, one_or_many
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
 from looms.estimators._folds import (
@@ -290,7 +291,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 
     def _checked_groups(self, X: Matrix, groups: Any, train: AnyArray) -> AnyArray | None:
         """Numbers of the groups, joined with copies if these are held out together."""
-        numbers = None if groups is None else group_numbers(groups, X.shape[0])
+        numbers = None if groups is None else group_numbers(gathered(groups), X.shape[0])
         if isinstance(X, RowBlocks):  # whose rows are not looked at together
             return numbers
         copies = copy_groups(X)

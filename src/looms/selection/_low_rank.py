@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import ArrayBlocks, RowBlocks
+from looms.blocks import RowBlocks
 from looms.criteria import Criterion
 from looms.kernels import Kernel
 from looms.kernels._landmarks import pivoted_landmarks
@@ -131,7 +131,7 @@ class LowRankObjective(HeldOutCriterion):
     def subset(self, rows: AnyArray) -> LowRankObjective:
         shift = np.log2(self.n_samples / len(rows))
         part = LowRankObjective(
-            ArrayBlocks(self.blocks.rows(rows)),
+            self.blocks.part(rows),
             self.y[rows],
             landmarks=self._landmarks.X,
             kernel=self.kernel,
