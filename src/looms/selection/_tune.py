@@ -89,9 +89,9 @@ class Tuning:
     stages : number of samples and record of every search; the last are on all samples.
     n_measured : evaluations between the stages, for the curvature and for whether landmarks
         suffice.
+    at_bounds : hyper-parameters that ended at a bound that matters.
     n_landmarks : number of landmarks of the search before the last evaluation, which is then the
         only one by the whole kernel matrix; None if the last search is by the kernel matrix.
-    at_bounds : hyper-parameters that ended at a bound that matters.
     """
 
     theta: Array
@@ -100,8 +100,8 @@ class Tuning:
     outcome: Outcome
     stages: tuple[tuple[int, Search], ...]
     n_measured: int
-    n_landmarks: int | None
     at_bounds: tuple[BoundMet, ...]
+    n_landmarks: int | None = None
 
     def __repr__(self) -> str:
         return (
@@ -238,8 +238,8 @@ def tune(
         outcome if outcome and fit is not None else best.outcome,
         tuple((n, replace(s, best=replace(s.best, model=None))) for n, s in stages),
         n_measured,
-        n_landmarks,
         tuple(_bounds_met(objective, theta)),
+        n_landmarks,
     )
     return tuning, fit
 
