@@ -265,7 +265,7 @@ class TestLandmarks:
 
     @pytest.fixture(autouse=True)
     def few(self, small_stages, monkeypatch):
-        monkeypatch.setattr("looms.selection._tune.FEWEST_LANDMARKS", N // 8)
+        monkeypatch.setattr("looms.selection._tune._FEWEST_LANDMARKS", N // 8)
 
     def test_one_evaluation_by_the_kernel_matrix_is_left(self):
         smooth = X[:, 0] - 0.3 * X[:, 1] ** 2 + 0.3 * np.random.default_rng(0).normal(size=N)
@@ -294,7 +294,7 @@ class TestLandmarks:
         rough = np.sin(40 * X[:, 0]) if given == "targets" else Y
         search = {"max_iter": 0} if given == "max_iter" else {}
         tuning, _ = tune(Objective(x, rough, **options), **search)
-        monkeypatch.setattr("looms.selection._tune.FEWEST_LANDMARKS", N)
+        monkeypatch.setattr("looms.selection._tune._FEWEST_LANDMARKS", N)
         expected, _ = tune(Objective(x, rough, **options), **search)
         assert tuning.n_landmarks is None
         assert tuning.n_measured - expected.n_measured == 2 * (given == "targets")

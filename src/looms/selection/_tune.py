@@ -31,9 +31,9 @@ _GROWTH = 4  # of the number of samples from stage to stage
 #: Groups of which a subsample has as many or more are drawn as a whole, larger ones in part.
 _FEW_GROUPS = 10
 _FEW = 16  # hyper-parameters whose curvature is measured by differences
-#: Rows for each landmark of the search that replaces one by the whole kernel matrix, and least
-#: number of landmarks.
-ROWS_PER_LANDMARK, FEWEST_LANDMARKS = 8, 200
+# Rows for each landmark of the search that replaces one by the whole kernel matrix, and least and
+# largest number of landmarks: how many suffice hardly grows with the number of rows.
+_ROWS_PER_LANDMARK, _FEWEST_LANDMARKS, _MOST_LANDMARKS = 8, 200, 800
 # Landmarks suffice if half of them give the same criterion to within so many times the tolerance,
 # in standard errors, as do all samples in the end. Half as many have several times the error: on
 # tables of 1500 to 5000 rows the difference was less than one standard error where that of the
@@ -214,12 +214,17 @@ def tune(
 
     while len(objectives) > 1:  # those of subsamples go as they are done, with their matrices
         searched(objectives.pop(0))
-    if outcome is None and max_iter > 0 and _takes_landmarks(objective):
-        n = objective.n_samples // ROWS_PER_LANDMARK
+    if (
+        isinstance(objective, Objective)
+        and outcome is None
+        and max_iter > 0
+        and _takes_landmarks(objective)
+    ):
+        n = min(objective.n_samples // _ROWS_PER_LANDMARK, _MOST_LANDMARKS)
         half, whole = on_landmarks(objective, thetas[0], (n // 2, n), rng)
         values = [_evaluated(of, evaluated, thetas[0], gradient=False) for of in (half, whole)]
         n_measured += len(values)
-        if _agree(*values, tolerance):
+        if _agree(values[0], values[1], tolerance):
             search = searched(whole)
             outcome, n_landmarks = search.outcome, whole.samples.n_samples
             best = searched(objective)
@@ -355,11 +360,10 @@ def log2_mu_shift(n_source: int, n_target: int) -> float:
     return float(_DECAY * np.log2(n_source / n_target))
 
 
-def _takes_landmarks(objective: HeldOutCriterion) -> bool:
-    """True for a criterion of many rows, each held out by itself, by the matrix of a kernel."""
+def _takes_landmarks(objective: Objective) -> bool:
+    """True for many rows, each held out by itself, with a kernel that is a function of them."""
     return (
-        isinstance(objective, Objective)
-        and objective.n_samples >= ROWS_PER_LANDMARK * FEWEST_LANDMARKS
+        objective.n_samples >= _ROWS_PER_LANDMARK * _FEWEST_LANDMARKS
         and objective.folds is None
         and not objective.kernel.pairwise
     )
