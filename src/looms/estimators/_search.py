@@ -48,7 +48,7 @@ from looms.lssvm._system import Fit
 from looms.optimize._minimize import OPTIMIZERS
 from looms.selection import Objective, tune
 from looms.selection._candidates import Candidate, Choice, Score, choose
-from looms.selection._low_rank import low_rank_objective
+from looms.selection._low_rank_start import low_rank_objective
 from looms.selection._nested import Nested, choose_on_grid, nested_predictions
 from looms.selection._stack import stacking_weights
 from looms.selection._tune import Tuning
