@@ -1,0 +1,282 @@
+"""Least-squares SVM on landmarks and its exact leave-one-out, from sums over blocks of rows.
+
+The machine is f(x) = Σ_j c_j k(x, z_j) + b for m landmarks z, with n μ cᵀ K_ZZ c as its penalty,
+that of Nyström features: landmarks at every row give the machine of the full kernel. With
+K_ZZ + δ = RᵀR the features are φ = [k(x, Z) R⁻¹, 1], and
+
+    A = Σ_i ζ_i φ_i φ_iᵀ + n μ diag(1, …, 1, 0) = L Lᵀ,   t_i = L⁻¹ φ_i,   h_i = ζ_i ‖t_i‖²,
+    e_i = (y_i − f(x_i)) / (1 − h_i).
+
+No rows of features are kept between sweeps over the blocks: one sweep gives A, one all held-out
+outputs, two more the gradient of a criterion of these in every hyper-parameter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from looms._typing import Array, Matrix
+from looms.blocks import RowBlocks
+from looms.kernels import Kernel
+from looms.kernels._samples import Pairs, Samples
+from looms.lssvm._system import Fit, LeverageError, NotPositiveDefiniteError, targets_as_columns
+
+
+_PANEL = 128  # columns of a triangular matrix, taken as a full one
+
+
+@dataclass(frozen=True, eq=False)
+class Landmarks:
+    """Kernel values with landmarks.
+
+    Attributes
+    ----------
+    kernel : with all its values.
+    samples : the m landmarks, with the center that distances are computed around.
+    """
+
+    kernel: Kernel
+    samples: Samples
+
+    def __len__(self) -> int:
+        return self.samples.n_samples
+
+    def pairs(self, X: Matrix) -> Pairs:
+        return Pairs(Samples(X, center=self.samples.center), self.samples)
+
+    def cross(self, X: Matrix) -> Array:
+        """k(z_j, x_i), (m, n_rows), a new array."""
+        return np.ascontiguousarray(self.kernel.values(self.pairs(X)).T)
+
+    def gram(self) -> Array:
+        """K_ZZ + δ, (m, m); δ, some m ε of its trace, keeps it positive definite."""
+        K = self.kernel.values(Pairs(self.samples, self.samples))
+        K[np.diag_indices(len(K))] += self.jitter * K.trace()
+        return np.asfortranarray(K)
+
+    @property
+    def jitter(self) -> float:
+        """δ / trace K_ZZ."""
+        return float(len(self) * np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """Sums over a block: Σ ζ φ φᵀ and Σ ζ φ yᵀ."""
+
+    landmarks: Landmarks
+    R_inverse: Array
+    fit_intercept: bool
+
+    def __call__(self, X: Matrix, y: Array, zeta: Array) -> tuple[tuple[Array, ...], tuple[()]]:
+        phi = _triangular_product(self.R_inverse, self.landmarks.cross(X))
+        if self.fit_intercept:
+            phi = np.vstack([phi, np.ones(len(y))])
+        phi *= np.sqrt(zeta)
+        return (phi @ phi.T, phi @ (np.sqrt(zeta)[:, None] * y)), ()
+
+
+@dataclass(frozen=True, eq=False)
+class _HeldOut:
+    """Leverages h and residuals y − f of a block."""
+
+    landmarks: Landmarks
+    V: Array
+    coef: Array
+    intercept: Array
+
+    def __call__(self, X: Matrix, y: Array, zeta: Array) -> tuple[tuple[()], tuple[Array, Array]]:
+        K = self.landmarks.cross(X)
+        T = _triangular_product(self.V, K)
+        h = zeta * np.einsum("ij,ij->j", T, T)
+        return (), (h, y - (K.T @ self.coef + self.intercept))
+
+
+@dataclass(frozen=True, eq=False)
+class _SlopeMoments:
+    """Sums over a block: Σ d t tᵀ and Σ t uᵀ."""
+
+    landmarks: Landmarks
+    V: Array
+
+    def __call__(self, X: Matrix, u: Array, d: Array) -> tuple[tuple[Array, Array], tuple[()]]:
+        T = _triangular_product(self.V, self.landmarks.cross(X))
+        of_u = T @ u
+        T *= np.sqrt(np.abs(d))
+        square = T @ T.T
+        if (d < 0).any():
+            below = np.compress(d < 0, T, axis=1)
+            square -= 2.0 * (below @ below.T)
+        return (square, of_u), ()
+
+
+@dataclass(frozen=True, eq=False)
+class _Contraction:
+    """Sum over a block of Σ_ij G_ij ∂k(x_i, z_j)/∂θ, where G = ∂J/∂k(x_i, z_j)."""
+
+    landmarks: Landmarks
+    W: Array
+    values: Array
+    coef: Array
+    p: Array
+
+    def __call__(
+        self, X: Matrix, u: Array, v: Array, residuals: Array, zeta: Array
+    ) -> tuple[tuple[Array], tuple[()]]:
+        pairs, m = self.landmarks.pairs(X), len(self.landmarks)
+        K = self.landmarks.kernel.values(pairs).T
+        T = self.W[:m].T @ K
+        if len(self.W) > m:
+            T += self.W[m][:, None]
+        T *= v - self.values[:, None]
+        T *= 2.0 * zeta
+        G = self.W[:m] @ T
+        zeta = zeta[:, None]
+        left = zeta * (K.T @ self.p[:m] + self.p[m:].sum(axis=0)) - u
+        G += np.hstack([self.coef, -self.p[:m]]) @ np.hstack([left, zeta * residuals]).T
+        return (self.landmarks.kernel.values_gradient(pairs, G.T),), ()
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Solved system: the fit and the small matrices that gradients are made of.
+
+    Attributes
+    ----------
+    fit : the machine, its coefficients those of the landmarks, and its leave-one-out outputs.
+    mu : regularization.
+    landmarks : with the kernel.
+    V : (q, q) upper triangular, t = [k(x, Z), 1] V; q is m, and one more with an intercept.
+    h, residuals : (n,) leverages, and (n, t) y − f(x) of each row.
+    """
+
+    fit: Fit
+    mu: float
+    landmarks: Landmarks
+    V: Array
+    h: Array
+    residuals: Array
+
+    def contract(self, slope: Array, blocks: RowBlocks) -> tuple[Array, float]:
+        """Derivative of a criterion with respect to the kernel's hyper-parameters and μ.
+
+        With g = ∂J/∂e, u = g / (1 − h), v = Σ u e over targets, w = V Σ t uᵀ, M = V Σ ζ v t tᵀ Vᵀ,
+
+            ∂J/∂k(x_i, Z) = (ζ_i (k(x_i, Z) w + w_b) − u_i) cᵀ − ζ_i (y_i − f_i) wᵀ
+                            + 2 ζ_i [k(x_i, Z), 1] (v_i V Vᵀ − M),
+            ∂J/∂K_ZZ = n μ (½ (w cᵀ + c wᵀ) − M),
+
+        of which the constant column of [k(x_i, Z), 1] is left out.
+
+        Parameters
+        ----------
+        slope : ∂J/∂f, derivative with respect to the held-out outputs, shaped like the targets.
+        blocks : rows of the fit.
+
+        Returns
+        -------
+        slopes : (p,) ∂J/∂θ of the free hyper-parameters of the kernel, natural units.
+        slope_mu : ∂J/∂μ.
+
+        Notes
+        -----
+        6 n m² flops and two kernel values of every row and landmark, in two sweeps.
+        """
+        m, rho, zeta = len(self.landmarks), len(self.h) * self.mu, self.fit.sample_weight
+        coef = targets_as_columns(self.fit.alpha)
+        u = -targets_as_columns(slope) / (1.0 - self.h)[:, None]
+        v = (u * self.residuals).sum(axis=1) / (1.0 - self.h)
+        (M, of_u), _ = blocks.sweep(_SlopeMoments(self.landmarks, self.V), u, zeta * v)
+        values, Q = np.linalg.eigh(M)
+        p = self.V @ of_u
+        W = self.V @ Q
+        work = _Contraction(self.landmarks, W, values, coef, p)
+        (slopes,), _ = blocks.sweep(work, u, v, self.residuals, zeta)
+        of_gram = 0.5 * (p[:m] @ coef.T + coef @ p[:m].T) - (W[:m] * values) @ W[:m].T
+        slope_mu = len(self.h) * float(np.vdot(of_gram, self.landmarks.gram()))
+        of_gram[np.diag_indices(m)] += self.landmarks.jitter * of_gram.trace()
+        samples = self.landmarks.samples
+        kernel = self.landmarks.kernel
+        return slopes + rho * kernel.values_gradient(Pairs(samples, samples), of_gram), slope_mu
+
+
+def solve(
+    blocks: RowBlocks,
+    y: Array,
+    mu: float,
+    zeta: Array,
+    landmarks: Landmarks,
+    *,
+    fit_intercept: bool = True,
+) -> Solution:
+    """Least-squares SVM on landmarks and all its leave-one-out outputs, in two sweeps.
+
+    Minimizes ½ n μ cᵀ (K_ZZ + δ) c + ½ Σ_i ζ_i (y_i − k(x_i, Z) c − b)²; landmarks and n μ stay as
+    they are while a row is left out.
+
+    Parameters
+    ----------
+    blocks : the n rows.
+    y : (n,) or (n, t) targets.
+    mu : regularization, positive.
+    zeta : (n,) positive weights.
+    landmarks : with the kernel.
+    fit_intercept : False for f without b.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If A is not numerically positive definite, or no longer is without some row.
+
+    Notes
+    -----
+    3 n m² flops and two kernel values of every row and landmark; (m + 1)² matrices, blocks and
+    (n, t) columns in memory.
+    """
+    n, m, Y = len(y), len(landmarks), targets_as_columns(y)
+    R, failed = lapack.dpotrf(landmarks.gram(), lower=0, clean=1)
+    if failed:
+        raise NotPositiveDefiniteError(mu)
+    R_inverse, _ = lapack.dtrtri(R, lower=0)
+    (A, b), _ = blocks.sweep(_Moments(landmarks, R_inverse, fit_intercept), Y, zeta)
+    A[np.arange(m), np.arange(m)] += n * mu
+    L, failed = lapack.dpotrf(np.asfortranarray(A), lower=1, clean=1)
+    if failed or not np.isfinite(b).all():
+        raise NotPositiveDefiniteError(mu)
+    V, _ = lapack.dtrtri(np.asfortranarray(L.T), lower=0)  # L⁻ᵀ
+    coef = V @ (V.T @ b)
+    intercept = coef[m:].sum(axis=0)
+    coef = R_inverse @ coef[:m]
+    V[:m] = blas.dtrmm(1.0, R_inverse, V[:m])
+    work = _HeldOut(landmarks, V, coef, intercept)
+    _, (h, residuals) = blocks.sweep(work, Y, zeta)
+    if not (1.0 - h).min() > n * np.finfo(np.float64).eps:
+        raise LeverageError(mu, int(np.argmax(h)))
+    loo = (Y - residuals / (1.0 - h)[:, None]).reshape(y.shape)
+    fit = Fit(
+        coef[:, 0] if y.ndim == 1 else coef,
+        float(intercept[0]) if y.ndim == 1 else intercept,
+        y,
+        loo,
+        zeta,
+        loo[None],
+    )
+    return Solution(fit, mu, landmarks, V, h, residuals)
+
+
+def _triangular_product(V: Array, K: Array) -> Array:
+    """Vᵀ K, or Vᵀ [K; 1], for upper triangular ``V``, by panels.
+
+    BLAS has a product for it, which SciPy calls with Python's lock held: threads would wait.
+    """
+    m = len(K)
+    product = np.empty((len(V), K.shape[1]))
+    for start in range(0, m, _PANEL):
+        stop = min(start + _PANEL, m)
+        np.matmul(V[:stop, start:stop].T, K[:stop], out=product[start:stop])
+    if len(V) > m:
+        product[m] = V[:m, m] @ K + V[m, m]
+    return product
