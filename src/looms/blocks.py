@@ -36,10 +36,19 @@ class RowBlocks(ABC):
     ----------
     shape : (n_rows, n_features).
     stops : (n_blocks + 1,) places of the first row of each block, and n_rows.
+    feature_names : of the columns, or None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.blocks import ArrayBlocks, RowBlocks
+    >>> isinstance(ArrayBlocks(np.eye(3)), RowBlocks)
+    True
     """
 
     shape: tuple[int, int]
     stops: AnyArray
+    feature_names: Sequence[str] | None = None
 
     @abstractmethod
     def results(self, work: Work, *columns: Array) -> Iterator[Any]:

@@ -189,7 +189,7 @@ def test_of_few_rows_the_whole_choice_is_repeated(nested):
 def test_intervals_are_of_the_stacks_without_each_fold():
     model = machine("numbers", combine="stack").fit(X, Y)
     residuals, blocks = model._models_without_rows(X)
-    F = np.concatenate([f for _, _, f in blocks])
+    F = np.concatenate([f for _, f in blocks])
     assert_allclose(F[range(len(X)), range(len(X))], model.nested_.held_out.outputs, rtol=1e-8)
     assert_allclose(residuals, Y - model.nested_.held_out.outputs)
 

@@ -12,13 +12,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_array, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._classes import class_indices
 from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
+from looms.blocks import ArrayBlocks, RowBlocks
 from looms.estimators._held_out_models import MachineModels, NestedModels, nested_outputs
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
@@ -31,6 +32,7 @@ from looms.kernels._samples import (
     check_scale,
     training_rows,
 )
+from looms.lssvm import low_rank
 from looms.lssvm._folds import Repetition, repetitions
 from looms.lssvm._system import Fit, checked_weights, targets_as_columns
 from looms.lssvm.cholesky import solve_in_place
@@ -40,7 +42,9 @@ from looms.scores import (
     fold_outputs,
     held_out_decisions,
     number_scores,
+    pooled_auc,
 )
+from looms.selection._decisions import Decided, Decisions
 from looms.selection._nested import Nested
 
 # Beside weights larger than this by its inverse, too few digits of a sample's ridge are left
@@ -51,7 +55,7 @@ _NEGLIGIBLE = 1e-10
 #: Attributes that are made of others when they are needed.
 _MADE_AGAIN = ("_machine_models", "_nested_models", "_held_out_scores")
 #: Attributes that only some fits set.
-_OF_SOME_FITS = ("certified_", "groups_", "members_")
+_OF_SOME_FITS = ("certified_", "groups_", "landmarks_", "members_")
 
 
 class KernelMachine(BaseEstimator):  # type: ignore[misc]
@@ -79,12 +83,18 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> tuple[Matrix, AnyArray, Array]:
-        """Samples that all kernels take, targets, and weights as given, zeros cached."""
+        """Samples that all kernels take, targets, and weights as given, zeros cached.
+
+        Rows in blocks stay what they are; of these X is not checked here.
+        """
         pairwise = {kernel.pairwise for kernel in self._kernels()}
         if len(pairwise) > 1:
             raise ValueError(
                 "Precomputed kernels and kernels of features cannot be candidates for the same X."
             )
+        if isinstance(X, RowBlocks):
+            y = self._validated_targets(X, y, **options)
+            return X, y, checked_sample_weight(sample_weight, len(y))
         X, y = validate_data(
             self,
             X,
@@ -100,6 +110,18 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             with blas_threads(len(y)):
                 check_kernel_matrix(X.toarray() if sp.issparse(X) else X)
         return X, y, weight
+
+    def _validated_targets(self, X: RowBlocks, y: Any, **options: Any) -> AnyArray:
+        """Targets of rows in blocks; the number and names of the features are kept."""
+        multi_output = options.get("multi_output", False)
+        y = check_array(y, ensure_2d=False, dtype=None) if multi_output else column_or_1d(y)
+        if len(y) != X.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows, and y has {len(y)}.")
+        self.n_features_in_ = X.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        if X.feature_names is not None:
+            self.feature_names_in_ = np.array(X.feature_names, dtype=object)
+        return np.asarray(y)
 
     def _kernels(self) -> list[Kernel]:
         return [as_kernel(kernel) for kernel in one_or_many(self.kernel)]
@@ -152,11 +174,11 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         """`_scored`, computed."""
 
     @abstractmethod
-    def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array, Array]]]:
+    def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
         """Held-out residuals of the samples of the fit, and the models without each at new ones.
 
-        Of these in blocks the rows of ``X``, their kernel values, and the outputs, (rows, n_train)
-        or (rows, n_train, n_targets).
+        Of these in blocks the rows of ``X`` and the outputs, (rows, n_train) or (rows, n_train,
+        n_targets).
         """
 
 
@@ -218,6 +240,8 @@ class LeastSquaresMachine(KernelMachine):
 
     #: Machines of a stack; of one machine there are none.
     members_: tuple[Member, ...] = ()
+    #: Samples that the coefficients are of; None where these are all samples.
+    landmarks_: Matrix | None = None
     fit_intercept: bool
     mu_: float
     intercept_: Any
@@ -250,8 +274,18 @@ class LeastSquaresMachine(KernelMachine):
         self._machine_models = self._models_of(self.kernel_, self.mu_, groups)
         return self._machine_models
 
+    @property
+    def _basis(self) -> Matrix:
+        """Samples that the coefficients are of."""
+        return self.X_fit_ if self.landmarks_ is None else self.landmarks_
+
     def _check_single(self) -> None:
-        """ValueError for a stack."""
+        """ValueError for a stack, and for a machine on landmarks."""
+        if self.landmarks_ is not None:
+            raise ValueError(
+                f"This takes the whole kernel matrix, and this machine has {self._basis.shape[0]} "
+                "landmarks: fit with rank=None, on fewer rows if there are too many."
+            )
         if self.members_:
             raise ValueError(
                 f"This is for one machine, and here {len(self.members_)} are stacked: fit with "
@@ -277,19 +311,39 @@ class LeastSquaresMachine(KernelMachine):
             models = solution.models()
         return MachineModels(models, train, kernel, Samples(X, center=center_of(X)))
 
-    def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array, Array]]]:
+    def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
         # If the choice was repeated without every fold, these are the models without the fold that
         # were chosen so.
         nested: Nested | None = self.nested_
+        if self.landmarks_ is not None:
+            return self._low_rank_models(X)
         if nested is None:
             trained = self.leave_one_out_models()
-            return trained.models.residuals, trained.outputs(X)
+            outputs = ((rows, F) for rows, _, F in trained.outputs(X))
+            return trained.models.residuals, outputs
         cached: list[NestedModels] | None = vars(self).get("_nested_models")
         if cached is None:
             cached = self._nested_models = list(self._nested_models_of(nested))
         basis = Samples(self.X_fit_, center=center_of(self.X_fit_))
         residuals = nested.held_out.residuals
         return residuals, nested_outputs(cached, X, basis, nested.rows, residuals.shape)
+
+    def _low_rank_models(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
+        """`_models_without_rows` of a machine on landmarks, from sweeps over the training rows."""
+        if self.X_fit_ is None:
+            raise ValueError(
+                "Intervals and sets take the training rows, and those of a table in blocks are not "
+                "kept."
+            )
+        train = np.flatnonzero(self.fit_weight_)
+        blocks = ArrayBlocks(training_rows(self.X_fit_, train, False))
+        y, zeta = self.loo_.y[train], self.fit_weight_[train]
+        samples = Samples(self._basis, center=center_of(self._basis))
+        landmarks = low_rank.Landmarks(self.kernel_, samples)
+        solution = low_rank.solve(
+            blocks, y, self.mu_, zeta, landmarks, fit_intercept=self.fit_intercept_
+        )
+        return solution.fit.loo.residuals, solution.outputs_without_rows(X, blocks)
 
     def _nested_models_of(self, nested: Nested) -> Iterator[NestedModels]:
         """Models without each fold, of every candidate that was chosen without some."""
@@ -326,7 +380,7 @@ class LeastSquaresMachine(KernelMachine):
         if nested is not None:
             return nested.held_out.outputs[None]
         train, parts = np.flatnonzero(self.fit_weight_), self._repetitions()
-        if len(parts) == 1:
+        if len(parts) == 1 or self.landmarks_ is not None:
             return self.held_out_.outputs[None, train]
         P, alpha = self._inverse_and_coefficients()
         y = self.loo_.y[train]
@@ -344,6 +398,11 @@ class LeastSquaresMachine(KernelMachine):
         nested: Nested | None = self.nested_
         if nested is not None and nested.decisions is not None and nested.auc is not None:
             decisions, auc = nested.decisions, nested.auc
+        elif self.landmarks_ is not None:  # of so many rows outputs lean, by 1 / n, no more
+            f = self.held_out_.outputs[train]
+            rounds = [Decided.of(np.arange(len(y)), f, self.threshold_, self.calibrator_)]
+            decisions = Decisions.of(rounds, class_indices(y))
+            auc = pooled_auc(y, f, weight)
         else:
             parts, (P, alpha) = self._repetitions(), self._inverse_and_coefficients()
             decisions, auc = held_out_decisions(
@@ -361,7 +420,7 @@ class LeastSquaresMachine(KernelMachine):
     def _outputs(self, X: Matrix) -> Array:
         """f(x) = Σ_j α_j k(x_j, x) + b for validated samples, or the weighted sum of a stack."""
         parts = [
-            one.weight * outputs(one.kernel, X, self.X_fit_, one.dual_coef, one.intercept)
+            one.weight * outputs(one.kernel, X, self._basis, one.dual_coef, one.intercept)
             for one in members_of(self)
         ]
         return parts[0] if len(parts) == 1 else np.sum(parts, axis=0)
@@ -421,15 +480,19 @@ def fitted_machine(
     the machine that never saw them.
     """
     train, others = np.flatnonzero(weight), np.flatnonzero(weight == 0)
+    if isinstance(X, RowBlocks):  # all of positive weight, and not kept
+        X = None
     dual_coef, loo, fit_weight = fit.alpha, fit.outputs, fit.sample_weight
-    held_out = fit.mean_held_out.outputs
+    held_out, basis = fit.mean_held_out.outputs, X if fit.landmarks is None else fit.landmarks
     if len(others):
         fit_weight = np.zeros(len(y))
         fit_weight[train] = fit.sample_weight
-        dual_coef, loo = np.zeros(y.shape), np.empty(y.shape)
-        dual_coef[train] = fit.alpha
+        if fit.landmarks is None:
+            dual_coef = np.zeros(y.shape)
+            dual_coef[train] = fit.alpha
+        loo = np.empty(y.shape)
         loo[train] = fit.outputs
-        loo[others] = outputs(kernel, X[others], X, dual_coef, fit.intercept)
+        loo[others] = outputs(kernel, X[others], basis, dual_coef, fit.intercept)
         held_out_of_train, held_out = held_out, loo.copy()
         held_out[train] = held_out_of_train
     return {
@@ -441,6 +504,7 @@ def fitted_machine(
         "fit_weight_": fit_weight,
         "loo_": HeldOut(y, loo, weight),
         "held_out_": HeldOut(y, held_out, weight),
+        **({} if fit.landmarks is None else {"landmarks_": fit.landmarks}),
     }
 
 

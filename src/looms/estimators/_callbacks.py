@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from looms.optimize import Point
-from looms.selection import Objective
 from looms.selection._candidates import Candidate
+from looms.selection._objective import HeldOutCriterion
 
 # Callbacks came with scikit-learn 1.9, and are experimental there.
 try:
@@ -49,7 +49,7 @@ class CallbackWatcher:
             self._candidate = self._root.subcontext(task_name=name, max_subtasks=None)
             self._candidate.call_on_fit_task_begin(**self._data)
 
-    def evaluation_done(self, objective: Objective, point: Point) -> None:
+    def evaluation_done(self, objective: HeldOutCriterion, point: Point) -> None:
         self.evaluated(objective.n_samples, point.value)
 
     def evaluated(self, n_samples: int, value: float) -> None:
@@ -58,7 +58,7 @@ class CallbackWatcher:
             if hasattr(callback, "on_evaluation"):
                 callback.on_evaluation(estimator, n_samples, value)
 
-    def iteration_done(self, objective: Objective, iteration: int, point: Point) -> bool:
+    def iteration_done(self, objective: HeldOutCriterion, iteration: int, point: Point) -> bool:
         if self._root is None:
             return False
         task = self._candidate.subcontext(task_name=f"iteration, n={objective.n_samples}")

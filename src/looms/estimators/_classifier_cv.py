@@ -206,6 +206,7 @@ fit_intercept_, n_features_in_, feature_names_in_
         tol_se: float = 0.1,
         copies: str = "apart",
         cv: Any = None,
+        rank: int | str | None = None,
         search: str = "gradient",
         nested: str | None = "auto",
         combine: str = "auto",
@@ -225,6 +226,7 @@ fit_intercept_, n_features_in_, feature_names_in_
         self.tol_se = tol_se
         self.copies = copies
         self.cv = cv
+        self.rank = rank
         self.search = search
         self.nested = nested
         self.combine = combine

@@ -148,7 +148,7 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         loo = targets - r
         loo_scores = class_margins(loo.reshape(len(loo), -1))[np.arange(len(labels)), labels]
         sets = np.empty((X.shape[0], len(self.classes_)), dtype=bool)
-        for rows, _, F in blocks:
+        for rows, F in blocks:
             scores = class_margins(F.reshape(*F.shape[:2], -1))
             sets[rows] = prediction_sets(
                 loo_scores, scores, coverage, labels if class_conditional else None

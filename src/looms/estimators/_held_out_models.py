@@ -98,8 +98,8 @@ def nested_outputs(
     basis: Samples,
     train: AnyArray,
     shape: tuple[int, ...],
-) -> Iterator[tuple[slice, Array, Array]]:
-    """Rows of ``X``, kernel values, and what the model without each row of the fit gives there.
+) -> Iterator[tuple[slice, Array]]:
+    """Rows of ``X``, and what the model without each row of the fit gives there.
 
     Parameters
     ----------
@@ -118,4 +118,4 @@ def nested_outputs(
                 K = one.kernel.values(Pairs(rows, basis))[:, train]
                 f = K @ one.alpha.reshape(len(train), -1) + one.intercepts.ravel()
                 F[:, one.members] += f.reshape(len(K), *one.intercepts.shape)[:, one.fold]
-        yield slice(start, start + rows.n_samples), K, F.reshape(len(F), *shape)
+        yield slice(start, start + rows.n_samples), F.reshape(len(F), *shape)

@@ -132,20 +132,18 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
                 )
             loo_scales = np.stack([scale.loo for scale in trained.local_scales], axis=-1)
             loo_scales = loo_scales.reshape(r.shape)
-            blocks = trained.outputs(X)
-        else:
-            r, blocks = self._models_without_rows(X)
-        ends = np.empty((X.shape[0], *r.shape[1:], 2))
-        for rows, K, F in blocks:
-            if method == "plus":
-                ends[rows] = jackknife_plus(r, F, coverage)
-            elif method == "minmax":
-                ends[rows] = jackknife_minmax(r, F, coverage)
-            else:
+            ends = np.empty((X.shape[0], *r.shape[1:], 2))
+            for rows, K, F in trained.outputs(X):
                 scales = np.stack([scale.at(K) for scale in trained.local_scales], axis=-1)
                 ends[rows] = jackknife_plus(
                     r, F, coverage, loo_scales=loo_scales, scales=scales.reshape(F.shape)
                 )
+            return ends
+        interval = jackknife_plus if method == "plus" else jackknife_minmax
+        r, blocks = self._models_without_rows(X)
+        ends = np.empty((X.shape[0], *r.shape[1:], 2))
+        for rows, F in blocks:
+            ends[rows] = interval(r, F, coverage)
         return ends
 
     def _validated(
@@ -307,6 +305,7 @@ n_features_in_, feature_names_in_
         tol_se: float = 0.1,
         copies: str = "apart",
         cv: Any = None,
+        rank: int | str | None = None,
         search: str = "gradient",
         nested: str | None = "auto",
         combine: str = "auto",
@@ -322,6 +321,7 @@ n_features_in_, feature_names_in_
         self.tol_se = tol_se
         self.copies = copies
         self.cv = cv
+        self.rank = rank
         self.search = search
         self.nested = nested
         self.combine = combine

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from looms._checks import check_known
 from looms._classes import class_factors, class_indices
 from looms._typing import AnyArray, Array, Matrix
+from looms.blocks import ArrayBlocks, RowBlocks
 from looms.copies import copy_groups
 from looms.criteria import Criterion, as_criterion
 from looms.estimators._base import LeastSquaresMachine, check_flag, one_or_many
@@ -46,6 +47,7 @@ from looms.lssvm._system import Fit
 from looms.optimize._minimize import OPTIMIZERS
 from looms.selection import Objective, tune
 from looms.selection._candidates import Candidate, Choice, Score, choose
+from looms.selection._low_rank import low_rank_objective
 from looms.selection._nested import Nested, choose_on_grid, nested_predictions
 from looms.selection._stack import stacking_weights
 from looms.selection._tune import Tuning
@@ -60,6 +62,8 @@ AUTO_KERNELS = ("linear", "rbf", "ranked_laplacian", "weighted_matern12")
 #: Rows up to which "auto" also repeats the choice among candidates, or their weights, in outer
 #: folds.
 FEW_ROWS = 200
+#: Rows up to which rank="auto" takes the whole kernel matrix.
+FULL_ROWS = 5000
 
 
 def chosen_criterion(machine: Any) -> Any:
@@ -80,6 +84,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     copies: str
     random_state: Any
     cv: Any
+    rank: int | str | None
     search: str
     nested: str | None
     combine: str
@@ -134,6 +139,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         criteria = self._checked_search()
         train = np.flatnonzero(weight)
         n = len(train)
+        if isinstance(X, RowBlocks):
+            X = self._checked_blocks(X, weight)
         groups = self._checked_groups(X, groups, train)
         if n < 3:
             raise ValueError(
@@ -144,20 +151,22 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         own_groups = None if groups is None else groups[train]
         own_labels = None if labels is None else labels[train]
         folds = folds_of_fit(self.cv, targets, groups, labels, train, seed)
-        repeated = takes_outer_folds(self, self.cv, targets[train], own_groups, own_labels, seed)
+        rank = self._checked_rank(n, groups)
+        repeated = rank is None and takes_outer_folds(
+            self, self.cv, targets[train], own_groups, own_labels, seed
+        )
         for_outer_folds = unfitted(self) if repeated and self.search == "gradient" else None
         kernels, all_rows = self._candidate_kernels(sp.issparse(X)), np.arange(n)
-        objective_of = partial(
-            Objective,
-            training_rows(X, train, self._kernels()[0].pairwise),
-            targets[train],
-            sample_weight=fit_weight[train],
-            selection_weight=selection_weight[train],
-            fit_intercept=self.fit_intercept,
-            cv=folds,
-            groups=own_groups,
-            prior=self.prior,
-        )
+        X_train = training_rows(X, train, self._kernels()[0].pairwise)
+        options: dict[str, Any] = {
+            "sample_weight": fit_weight[train],
+            "selection_weight": selection_weight[train],
+            "fit_intercept": self.fit_intercept,
+            "cv": folds,
+            "groups": own_groups,
+            "prior": self.prior,
+        }
+        objective_of = partial(Objective, X_train, targets[train], **options)
 
         weighs = takes_weight(self)
 
@@ -185,13 +194,24 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             choice = choose(
                 kernels,
                 criteria,
-                objective_of=objective_of,
+                objective_of=objective_of
+                if rank is None
+                else partial(
+                    low_rank_objective,
+                    X_train if isinstance(X_train, RowBlocks) else ArrayBlocks(X_train),
+                    targets[train],
+                    rank=rank,
+                    tuned=self._tune(),
+                    random_state=seed,
+                    **options,
+                ),
                 tuned=self._tune(),
                 scorer=score,
                 watcher=watcher,
                 random_state=seed,
             )
-            outer = self._choice_folds(choice, targets[train], own_groups, own_labels, seed)
+            if rank is None:
+                outer = self._choice_folds(choice, targets[train], own_groups, own_labels, seed)
             if outer is not None:
                 data = X, targets if labels is None else labels, weight, groups
                 tried = list(product(kernels, criteria))
@@ -223,6 +243,43 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             **stack_of(X, weight, targets, choice, tuned),
         }
 
+    def _checked_blocks(self, blocks: RowBlocks, weight: Array) -> Matrix | RowBlocks:
+        """Rows in blocks that a machine can be tuned on, as a matrix if it takes them all."""
+        if self.rank is None:
+            raise ValueError("Rows in blocks take landmarks: give rank, as rank='auto'.")
+        if not weight.all():
+            raise ValueError("Rows in blocks need positive weights: leave out rows of weight zero.")
+        if self.copies == "together":
+            raise ValueError("copies='together' compares all rows, and they are in blocks.")
+        n = blocks.shape[0]
+        return blocks.rows(np.arange(n)) if self.rank == "auto" and n <= FULL_ROWS else blocks
+
+    def _checked_rank(self, n: int, groups: AnyArray | None) -> int | str | None:
+        """Number of landmarks for ``n`` rows, or "auto"; None for the whole kernel matrix.
+
+        ValueError for a number that is none, and for what takes the whole kernel matrix.
+        """
+        rank = self.rank
+        if rank is None or (rank == "auto" and n <= FULL_ROWS):
+            return None
+        if rank != "auto":
+            if not (isinstance(rank, (int, np.integer)) and rank >= 1):
+                raise ValueError(f"rank must be a positive integer, 'auto' or None, got {rank!r}.")
+            if rank > n:
+                raise ValueError(f"rank={rank} asks for more landmarks than there are rows, {n}.")
+        whole = {
+            "kernel='precomputed'": any(kernel.pairwise for kernel in self._kernels()),
+            "search='grid'": self.search == "grid",
+            "nested='folds'": self.nested == "folds",
+            "combine='stack'": self.combine == "stack",
+            "cv": self.cv is not None,
+            "groups": groups is not None,
+        }
+        for name, given in whole.items():
+            if given:
+                raise ValueError(f"{name} takes the whole kernel matrix: use rank=None.")
+        return rank
+
     def _tune(self) -> Callable[..., tuple[Tuning, Fit | None]]:
         """The search along gradients with its options."""
         return partial(
@@ -235,8 +292,10 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 
     def _checked_groups(self, X: Matrix, groups: Any, train: AnyArray) -> AnyArray | None:
         """Numbers of the groups, joined with copies if these are held out together."""
-        copies = copy_groups(X)
         numbers = None if groups is None else group_numbers(groups, X.shape[0])
+        if isinstance(X, RowBlocks):  # whose rows are not looked at together
+            return numbers
+        copies = copy_groups(X)
         if self.copies == "together":
             return copies if numbers is None else joined_groups(numbers, copies)
         if numbers is None:

@@ -264,7 +264,7 @@ class SupportVectorClassifier(ThresholdedClassifier):
             self._machine_models = cached
         return cached
 
-    def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array, Array]]]:
+    def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
         if self.nested_ is not None:
             return self.nested_.held_out.residuals, self._nested_decisions(X, self.nested_)
         machines, train = self._machines(), np.flatnonzero(self.fit_weight_)
@@ -272,9 +272,7 @@ class SupportVectorClassifier(ThresholdedClassifier):
             held_out = machines.held_out(self._fitted_to)
         return held_out.residuals, self._decisions_without_rows(X, machines, train)
 
-    def _nested_decisions(
-        self, X: Matrix, nested: NestedMachines
-    ) -> Iterator[tuple[slice, Array, Array]]:
+    def _nested_decisions(self, X: Matrix, nested: NestedMachines) -> Iterator[tuple[slice, Array]]:
         step = max(1, _NUMBERS // nested.held_out.y.size)
         for start in range(0, X.shape[0], step):
             part = X[start : start + step]
@@ -282,11 +280,11 @@ class SupportVectorClassifier(ThresholdedClassifier):
                 machine._decision(columns_of(machine, part, nested.rows[nested.folds != k]))
                 for k, machine in enumerate(nested.machines)
             ]
-            yield slice(start, start + step), part, np.stack(values, axis=1)[:, nested.folds]
+            yield slice(start, start + step), np.stack(values, axis=1)[:, nested.folds]
 
     def _decisions_without_rows(
         self, X: Matrix, machines: Machines, train: AnyArray
-    ) -> Iterator[tuple[slice, Array, Array]]:
+    ) -> Iterator[tuple[slice, Array]]:
         basis = Samples(self.X_fit_, center=center_of(self.X_fit_))
         n_pairs = len(machines.machines)
         slopes, intercepts = machines.held_out_sigmoids(self._fitted_to) if n_pairs > 1 else (1, 0)
@@ -299,4 +297,4 @@ class SupportVectorClassifier(ThresholdedClassifier):
                 if n_pairs > 1:
                     log_odds = -(slopes * f + intercepts).reshape(-1, n_pairs)
                     values = class_log_probabilities(log_odds).reshape(*f.shape[:2], -1)
-                yield slice(first, first + len(f)), K[start : start + step], values
+                yield slice(first, first + len(f)), values

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from looms._kernel_matrix import check_symmetric
-from looms._typing import Array
+from looms._typing import Array, Matrix
 from looms.held_out import HeldOut
 
 
@@ -25,6 +25,8 @@ class Fit:
     sample_weight : (n,) ζ.
     held_out : (n_repetitions, n) or (n_repetitions, n, t) outputs of machines that were trained
         without the fold of the row; NaN where it is in no fold.
+    landmarks : (m, n_features) samples that the coefficients are of, (m,) or (m, t); None where
+        these are the n rows.
     """
 
     alpha: Array
@@ -33,6 +35,7 @@ class Fit:
     outputs: Array
     sample_weight: Array
     held_out: Array
+    landmarks: Matrix | None = None
 
     @property
     def loo(self) -> HeldOut:

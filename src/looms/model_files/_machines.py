@@ -118,14 +118,18 @@ def _stacked(machine: Any) -> None:
 def least_squares(machine: Any) -> None:
     if "dual_coef_" not in vars(machine):
         return
-    n, _ = _samples(machine, "X_fit_")
-    _expansion(machine, n)
-    _kernel_of(machine.kernel_, machine.X_fit_)
+    n = len(machine.fit_weight_) if machine.X_fit_ is None else _samples(machine, "X_fit_")[0]
+    if machine.landmarks_ is None:
+        _expansion(machine, n)
+    else:
+        _expansion(machine, _samples(machine, "landmarks_")[0])
+        require(not machine.kernel_.pairwise, "landmarks_ are of a kernel matrix")
+    _kernel_of(machine.kernel_, machine._basis)
     positive(machine, "mu_")
     if machine.members_ != ():
         _stacked(machine)
     for name in ("loo_", "held_out_"):
-        _held_out(machine, name, machine.dual_coef_.shape)
+        _held_out(machine, name, (n, *machine.dual_coef_.shape[1:]))
     _weights(machine, n)
     _together(machine, n)
     if getattr(machine, "_unfitted", None) is not None:

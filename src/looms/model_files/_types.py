@@ -26,7 +26,7 @@ _REGRESSOR = (
 )
 _SELECTED = (
     "_nested _outer_seed _unfitted best_index_ candidate_weights_ candidates_ choice_folds_ "
-    "cv_results_ folds_ groups_ members_ n_iter_ selection_ selection_weight_"
+    "cv_results_ folds_ groups_ landmarks_ members_ n_iter_ selection_ selection_weight_"
 )
 _UPDATED = "certified_ groups_"
 _CLASSIFIER = f"{_REGRESSOR} calibrator_ classes_ threshold_"

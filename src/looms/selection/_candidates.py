@@ -19,7 +19,7 @@ from looms.kernels._names import KernelLike, as_kernel, kernel_name
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm._system import Fit
 from looms.optimize import Outcome, Point
-from looms.selection._objective import Objective
+from looms.selection._objective import HeldOutCriterion
 from looms.selection._tune import BoundMet, Tuning
 
 
@@ -141,9 +141,9 @@ class Watcher(Protocol):
 
     def candidate_begins(self, name: str) -> None: ...
 
-    def evaluation_done(self, objective: Objective, point: Point) -> None: ...
+    def evaluation_done(self, objective: HeldOutCriterion, point: Point) -> None: ...
 
-    def iteration_done(self, objective: Objective, iteration: int, point: Point) -> bool: ...
+    def iteration_done(self, objective: HeldOutCriterion, iteration: int, point: Point) -> bool: ...
 
     def candidate_ends(self, candidate: Candidate) -> bool: ...
 
@@ -152,7 +152,7 @@ def choose(
     kernels: Sequence[KernelLike],
     criteria: Sequence[str | Criterion],
     *,
-    objective_of: Callable[..., Objective],
+    objective_of: Callable[..., HeldOutCriterion],
     tuned: Callable[..., tuple[Tuning, Fit | None]],
     scorer: Scorer,
     watcher: Watcher,
@@ -181,10 +181,10 @@ def choose(
     candidates: list[Candidate] = []
     machines: list[tuple[Tuning, Fit | None]] = []
     best: tuple[Candidate, Score, Tuning, Fit] | None = None
-    objective: Objective | None = None
+    objective: HeldOutCriterion | None = None
     reason = ""
 
-    def search(objective: Objective) -> tuple[Tuning, Fit | None]:
+    def search(objective: HeldOutCriterion) -> tuple[Tuning, Fit | None]:
         return tuned(
             objective,
             random_state=np.random.RandomState(random_state),
@@ -243,7 +243,7 @@ def choose(
     return Choice(candidates, *best, machines)
 
 
-def _failure(objective: Objective, tuning: Tuning) -> str:
+def _failure(objective: HeldOutCriterion, tuning: Tuning) -> str:
     """Message on a tuning that ended without a machine or a finite criterion."""
     try:
         objective.fit(tuning.theta)

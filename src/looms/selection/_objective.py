@@ -64,12 +64,14 @@ class HeldOutCriterion(ABC):
     bounds : (p + 1, 2) the box to search, log₂.
     kernel : with the values of the start.
     prior : of the kernel's hyper-parameters, or None.
+    least_rows : of a subsample on which a search begins.
     """
 
     theta0: Array
     bounds: Array
     kernel: Kernel
     prior: HyperPrior | None
+    least_rows: int = 0
 
     def __init__(
         self,
@@ -115,6 +117,13 @@ class HeldOutCriterion(ABC):
         ------
         NotPositiveDefiniteError
             If the kernel matrix plus ridge is not positive definite.
+        """
+
+    @abstractmethod
+    def subset(self, rows: AnyArray) -> HeldOutCriterion:
+        """The same on a subset of the samples, with the same kernel and box.
+
+        The box moves with the number of samples, so that it holds the same ridges n μ.
         """
 
     @abstractmethod
@@ -402,10 +411,6 @@ class Objective(HeldOutCriterion):
         return self._work
 
     def subset(self, rows: AnyArray) -> Objective:
-        """Objective on a subset of the samples, with the same kernel and box.
-
-        The box moves with the number of samples, so that it holds the same ridges n μ.
-        """
         X = training_rows(self.X, rows, self.kernel.pairwise)
         part = Objective(
             X,

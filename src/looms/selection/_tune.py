@@ -26,7 +26,11 @@ from looms.lssvm._system import Fit
 from looms.optimize import Outcome, Point, minimize
 from looms.optimize._curvature import difference_inverse_hessian, secant_inverse_hessian
 from looms.optimize._search import Evaluate, Search
-from looms.selection._objective import Objective, feature_space_variance
+from looms.selection._objective import (
+    HeldOutCriterion,
+    Objective,
+    feature_space_variance,
+)
 
 #: Powers of two by which all kernel parameters with a unit are multiplied together.
 KERNEL_SHIFTS = (-8.0, -5.0, -2.0, 1.0, 4.0)
@@ -51,7 +55,7 @@ _DECAY = 0.5
 
 #: Called after every iteration with the objective of the stage, the number of the
 #: iteration in it and the best point so far; True ends the search.
-Progress: TypeAlias = Callable[[Objective, int, Point], bool | None]
+Progress: TypeAlias = Callable[[HeldOutCriterion, int, Point], bool | None]
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,7 @@ class Tuning:
 
 
 def tune(
-    objective: Objective,
+    objective: HeldOutCriterion,
     *,
     optimizer: str = "lbfgs",
     max_iter: int = 100,
@@ -139,9 +143,11 @@ def tune(
     tolerance: float = 0.1,
     random_state: np.random.RandomState | None = None,
     progress: Progress | None = None,
-    evaluated: Callable[[Objective, Point], None] | None = None,
+    evaluated: Callable[[HeldOutCriterion, Point], None] | None = None,
 ) -> tuple[Tuning, Fit | None]:
     """Hyper-parameters that minimize a leave-one-out criterion, and the machine there.
+
+    On landmarks the search goes on from the objective's own start, without a scan.
 
     Parameters
     ----------
@@ -170,12 +176,15 @@ def tune(
     """
     rng = np.random.RandomState(0) if random_state is None else random_state
     objectives = [objective.subset(s) for s in _nested_subsets(objective, rng)] + [objective]
-    starts = starting_points(objectives[0], 1 + n_restarts)
-    thetas = [_moved(theta, objectives[0], objective) for theta in starts]
+    smallest, thetas = objectives[0], [objective.theta0]
+    if isinstance(smallest, Objective):
+        starts = starting_points(smallest, 1 + n_restarts)
+        thetas = [_moved(theta, smallest, objective) for theta in starts]
+        # The smallest subsample was for the scan alone, unless it is all there is.
+        objectives = objectives[1:] or objectives
     stages: list[tuple[int, Search]] = []
     stopped, curvature, n_measured = False, None, 0
-    # The smallest subsample was for the scan alone, unless it is all there is.
-    for stage in objectives[1:] or objectives:
+    for stage in objectives:
         evaluate = partial(_evaluated, stage, evaluated)
         searches = [
             _searched(
@@ -266,8 +275,8 @@ def _moved_kernels(objective: Objective, shifts: Iterable[float]) -> list[Array]
 
 
 def _evaluated(
-    stage: Objective,
-    evaluated: Callable[[Objective, Point], None] | None,
+    stage: HeldOutCriterion,
+    evaluated: Callable[[HeldOutCriterion, Point], None] | None,
     theta: Array,
     gradient: bool = True,
 ) -> Point:
@@ -278,7 +287,7 @@ def _evaluated(
     return point
 
 
-def _searched(stage: Objective, evaluate: Evaluate, theta: Array, **options: Any) -> Search:
+def _searched(stage: HeldOutCriterion, evaluate: Evaluate, theta: Array, **options: Any) -> Search:
     """Search, repeated at larger μ if the start cannot be evaluated, with all attempts."""
     failed: list[Point] = []
     for _ in range(_ATTEMPTS):
@@ -293,7 +302,7 @@ def _searched(stage: Objective, evaluate: Evaluate, theta: Array, **options: Any
 
 
 def _curvature(
-    stage: Objective, evaluate: Evaluate, search: Search, tolerance: float
+    stage: HeldOutCriterion, evaluate: Evaluate, search: Search, tolerance: float
 ) -> tuple[Array | None, list[Point]]:
     """Inverse Hessian where a search on a subsample ended, and the points evaluated for it.
 
@@ -308,9 +317,10 @@ def _curvature(
     return difference_inverse_hessian(evaluate, end, stage.bounds, tolerance)
 
 
-def _nested_subsets(objective: Objective, rng: np.random.RandomState) -> list[AnyArray]:
+def _nested_subsets(objective: HeldOutCriterion, rng: np.random.RandomState) -> list[AnyArray]:
     """Indices of growing subsamples, each in the next, classes in proportion."""
-    n, sizes, unit = objective.n_samples, stage_sizes(objective.n_samples), objective.groups
+    n, unit = objective.n_samples, objective.groups
+    sizes = [size for size in stage_sizes(n) if size >= objective.least_rows]
     if unit is None or (sizes and _FEW_GROUPS * np.bincount(unit).max() > sizes[0]):
         unit = np.arange(n)
     _, first, unit = np.unique(unit, return_index=True, return_inverse=True)
@@ -325,6 +335,13 @@ def _nested_subsets(objective: Objective, rng: np.random.RandomState) -> list[An
         return subsets
     folds = left_out_with(objective.folds)
     return [s for s in subsets if all(len(np.unique(row[s])) > 1 for row in folds)]
+
+
+def sampled_rows(y: Array, size: int, rng: np.random.RandomState) -> AnyArray:
+    """Indices of a random sample of rows, increasing; labels ±1 in proportion."""
+    labeled = bool(np.isin(y, (-1.0, 1.0)).all())
+    place = _stratified_place(y, rng) if labeled else rng.permutation(len(y))
+    return np.sort(np.argsort(place, kind="stable")[:size])
 
 
 def stage_sizes(n_samples: int) -> list[int]:
@@ -356,7 +373,7 @@ def _stratified_place(y: Array, rng: np.random.RandomState) -> AnyArray:
     return rank
 
 
-def _moved(theta: Array, source: Objective, target: Objective) -> Array:
+def _moved(theta: Array, source: HeldOutCriterion, target: HeldOutCriterion) -> Array:
     """Hyper-parameters for another number of samples: the same kernel, shifted μ."""
     moved = theta.copy()
     moved[-1] += log2_mu_shift(source.n_samples, target.n_samples)
@@ -368,7 +385,7 @@ def log2_mu_shift(n_source: int, n_target: int) -> float:
     return float(_DECAY * np.log2(n_source / n_target))
 
 
-def _bounds_met(objective: Objective, theta: Array) -> list[BoundMet]:
+def _bounds_met(objective: HeldOutCriterion, theta: Array) -> list[BoundMet]:
     met = []
     for h, value, (low, high) in zip(
         objective.hyperparameters, theta, objective.bounds, strict=True

@@ -1,0 +1,140 @@
+"""Machines on landmarks."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+
+from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms.blocks import ArrayBlocks
+from looms.estimators import _search
+from looms.lssvm import low_rank
+from looms.model_files import load_model, save_model
+
+RNG = np.random.default_rng(0)
+N = 900
+X = RNG.normal(size=(N + 300, 4))
+SIGNAL = np.sin(2 * X[:, 0]) + X[:, 1]
+NUMBERS = SIGNAL + 0.2 * RNG.normal(size=len(X))
+CLASSES = np.where(NUMBERS > 0, "yes", "no")
+
+
+def regressor(**options):
+    return LSSVMRegressorCV(**{"rank": 60, "nested": None, **options})
+
+
+def classifier(**options):
+    return LSSVMClassifierCV(**{"rank": 60, "nested": None, **options})
+
+
+def test_a_machine_on_landmarks_is_nearly_as_good_as_on_all_rows():
+    low, whole = (regressor(rank=m).fit(X[:N], NUMBERS[:N]) for m in (200, None))
+    assert (low.landmarks_.shape, low.dual_coef_.shape) == ((200, 4), (200,))
+    assert whole.landmarks_ is None
+    assert low.score(X[N:], NUMBERS[N:]) > whole.score(X[N:], NUMBERS[N:]) - 0.03
+    rank = [regressor(rank=m).fit(X[:N], NUMBERS[:N]).scores_["rmse"] for m in (5, 20, 200)]
+    assert rank[0] > rank[1] > rank[2]
+
+
+@pytest.mark.parametrize("kernel", ["ard", ["linear", "rbf"], "weighted_matern12", "ranked_rbf"])
+def test_kernels_and_candidates(kernel):
+    model = regressor(kernel=kernel).fit(X[:N], NUMBERS[:N])
+    assert model.score(X[N:], NUMBERS[N:]) > 0.8
+    assert model.candidates_[model.best_index_].score == min(c.score for c in model.candidates_)
+
+
+def test_classes_probabilities_sets_and_scores():
+    y = np.where(SIGNAL > 1, "high", CLASSES)
+    model = classifier(kernel="ard").fit(X[:N], y[:N])
+    assert model.dual_coef_.shape == (60, 3)
+    assert abs(model.scores_["error"] - np.mean(model.predict(X[N:]) != y[N:])) < 0.05
+    assert_allclose(model.predict_proba(X[N:]).sum(axis=1), 1.0)
+    sets = model.predict_set(X[N:], coverage=0.9)
+    labels = np.searchsorted(model.classes_, y[N:])
+    assert 0.85 < sets[np.arange(300), labels].mean() < 0.96
+
+
+def test_intervals_are_of_leave_one_out_models(monkeypatch):
+    model = regressor().fit(X[:N], NUMBERS[:N])
+    intervals = model.predict_interval(X[N:], coverage=0.9)
+    inside = (intervals[:, 0] < NUMBERS[N:]) & (NUMBERS[N:] < intervals[:, 1])
+    assert 0.85 < inside.mean() < 0.95
+    monkeypatch.setattr(low_rank, "_NUMBERS", 7 * N)  # seven points at a time
+    assert_allclose(model.predict_interval(X[N:], coverage=0.9), intervals, rtol=1e-12)
+
+
+def test_weights_count_as_copies_and_zero_as_absence():
+    weight = RNG.integers(0, 3, N).astype(float)
+    model = regressor().fit(X[:N], NUMBERS[:N], sample_weight=weight)
+    without = regressor().fit(X[:N][weight > 0], NUMBERS[:N][weight > 0], weight[weight > 0])
+    assert_allclose(model.predict(X[N:]), without.predict(X[N:]), rtol=1e-9)
+    out = weight == 0
+    assert_allclose(model.loo_.outputs[out], model.predict(X[:N][out]))
+
+
+def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
+    blocks = ArrayBlocks(X[:N])
+    model, other = regressor().fit(blocks, NUMBERS[:N]), regressor().fit(X[:N], NUMBERS[:N])
+    assert_allclose(model.predict(X[N:]), other.predict(X[N:]), rtol=1e-12)
+    assert model.X_fit_ is None
+    save_model(tmp_path / "m.skops", model, {})
+    again = load_model(tmp_path / "m.skops").model
+    assert_allclose(again.predict(X[N:]), other.predict(X[N:]), rtol=1e-12)
+    with pytest.raises(ValueError, match="Intervals and sets take the training rows"):
+        again.predict_interval(X[N:])
+    whole = regressor(rank="auto").fit(blocks, NUMBERS[:N])
+    assert whole.landmarks_ is None
+    blocks.feature_names = list("abcd")
+    assert list(regressor().fit(blocks, NUMBERS[:N]).feature_names_in_) == list("abcd")
+    for options, weight, message in (
+        ({"rank": None}, None, "Rows in blocks take landmarks: give rank"),
+        ({"copies": "together"}, None, "copies='together' compares all rows"),
+        ({}, np.arange(N), "Rows in blocks need positive weights"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            regressor(**options).fit(blocks, NUMBERS[:N], sample_weight=weight)
+    with pytest.raises(ValueError, match="X has 900 rows, and y has 5"):
+        regressor().fit(blocks, NUMBERS[:5])
+
+
+def test_sparse_samples():
+    S = sp.csr_array(np.where(np.abs(X) > 0.5, X, 0.0))
+    sparse, dense = (regressor().fit(A[:N], NUMBERS[:N]) for A in (S, S.toarray()))
+    assert_allclose(sparse.predict(S[N:]), dense.predict(S.toarray()[N:]), rtol=1e-4, atol=1e-4)
+
+
+def test_rank_auto_takes_the_kernel_matrix_of_few_rows(monkeypatch):
+    assert regressor(rank="auto").fit(X[:N], NUMBERS[:N]).landmarks_ is None
+    monkeypatch.setattr(_search, "FULL_ROWS", 500)
+    easy, hard = (
+        regressor(rank="auto").fit(X[:N], y[:N]).landmarks_.shape[0]
+        for y in (X[:, 0] + RNG.normal(size=len(X)), np.sin(4 * X[:, 0]) * np.cos(3 * X[:, 1]))
+    )
+    assert easy < hard
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rank": 0}, "rank must be a positive integer, 'auto' or None, got 0"),
+        ({"rank": "few"}, "got 'few'"),
+        ({"rank": 5000}, "rank=5000 asks for more landmarks than there are rows, 900"),
+        ({"search": "grid"}, "search='grid' takes the whole kernel matrix: use rank=None"),
+        ({"nested": "folds"}, "nested='folds' takes"),
+        ({"combine": "stack"}, "combine='stack' takes"),
+    ],
+)
+def test_what_takes_the_whole_kernel_matrix_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        regressor(**options).fit(X[:N], NUMBERS[:N])
+
+
+def test_what_is_of_the_whole_kernel_matrix_is_refused_by_name():
+    model = regressor().fit(X[:N], NUMBERS[:N])
+    for call in (
+        model.leave_one_out_models,
+        lambda: model.without([0]),
+        lambda: model.predict_interval(X[N:], method="scaled"),
+    ):
+        with pytest.raises(ValueError, match="this machine has 60 landmarks: fit with rank=None"):
+            call()
