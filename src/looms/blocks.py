@@ -73,19 +73,41 @@ class RowBlocks(ABC):
             number.
         columns : (n_rows, ...) each.
         """
-        parts: list[tuple[Array, ...]] = []
+        whole: list[Array] = []
 
         def summands() -> Iterator[tuple[Array, ...]]:
-            for sums, own in self.results(work, *columns):
-                parts.append(own)
+            for rows, (sums, own) in zip(self.places(), self.results(work, *columns), strict=True):
+                if not whole:
+                    whole.extend(np.empty((self.shape[0], *part.shape[1:])) for part in own)
+                for column, part in zip(whole, own, strict=True):
+                    column[rows] = part
                 yield sums
 
-        total = tree_sum(summands(), _added)
-        return total, tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+        return tree_sum(summands(), _added), tuple(whole)
 
-    def slices(self) -> list[slice]:
+    def places(self) -> Sequence[slice | AnyArray]:
         """Rows of each block."""
         return [slice(int(a), int(b)) for a, b in pairwise(self.stops)]
+
+    def holding(self, labels: AnyArray) -> RowBlocks:
+        """The same rows, those of one label in one block.
+
+        Raises
+        ------
+        ValueError
+            If they are in several and cannot be moved.
+        """
+        of_block = [np.unique(labels[rows]) for rows in self.places()]
+        if len(np.concatenate(of_block)) > len(np.unique(labels)):
+            raise ValueError(
+                "Rows that are held out together are in several blocks of the table: sort it by "
+                "group, or give the rows in memory."
+            )
+        return self
+
+    def part(self, rows: AnyArray) -> RowBlocks:
+        """Blocks of some rows, which are held in memory."""
+        return ArrayBlocks(self.rows(rows))
 
 
 class ArrayBlocks(RowBlocks):
@@ -110,13 +132,31 @@ class ArrayBlocks(RowBlocks):
         self.X = X
         self.shape = X.shape
         self.stops = np.append(np.arange(0, X.shape[0], size), X.shape[0])
+        self.size = size
         self.n_threads = n_threads
+        self._order: AnyArray | None = None
 
     def results(self, work: Work, *columns: Array) -> Iterator[Any]:
-        def on(rows: slice) -> Any:
+        def on(rows: slice | AnyArray) -> Any:
             return work(self.X[rows], *(column[rows] for column in columns))
 
-        return in_threads(on, self.slices(), self.n_threads)
+        return in_threads(on, self.places(), self.n_threads)
+
+    def places(self) -> Sequence[slice | AnyArray]:
+        if self._order is None:
+            return super().places()
+        return np.split(self._order, self.stops[1:-1])
+
+    def holding(self, labels: AnyArray) -> ArrayBlocks:
+        _, first, number, counts = np.unique(
+            labels, return_index=True, return_inverse=True, return_counts=True
+        )
+        blocks = ArrayBlocks(self.X, self.size, self.n_threads)
+        blocks._order = np.lexsort((np.arange(len(labels)), first[number]))
+        ends = np.cumsum(counts[np.argsort(first)])
+        last = np.searchsorted(ends, self.stops[1:])  # the set that a block's end falls into
+        blocks.stops = np.unique(np.append(0, ends[last]))
+        return blocks
 
     def rows(self, places: AnyArray) -> Matrix:
         return self.X[places]

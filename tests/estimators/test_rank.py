@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from looms import LSSVMClassifierCV, LSSVMRegressorCV
 from looms.blocks import ArrayBlocks
@@ -101,6 +101,22 @@ def test_sparse_samples():
     S = sp.csr_array(np.where(np.abs(X) > 0.5, X, 0.0))
     sparse, dense = (regressor().fit(A[:N], NUMBERS[:N]) for A in (S, S.toarray()))
     assert_allclose(sparse.predict(S[N:]), dense.predict(S.toarray()[N:]), rtol=1e-4, atol=1e-4)
+
+
+def test_groups_and_folds():
+    patients = np.repeat(np.arange(N // 3), 3)[RNG.permutation(N)]
+    unknown = RNG.normal(size=N // 3)[patients]
+    rows = RNG.normal(size=(N // 3, 4))[patients] + 0.01 * X[:N]
+    apart, together = (regressor(rank=300).fit(rows, unknown, groups=g) for g in (None, patients))
+    assert_array_equal(together.groups_, patients)
+    assert together.scores_["r2"] < 0.05
+    assert apart.scores_["r2"] > 0.3
+    for cv in (5, "2x3", 3):
+        model = regressor(cv=cv).fit(X[:N], NUMBERS[:N])
+        assert model.scores_["r2"] > 0.8
+        assert not np.allclose(model.held_out_.outputs, model.loo_.outputs)
+    with pytest.raises(ValueError, match="in at most 128 larger ones: here there are 900"):
+        regressor(cv="2x450").fit(X[:N], NUMBERS[:N])
 
 
 def test_rank_auto_takes_the_kernel_matrix_of_few_rows(monkeypatch):

@@ -5,11 +5,13 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from looms.blocks import ArrayBlocks
+from looms.blocks import ArrayBlocks, RowBlocks
+from looms.folds import GapKFold, fold_numbers
 from looms.kernels import ARD, RBF, Linear, Matern, Polynomial
 from looms.kernels._landmarks import pivoted_landmarks
 from looms.kernels._samples import Samples, center_of
-from looms.lssvm import NotPositiveDefiniteError, low_rank, solve
+from looms.lssvm import NotPositiveDefiniteError, low_rank, low_rank_folds, solve
+from looms.lssvm._folds import repetitions
 from looms.lssvm._system import LeverageError
 
 KERNELS = {
@@ -36,6 +38,15 @@ def problem(kernel, seed, n=90):
     mu = 10.0 ** rng.uniform(-5, 0)
     samples = Samples(Z, center=center_of(Z))
     return X, y, zeta * (n / zeta.sum()), mu, low_rank.Landmarks(KERNELS[kernel], samples)
+
+
+def differences(value, theta):
+    """Gradient by differences of fourth order."""
+    gradient = []
+    for step in 1e-3 * np.eye(len(theta)):
+        near, far = (value(theta + k * step) - value(theta - k * step) for k in (1, 2))
+        gradient.append((8 * near - far) / 12e-3)
+    return gradient
 
 
 def refitted(X, y, zeta, mu, landmarks, fit_intercept, left_out):
@@ -67,30 +78,99 @@ def test_leave_one_out_is_what_refits_give(kernel):
             assert_allclose(solution.fit.outputs[i], refit, atol=1e-8 * np.abs(y).max())
 
 
+def test_rows_held_out_together_are_what_refits_give():
+    for seed in range(N_PROBLEMS):
+        X, y, zeta, mu, landmarks = problem("ard", seed)
+        sets = np.random.default_rng(seed).integers(0, 30, len(y))
+        blocks, intercept = ArrayBlocks(X, 32).holding(sets), seed % 4 != 3
+        solution = low_rank.solve(
+            blocks, y, mu, zeta, landmarks, fit_intercept=intercept, sets=sets
+        )
+        for label in sets[:3]:
+            rows = np.flatnonzero(sets == label)
+            refit = refitted(X, y, zeta, mu, landmarks, intercept, rows)
+            assert_allclose(solution.fit.held_out[0, rows], refit, atol=1e-8 * np.abs(y).max())
+    with pytest.raises(ValueError, match="in several blocks of the table: sort it by group"):
+        RowBlocks.holding(ArrayBlocks(X, 32), sets)
+
+
+FOLDS = {
+    "three": np.random.default_rng(0).integers(0, 3, (1, 90)),
+    "2x2": np.random.default_rng(1).integers(0, 2, (2, 90)),
+    "gaps": fold_numbers(GapKFold(3, gap=4), np.arange(90.0)),
+}
+
+
+@pytest.mark.parametrize("folds", FOLDS)
+def test_folds_are_what_refits_give(folds):
+    folds = FOLDS[folds]
+    for seed in range(N_PROBLEMS // 2):
+        X, y, zeta, mu, landmarks = problem("matern", seed)
+        blocks, intercept = ArrayBlocks(X, 32), seed % 4 != 3
+        fit = low_rank_folds.solve(
+            *(blocks, y, mu, zeta, landmarks, repetitions(folds, 90)), fit_intercept=intercept
+        ).fit
+        single = low_rank.solve(blocks, y, mu, zeta, landmarks, fit_intercept=intercept).fit
+        assert_allclose(fit.outputs, single.outputs, atol=1e-9)
+        for held_out, numbers in zip(fit.held_out, folds, strict=True):
+            assert_array_equal(np.isnan(held_out.reshape(90, -1)[:, 0]), numbers < 0)
+            for label in np.unique(numbers[numbers >= 0]):
+                rows = np.flatnonzero(numbers == label)
+                out = np.flatnonzero(np.isin(numbers, (label, -2 - label)))
+                refit = refitted(X, y, zeta, mu, landmarks, intercept, out)
+                tested = refit[np.isin(out, rows)]
+                assert_allclose(held_out[rows], tested, atol=1e-8 * np.abs(y).max())
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("seed", [0, 1, 3, 4])
 def test_gradient_is_that_of_differences(kernel, seed):
     X, y, zeta, mu, landmarks = problem(kernel, seed)
+    sets = np.random.default_rng(0).integers(0, 40, len(y)) if seed % 2 else None
     blocks, intercept, mu = ArrayBlocks(X, 32), seed != 3, max(mu, 1e-3)
+    blocks = blocks if sets is None else blocks.holding(sets)
     w = np.random.default_rng(0).normal(size=y.shape)
 
     def solved(theta):
         other = low_rank.Landmarks(landmarks.kernel.with_theta(theta[:-1]), landmarks.samples)
-        return low_rank.solve(blocks, y, 2.0 ** theta[-1], zeta, other, fit_intercept=intercept)
+        options = {"fit_intercept": intercept, "sets": sets}
+        return low_rank.solve(blocks, y, 2.0 ** theta[-1], zeta, other, **options)
 
     def value(theta):
-        f = solved(theta).fit.outputs
+        f = solved(theta).fit.held_out[0]
         return float((w * f + f**2).sum())
 
     theta = np.append(landmarks.kernel.theta, np.log2(mu))
     solution = solved(theta)
-    slopes, slope_mu = solution.contract(w + 2 * solution.fit.outputs, blocks)
+    slopes, slope_mu = solution.contract(w + 2 * solution.fit.held_out[0], blocks)
     gradient = np.append(slopes, slope_mu) * np.log(2.0) * 2.0**theta
-    differences = []
-    for step in 1e-3 * np.eye(len(theta)):
-        near, far = (value(theta + k * step) - value(theta - k * step) for k in (1, 2))
-        differences.append((8 * near - far) / 12e-3)
-    assert_allclose(gradient, differences, rtol=1e-6, atol=1e-7 * np.abs(gradient).max())
+    expected = differences(value, theta)
+    assert_allclose(gradient, expected, rtol=1e-6, atol=1e-7 * np.abs(gradient).max())
+
+
+@pytest.mark.parametrize("folds", FOLDS)
+@pytest.mark.parametrize("kernel", ["ard", "polynomial"])
+def test_gradient_of_folds_is_that_of_differences(kernel, folds):
+    X, y, zeta, mu, landmarks = problem(kernel, 1)
+    parts, intercept = repetitions(FOLDS[folds], 90), folds != "2x2"
+    mu = max(mu, 1e-3)
+    w = np.random.default_rng(0).normal(size=(len(parts), *y.shape))
+
+    def solved(theta):
+        other = low_rank.Landmarks(landmarks.kernel.with_theta(theta[:-1]), landmarks.samples)
+        system = ArrayBlocks(X, 32), y, 2.0 ** theta[-1], zeta, other, parts
+        return low_rank_folds.solve(*system, fit_intercept=intercept)
+
+    def value(theta):
+        f = solved(theta).fit.held_out
+        return float(np.nansum(w * f + f**2))
+
+    theta = np.append(landmarks.kernel.theta, np.log2(mu))
+    solution = solved(theta)
+    slope = np.nan_to_num(w + 2 * solution.fit.held_out)
+    slopes, slope_mu = solution.contract(slope, ArrayBlocks(X, 32))
+    gradient = np.append(slopes, slope_mu) * np.log(2.0) * 2.0**theta
+    assert_allclose(gradient, differences(value, theta), rtol=1e-6)
 
 
 def test_landmarks_at_every_row_give_the_machine_of_the_kernel_matrix():

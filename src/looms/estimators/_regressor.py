@@ -254,7 +254,7 @@ class LSSVMRegressorCV(Regressor, SelectingMachine):
         Other criteria judge classes.
     fit_intercept : bool, default=True
         Whether there is an (unregularized) intercept.
-    optimizer, prior, max_iter, n_restarts, tol_se, copies, cv, search, nested, combine, \
+    optimizer, prior, max_iter, n_restarts, tol_se, copies, cv, rank, search, nested, combine, \
 random_state
         As for `LSSVMClassifierCV`.
 
@@ -263,7 +263,7 @@ random_state
     kernel_, mu_ : the kernel with its hyper-parameters, and the regularization, chosen.
     loo_ : HeldOut
         Exact leave-one-out outputs of the machine chosen, or of the stack.
-    members_, held_out_, groups_, folds_, candidate_weights_, choice_folds_, nested_, scores_, \
+    members_, landmarks_, held_out_, groups_, folds_, candidate_weights_, choice_folds_, nested_, scores_, \
 scores_se_, selection_, candidates_, cv_results_, best_index_, n_iter_, selection_weight_
         As for `LSSVMClassifierCV`.
     dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, \
@@ -334,7 +334,8 @@ n_features_in_, feature_names_in_
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+            Samples; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix. With
+            `rank` also `looms.blocks.RowBlocks`, of which nothing but the landmarks is kept.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -151,7 +151,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         own_groups = None if groups is None else groups[train]
         own_labels = None if labels is None else labels[train]
         folds = folds_of_fit(self.cv, targets, groups, labels, train, seed)
-        rank = self._checked_rank(n, groups)
+        rank = self._checked_rank(n)
         repeated = rank is None and takes_outer_folds(
             self, self.cv, targets[train], own_groups, own_labels, seed
         )
@@ -254,7 +254,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         n = blocks.shape[0]
         return blocks.rows(np.arange(n)) if self.rank == "auto" and n <= FULL_ROWS else blocks
 
-    def _checked_rank(self, n: int, groups: AnyArray | None) -> int | str | None:
+    def _checked_rank(self, n: int) -> int | str | None:
         """Number of landmarks for ``n`` rows, or "auto"; None for the whole kernel matrix.
 
         ValueError for a number that is none, and for what takes the whole kernel matrix.
@@ -272,8 +272,6 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             "search='grid'": self.search == "grid",
             "nested='folds'": self.nested == "folds",
             "combine='stack'": self.combine == "stack",
-            "cv": self.cv is not None,
-            "groups": groups is not None,
         }
         for name, given in whole.items():
             if given:

@@ -7,6 +7,8 @@ K_ZZ + δ = RᵀR the features are φ = [k(x, Z) R⁻¹, 1], and
     A = Σ_i ζ_i φ_i φ_iᵀ + n μ diag(1, …, 1, 0) = L Lᵀ,   t_i = L⁻¹ φ_i,   h_i = ζ_i ‖t_i‖²,
     e_i = (y_i − f(x_i)) / (1 − h_i).
 
+Rows G that are held out together have e_G = (1 − T_G T_Gᵀ ζ_G)⁻¹ (y − f)_G, T_G their rows t.
+
 No rows of features are kept between sweeps over the blocks: one sweep gives A, one all held-out
 outputs, two more the gradient of a criterion of these in every hyper-parameter.
 """
@@ -19,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from looms._typing import Array, Matrix
+from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
 from looms.kernels import Kernel
 from looms.kernels._samples import Pairs, Samples
@@ -58,6 +60,13 @@ class Landmarks:
         K[np.diag_indices(len(K))] += self.jitter * K.trace()
         return np.asfortranarray(K)
 
+    def whitening(self, mu: float) -> Array:
+        """R⁻¹, upper triangular, of K_ZZ + δ = Rᵀ R; NotPositiveDefiniteError if there is none."""
+        R, failed = lapack.dpotrf(self.gram(), lower=0, clean=1)
+        if failed:
+            raise NotPositiveDefiniteError(mu)
+        return np.asarray(lapack.dtrtri(R, lower=0)[0])
+
     @property
     def jitter(self) -> float:
         """δ / trace K_ZZ."""
@@ -65,7 +74,7 @@ class Landmarks:
 
 
 @dataclass(frozen=True, eq=False)
-class _Moments:
+class Moments:
     """Sums over a block: Σ ζ φ φᵀ and Σ ζ φ yᵀ."""
 
     landmarks: Landmarks
@@ -89,29 +98,46 @@ class _HeldOut:
     coef: Array
     intercept: Array
 
-    def __call__(self, X: Matrix, y: Array, zeta: Array) -> tuple[tuple[()], tuple[Array, Array]]:
+    def __call__(
+        self, X: Matrix, y: Array, zeta: Array, *labels: AnyArray
+    ) -> tuple[tuple[()], tuple[Array, Array, Array]]:
         K = self.landmarks.cross(X)
         T = _triangular_product(self.V, K)
         h = zeta * np.einsum("ij,ij->j", T, T)
-        return (), (h, y - (K.T @ self.coef + self.intercept))
+        residuals = y - (K.T @ self.coef + self.intercept)
+        e = residuals / (1.0 - h)[:, None]
+        for G in _sets(*labels):
+            root = np.sqrt(zeta[G])[:, :, None]
+            e[G] = np.linalg.solve(_left(T, G, root), root * residuals[G]) / root
+        return (), (h, residuals, e)
 
 
 @dataclass(frozen=True, eq=False)
 class _SlopeMoments:
-    """Sums over a block: Σ d t tᵀ and Σ t uᵀ."""
+    """Sums over a block: Σ t_i C_ij t_jᵀ and Σ t uᵀ; and the column u."""
 
     landmarks: Landmarks
     V: Array
 
-    def __call__(self, X: Matrix, u: Array, d: Array) -> tuple[tuple[Array, Array], tuple[()]]:
+    def __call__(
+        self, X: Matrix, g: Array, e: Array, zeta: Array, h: Array, *labels: AnyArray
+    ) -> tuple[tuple[Array, Array], tuple[Array]]:
         T = _triangular_product(self.V, self.landmarks.cross(X))
+        u = g / (1.0 - h)[:, None]
+        sets = _sets(*labels)
+        for G in sets:
+            root = np.sqrt(zeta[G])[:, :, None]
+            u[G] = np.linalg.solve(_left(T, G, root), g[G] / root) * root
         of_u = T @ u
+        if sets:
+            return (T @ _times_C(T, e, u, zeta, sets).T, of_u), (u,)
+        d = zeta * (e * u).sum(axis=1)
         T *= np.sqrt(np.abs(d))
         square = T @ T.T
         if (d < 0).any():
             below = np.compress(d < 0, T, axis=1)
             square -= 2.0 * (below @ below.T)
-        return (square, of_u), ()
+        return (square, of_u), (u,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,16 +151,16 @@ class _Contraction:
     p: Array
 
     def __call__(
-        self, X: Matrix, u: Array, v: Array, residuals: Array, zeta: Array
+        self, X: Matrix, u: Array, e: Array, residuals: Array, zeta: Array, *labels: AnyArray
     ) -> tuple[tuple[Array], tuple[()]]:
         pairs, m = self.landmarks.pairs(X), len(self.landmarks)
         K = self.landmarks.kernel.values(pairs).T
         T = self.W[:m].T @ K
         if len(self.W) > m:
             T += self.W[m][:, None]
-        T *= v - self.values[:, None]
-        T *= 2.0 * zeta
-        G = self.W[:m] @ T
+        G = self.W[:m] @ (
+            2.0 * _times_C(T, e, u, zeta, _sets(*labels)) - 2.0 * self.values[:, None] * T * zeta
+        )
         zeta = zeta[:, None]
         left = zeta * (K.T @ self.p[:m] + self.p[m:].sum(axis=0)) - u
         G += np.hstack([self.coef, -self.p[:m]]) @ np.hstack([left, zeta * residuals]).T
@@ -163,7 +189,9 @@ class Solution:
     mu : regularization.
     landmarks : with the kernel.
     V : (q, q) upper triangular, t = [k(x, Z), 1] V; q is m, and one more with an intercept.
-    h, residuals : (n,) leverages, and (n, t) y − f(x) of each row.
+    h : (n,) leverages.
+    residuals, held_out_residuals : (n, t) y − f(x), and e, of each row.
+    labels : (n,) numbers of the sets of rows that are held out together, or nothing.
     """
 
     fit: Fit
@@ -172,21 +200,26 @@ class Solution:
     V: Array
     h: Array
     residuals: Array
+    held_out_residuals: Array
+    labels: tuple[AnyArray, ...]
 
     def contract(self, slope: Array, blocks: RowBlocks) -> tuple[Array, float]:
         """Derivative of a criterion with respect to the kernel's hyper-parameters and μ.
 
-        With g = ∂J/∂e, u = g / (1 − h), v = Σ u e over targets, w = V Σ t uᵀ, M = V Σ ζ v t tᵀ Vᵀ,
+        With g = ∂J/∂e, u_G = (1 − ζ_G T_G T_Gᵀ)⁻¹ g_G, which of a single row is g / (1 − h),
+        C = ½ (ζ e uᵀ + u eᵀ ζ) within each set and zero elsewhere, summed over targets,
+        w = V Σ t uᵀ and M = V Tᵀ C T Vᵀ,
 
             ∂J/∂k(x_i, Z) = (ζ_i (k(x_i, Z) w + w_b) − u_i) cᵀ − ζ_i (y_i − f_i) wᵀ
-                            + 2 ζ_i [k(x_i, Z), 1] (v_i V Vᵀ − M),
-            ∂J/∂K_ZZ = n μ (½ (w cᵀ + c wᵀ) − M),
+                            + 2 Σ_j C_ij φ_j A⁻¹ − 2 ζ_i φ_i M,
+            ∂J/∂K_ZZ = n μ (½ (w cᵀ + c wᵀ) − M)
 
-        of which the constant column of [k(x_i, Z), 1] is left out.
+        for φ = [k(x, Z), 1], in the columns of the landmarks.
 
         Parameters
         ----------
-        slope : ∂J/∂f, derivative with respect to the held-out outputs, shaped like the targets.
+        slope : ∂J/∂f, derivative with respect to the held-out outputs, shaped like the targets, or
+            (1, n) and (1, n, t).
         blocks : rows of the fit.
 
         Returns
@@ -200,14 +233,17 @@ class Solution:
         """
         m, rho, zeta = len(self.landmarks), len(self.h) * self.mu, self.fit.sample_weight
         coef = targets_as_columns(self.fit.alpha)
-        u = -targets_as_columns(slope) / (1.0 - self.h)[:, None]
-        v = (u * self.residuals).sum(axis=1) / (1.0 - self.h)
-        (M, of_u), _ = blocks.sweep(_SlopeMoments(self.landmarks, self.V), u, zeta * v)
+        e = self.held_out_residuals
+        g = -slope.reshape(e.shape)
+        work = _SlopeMoments(self.landmarks, self.V)
+        (M, of_u), (u,) = blocks.sweep(work, g, e, zeta, self.h, *self.labels)
         values, Q = np.linalg.eigh(M)
         p = self.V @ of_u
         W = self.V @ Q
-        work = _Contraction(self.landmarks, W, values, coef, p)
-        (slopes,), _ = blocks.sweep(work, u, v, self.residuals, zeta)
+        (slopes,), _ = blocks.sweep(
+            _Contraction(self.landmarks, W, values, coef, p),
+            *(u, e, self.residuals, zeta, *self.labels),
+        )
         of_gram = 0.5 * (p[:m] @ coef.T + coef @ p[:m].T) - (W[:m] * values) @ W[:m].T
         slope_mu = len(self.h) * float(np.vdot(of_gram, self.landmarks.gram()))
         of_gram[np.diag_indices(m)] += self.landmarks.jitter * of_gram.trace()
@@ -258,8 +294,10 @@ def solve(
     landmarks: Landmarks,
     *,
     fit_intercept: bool = True,
+    sets: AnyArray | None = None,
+    moments: tuple[Array, ...] | None = None,
 ) -> Solution:
-    """Least-squares SVM on landmarks and all its leave-one-out outputs, in two sweeps.
+    """Least-squares SVM on landmarks and all its held-out outputs, in two sweeps.
 
     Minimizes ½ n μ cᵀ (K_ZZ + δ) c + ½ Σ_i ζ_i (y_i − k(x_i, Z) c − b)²; landmarks and n μ stay as
     they are while a row is left out.
@@ -272,6 +310,9 @@ def solve(
     zeta : (n,) positive weights.
     landmarks : with the kernel.
     fit_intercept : False for f without b.
+    sets : (n,) integers, the same for rows that are held out together, of one block:
+        e_G = (1 − T_G T_Gᵀ ζ_G)⁻¹ (y − f)_G. Each row by itself unless given.
+    moments : Σ ζ φ φᵀ and Σ ζ φ yᵀ, where they are known.
 
     Raises
     ------
@@ -284,11 +325,11 @@ def solve(
     (n, t) columns in memory.
     """
     n, m, Y = len(y), len(landmarks), targets_as_columns(y)
-    R, failed = lapack.dpotrf(landmarks.gram(), lower=0, clean=1)
-    if failed:
-        raise NotPositiveDefiniteError(mu)
-    R_inverse, _ = lapack.dtrtri(R, lower=0)
-    (A, b), _ = blocks.sweep(_Moments(landmarks, R_inverse, fit_intercept), Y, zeta)
+    R_inverse = landmarks.whitening(mu)
+    if moments is None:
+        moments, _ = blocks.sweep(Moments(landmarks, R_inverse, fit_intercept), Y, zeta)
+    A, b = moments
+    A = A.copy()
     A[np.arange(m), np.arange(m)] += n * mu
     L, failed = lapack.dpotrf(np.asfortranarray(A), lower=1, clean=1)
     if failed or not np.isfinite(b).all():
@@ -299,7 +340,11 @@ def solve(
     coef = R_inverse @ coef[:m]
     V[:m] = blas.dtrmm(1.0, R_inverse, V[:m])
     work = _HeldOut(landmarks, V, coef, intercept)
-    _, (h, residuals) = blocks.sweep(work, Y, zeta)
+    labels = () if sets is None else (sets,)
+    try:
+        _, (h, residuals, e) = blocks.sweep(work, Y, zeta, *labels)
+    except np.linalg.LinAlgError:
+        raise NotPositiveDefiniteError(mu) from None
     if not (1.0 - h).min() > n * np.finfo(np.float64).eps:
         raise LeverageError(mu, int(np.argmax(h)))
     loo = (Y - residuals / (1.0 - h)[:, None]).reshape(y.shape)
@@ -309,10 +354,37 @@ def solve(
         y,
         loo,
         zeta,
-        loo[None],
+        (Y - e).reshape(1, *y.shape),
         landmarks.samples.X,
     )
-    return Solution(fit, mu, landmarks, V, h, residuals)
+    return Solution(fit, mu, landmarks, V, h, residuals, e, labels)
+
+
+def _sets(labels: AnyArray | None = None) -> list[AnyArray]:
+    """Rows of the sets of two or more in a block, (n_sets, size) for each size."""
+    if labels is None:
+        return []
+    _, number, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    order, ends = np.argsort(number, kind="stable"), np.cumsum(counts)
+    sizes = np.unique(counts[counts > 1])
+    return [order[(ends - counts)[counts == size][:, None] + np.arange(size)] for size in sizes]
+
+
+def _left(T: Array, G: AnyArray, root: Array) -> Array:
+    """1 − √ζ T T ᵀ √ζ of each of some sets of one size, (n_sets, size, size)."""
+    T_G = np.moveaxis(T[:, G], 0, 2) * root
+    return np.eye(G.shape[1]) - T_G @ T_G.swapaxes(1, 2)
+
+
+def _times_C(T: Array, e: Array, u: Array, zeta: Array, sets: list[AnyArray]) -> Array:
+    """T C with C = ½ (ζ e uᵀ + u eᵀ ζ) within each set, and within each row that is in none."""
+    e = zeta[:, None] * e
+    product: Array = T * (e * u).sum(axis=1)
+    for G in sets:
+        half = 0.5 * e[G] @ u[G].swapaxes(1, 2)
+        C = half + half.swapaxes(1, 2)
+        product[:, G] = np.moveaxis(np.moveaxis(T[:, G], 0, 1) @ C, 0, 1)
+    return product
 
 
 def _triangular_product(V: Array, K: Array) -> Array:

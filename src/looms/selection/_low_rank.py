@@ -17,7 +17,7 @@ from looms.kernels import Kernel
 from looms.kernels._landmarks import pivoted_landmarks
 from looms.kernels._names import KernelLike
 from looms.kernels._samples import Samples, center_of
-from looms.lssvm import low_rank
+from looms.lssvm import low_rank, low_rank_folds
 from looms.lssvm._system import Fit
 from looms.selection._objective import HeldOutCriterion, Objective
 from looms.selection._tune import Tuning, log2_mu_shift, sampled_rows, tune
@@ -26,6 +26,9 @@ from looms.selection._tune import Tuning, log2_mu_shift, sampled_rows, tune
 SAMPLE_ROWS = 2000
 #: Rows a landmark among which the landmarks are drawn.
 _ROWS_PER_LANDMARK = 10
+#: Rows of a set that is held out by the closed form, and sets that are held out by sums of their
+#: own, each a matrix of m × m.
+_LARGEST_SET, _MOST_FOLDS = 256, 128
 #: "auto": from 64 landmarks on, twice as many as long as that gains half of the standard error of
 #: the criterion on 20,000 rows.
 _FIRST_RANK, _LARGEST_RANK, _WORTH_IT, _ROWS_OF_RANK = 64, 2048, 0.5, 20_000
@@ -77,7 +80,7 @@ class LowRankObjective(HeldOutCriterion):
             cv,
             groups,
         )
-        self.blocks = blocks
+        self._hold(blocks)
         self.kernel = kernel
         self.bounds = bounds
         self.theta0 = np.clip(np.append(kernel.theta, np.log2(mu)), *bounds.T)
@@ -89,19 +92,40 @@ class LowRankObjective(HeldOutCriterion):
         """Landmarks."""
         return self._landmarks
 
-    def solve(self, theta: Array) -> low_rank.Solution:
-        landmarks = low_rank.Landmarks(self.kernel_at(theta), self._landmarks)
-        return low_rank.solve(
-            self.blocks,
-            self.y,
-            self.mu_at(theta),
-            self.sample_weight,
-            landmarks,
-            fit_intercept=self.fit_intercept,
-        )
+    def _hold(self, blocks: RowBlocks) -> None:
+        """Set how rows are held out: each by itself, in small sets of one block, or in folds."""
+        sets = [rows for part in self.parts for rows in part.sets]
+        small = max(map(len, sets), default=1) <= _LARGEST_SET
+        self._sets: AnyArray | None = None
+        self._in_folds = bool(sets) and not (small and len(self.parts) == 1)
+        n_folds = sum(len(part.single) for part in self.parts) + len(sets)
+        if self._in_folds and n_folds > _MOST_FOLDS:
+            raise ValueError(
+                f"On landmarks rows are held out in sets of at most {_LARGEST_SET} rows, each row "
+                f"once, or in at most {_MOST_FOLDS} larger ones: here there are {n_folds}, the "
+                f"largest of {max(map(len, sets))} rows."
+            )
+        if sets and not self._in_folds:
+            (part,) = self.parts
+            self._sets = np.arange(self.n_samples) + len(sets)
+            for k, rows in enumerate(part.sets):
+                self._sets[rows] = k
+            blocks = blocks.holding(self._sets)
+        self.blocks = blocks
 
-    def slopes(self, theta: Array, solution: low_rank.Solution, slope: Array) -> Array:
-        slopes, slope_mu = solution.contract(slope[0], self.blocks)
+    def solve(self, theta: Array) -> low_rank.Solution | low_rank_folds.Solution:
+        system = (
+            *(self.blocks, self.y, self.mu_at(theta), self.sample_weight),
+            low_rank.Landmarks(self.kernel_at(theta), self._landmarks),
+        )
+        if self._in_folds:
+            return low_rank_folds.solve(*system, self.parts, fit_intercept=self.fit_intercept)
+        return low_rank.solve(*system, fit_intercept=self.fit_intercept, sets=self._sets)
+
+    def slopes(
+        self, theta: Array, solution: low_rank.Solution | low_rank_folds.Solution, slope: Array
+    ) -> Array:
+        slopes, slope_mu = solution.contract(slope, self.blocks)
         return np.append(slopes, slope_mu)
 
     def subset(self, rows: AnyArray) -> LowRankObjective:
@@ -117,6 +141,8 @@ class LowRankObjective(HeldOutCriterion):
             sample_weight=self.sample_weight[rows],
             selection_weight=self.selection_weight[rows],
             fit_intercept=self.fit_intercept,
+            cv=None if self.folds is None else self.folds[:, rows],
+            groups=None if self.groups is None else self.groups[rows],
         )
         part.prior = self.prior
         return part
@@ -134,8 +160,8 @@ def low_rank_objective(
     sample_weight: Array | None = None,
     selection_weight: Array | None = None,
     fit_intercept: bool = True,
-    cv: Any = None,
-    groups: npt.ArrayLike | None = None,
+    cv: AnyArray | None = None,
+    groups: AnyArray | None = None,
     prior: bool = False,
 ) -> LowRankObjective:
     """Objective on landmarks that were drawn by the kernel that is best for a sample of the rows.
@@ -164,6 +190,8 @@ def low_rank_objective(
         sample_weight=weights[0],
         selection_weight=weights[1],
         fit_intercept=fit_intercept,
+        cv=None if cv is None else cv[:, rows],
+        groups=None if groups is None else groups[rows],
         prior=prior,
     )
     tuning, _ = tuned(sample, random_state=rng)

@@ -1,0 +1,212 @@
+"""Least-squares SVM on landmarks without each of a few folds, from sums over their cells.
+
+The machine without the fold G has A⁽⁻ᴳ⁾ and b⁽⁻ᴳ⁾, sums over the other rows. Rows that the
+repetitions of a cross-validation leave out alike are a cell, whose sums are made once. The gradient
+takes the machines and as many vectors more, and no square of features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+
+from looms._typing import AnyArray, Array, Matrix
+from looms.blocks import RowBlocks
+from looms.kernels._samples import Pairs
+from looms.lssvm import low_rank
+from looms.lssvm._folds import Repetition
+from looms.lssvm._system import Fit, NotPositiveDefiniteError, targets_as_columns
+
+
+@dataclass(frozen=True, eq=False)
+class _Residuals:
+    """Residuals of the rows of a block under the machine without the fold of each repetition."""
+
+    landmarks: low_rank.Landmarks
+    coef: Array
+    intercept: Array
+
+    def __call__(self, X: Matrix, y: Array, folds: AnyArray) -> tuple[tuple[()], tuple[Array]]:
+        f = np.tensordot(self.landmarks.cross(X), self.coef, (0, 0)) + self.intercept
+        rows = np.arange(len(y))[:, None]
+        return (), (np.where(folds[:, :, None] < 0, np.nan, y[:, None] - f[rows, folds]),)
+
+
+@dataclass(frozen=True, eq=False)
+class _SlopeSums:
+    """Sums over a block: Σ [k(x, Z), 1] uᵀ over the rows of each fold."""
+
+    landmarks: low_rank.Landmarks
+    n_folds: int
+
+    def __call__(self, X: Matrix, u: Array, folds: AnyArray) -> tuple[tuple[Array], tuple[()]]:
+        spread = _spread(u, folds, self.n_folds)
+        of_u = np.tensordot(self.landmarks.cross(X), spread, (1, 0))
+        return (np.concatenate([of_u, spread.sum(axis=0)[None]]),), ()
+
+
+@dataclass(frozen=True, eq=False)
+class _Contraction:
+    """Sum over a block of Σ_ij G_ij ∂k(x_i, z_j)/∂θ, where G = ∂J/∂k(x_i, z_j)."""
+
+    landmarks: low_rank.Landmarks
+    coef: Array
+    intercept: Array
+    p: Array
+
+    def __call__(
+        self, X: Matrix, y: Array, zeta: Array, u: Array, folds: AnyArray
+    ) -> tuple[tuple[Array], tuple[()]]:
+        pairs, m = self.landmarks.pairs(X), len(self.landmarks)
+        K = self.landmarks.kernel.values(pairs)
+        n_folds = self.coef.shape[1]
+        trains = np.ones((len(y), n_folds, 1))
+        out = _spread(np.ones((*folds.shape, 1)), folds, n_folds)
+        trains -= out
+        trains *= zeta[:, None, None]
+        residuals = y[:, None] - np.tensordot(K, self.coef, 1) - self.intercept
+        of_p = np.tensordot(K, self.p[:m], 1) + self.p[m:].sum(axis=0)
+        left = trains * of_p - _spread(u, folds, n_folds)
+        G = left.reshape(len(y), -1) @ self.coef.reshape(m, -1).T
+        G -= (trains * residuals).reshape(len(y), -1) @ self.p[:m].reshape(m, -1).T
+        return (self.landmarks.kernel.values_gradient(pairs, G),), ()
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Solved systems without each fold.
+
+    Attributes
+    ----------
+    fit : the machine of all rows, its leave-one-out outputs, and those of the folds.
+    mu : regularization.
+    landmarks : with the kernel.
+    V : (n_folds, q, q) A⁻¹ = V Vᵀ without each fold, in terms of [k(x, Z), 1].
+    coef, intercept : (m, n_folds, t) and (n_folds, t), of the machines without each fold.
+    folds : (n, n_repetitions) number of the fold of each row, over all repetitions; -1 for none.
+    tested : (n, n_repetitions) false for rows in the gap of a fold.
+    """
+
+    fit: Fit
+    mu: float
+    landmarks: low_rank.Landmarks
+    V: Array
+    coef: Array
+    intercept: Array
+    folds: AnyArray
+    tested: AnyArray
+
+    def contract(self, slope: Array, blocks: RowBlocks) -> tuple[Array, float]:
+        """Derivative of a criterion with respect to the kernel's hyper-parameters and μ.
+
+        With g = ∂J/∂e, p_G = A_G⁻¹ Σ_{i in G} φ_i g_i and the machine c_G without the fold G,
+
+            ∂J/∂k(x_i, Z) = −g_i c_G(i)ᵀ + Σ_{G without i} ζ_i (φ_iᵀ p_G) c_Gᵀ − ζ_i e_i^G p_Gᵀ,
+            ∂J/∂K_ZZ = n μ Σ_G ½ (p_G c_Gᵀ + c_G p_Gᵀ).
+
+        Parameters
+        ----------
+        slope : ∂J/∂f, (n_repetitions, n) or (n_repetitions, n, t).
+        blocks : rows of the fit.
+
+        Returns
+        -------
+        slopes : (p,) ∂J/∂θ of the free hyper-parameters of the kernel, natural units.
+        slope_mu : ∂J/∂μ.
+
+        Notes
+        -----
+        Two kernel values of every row and landmark, in two sweeps, and 10 n m flops a fold.
+        """
+        zeta, Y = self.fit.sample_weight, targets_as_columns(self.fit.y)
+        n, m, n_folds = len(Y), len(self.landmarks), self.coef.shape[1]
+        u = -slope.reshape(len(slope), n, -1).swapaxes(0, 1)
+        u = np.where(self.tested[:, :, None], u, 0.0)
+        (of_u,), _ = blocks.sweep(_SlopeSums(self.landmarks, n_folds), u, self.folds)
+        of_u = of_u[: self.V.shape[1]]
+        p = np.stack([V @ (V.T @ of_u[:, k]) for k, V in enumerate(self.V)], axis=1)
+        work = _Contraction(self.landmarks, self.coef, self.intercept, p)
+        (slopes,), _ = blocks.sweep(work, Y, zeta, u, self.folds)
+        of_gram = p[:m].reshape(m, -1) @ self.coef.reshape(m, -1).T
+        of_gram = 0.5 * (of_gram + of_gram.T)
+        slope_mu = n * float(np.vdot(of_gram, self.landmarks.gram()))
+        of_gram[np.diag_indices(m)] += self.landmarks.jitter * of_gram.trace()
+        pairs = Pairs(self.landmarks.samples, self.landmarks.samples)
+        return slopes + n * self.mu * self.landmarks.kernel.values_gradient(
+            pairs, of_gram
+        ), slope_mu
+
+
+def solve(
+    blocks: RowBlocks,
+    y: Array,
+    mu: float,
+    zeta: Array,
+    landmarks: low_rank.Landmarks,
+    parts: Sequence[Repetition],
+    *,
+    fit_intercept: bool = True,
+) -> Solution:
+    """Least-squares SVM on landmarks, and its outputs for every fold held out.
+
+    Parameters
+    ----------
+    blocks, y, mu, zeta, landmarks, fit_intercept : as for `low_rank.solve`.
+    parts : sets of rows that are held out in every repetition, few of them.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If the system of all rows, or without some fold, is not numerically positive definite.
+
+    Notes
+    -----
+    3 n m² flops and three kernel values of every row and landmark; a matrix (m + 1)² for each fold
+    and each cell of rows that all repetitions leave out alike.
+    """
+    n, Y = len(y), targets_as_columns(y)
+    folds, tested, n_folds = np.full((n, len(parts)), -1), np.zeros((n, len(parts)), dtype=bool), 0
+    for r, part in enumerate(parts):
+        for G in (*part.single[:, None], *part.sets):
+            folds[G, r], n_folds = n_folds, n_folds + 1
+        tested[:, r] = part.tested
+    cells, cell = np.unique(folds, axis=0, return_inverse=True)
+    R_inverse = landmarks.whitening(mu)
+    work = low_rank.Moments(landmarks, R_inverse, fit_intercept)
+    sums = []
+    for k in range(len(cells)):
+        rows = np.flatnonzero(cell.ravel() == k)
+        sums.append(blocks.part(rows).sweep(work, Y[rows], zeta[rows])[0])
+    A, b = (np.sum([one[k] for one in sums], axis=0) for k in (0, 1))
+    fit = low_rank.solve(
+        blocks, y, mu, zeta, landmarks, fit_intercept=fit_intercept, moments=(A, b)
+    ).fit
+    m, q = len(landmarks), len(A)
+    V, theta = np.empty((n_folds, q, q)), np.empty((q, n_folds, Y.shape[1]))
+    for k in range(n_folds):
+        rest = [one for one, of in zip(sums, cells, strict=True) if k not in of]
+        A, b = (np.sum([one[j] for one in rest], axis=0) for j in (0, 1))
+        A[np.arange(m), np.arange(m)] += n * mu
+        L, failed = lapack.dpotrf(np.asfortranarray(A), lower=1, clean=1)
+        if failed:
+            raise NotPositiveDefiniteError(mu)
+        V[k], _ = lapack.dtrtri(np.asfortranarray(L.T), lower=0)
+        V[k, :m] = R_inverse @ V[k, :m]
+        theta[:, k] = V[k] @ lapack.dtrtrs(L, b, lower=1)[0]
+    coef, intercept = theta[:m], theta[m:].sum(axis=0)
+    _, (e,) = blocks.sweep(_Residuals(landmarks, coef, intercept), Y, folds)
+    e[~tested] = np.nan
+    held_out = (Y[:, None] - e).swapaxes(0, 1).reshape(len(parts), *y.shape)
+    whole = Fit(fit.alpha, fit.intercept, y, fit.outputs, zeta, held_out, landmarks.samples.X)
+    return Solution(whole, mu, landmarks, V, coef, intercept, folds, tested)
+
+
+def _spread(values: Array, folds: AnyArray, n_folds: int) -> Array:
+    """Values (n, n_repetitions, t) at their folds, (n, n_folds, t); zero elsewhere."""
+    spread = np.zeros((len(values), n_folds, values.shape[2]))
+    rows, repetition = np.nonzero(folds >= 0)
+    spread[rows, folds[rows, repetition]] = values[rows, repetition]
+    return spread
