@@ -82,11 +82,11 @@ class Moments:
     fit_intercept: bool
 
     def __call__(self, X: Matrix, y: Array, zeta: Array) -> tuple[tuple[Array, ...], tuple[()]]:
-        phi = _triangular_product(self.R_inverse, self.landmarks.cross(X))
+        root = np.sqrt(zeta)
+        phi = _triangular_product(self.R_inverse, self.landmarks.cross(X) * root)
         if self.fit_intercept:
-            phi = np.vstack([phi, np.ones(len(y))])
-        phi *= np.sqrt(zeta)
-        return (phi @ phi.T, phi @ (np.sqrt(zeta)[:, None] * y)), ()
+            phi = np.vstack([phi, root])
+        return (phi @ phi.T, phi @ (root[:, None] * y)), ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,9 +158,12 @@ class _Contraction:
         T = self.W[:m].T @ K
         if len(self.W) > m:
             T += self.W[m][:, None]
-        G = self.W[:m] @ (
-            2.0 * _times_C(T, e, u, zeta, _sets(*labels)) - 2.0 * self.values[:, None] * T * zeta
-        )
+        square = _times_C(T, e, u, zeta, _sets(*labels))
+        T *= self.values[:, None]
+        T *= zeta
+        square -= T
+        square *= 2.0
+        G = self.W[:m] @ square
         zeta = zeta[:, None]
         left = zeta * (K.T @ self.p[:m] + self.p[m:].sum(axis=0)) - u
         G += np.hstack([self.coef, -self.p[:m]]) @ np.hstack([left, zeta * residuals]).T

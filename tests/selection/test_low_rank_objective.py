@@ -1,0 +1,58 @@
+"""Criteria of machines on landmarks, with their gradients, and the search on them."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from looms.blocks import ArrayBlocks
+from looms.selection import Objective, tune
+from looms.selection._low_rank import low_rank_objective
+
+RNG = np.random.default_rng(0)
+N = 300
+X = RNG.normal(size=(N, 3))
+Y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * RNG.normal(size=N) > 0, 1.0, -1.0)
+GROUPS = RNG.integers(0, 120, N)
+FOLDS = RNG.integers(0, 4, (2, N))
+HOW = {"rows": {}, "groups": {"groups": GROUPS}, "folds": {"cv": FOLDS}}
+
+
+def objective(criterion="press", kernel="ard", rank=30, **options):
+    weights = {"sample_weight": RNG.uniform(0.5, 2.0, N), "selection_weight": np.ones(N)}
+    return low_rank_objective(
+        *(ArrayBlocks(X, 64), Y),
+        **{"kernel": kernel, "criterion": criterion, "rank": rank, **weights, **options},
+    )
+
+
+@pytest.mark.parametrize("criterion", ["press", "cross_entropy", "wmw"])
+@pytest.mark.parametrize("how", HOW)
+def test_gradient_is_that_of_differences(criterion, how):
+    on_landmarks = objective(criterion, prior=criterion == "press", **HOW[how])
+    theta = np.clip(on_landmarks.theta0, -8.0, 8.0)
+    _, gradient = on_landmarks(theta)
+    for k, step in enumerate(1e-3 * np.eye(len(theta))):
+        near, far = (on_landmarks(theta + j * step)[0] for j in (1, 2))
+        back, further = (on_landmarks(theta - j * step)[0] for j in (1, 2))
+        difference = (8 * (near - back) - (far - further)) / 12e-3
+        assert_allclose(gradient[k], difference, rtol=1e-5, atol=1e-6 * np.abs(gradient).max())
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_landmarks_at_every_row_give_the_criterion_of_the_kernel_matrix(how):
+    options = {"kernel": "matern12", "criterion": "press", **HOW[how]}
+    on_landmarks = low_rank_objective(ArrayBlocks(X, 64), Y, rank=N, **options)
+    whole = Objective(X, Y, **(options | {"kernel": on_landmarks.kernel}))
+    theta = np.append(on_landmarks.kernel.theta, -8.0)
+    for value, other in zip(on_landmarks(theta), whole(theta), strict=True):
+        assert_allclose(value, other, rtol=1e-6)
+
+
+def test_a_search_goes_on_from_the_sample_and_ends_lower():
+    on_landmarks = objective()
+    tuning, fit = tune(on_landmarks)
+    assert tuning.value < on_landmarks(on_landmarks.theta0)[0]
+    assert fit.landmarks.shape == (30, 3)
+    part = on_landmarks.subset(np.arange(0, N, 2))
+    assert part.n_samples == N // 2
+    assert_allclose(2.0 ** part.theta0[-1] * N / 2, 2.0 ** on_landmarks.theta0[-1] * N)
