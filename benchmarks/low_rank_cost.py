@@ -42,6 +42,10 @@ class Problem:
         solution = self.value()
         solution.contract(-2.0 * solution.fit.loo.residuals / len(self.y), self.blocks)
 
+    def features(self) -> np.ndarray:
+        _, (K,) = self.blocks.sweep(lambda X: ((), (self.landmarks.cross(X).T,)))
+        return np.hstack([K, np.ones((len(K), 1))])
+
     def gemm_sweep(self, Phi: np.ndarray) -> None:
         # NumPy makes of block.T @ block a symmetric update, of half the operations.
         ArrayBlocks(Phi).sweep(lambda block: ((block.T @ block[:, :-1],), ()))
@@ -60,10 +64,7 @@ def main() -> None:
     for n in given.rows:
         problem = Problem(n, given.rank)
         _, peak = in_fresh_process(evaluated, n, given.rank)
-        Phi = np.empty((n, given.rank + 1))
-        Phi[:, -1] = 1.0
-        for block in problem.blocks.slices():
-            Phi[block, :-1] = problem.landmarks.cross(problem.X[block]).T
+        Phi = problem.features()
         sweep = seconds(partial(problem.gemm_sweep, Phi))
         value = seconds(problem.value)
         both = seconds(problem.value_and_gradient)
