@@ -8,8 +8,10 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from importlib import metadata
 from importlib.util import find_spec
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,23 @@ def seconds(call: Callable[[], Any], repeats: int = 3) -> float:
         call()
         times.append(time.perf_counter() - began)
     return min(times)
+
+
+def in_fresh_process(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    """Result of a function of a module, called in a process of its own, and the peak of that
+    process's memory in GB.
+
+    The peak is that of Linux's `/proc`: `ru_maxrss` begins at that of the process that started it.
+    """
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        result = pool.submit(function, *arguments).result()
+        return result, pool.submit(_peak_gigabytes).result()
+
+
+def _peak_gigabytes() -> float:
+    status = Path("/proc/self/status").read_text().splitlines()
+    (kibibytes,) = [line.split()[1] for line in status if line.startswith("VmHWM")]
+    return int(kibibytes) * 1024 / 1e9
 
 
 def write_table(
