@@ -316,7 +316,8 @@ class LeastSquaresMachine(KernelMachine):
         # were chosen so.
         nested: Nested | None = self.nested_
         if self.landmarks_ is not None:
-            return self._low_rank_models(X)
+            solution, blocks = self._low_rank_solution()
+            return solution.fit.loo.residuals, solution.outputs_without_rows(X, blocks)
         if nested is None:
             trained = self.leave_one_out_models()
             outputs = ((rows, F) for rows, _, F in trained.outputs(X))
@@ -328,12 +329,12 @@ class LeastSquaresMachine(KernelMachine):
         residuals = nested.held_out.residuals
         return residuals, nested_outputs(cached, X, basis, nested.rows, residuals.shape)
 
-    def _low_rank_models(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
-        """`_models_without_rows` of a machine on landmarks, from sweeps over the training rows."""
+    def _low_rank_solution(self) -> tuple[low_rank.Solution, ArrayBlocks]:
+        """System of a machine on landmarks, solved again, and the rows that took part in the fit."""
         if self.X_fit_ is None:
             raise ValueError(
-                "Intervals and sets take the training rows, and those of a table in blocks are not "
-                "kept."
+                "Intervals, sets and case deletion take the training rows, and those of a table in "
+                "blocks are not kept."
             )
         train = np.flatnonzero(self.fit_weight_)
         blocks = ArrayBlocks(training_rows(self.X_fit_, train, False))
@@ -343,7 +344,7 @@ class LeastSquaresMachine(KernelMachine):
         solution = low_rank.solve(
             blocks, y, self.mu_, zeta, landmarks, fit_intercept=self.fit_intercept_
         )
-        return solution.fit.loo.residuals, solution.outputs_without_rows(X, blocks)
+        return solution, blocks
 
     def _nested_models_of(self, nested: Nested) -> Iterator[NestedModels]:
         """Models without each fold, of every candidate that was chosen without some."""
