@@ -330,7 +330,7 @@ class LeastSquaresMachine(KernelMachine):
         return residuals, nested_outputs(cached, X, basis, nested.rows, residuals.shape)
 
     def _low_rank_solution(self) -> tuple[low_rank.Solution, ArrayBlocks]:
-        """System of a machine on landmarks, solved again, and the rows that took part in the fit."""
+        """System of a machine on landmarks, solved again, and the rows of its fit."""
         if self.X_fit_ is None:
             raise ValueError(
                 "Intervals, sets and case deletion take the training rows, and those of a table in "
