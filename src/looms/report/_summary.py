@@ -166,9 +166,9 @@ def summary(
             ``n_samples``, ``n_landmarks`` (that the coefficients are of; None where these are all
             samples), ``n_features`` (of the machine), ``n_columns`` (that they were made
             of), ``named`` (whether the features have names), ``n_replicates`` (None where rows are
-            not kept), ``n_weight_zero``, ``steps`` (before the machine), ``target`` (its name or None),
-            ``n_targets``, ``classes``: a list of ``label``, ``n``, ``error`` (held out),
-            the largest first, and ``n_classes``; for a regression ``classes`` is empty.
+            not kept), ``n_weight_zero``, ``steps`` (before the machine), ``target`` (its name or
+            None), ``n_targets``, ``classes``: a list of ``label``, ``n``, ``error`` (held out), the
+            largest first, and ``n_classes``; for a regression ``classes`` is empty.
         asked
             List of ``name``, ``value``: parameters of the machine.
         chosen

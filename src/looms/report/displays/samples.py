@@ -232,9 +232,8 @@ class ResidualsDisplay(MachineDisplay):
     def _draw(self, ax: Any, *, max_points: int = 2000) -> None:
         diagonal(ax, self.output.min(), self.output.max())
         order = np.argsort(self.output, kind="stable")
-        order = order[
-            np.linspace(0, len(order) - 1, min(len(order), max_points)).round().astype(int)
-        ]
+        places = np.linspace(0, len(order) - 1, min(len(order), max_points))
+        order = order[places.round().astype(int)]
         name = f"{100 * self.coverage:g} % of the held-out residuals"
         band = {"color": "C1", "alpha": 0.18, "linewidth": 0, "label": name}
         ax.fill_between(self.output[order], *self.interval[order].T, **band)
