@@ -336,6 +336,8 @@ class Predictions:
     def trained_on(self) -> Iterator[str]:
         """A note on rows equal to training rows."""
         known, new = self.saved.model[-1].X_fit_, self.matrix
+        if known is None:
+            return
         if sparse.issparse(new):
             groups = copy_groups(sparse.csr_array(sparse.vstack([known, new])))
         else:

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from looms._typing import AnyArray, Array
+from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks
-from looms.lssvm.low_rank import Solution, _SlopeMoments, _triangular_product
+from looms.lssvm.low_rank import Landmarks, Solution, _triangular_product
 
 _NUMBERS = 1 << 22  # in the rows of T of the units worked on at once
+
+
+@dataclass(frozen=True, eq=False)
+class _Squares:
+    """Sum over a block: Σ t tᵀ."""
+
+    landmarks: Landmarks
+    V: Array
+
+    def __call__(self, X: Matrix) -> tuple[tuple[Array], tuple[()]]:
+        T = _triangular_product(self.V, self.landmarks.cross(X))
+        return (T @ T.T,), ()
 
 
 def changes_without(
@@ -41,7 +54,7 @@ def changes_without(
     """
     zeta, r = solution.fit.sample_weight, solution.residuals
     n, t = r.shape
-    (M, _), _ = blocks.sweep(_SlopeMoments(solution.landmarks, solution.V), r[:, :0], np.ones(n))
+    (M,), _ = blocks.sweep(_Squares(solution.landmarks, solution.V))
     residuals, mean_squares = np.empty((n, t)), np.empty(len(units))
     for part, rows in _of_one_size(units, _NUMBERS // len(M)):
         K = solution.landmarks.cross(blocks.rows(rows.ravel()))

@@ -289,8 +289,8 @@ def _of_outputs(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
         ""
         if model.n_landmarks
         else (
-            "; each sample stands at its mean over the machines that have not seen it, and the area in "
-            "the table compares samples under one of these"
+            "; each sample stands at its mean over the machines that have not seen it, and the "
+            "area in the table compares samples under one of these"
         )
     )
     # By the machine of the facts, which knows these outputs.
