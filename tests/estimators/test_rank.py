@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms import LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.blocks import ArrayBlocks
 from looms.estimators import _search
 from looms.lssvm import low_rank
@@ -61,6 +61,16 @@ def test_intervals_are_of_leave_one_out_models(monkeypatch):
     assert 0.85 < inside.mean() < 0.95
     monkeypatch.setattr(low_rank, "_NUMBERS", 7 * N)  # seven points at a time
     assert_allclose(model.predict_interval(X[N:], coverage=0.9), intervals, rtol=1e-12)
+
+
+def test_intervals_of_groups_are_of_the_models_without_each_group():
+    S, y, groups = X[:60], NUMBERS[:60], np.arange(60) // 4 % 11
+    low = regressor(kernel="matern12", rank=60).fit(S, y, groups=groups)
+    whole = LSSVMRegressor(low.kernel_, mu=low.mu_).fit(S, y)
+    whole.groups_ = low.groups_
+    assert_allclose(low.predict_interval(X[N:]), whole.predict_interval(X[N:]), rtol=1e-6)
+    whole = LSSVMRegressor(low.kernel_, mu=low.mu_).fit(S, y)
+    assert np.abs(low.predict_interval(X[N:]) - whole.predict_interval(X[N:])).max() > 1e-3
 
 
 def test_weights_count_as_copies_and_zero_as_absence():
