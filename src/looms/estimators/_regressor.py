@@ -267,8 +267,8 @@ random_state
     kernel_, mu_ : the kernel with its hyper-parameters, and the regularization, chosen.
     loo_ : HeldOut
         Exact leave-one-out outputs of the machine chosen, or of the stack.
-    members_, landmarks_, held_out_, groups_, folds_, candidate_weights_, choice_folds_, nested_, scores_, \
-scores_se_, selection_, candidates_, cv_results_, best_index_, n_iter_, selection_weight_
+    members_, landmarks_, held_out_, groups_, folds_, candidate_weights_, choice_folds_, nested_, \
+scores_, scores_se_, selection_, candidates_, cv_results_, best_index_, n_iter_, selection_weight_
         As for `LSSVMClassifierCV`.
     dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, \
 n_features_in_, feature_names_in_
