@@ -1,5 +1,6 @@
 """Tables larger than memory: prediction block by block, and machines on landmarks."""
 
+import errno
 from functools import partial
 
 import numpy as np
@@ -126,4 +127,14 @@ def test_where_the_sample_is_the_table_the_rows_are_kept(looms, large, monkeypat
 )
 def test_what_is_refused_before_the_work(looms, large, one_line, tmp_path, options, text):
     one_line(looms("fit", "t.csv", "-t", "y", *options), 2, text)
+    assert {path.name for path in tmp_path.iterdir()} == {"t.csv", "t.parquet"}
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(looms, large, one_line, tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(_large.TableBlocks, "stored", full)
+    result = looms("fit", "t.csv", "-t", "y", "--rank", 20)
+    one_line(result, 2, "cannot be written (No space left on device); make room on the disk")
     assert {path.name for path in tmp_path.iterdir()} == {"t.csv", "t.parquet"}
