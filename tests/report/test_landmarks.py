@@ -42,6 +42,8 @@ def test_landmarks_and_samples_are_counted(with_rows, without_rows):
         assert {c["title"] for c in report["cautions"]} >= {c["title"] for c in cautions(model)}
         assert "700 samples on 30 landmarks" in page
         assert "samples, both held out at once" not in page
+        assert "search=&#34;grid" not in page
+        assert 'search="grid' not in page
 
 
 def test_with_training_rows_each_is_left_out(with_rows):

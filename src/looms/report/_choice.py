@@ -107,7 +107,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
             "for each: the criterion itself can be over-fitted. "
             f"{'A prior held them.' if machine.prior else 'Consider prior=True.'}",
         )
-    if not model.classification and model.nested is None:
+    if not model.classification and model.nested is None and model.rows is not None:
         yield note(
             "Intervals",
             "Prediction intervals use the leave-one-out residuals that the hyper-parameters made "
