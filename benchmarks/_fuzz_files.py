@@ -180,6 +180,12 @@ def parquet_file(rng: np.random.Generator) -> Case:
     return Case(".parquet", content.getvalue(), lambda c: (pd.read_parquet(io.BytesIO(c)), None))
 
 
+def arrow_file(rng: np.random.Generator) -> Case:
+    frame, content = frame_of(rng, "fgilbwdc"), io.BytesIO()
+    frame.to_feather(content, compression=str(rng.choice(["uncompressed", "lz4", "zstd"])))
+    return Case(".arrow", content.getvalue(), lambda c: (pd.read_feather(io.BytesIO(c)), None))
+
+
 def spreadsheet(rng: np.random.Generator) -> Case:
     content = io.BytesIO()
     frame_of(rng, "giw").to_excel(content, index=False)
@@ -246,6 +252,7 @@ FORMATS: dict[str, Callable[[np.random.Generator], Case]] = {
     "challenge": challenge_dense,
     "challenge, sparse": challenge_sparse,
     "parquet": parquet_file,
+    "arrow": arrow_file,
     "spreadsheet": spreadsheet,
     "spreadsheet, far": far_cells,
     "npz": npz,

@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from looms import LSSVMRegressor, LSSVMRegressorCV
 from looms.kernels import RBF
-from looms.selection._tune import GRID_SHIFTS
+from looms.selection._starts import GRID_SHIFTS
 
 COVERAGE, N_FEATURES, N_TEST, RIDGE = 0.9, 5, 500, 3.0
 GAMMA = 0.1

@@ -15,7 +15,7 @@ FLOORS = [
     {"_typing", "_version"},
     {"_threads", "_files", "_optional", "_classes", "_checks", "_words", "_kernel_matrix"},
     {"kernels", "held_out", "copies", "folds", "blocks"},
-    {"criteria", "lssvm", "calibration"},
+    {"criteria", "lssvm", "calibration", "dask"},
     {"optimize", "svm", "conformal"},
     {"selection"},
     {"threshold", "scores"},

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 #: At the end of the name of a file that is not whole yet.
 _PART = ".part"
@@ -60,15 +61,22 @@ def advice_on(error: OSError, otherwise: str) -> str:
     return otherwise
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write beside, then rename: readers get the complete old or new file.
+class PartRemovedError(OSError):
+    """Error of a file that another process took away before it was whole, as `remove_parts` may."""
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Context of a new file, renamed at the end: readers get the complete old or new file.
 
     Parameters
     ----------
     path : Path
         The file; one that is there is replaced. Of a symbolic link that is the file it leads to.
-    data : bytes
-        Its content.
+
+    Yields
+    ------
+    file : binary file to write to; if an error ends the context, nothing is left of it.
 
     Raises
     ------
@@ -78,18 +86,26 @@ def write_whole(path: Path, data: bytes) -> None:
     path = path.resolve()
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    # Process numbers come again, in another container or after a kill; this name does not.
+    beside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}{_PART}")
+    try:
+        with beside.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if not _renamed(beside, path):
+            raise PartRemovedError(errno.ENOENT, "it was removed while it was written", str(path))
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write data as a `whole_file`, once more where `remove_parts` took it away before."""
     while True:
-        # Process numbers come again, in another container or after a kill; this name does not.
-        beside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}{_PART}")
-        try:
-            with beside.open("xb") as file:
+        with suppress(PartRemovedError):
+            with whole_file(path) as file:
                 file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            if _renamed(beside, path):
-                return
-        finally:
-            beside.unlink(missing_ok=True)
+            return
 
 
 def _renamed(beside: Path, path: Path) -> bool:

@@ -163,14 +163,14 @@ class ArrayBlocks(RowBlocks):
 
 
 def in_threads(
-    function: Callable[[Any], T], arguments: Sequence[Any], n_threads: int | None = None
+    function: Callable[[Any], T], arguments: Iterable[Any], n_threads: int | None = None
 ) -> Iterator[T]:
     """``function`` of each argument, in their order, several at once on one BLAS thread each.
 
-    As many more are begun as there are threads, so that few results wait in memory. What raises
-    first ends it.
+    As many more are begun as there are threads, so that few results wait in memory; arguments are
+    made here, ahead of the threads. What raises first ends it.
     """
-    n = min(n_threads or available_threads(), len(arguments))
+    n = n_threads or available_threads()
     with one_blas_thread():
         if n < 2:
             yield from map(function, arguments)

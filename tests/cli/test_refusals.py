@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import Pipeline
 
 from looms import LSSVMClassifierCV
-from looms.model_files import save_model
+from looms.blocks import ArrayBlocks
+from looms.model_files import load_model, save_model
 
 
 @pytest.mark.parametrize(
@@ -155,3 +157,22 @@ def test_limits_of_a_file(fit, monkeypatch, one_line):
     monkeypatch.setattr(os, "sysconf", lambda name: 4096 if name == "SC_PAGE_SIZE" else 78)
     options = ("-t", "y", "--max-bytes", "804")
     one_line(fit("t.csv", *options), 2, "kernel matrix of 200 rows takes 0 GB")
+
+
+def test_models_on_landmarks_are_refused_by_name_or_do_without_rows(looms, fit, pets, one_line):
+    assert fit(pets, "-t", "kind", "-o", "m.skops").exit_code == 0
+    saved = load_model("m.skops")
+    before, machine = saved.model
+    X, y = before.transform(pd.read_csv(pets)), machine.classes_[np.arange(40) % 2]
+    for rows, covered in ((X, 0), (ArrayBlocks(X), 2)):
+        machine = LSSVMClassifierCV(rank=5, nested=None).fit(rows, y)
+        model = Pipeline([("table", before), ("machine", machine)])
+        save_model("m.skops", model, saved.metadata)
+        assert looms("show", "m.skops").exit_code == 0
+        assert looms("score", "m.skops", pets).exit_code == 0
+        assert looms("predict", "m.skops", pets).exit_code == 0
+        one_line(looms("diagnose", pets, "--model", "m.skops"), 2, "a machine on 5 landmarks")
+        result = looms("predict", "m.skops", pets, "--coverage", "0.8")
+        assert result.exit_code == covered
+        if covered:
+            one_line(result, 2, "--coverage 0.8: Intervals, sets and case deletion take")

@@ -22,7 +22,7 @@ from looms.lssvm._folds import repetitions
 from looms.lssvm._without_folds import fold_of_rows
 from looms.selection import Objective
 from looms.selection._fold_pairs import fold_pairs
-from looms.selection._tune import grid_points
+from looms.selection._starts import grid_points
 from looms.threshold import balanced_error_threshold
 
 N = 17

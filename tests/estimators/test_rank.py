@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms import LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.blocks import ArrayBlocks
 from looms.estimators import _search
 from looms.lssvm import low_rank
@@ -63,6 +63,16 @@ def test_intervals_are_of_leave_one_out_models(monkeypatch):
     assert_allclose(model.predict_interval(X[N:], coverage=0.9), intervals, rtol=1e-12)
 
 
+def test_intervals_of_groups_are_of_the_models_without_each_group():
+    S, y, groups = X[:60], NUMBERS[:60], np.arange(60) // 4 % 11
+    low = regressor(kernel="matern12", rank=60).fit(S, y, groups=groups)
+    whole = LSSVMRegressor(low.kernel_, mu=low.mu_).fit(S, y)
+    whole.groups_ = low.groups_
+    assert_allclose(low.predict_interval(X[N:]), whole.predict_interval(X[N:]), rtol=1e-6)
+    whole = LSSVMRegressor(low.kernel_, mu=low.mu_).fit(S, y)
+    assert np.abs(low.predict_interval(X[N:]) - whole.predict_interval(X[N:])).max() > 1e-3
+
+
 def test_weights_count_as_copies_and_zero_as_absence():
     weight = RNG.integers(0, 3, N).astype(float)
     model = regressor().fit(X[:N], NUMBERS[:N], sample_weight=weight)
@@ -80,7 +90,7 @@ def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
     save_model(tmp_path / "m.skops", model, {})
     again = load_model(tmp_path / "m.skops").model
     assert_allclose(again.predict(X[N:]), other.predict(X[N:]), rtol=1e-12)
-    with pytest.raises(ValueError, match="Intervals and sets take the training rows"):
+    with pytest.raises(ValueError, match="case deletion take the training rows"):
         again.predict_interval(X[N:])
     whole = regressor(rank="auto").fit(blocks, NUMBERS[:N])
     assert whole.landmarks_ is None

@@ -200,6 +200,7 @@ def test_no_iterations_evaluate_the_start(optimizer):
     assert len(function.thetas) == search.n_evaluations == 1
     assert search.n_iterations == 0
     assert_array_equal(search.best.theta, [-1.2, 1.0])
+    assert search.best.gradient is None
 
 
 @each_optimizer

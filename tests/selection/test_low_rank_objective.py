@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from looms.blocks import ArrayBlocks
 from looms.selection import Objective, tune
-from looms.selection._low_rank import low_rank_objective
+from looms.selection._low_rank_start import low_rank_objective
 
 RNG = np.random.default_rng(0)
 N = 300

@@ -1,12 +1,17 @@
 """Tuning one machine in stages."""
 
+import tracemalloc
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from looms.kernels import RBF, Linear
 from looms.optimize import Outcome, Point
 from looms.selection import Objective, tune
-from looms.selection._tune import _nested_subsets, _searched, stage_sizes, starting_points
+from looms.selection._low_rank import LowRankObjective
+from looms.selection._starts import starting_points
+from looms.selection._tune import _nested_subsets, _searched, stage_sizes
 
 rng = np.random.default_rng(2)
 N = 240
@@ -253,3 +258,77 @@ def test_subsamples_are_of_whole_groups():
         sizes = [len(G) for G in part.parts[0].folds]
         assert sorted(sizes) == sorted(members[members > 0])
         assert abs((y[rows] > 0).mean() - (y > 0).mean()) < 0.03
+
+
+class TestLandmarks:
+    """The last search, on landmarks where these suffice, by the kernel matrix where not."""
+
+    @pytest.fixture(autouse=True)
+    def few(self, small_stages, monkeypatch):
+        monkeypatch.setattr("looms.selection._tune._FEWEST_LANDMARKS", N // 8)
+
+    def test_one_evaluation_by_the_kernel_matrix_is_left(self):
+        smooth = X[:, 0] - 0.3 * X[:, 1] ** 2 + 0.3 * np.random.default_rng(0).normal(size=N)
+        objective, evaluated = Objective(X, smooth, sample_weight=WEIGHT), []
+        tuning, fit = tune(objective, evaluated=lambda stage, point: evaluated.append(stage))
+        assert 2 < tuning.n_landmarks <= N // 8
+        _, (n_landmarks, on_landmarks), (n_all, last) = tuning.stages
+        assert (n_landmarks, n_all, last.n_evaluations) == (N, N, 1)
+        assert last.history[0].theta == pytest.approx(on_landmarks.best.theta)
+        assert last.best.gradient is None
+        assert len(evaluated) == tuning.n_evaluations + tuning.n_measured
+        assert tuning.outcome is on_landmarks.outcome is Outcome.WITHIN_NOISE
+        assert tuning.n_iterations == on_landmarks.n_iterations > 0
+        assert tuning.value == pytest.approx(objective.evaluate(tuning.theta).value)
+        np.testing.assert_allclose(fit.alpha, objective.fit(tuning.theta).alpha)
+        exact, _ = tune(objective, tolerance=0.0)
+        assert exact.n_landmarks is None
+        assert tuning.value < exact.value + 0.1 * exact.standard_error
+
+    @pytest.mark.parametrize("given", ["targets", "groups", "cv", "matrix", "max_iter"])
+    def test_otherwise_the_search_is_by_the_kernel_matrix(self, given, monkeypatch):
+        options = {"kernel": "precomputed"} if given == "matrix" else {}
+        if given in ("groups", "cv"):
+            options = {given: np.repeat(np.arange(N // 2), 2) if given == "groups" else 5}
+        x = X @ X.T if given == "matrix" else X
+        rough = np.sin(40 * X[:, 0]) if given == "targets" else Y
+        search = {"max_iter": 0} if given == "max_iter" else {}
+        tuning, _ = tune(Objective(x, rough, **options), **search)
+        monkeypatch.setattr("looms.selection._tune._FEWEST_LANDMARKS", N)
+        expected, _ = tune(Objective(x, rough, **options), **search)
+        assert tuning.n_landmarks is None
+        assert tuning.n_measured - expected.n_measured == 2 * (given == "targets")
+        np.testing.assert_array_equal(tuning.theta, expected.theta)
+
+    def test_it_goes_on_where_the_kernel_matrix_disagrees_in_the_end(self, monkeypatch):
+        objective = Objective(X, Y)
+        monkeypatch.setattr(LowRankObjective, "penalized", lambda _, p: replace(p, value=9.0))
+        tuning, _ = tune(objective)
+        assert tuning.n_landmarks is None
+        *_, (_, check), (_, search) = tuning.stages
+        assert (check.n_evaluations, check.n_iterations) == (1, 0)
+        assert tuning.n_iterations == search.n_iterations > 0
+        assert tuning.outcome is search.outcome is Outcome.WITHIN_NOISE
+
+    def test_landmarks_that_span_all_samples_are_fewer(self):
+        tuning, _ = tune(Objective(X, Y, kernel="linear"))
+        assert tuning.n_landmarks == 2
+
+    def test_progress_can_stop_it_there(self):
+        tuning, fit = tune(
+            Objective(X, Y, kernel="ard"), progress=lambda stage, *_: stage.n_samples == N
+        )
+        assert tuning.outcome is Outcome.CALLBACK
+        assert [search.n_iterations for _, search in tuning.stages[1:]] == [1, 0]
+        assert len(fit.alpha) == N
+
+
+def test_memory_is_that_of_one_kernel_matrix():
+    n = 1600
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    tracemalloc.start()
+    tuning, _ = tune(Objective(X[:, :2], X[:, 0] + X[:, 2]))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert tuning.n_landmarks is not None
+    assert peak < 1.3 * 8 * n**2

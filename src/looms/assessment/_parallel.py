@@ -21,9 +21,8 @@ from looms._threads import one_blas_thread
 from looms.assessment._experiment import Experiment
 from looms.assessment._split_run import PROCESS, SplitResult
 from looms.assessment._splits import Split
+from looms.dask._cluster import Attendance
 
-#: Seconds after which a cluster without workers is given up, unless joblib is told to wait longer.
-_PATIENCE = 60.0
 #: Seconds between two looks at what may have changed.
 _POLL = 1.0
 
@@ -161,8 +160,7 @@ def _by_dask(
         warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
         data = client.submit(_same, experiment, **options)
         at_work = {client.submit(run, data, split, **options): split.index for split in splits}
-    patience = max(_PATIENCE, backend.wait_for_workers_timeout or 0)
-    served = time.monotonic()
+    attendance = Attendance(client, at_least=backend.wait_for_workers_timeout or 0)
     try:
         with backend.retrieval_context():  # in a task of dask, its place is free meanwhile
             while at_work:
@@ -171,18 +169,11 @@ def _by_dask(
                         list(at_work), timeout=_POLL, return_when="FIRST_COMPLETED"
                     )
                 ended = [future for future in at_work if future.done()]
-                if ended or client.ncores():
-                    served = time.monotonic()
-                elif time.monotonic() - served > patience:
-                    raise TimeoutError(
-                        f"The dask cluster has had no worker for {patience:g} s, and "
+                if not ended:
+                    attendance.check(
                         f"{len(at_work)} splits are missing. Start workers and run the same again; "
                         "with a store only the missing splits are run."
                     )
-                if not ended and hasattr(client.cluster, "worker_spec"):
-                    # A cluster of this process gives up a worker that is away for a while
-                    # (distributed.deploy.lost-worker-timeout); it starts again what it should have.
-                    client.cluster.scale(len(client.cluster.worker_spec))
                 for future in ended:
                     result: SplitResult | _Lost
                     try:

@@ -19,7 +19,7 @@ OTHER = 1
 INTERRUPTED = 130
 #: Arguments of Python in messages of other rooms, which are options here.
 _ARGUMENT = re.compile(
-    r"\b(?:(sep|decimal|encoding|sheet|format|store|copies|threshold|class_weight|groups|search"
+    r"\b(?:(sep|decimal|encoding|sheet|format|store|copies|threshold|class_weight|groups|search|rank"
     r"|nested)=(?:\.\.\.|(['\"])([^'\"]+)\2)|(max_bytes)\b)"
 )
 #: Format characters that join letters and change nothing else.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from looms._files import advice_on, write_whole
+from looms._files import advice_on, whole_file, write_whole
 from looms.cli._errors import InputError, say, visible
 from looms.model_files._files import is_model_file
 
@@ -68,16 +68,25 @@ def as_messages(
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        try:
+        with refused(prefix, faults):
             yield
-        except (InputError, np.linalg.LinAlgError):  # the latter is not the fault of the input
-            raise
-        except faults as error:
-            raise InputError(f"{prefix}{error}") from error
     for message in dict.fromkeys(str(w.message) for w in caught):
         for word, other in (words or {}).items():
             message = message.replace(word, other)
         note(message)
+
+
+@contextmanager
+def refused(
+    prefix: str = "", faults: tuple[type[Exception], ...] = (ValueError,)
+) -> Iterator[None]:
+    """``faults`` as errors of the input."""
+    try:
+        yield
+    except (InputError, np.linalg.LinAlgError):  # the latter is not the fault of the input
+        raise
+    except faults as error:
+        raise InputError(f"{prefix}{error}") from error
 
 
 def to_stdout(text: str) -> None:
@@ -144,6 +153,22 @@ def without_formula(value: object) -> object:
 
 def csv_text(frame: pd.DataFrame, **options: Any) -> str:
     """A table as CSV without formulas, and a note if cells or names of it begin like one."""
+    text, n_changed = without_formulas(frame, **options)
+    note_formulas(n_changed)
+    return text
+
+
+def note_formulas(n_changed: int) -> None:
+    """Note on cells that were changed by `without_formulas`, if any."""
+    if n_changed:
+        note(
+            "cells or names that begin like a formula of a spreadsheet (= + - @) get an apostrophe "
+            f"in front in the table, {n_changed} of them; take it away to have them as they were"
+        )
+
+
+def without_formulas(frame: pd.DataFrame, **options: Any) -> tuple[str, int]:
+    """A table as CSV without formulas, and the number of cells and names that were changed."""
     safe, n_changed = frame.copy(), 0
 
     def guarded(values: list[object]) -> list[object]:
@@ -159,12 +184,7 @@ def csv_text(frame: pd.DataFrame, **options: Any) -> str:
     if frame.index.dtype.kind not in "iu":
         safe.index = guarded(frame.index.tolist())
     safe.index.name = frame.index.name
-    if n_changed:
-        note(
-            "cells or names that begin like a formula of a spreadsheet (= + - @) get an apostrophe "
-            f"in front in the table, {n_changed} of them; take it away to have them as they were"
-        )
-    return str(safe.to_csv(lineterminator="\n", **options))
+    return str(safe.to_csv(lineterminator="\n", **options)), n_changed
 
 
 def check_can_write(
@@ -223,6 +243,20 @@ def write_output(path: Path, data: bytes) -> None:
     """Write a result to a file, whole or not at all."""
     with writing(path, "file"):
         write_whole(path, data)
+
+
+@contextmanager
+def output_in_parts(path: Path | None) -> Iterator[Callable[[str], None]]:
+    """Function that writes the next part of a result: to a file, whole or not at all, or stdout."""
+    if path is None:
+        yield to_stdout
+        return
+    with writing(path, "file"), whole_file(path) as file:
+
+        def write(text: str) -> None:
+            file.write(text.encode())
+
+        yield write
 
 
 def write_or_print(path: Path | None, text: str, what: str) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -16,10 +16,12 @@ from sklearn.pipeline import Pipeline
 from looms._optional import require
 from looms._typing import AnyArray, Matrix
 from looms._words import count, listed
+from looms.blocks import RowBlocks
 from looms.cli._errors import InputError
 from looms.cli._options import Reading, Task
 from looms.cli._output import MOST_NAMES, as_messages, note
-from looms.datasets import read_table
+from looms.datasets import open_table, read_table
+from looms.datasets._rows import RowReader
 from looms.datasets._table import Table
 from looms.tables import table_preprocessor
 from looms.tables._kinds import Kind, as_text, column_kinds
@@ -53,12 +55,26 @@ _ORDERS = {
 
 def read(path: Path, target: str | None, reading: Reading, keep: Sequence[str] = ()) -> Table:
     """The table of a file, read as options say, with what was detected as notes."""
-    sep = "\t" if reading.sep in ("tab", r"\t") else reading.sep
     with as_messages():
-        table = read_table(path, target, keep=keep, **asdict(replace(reading, sep=sep)))
+        table = read_table(path, target, keep=keep, **_options(reading))
     for remark in table.notes:
         note(f"{path.name}: {remark}")
     return table
+
+
+def open_file(
+    path: Path, target: str | None, reading: Reading, keep: Sequence[str] = ()
+) -> RowReader:
+    """Reader of a file in blocks, as options say, with what was detected as notes."""
+    with as_messages():
+        reader = open_table(path, target, keep=keep, **_options(reading))
+    for remark in reader.notes:
+        note(f"{path.name}: {remark}")
+    return reader
+
+
+def _options(reading: Reading) -> dict[str, Any]:
+    return asdict(replace(reading, sep="\t" if reading.sep in ("tab", r"\t") else reading.sep))
 
 
 def read_training(
@@ -73,31 +89,40 @@ def read_training(
     Refuses one without a target, or with more rows than a kernel matrix can have here.
     """
     table = read(path, target, reading)
-    names = list(getattr(table.X, "columns", []))
-    for name in drop or ():
-        if name not in names:
-            raise InputError(f"{path}: there is no column {name!r} to leave out")
+    table = replace(table, X=without(table.X, drop or (), path))
     labels = None if groups is None else labels_of_groups(path, table, groups)
-    left_out = [*(drop or []), *([] if groups is None else [groups])]
-    if left_out:
-        table = replace(table, X=table.X.drop(columns=left_out))
+    if groups is not None:
+        table = replace(table, X=table.X.drop(columns=groups))
     if table.y is None:
-        columns = listed(getattr(table.X, "columns", []), 20)
-        raise InputError(
-            f"{path}: there is no target; name the column to predict with --target"
-            f"{f' ({columns})' if columns else ''}; for challenge and npz data put their "
-            ".labels file beside them"
-        )
+        raise no_target(path, table.X)
     n_rows = table.X.shape[0]
     if hasattr(os, "sysconf"):  # not on Windows
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         if 8 * n_rows**2 > memory:
             raise InputError(
                 f"{path}: the kernel matrix of {n_rows:,} rows takes "
-                f"{8e-9 * n_rows**2:,.0f} GB, and this machine has {1e-9 * memory:,.0f}; give a "
-                "sample of the rows"
+                f"{8e-9 * n_rows**2:,.0f} GB, and this machine has {1e-9 * memory:,.0f}; give "
+                "--rank 1000, for a machine on so many rows, or a sample of the rows"
             )
     return table, labels
+
+
+def without(X: Features, names: Sequence[str], path: Path) -> Features:
+    """Rows of a table without the columns to leave out."""
+    for name in names:
+        if name not in getattr(X, "columns", ()):
+            raise InputError(f"{path}: there is no column {name!r} to leave out")
+    return X.drop(columns=list(names)) if names else X
+
+
+def no_target(path: Path, X: Features) -> InputError:
+    """Error for a table without a target."""
+    columns = listed(getattr(X, "columns", []), 20)
+    return InputError(
+        f"{path}: there is no target; name the column to predict with --target"
+        f"{f' ({columns})' if columns else ''}; for challenge and npz data put their "
+        ".labels file beside them"
+    )
 
 
 def labels_of_groups(path: Path, table: Table, name: str) -> AnyArray:
@@ -164,20 +189,23 @@ class Prepared:
 
     The preprocessor, of `looms.tables`, is fitted to it. A sparse table is so in all three. Rows
     of a label in ``groups`` are held out together. ``rows`` are the numbers of the rows in the
-    file, from 1.
+    file, from 1. Of a table that is larger than memory ``X`` and ``columns`` are a sample of the
+    rows, the matrix all of them in blocks. ``ranges`` are those of columns of numbers and dates.
     """
 
     X: Features
     target: Target
     preprocessor: Pipeline
     columns: Features
-    matrix: Matrix
+    matrix: Matrix | RowBlocks
     notes: tuple[str, ...]
     rows: AnyArray
     groups: AnyArray | None = None
+    ranges: dict[str, list[float]] = field(default_factory=dict)
 
     def in_order(self, times: AnyArray) -> Prepared:
         """The rows in order of time; those of one time are a group if there are no groups."""
+        assert not isinstance(self.matrix, RowBlocks)
         order = np.argsort(times, kind="stable")
         groups = self.groups
         if groups is None and len(np.unique(times)) < len(times):
@@ -230,7 +258,9 @@ def prepare(X: Features, target: Target) -> Prepared:
     for remark in notes:
         note(remark)
     rows = np.arange(1, X.shape[0] + 1)
-    return Prepared(X, target, preprocessor, columns, matrix, notes, rows)
+    numbers = {} if sparse.issparse(X) else columns.select_dtypes("number")  # and dates, as days
+    ranges = {name: [float(c.min()), float(c.max())] for name, c in numbers.items()}
+    return Prepared(X, target, preprocessor, columns, matrix, notes, rows, ranges=ranges)
 
 
 def target_of(column: Column, task: Task) -> Target:

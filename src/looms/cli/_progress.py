@@ -25,12 +25,19 @@ class Meter:
     """Counter of candidates, splits or refits, for use as a context manager.
 
     It is a callback of scikit-learn for candidates, tuned on a table of ``n_rows`` in ``usual``
-    evaluations on all of them, None if that is not known; and has callbacks `split` of an
+    evaluations on all of them, None if that is not known, whose time grows with this ``power`` of
+    the rows; and has callbacks `split` of an
     assessment and `refit` of diagnostics.
     """
 
-    def __init__(self, title: str, n_rows: int = 0, usual: int | None = USUAL_EVALUATIONS) -> None:
-        self._title, self._n_rows, self._usual = title, n_rows, usual
+    def __init__(
+        self,
+        title: str,
+        n_rows: int = 0,
+        usual: int | None = USUAL_EVALUATIONS,
+        power: int = 3,
+    ) -> None:
+        self._title, self._n_rows, self._usual, self._power = title, n_rows, usual, power
         self._at_start, self._began = 0, time.monotonic()
         self._seconds: list[float] = []
         self._bar: Progress | None = None
@@ -138,15 +145,15 @@ class Meter:
         """Time left of all candidates, as text; nothing where it is not known.
 
         It is what the candidates before took, on average; for the first that of the usual
-        evaluations on all rows, each n³ in the number of rows, once a stage has rows enough for
-        this to hold.
+        evaluations on all rows, each n³ in the number of rows (n on landmarks), once a stage has
+        rows enough for this to hold.
         """
         after, elapsed = self._n_candidates - len(self._seconds) - 1, now - self._began
         if self._seconds:
             seconds = (after + 1) * sum(self._seconds) / len(self._seconds) - elapsed
         elif self._usual is not None and self._n >= CUBIC_FROM and self._pace < np.inf:
             done = len(self._values) if self._n == self._n_rows else 0
-            to_go = (self._usual - done) * self._pace * (self._n_rows / self._n) ** 3
+            to_go = (self._usual - done) * self._pace * (self._n_rows / self._n) ** self._power
             seconds = to_go + after * (elapsed + to_go)
         else:
             return ""

@@ -185,6 +185,16 @@ class MachineRequest:
             )
         ),
     ] = "gradient"
+    rank: Annotated[
+        str | None,
+        typer.Option(
+            help=(
+                "Landmarks, rows that the machine is made of, such as 1000, or auto: for more rows "
+                "than a kernel matrix can have, and more than fit in memory."
+            ),
+            metavar="NUMBER",
+        ),
+    ] = None
     nested: Annotated[
         Literal["folds", "none"] | None,
         typer.Option(
@@ -205,6 +215,7 @@ class MachineRequest:
         if self.machine == "nonconformity":
             self._check_nonconformity()
         self._check_time()
+        self._check_rank()
         if self.search == "grid":
             self._check_grid()
         if "auto" in (self.kernel or ()):
@@ -285,6 +296,25 @@ class MachineRequest:
                 "number of windows"
             )
 
+    def _check_rank(self) -> None:
+        if self.rank is None:
+            return
+        if self.rank != "auto" and (not self.rank.isdecimal() or int(self.rank) == 0):
+            raise InputError(f"--rank {self.rank} is no number of landmarks, nor auto")
+        others = {
+            "--machine": None if self.machine == "lssvm" else self.machine,
+            "--kernel": "auto" if "auto" in (self.kernel or ()) else None,
+            "--groups": self.groups,
+            "--time": self.time,
+            "--copies": None if self.copies == "apart" else self.copies,
+            "--search": None if self.search == "gradient" else self.search,
+            "--combine": self.combine if self.combine == "stack" else None,
+            "--nested": self.nested if self.nested == "folds" else None,
+        }
+        for option, value in others.items():
+            if value is not None:
+                raise InputError(f"{option} {value} does not go with --rank: leave one of them out")
+
     def _check_grid(self) -> None:
         if len(self.criterion or ()) > 1:
             raise InputError("--search grid compares by one --criterion, and there are several")
@@ -351,6 +381,13 @@ class MachineRequest:
             "search": self.search,
             "combine": self.combine or "auto",
         }
+        if self.rank is not None:
+            if self.rank != "auto" and int(self.rank) > len(target.y):
+                raise InputError(
+                    f"--rank {self.rank} asks for more landmarks than there are rows, "
+                    f"{len(target.y)}"
+                )
+            search["rank"] = self.rank if self.rank == "auto" else int(self.rank)
         if self.max_iter is not None:
             search["max_iter"] = self.max_iter
         if self.nested is not None:

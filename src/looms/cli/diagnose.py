@@ -250,6 +250,12 @@ def _of_model(
             f"{path}: it is a stack of {len(members)} machines, and diagnostics are of one; fit "
             "with --combine best"
         )
+    landmarks = getattr(saved.model[-1], "landmarks_", None)
+    if landmarks is not None:
+        raise InputError(
+            f"{path}: it is a machine on {landmarks.shape[0]} landmarks, and diagnostics take the "
+            "whole kernel matrix; fit one to fewer rows"
+        )
     if target not in (None, saved.metadata["target"]):
         raise InputError(f"{path}: it predicts {saved.metadata['target']!r}, not {target!r}")
     plan.check()

@@ -28,12 +28,13 @@ from looms.cli._figures import (
     show_choice,
     show_figures,
 )
+from looms.cli._large import ScratchFolder, memory_of, prepare_large
 from looms.cli._options import DropOption, FileArgument, ForceOption, Reading, TargetOption, command
 from looms.cli._output import as_messages, check_can_write, console, note, show_cautions, writing
+from looms.cli._predictions import Predictions
 from looms.cli._prepare import Prepared, prepare, prepare_file, target_of
 from looms.cli._progress import USUAL_EVALUATIONS, Meter
 from looms.cli._request import MachineRequest
-from looms.cli.predict import Predictions
 from looms.datasets._table import table_name
 from looms.model_files import save_model
 from looms.model_files._files import SavedModel
@@ -62,9 +63,17 @@ def fit(
         Path | None, typer.Option(help="HTML page on the choice, how good it is, what to distrust.")
     ] = None,
     reading: Reading,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="Most memory to use with --rank, such as 2GB; default what there is."),
+    ] = None,
     force: ForceOption = False,
 ) -> None:
-    """Fit a kernel machine to a table, chosen by exact leave-one-out, and store it."""
+    """Fit a kernel machine to a table, chosen by exact leave-one-out, and store it.
+
+    With --rank the table may be larger than memory. It is read in blocks, and its columns are
+    prepared as a sample of 20,000 rows tells.
+    """
     output = output or Path(f"{table_name(file)}.looms.skops")
     check_can_write(output, force, file, holds="model")
     if output.suffix not in (".skops", ""):
@@ -72,12 +81,24 @@ def fit(
             f"{output}: the name of a model file ends in .skops, not in {output.suffix}"
         )
     check_report(report, request, force, file, output, "the model")
-    prepared = prepare_file(file, target, drop, reading, request.task, request.groups, request.time)
-    fitted = train(prepared, request)
+    if memory is not None and request.rank is None:
+        raise InputError("--memory goes with --rank, the number of landmarks")
+    most = memory_of(memory)
+    with ExitStack() as stack:
+        if request.rank is None:
+            prepared = prepare_file(
+                file, target, drop, reading, request.task, request.groups, request.time
+            )
+        else:
+            scratch = ScratchFolder(output.parent, stack)
+            prepared = prepare_large(file, target, drop, reading, request, most, scratch)
+        fitted = train(prepared, request)
     metadata = {**fitted.metadata, "target": target, "file": file.name}
     save_model(output, fitted.model, metadata)
     show_choice(fitted.model, metadata)
-    if request.machine != "nonconformity":  # its machines are not left out one by one
+    if getattr(fitted.model[-1], "landmarks_", None) is not None:
+        note("of a machine on landmarks no cautions are given, such as of copies of rows")
+    elif request.machine != "nonconformity":  # its machines are not left out one by one
         show_cautions(cautions(fitted.model))
     note(choice_of(fitted.model[-1]))
     note(f"the model is in {output}")
@@ -110,7 +131,8 @@ def demo(
     fitted = train(prepare(X_train, target_of(y_train, request.task)), request)
     machine = fitted.model[-1]
     show_candidates(machine)
-    predictions = Predictions.of(fitted, X_test)
+    with as_messages():
+        predictions = Predictions.of(fitted, X_test)
     show_figures(
         {
             f"{method_of(machine)}, {len(y_train)} rows": held_out_figures(machine)[0],
@@ -126,7 +148,6 @@ def demo(
 
 def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
     """The model that was asked for, fitted to a table; progress goes to stderr."""
-    columns, preprocessor = prepared.columns, prepared.preprocessor
     machine = request.estimator(prepared)
     start = time.perf_counter()
     with ExitStack() as stack:
@@ -138,7 +159,8 @@ def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
             warnings.simplefilter("ignore", ConvergenceWarning)
         if hasattr(machine, "set_callbacks"):  # of scikit-learn since 1.9
             usual = None if request.machine == "svm" else USUAL_EVALUATIONS
-            meter = Meter("", prepared.matrix.shape[0], usual)
+            power = 3 if request.rank is None else 1
+            meter = Meter("", prepared.matrix.shape[0], usual, power)
             machine.set_callbacks(stack.enter_context(meter))
             stack.callback(machine.set_callbacks)
         groups = {} if prepared.groups is None else {"groups": prepared.groups}
@@ -147,14 +169,12 @@ def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
             _ = machine.nested_  # tuned in outer folds at the first access
     types = ranges = None
     if not issparse(prepared.X):
-        types = {str(n): str(t) for n, t in prepared.X.dtypes.items()}
-        numbers = columns.select_dtypes("number")  # and dates, as days
-        ranges = {n: [float(c.min()), float(c.max())] for n, c in numbers.items()}
+        types, ranges = {str(n): str(t) for n, t in prepared.X.dtypes.items()}, prepared.ranges
     metadata = {
         "task": str(prepared.target.task),
         "columns": types,
         "ranges": ranges,
-        "n_rows": prepared.X.shape[0],
+        "n_rows": prepared.matrix.shape[0],
         "n_features": prepared.X.shape[1],
         "options": asdict(request),
         "seconds": time.perf_counter() - start,
@@ -162,7 +182,7 @@ def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
         "looms_version": __version__,
         "sklearn_version": sklearn_version,
     }
-    return SavedModel(Pipeline([("table", preprocessor), ("machine", machine)]), metadata)
+    return SavedModel(Pipeline([("table", prepared.preprocessor), ("machine", machine)]), metadata)
 
 
 def check_report(
@@ -179,6 +199,8 @@ def check_report(
     """
     if report is None:
         return
+    if request.rank is not None:
+        raise InputError("--report does not go with --rank: leave one of them out")
     if request.machine != "lssvm":
         raise InputError("--report is for --machine lssvm")
     check_can_write(report, force, file, option="--report", holds=_PAGE)

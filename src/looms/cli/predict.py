@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated
 
-import numpy as np
 import typer
 from scipy import sparse
 
-from looms import NonconformityClassifier, PrevalenceClassifier
+from looms import PrevalenceClassifier
 from looms._optional import require
-from looms._typing import AnyArray, Matrix
 from looms._words import count, listed
 from looms.cli._errors import InputError
-from looms.cli._figures import (
-    classification_figures,
-    probability_figures,
-    regression_figures,
-    show_choice,
-    show_confusion,
-    show_figures,
-    show_request,
-)
+from looms.cli._figures import show_choice, show_confusion, show_figures, show_request
 from looms.cli._options import ForceOption, MaxBytesOption, ModelArgument, Reading, command
-from looms.cli._output import as_messages, check_can_write, csv_text, note, write_or_print
-from looms.cli._prepare import Column, Features, date_notes, numbers, read, text
+from looms.cli._output import (
+    as_messages,
+    check_can_write,
+    note,
+    note_formulas,
+    output_in_parts,
+    without_formulas,
+)
+from looms.cli._predictions import Predictions, Unlike
+from looms.cli._prepare import open_file, read, text
 from looms.cli._request import CoverageRequest
-from looms.copies import copy_groups
-from looms.datasets._table import Table
+from looms.datasets._table import Table, no_rows
 from looms.model_files import load_model
 from looms.model_files._files import SavedModel
 
@@ -41,12 +38,8 @@ METADATA = {
 }
 #: First line of what is written: columns that tell the rows, then those of predictions.
 _HEADER = r"(.+,)?prediction(,decision_.*|,p_value_.*|,lower,upper)?$"
-#: Between the labels of a set.
-SEPARATOR = "|"
-#: Beyond the training range by this share of its width a value is far outside.
-FAR = 0.25
-#: Notes on columns, and columns in a note.
-MOST_NOTES = MOST_COLUMNS = 5
+#: Entries of the kernel matrix of a block and the training rows, and most of these that count.
+_ENTRIES, _MOST_COLUMNS = 2**24, 2**14
 
 
 @command
@@ -105,20 +98,45 @@ def predict(
     request.check_model(saved, model)
     machine = at_prevalence(saved, model, prevalence) if prevalence else None
     kept = [*([] if id is None else [id]), *(keep or [])]
-    table = rows_for(saved, file, reading, with_target=False, kept=kept)
-    n_rows = table.X.shape[0]
-    predictions = Predictions.of(saved, table.X, machine)
     if prevalence and request.coverage is not None and not request.class_conditional:
         note("--coverage is at the shares of the fit, with --class-conditional at any")
-    rows = ({"row": range(1, n_rows + 1)} if id is None else {}) | table.kept
-    outputs = predictions.outputs() | predictions.covering(request)
-    for name in rows.keys() & outputs.keys():
-        raise InputError(f"predict writes a column {name!r} of its own; keep it by another name")
-    frame = require("pandas", "Writing predictions").DataFrame(rows | outputs)
-    content = csv_text(frame, index=False, float_format=f"%.{digits}g")
-    for remark in predictions.unlike():
+    if request.coverage is not None and saved.metadata["options"].get("time"):
+        note(
+            "--coverage is of single rows left out, of which those near in time tell: later "
+            "rows may be covered less often"
+        )
+    pandas = require("pandas", "Writing predictions")
+    unlike, n_empty, n_changed = Unlike(saved), 0, 0
+    with as_messages(), output_in_parts(output) as write:
+        for table in blocks_for(saved, file, reading, kept):
+            first = unlike.n_rows
+            predictions = Predictions.of(saved, table.X, machine)
+            unlike.add(predictions.columns)
+            numbers = {"row": range(first + 1, unlike.n_rows + 1)} if id is None else {}
+            rows = numbers | table.kept
+            outputs = predictions.outputs() | predictions.covering(request)
+            for name in rows.keys() & outputs.keys():
+                raise InputError(
+                    f"predict writes a column {name!r} of its own; keep it by another name"
+                )
+            n_empty += int(sum(label == "" for label in outputs.get("set", ())))
+            frame = pandas.DataFrame(rows | outputs)
+            part, n = without_formulas(
+                frame, index=False, header=not first, float_format=f"%.{digits}g"
+            )
+            write(part)
+            n_changed += n
+    note_formulas(n_changed)
+    if n_empty:
+        note(
+            f"{count(n_empty, 'set')} of {unlike.n_rows} {'is' if n_empty == 1 else 'are'} empty: "
+            f"at coverage {request.coverage:g} such a row is typical of no class of the "
+            "training rows"
+        )
+    for remark in unlike.notes():
         note(remark)
-    write_or_print(output, content, f"{count(n_rows, 'prediction')} in")
+    if output is not None:
+        note(f"{count(unlike.n_rows, 'prediction')} in {output}")
 
 
 @command
@@ -131,7 +149,10 @@ def score(
     """Score the model on rows whose target is known."""
     saved = load(model, reading.max_bytes)
     table = rows_for(saved, file, reading, with_target=True)
-    predictions = Predictions.of(saved, table.X)
+    unlike = Unlike(saved)
+    with as_messages():
+        predictions = Predictions.of(saved, table.X)
+    unlike.add(predictions.columns)
     figures = predictions.figures(table.y)
     labels: list[str] = []
     if saved.metadata["task"] == "classification":
@@ -140,7 +161,7 @@ def score(
         if unknown:
             note(f"labels that the model does not know count as errors: {', '.join(unknown)}")
         labels = [*classes, *unknown]
-    for remark in (*predictions.unlike(), *predictions.trained_on()):
+    for remark in (*unlike.notes(), *predictions.trained_on()):
         note(remark)
     show_figures({f"{count(table.X.shape[0], 'row')} of {file.name}": figures})
     if labels:
@@ -195,209 +216,60 @@ def rows_for(
     Columns that the model does not know are said to be ignored, but for those ``kept`` and those
     of the groups and times of its fit.
     """
-    columns, target = saved.metadata["columns"], saved.metadata["target"]
+    target = saved.metadata["target"]
     table = read(path, target if with_target else None, reading, kept)
-    X = table.X
+    if with_target and table.y is None:
+        raise InputError(f"{path}: no labels are beside it; put them there, or use looms predict")
+    note_ignored(saved, table, kept)
+    return fitting(saved, table, path)
+
+
+def blocks_for(
+    saved: SavedModel, path: Path, reading: Reading, kept: Sequence[str]
+) -> Iterator[Table]:
+    """Rows of a file in the form that the model takes, a block at a time, without the target."""
+    reader = open_file(path, None, reading, kept)
+    size = min(reader.usual_size, _ENTRIES // min(saved.metadata["n_rows"], _MOST_COLUMNS))
+    remarks: set[str] = set()
+    table = None
+    for table in reader.tables(size):
+        fits = fitting(saved, table, path)
+        if not remarks:
+            note_ignored(saved, table, kept)
+        for remark in table.notes:  # on a column, in the first of its blocks
+            if remark.partition(",")[0] not in remarks:
+                note(f"{path.name}: {remark}")
+        remarks |= {"", *(remark.partition(",")[0] for remark in table.notes)}
+        yield fits
+    if table is None:
+        raise no_rows(path)
+
+
+def fitting(saved: SavedModel, table: Table, path: Path) -> Table:
+    """Rows of a table in the form that the model takes, but for the columns of a data frame."""
+    columns, X = saved.metadata["columns"], table.X
     if (columns is None) != sparse.issparse(X):
         made_for = "sparse files" if columns is None else "tables with named columns"
         raise InputError(f"{path}: the model was fitted to {made_for}, and this is no such file")
-    if with_target and table.y is None:
-        raise InputError(f"{path}: no labels are beside it; put them there, or use looms predict")
-    if columns is None:  # a sparse file ends at the last column that it uses
-        n_features = saved.metadata["n_features"]
-        if X.shape[1] > n_features:
-            raise InputError(
-                f"{path}: a row has feature {X.shape[1]}, and the model was fitted to {n_features}"
-            )
-        X = sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
-        return replace(table, X=X)
-    options = saved.metadata["options"]
-    known = {*columns, *kept, target, options.get("groups"), options.get("time")}
-    ignored = [str(name) for name in X.columns if name not in known]
+    if columns is not None:
+        return table
+    n_features = saved.metadata["n_features"]  # a sparse file ends at the last column that it uses
+    if X.shape[1] > n_features:
+        raise InputError(
+            f"{path}: a row has feature {X.shape[1]}, and the model was fitted to {n_features}"
+        )
+    X = sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
+    return replace(table, X=X)
+
+
+def note_ignored(saved: SavedModel, table: Table, kept: Sequence[str]) -> None:
+    """Note columns that the model does not know, but for those that are kept or of its fit."""
+    metadata, options = saved.metadata, saved.metadata["options"]
+    known = {*(metadata["columns"] or ()), *kept, metadata["target"]}
+    known |= {options.get("groups"), options.get("time")}
+    ignored = [str(name) for name in getattr(table.X, "columns", ()) if name not in known]
     if ignored:
         note(
             f"{count(len(ignored), 'column')} ignored, for the model does not know "
             f"{'it' if len(ignored) == 1 else 'them'}: {listed(ignored, 10)}"
         )
-    return table
-
-
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """Outputs of a saved model for some rows, from one pass of its preprocessor.
-
-    The ``columns`` are the rows as floats and text, or a sparse matrix, the ``matrix`` is what the
-    machine takes. Of a regression the decision values are the predictions, of nonconformity the
-    p-values.
-    """
-
-    saved: SavedModel
-    columns: Features
-    matrix: Matrix
-    predicted: AnyArray
-    decision: AnyArray
-    probabilities: AnyArray | None
-
-    @classmethod
-    def of(cls, saved: SavedModel, X: Features, machine: Any = None) -> Self:
-        """Outputs for rows as they were read; refuses rows that the model cannot take.
-
-        ``machine`` stands for that of the model where it is given.
-        """
-        before, own = saved.model
-        machine = own if machine is None else machine
-        with as_messages(
-            prefix="the model cannot take these rows: ", faults=(ValueError, TypeError)
-        ):
-            columns = before[:-1].transform(X)
-            matrix = before[-1].transform(columns)
-            predicted = decision = machine.predict(matrix)
-            if isinstance(machine, NonconformityClassifier):
-                decision = machine.p_values(matrix)
-            elif saved.metadata["task"] == "classification":
-                decision = machine.decision_function(matrix)
-            likely = machine.predict_proba(matrix) if hasattr(machine, "predict_proba") else None
-        return cls(saved, columns, matrix, predicted, decision, likely)
-
-    def outputs(self) -> dict[str, AnyArray]:
-        """Columns of the prediction, decision values and probabilities, as the model has them."""
-        columns = {"prediction": self.predicted}
-        if self.saved.metadata["task"] == "classification":
-            machine = self.saved.model[-1]
-            classes = machine.classes_
-            decided = classes[1:] if self.decision.ndim == 1 else classes
-            values = self.decision.reshape(len(self.predicted), -1)
-            kind = "p_value" if isinstance(machine, NonconformityClassifier) else "decision"
-            columns |= {f"{kind}_{c}": values[:, k] for k, c in enumerate(decided)}
-            if self.probabilities is not None:
-                columns |= {
-                    f"probability_{c}": self.probabilities[:, k] for k, c in enumerate(classes)
-                }
-        return columns
-
-    def covering(self, request: CoverageRequest) -> dict[str, AnyArray]:
-        """Columns ``lower`` and ``upper``, or ``set``; none if no coverage was asked for."""
-        if request.coverage is None:
-            return {}
-        if self.saved.metadata["options"].get("time"):
-            note(
-                "--coverage is of single rows left out, of which those near in time tell: later "
-                "rows may be covered less often"
-            )
-        machine = self.saved.model[-1]
-        if request.method == "scaled" and machine.members_:
-            raise InputError(
-                f"--method scaled is for one machine, and the model is a stack of "
-                f"{len(machine.members_)}; fit with --combine best"
-            )
-        # ValueError: more coverage than the rows of the model can give.
-        with as_messages(prefix=f"--coverage {request.coverage:g}: "):
-            if self.saved.metadata["task"] == "regression":
-                method = request.method or "plus"
-                lower, upper = machine.predict_interval(self.matrix, request.coverage, method).T
-                return {"lower": lower, "upper": upper}
-            sets = machine.predict_set(self.matrix, request.coverage, request.class_conditional)
-        n_empty = int((~sets.any(axis=1)).sum())
-        if n_empty:
-            note(
-                f"{count(n_empty, 'set')} of {len(sets)} {'is' if n_empty == 1 else 'are'} empty: "
-                f"at coverage {request.coverage:g} such a row is typical of no class of the "
-                "training rows"
-            )
-        return {"set": joined(sets, [str(label) for label in machine.classes_])}
-
-    def figures(self, y: Column) -> dict[str, float]:
-        """Figures against the target of the rows, as it was read."""
-        if self.saved.metadata["task"] == "regression":
-            return regression_figures(numbers(y), self.predicted)
-        classes, truth, predicted = map(text, (self.saved.model[-1].classes_, y, self.predicted))
-        decision = self.decision
-        if decision.ndim == 2 and len(classes) == 2:
-            decision = decision[:, 1] - decision[:, 0]
-        figures = classification_figures(truth, predicted, decision, classes)
-        if self.probabilities is not None:
-            figures |= probability_figures(truth, self.probabilities, classes)
-        return figures
-
-    def unlike(self) -> Iterator[str]:
-        """Notes on dates, values far outside their range, and categories not met in training."""
-        if sparse.issparse(self.columns):
-            return
-        yield from date_notes(self.saved.model[0]["columns"].kinds)
-        empty = [name for name in self.columns if self.columns[name].isna().all()]
-        if empty:
-            yield f"no row has a value of {listed(empty)}: typical ones stand in for them"
-        remarks = sorted([*self._extrapolated(), *self._foreign()], key=lambda each: -each[0])
-        for _, remark in remarks[:MOST_NOTES]:
-            yield remark
-        if len(remarks) > MOST_NOTES:
-            yield f"{len(remarks) - MOST_NOTES} more such notes are left out"
-
-    def trained_on(self) -> Iterator[str]:
-        """A note on rows equal to training rows."""
-        known, new = self.saved.model[-1].X_fit_, self.matrix
-        if sparse.issparse(new):
-            groups = copy_groups(sparse.csr_array(sparse.vstack([known, new])))
-        else:
-            groups = copy_groups(np.vstack([known, new]))
-        n = int(np.isin(groups[known.shape[0] :], groups[: known.shape[0]]).sum())
-        if n:
-            yield (
-                f"{count(n, 'row')} of {new.shape[0]} equal in every feature what the model was "
-                "fitted to: if they are the same rows, the figures flatter it; looms assess gives "
-                "honest ones"
-            )
-
-    def _extrapolated(self) -> Iterator[tuple[int, str]]:
-        """Number of rows, and the note, of columns far outside their range in these rows."""
-        kinds = self.saved.model[0]["columns"].kinds
-        columns: dict[bytes, list[str]] = {}
-        for name, (low, high) in self.saved.metadata["ranges"].items():
-            values = self.columns[name].to_numpy()
-            beyond = np.fmax(low - values, values - high)
-            far = beyond > FAR * (high - low)
-            if far.any():
-                limits = (low, high, values[np.nanargmax(beyond)])
-                least, most, furthest = (_shown(value, kinds[name]) for value in limits)
-                columns.setdefault(far.tobytes(), []).append(
-                    f"{name!r} is far outside its training range, {least} to {most}, furthest "
-                    f"{furthest}"
-                )
-        for rows, each in columns.items():
-            n, more = rows.count(1), len(each) - MOST_COLUMNS
-            named = " and ".join(each[:MOST_COLUMNS]) + f" and {more} more" * (more > 0)
-            of = count(len(self.columns), "row")
-            yield n, f"in {n} of {of} {named}; predictions there are extrapolated"
-
-    def _foreign(self) -> Iterator[tuple[int, str]]:
-        """Number of rows, and the note, of every column with categories that were not met."""
-        before = self.saved.model[0]
-        names = [name for name, kind in before["columns"].kinds.items() if kind == "category"]
-        categories = before["matrix"].named_transformers_["categories"].categories_ if names else []
-        for name, known in zip(names, categories, strict=True):
-            column = self.columns[name]
-            foreign = ~column.isin(known) & ~column.isna()
-            n = int(foreign.sum())
-            if n:
-                yield (
-                    n,
-                    f"in {n} of {count(len(column), 'row')} {name!r} has a value that no training "
-                    f"row has, first {column[foreign].iloc[0]!r}: it tells the model nothing",
-                )
-
-
-def joined(members: AnyArray, labels: list[str]) -> AnyArray:
-    """(m,) labels of every row of (m, n_classes) memberships, with bars between them."""
-    if any(SEPARATOR in label for label in labels):
-        note(f"labels hold {SEPARATOR!r}, which is between the labels of a set, too")
-    sets = [
-        SEPARATOR.join(label for label, member in zip(labels, row, strict=True) if member)
-        for row in members
-    ]
-    return np.array(sets, dtype=object)
-
-
-def _shown(value: float, kind: str) -> str:
-    if kind.endswith("date"):
-        return str(np.datetime64("1970-01-01") + np.timedelta64(round(value), "D"))
-    return f"{value:.6g}"

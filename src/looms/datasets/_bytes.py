@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import zipfile
 import zlib
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -26,10 +27,41 @@ _SIGNATURES = {
         'Name a spreadsheet so, or read it by format="spreadsheet".',
     ),
     b"\x1f\x8b": ("compressed by gzip", "Add .gz to its name, or unpack it."),
+    b"ARROW1": ("an Arrow file", 'Name it .arrow, or read it by format="arrow".'),
     b"PAR1": ("a Parquet file", 'Name it .parquet, or read it by format="parquet".'),
     b"%PDF-": ("a PDF document", "Save its table as .csv or .xlsx."),
 }
 _CHUNK = 2**20
+
+
+def chunks(path: Path, *, text: bool = False, size: int = _CHUNK) -> Iterator[bytes]:
+    """Content of a file in pieces of ``size`` bytes; a name in ``.gz`` is unpacked.
+
+    Of ``text`` the first bytes must not be those of another format.
+    """
+    blank = True
+    with reading(path, TableError):
+        try:
+            with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+                while chunk := file.read(size):
+                    for signature, (what, advice) in _SIGNATURES.items() if text else ():
+                        if chunk.startswith(signature):
+                            problem = f"by its first bytes this is {what}"
+                            raise TableError(path, problem, advice)
+                    text, blank = False, blank and chunk.isspace()
+                    yield chunk
+        except EOFError:
+            raise TableError(
+                path, "the compressed data end too early", "Get the whole file again."
+            ) from None
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise TableError(
+                path,
+                f"it cannot be unpacked ({error})",
+                "Get the file again, or take .gz off its name if it is not compressed.",
+            ) from None
+    if blank:
+        raise TableError(path, "the file is empty", "Give a file with data.")
 
 
 def read_bytes(path: Path, max_bytes: int, *, text: bool = False) -> bytes:
@@ -45,28 +77,11 @@ def read_bytes(path: Path, max_bytes: int, *, text: bool = False) -> bytes:
     with reading(path, TableError):
         if path.stat().st_size > max_bytes:
             raise too_large(path, max_bytes)
-        try:
-            with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-                while chunk := file.read(_CHUNK):
-                    if content.tell() + len(chunk) > max_bytes:
-                        raise too_large(path, max_bytes)
-                    content.write(chunk)
-        except EOFError:
-            raise TableError(
-                path, "the compressed data end too early", "Get the whole file again."
-            ) from None
-        except (gzip.BadGzipFile, zlib.error) as error:
-            raise TableError(
-                path,
-                f"it cannot be unpacked ({error})",
-                "Get the file again, or take .gz off its name if it is not compressed.",
-            ) from None
+    for chunk in chunks(path, text=text):
+        if content.tell() + len(chunk) > max_bytes:
+            raise too_large(path, max_bytes)
+        content.write(chunk)
     unpacked = content.getvalue()
-    if not unpacked or unpacked.isspace():
-        raise TableError(path, "the file is empty", "Give a file with data.")
-    for signature, (what, advice) in _SIGNATURES.items() if text else ():
-        if unpacked.startswith(signature):
-            raise TableError(path, f"by its first bytes this is {what}", advice)
     if unpacked.startswith(b"PK\3\4"):
         try:
             with zipfile.ZipFile(content) as archive:

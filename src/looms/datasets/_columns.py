@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -34,51 +35,137 @@ _LIKE_A_NUMBER = (
 )
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """Columns of numbers by name, the decimal mark, and notes on other columns."""
+#: Kinds of numbers that `Signs` tells apart.
+_ANY_NUMBER = "|".join(_NUMBER.values())
+_KINDS = {
+    **_NUMBER,
+    "plain": _PLAIN_NUMBER,
+    "any": _ANY_NUMBER,
+    "like": f"{_LIKE_A_NUMBER}|{_ANY_NUMBER}",
+}
 
-    numbers: dict[str, pa.Array]
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of text, and its row in the data, from 0."""
+
+    row: int
+    text: str
+
+
+class Signs:
+    """First cells of a column of text by which it is of one type or of another.
+
+    They are gathered from all cells, in pieces: `add`.
+
+    Attributes
+    ----------
+    first : the first cell that is not missing.
+    unlike : by a kind of number, the first cell that is none: ``.`` and ``,``, the decimal marks;
+        "plain"; "any", of either mark; "like", what a reader may take for a number.
+    marks : the first cell with a point, and with a comma.
+    rounded : by decimal mark, the first cell that floats round, and the reason.
+    fractions : decimal marks with which some cell is no integer of 64 bits.
+    """
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self.first: Cell | None = None
+        self.unlike: dict[str, Cell] = {}
+        self.marks: dict[str, Cell] = {}
+        self.rounded: dict[str, tuple[Cell, str]] = {}
+        self.fractions: set[str] = set()
+
+    def add(self, column: pa.Array) -> Signs:
+        """Take in the next cells, strings of pyarrow, null for a missing one; returns itself."""
+        pc = require("pyarrow.compute", "Reading tables of text")
+
+        def cell(row: int) -> Cell:
+            return Cell(self.n_rows + row, column[row].as_py())
+
+        if column.null_count < len(column):
+            if self.first is None:
+                self.first = cell(pc.index(pc.is_valid(column), True).as_py())
+            for mark in {".", ","} - self.marks.keys():
+                row = _row(column, f"[{mark}]")
+                if row is not None:
+                    self.marks[mark] = cell(row)
+            # Most numbers are of all kinds: it takes a tenth of the time to see that of all cells.
+            floats = _floats(column)
+            plain: set[str] = set()
+            if floats is not None and not pc.any(pc.is_nan(floats)).as_py():  # else nan(x), too
+                plain = _KINDS.keys() - ({","} if "." in self.marks else set())
+            for kind in _KINDS.keys() - self.unlike.keys() - plain:
+                row = _row(column, _KINDS[kind], matches=False)
+                if row is not None:
+                    self.unlike[kind] = cell(row)
+            for mark in {".", ","} - self.unlike.keys() - self.rounded.keys():
+                is_plain = mark in plain
+                numbers = column if is_plain else _plain(column, mark)
+                if mark not in self.fractions and not _whole(numbers):
+                    self.fractions.add(mark)
+                rounded = _rounded(numbers, floats if is_plain else _floats(numbers))
+                if rounded is not None:
+                    self.rounded[mark] = cell(rounded[0]), rounded[1]
+        self.n_rows += len(column)
+        return self
+
+    def is_all(self, kind: str) -> bool:
+        """True if there are cells and all are numbers of a kind."""
+        return self.first is not None and kind not in self.unlike
+
+
+@dataclass(frozen=True)
+class NumberTypes:
+    """Columns of numbers by name, True for whole ones; the decimal mark, and notes on others."""
+
+    whole: dict[str, bool]
     decimal: str
     notes: tuple[str, ...]
 
+    def values(self, name: str, cells: pa.Array) -> pa.Array:
+        """Numbers of cells of a column, as integers or floats."""
+        return _values(cells, self.decimal, self.whole[name])
 
-def numbers_of(
-    cells: dict[str, pa.Array], decimal: str | None = None, *, other_decimal: bool = False
-) -> Numbers:
-    """Columns of which all cells are numbers, as arrays of pyarrow.
+
+def number_types(
+    signs: Mapping[str, Signs], decimal: str | None = None, *, other_decimal: bool = False
+) -> NumberTypes:
+    """Columns of which all cells are numbers.
 
     The decimal mark is a comma if some column can only be read with a comma and none only with
     a point, for all columns. The other mark separates thousands if the mark is given or a comma.
 
     Parameters
     ----------
-    cells : arrays of strings by name, null for a missing cell.
+    signs : of the columns, by name.
     decimal : the decimal mark, or None to detect it.
     other_decimal : whether a comma is likely, so that 1.234 may also be 1234.
     """
-    written = {mark: {name for name in cells if _all(cells[name], _NUMBER[mark])} for mark in ".,"}
+    pa = require("pyarrow", "Reading tables of text")
+    written = {mark: {name for name in signs if signs[name].is_all(mark)} for mark in ".,"}
     only_point, only_comma = written["."] - written[","], written[","] - written["."]
     is_set = decimal is not None
     if decimal is None:
-        commas = not only_point and any(_row(cells[name], ",") is not None for name in only_comma)
+        commas = not only_point and any("," in signs[name].marks for name in only_comma)
         decimal = "," if commas else "."
-    pattern = _NUMBER[decimal] if is_set or decimal == "," else _PLAIN_NUMBER
-    numbers, notes, left = {}, [], []
-    for name, column in cells.items():
-        if _all(column, pattern):
-            values = _values(name, column, decimal)
-            if not isinstance(values, str):
-                numbers[name] = values
+    kind = decimal if is_set or decimal == "," else "plain"
+    whole: dict[str, bool] = {}
+    notes, left = [], []
+    for name, of in signs.items():
+        if of.is_all(kind):
+            if decimal in of.rounded:
+                cell, reason = of.rounded[decimal]
+                notes.append(left_as_text(name, cell.row, cell.text, reason))
             else:
-                notes.append(values)
+                whole[name] = decimal not in of.fractions
         elif name in written["."] | written[","]:
             left.append(name)
-        elif _all(column, _LIKE_A_NUMBER):
-            first = _row(column, "|".join(_NUMBER.values()), matches=False) or 0
-            notes.append(left_as_text(name, first, column[first].as_py(), "is not a number"))
+        elif of.first is not None and of.is_all("like"):
+            cell = of.unlike.get("any", of.first)
+            notes.append(left_as_text(name, cell.row, cell.text, "is not a number"))
     if left:
-        first = _row(cells[left[0]], "[.,]") or 0
+        cell = min(signs[left[0]].marks.values(), key=lambda cell: cell.row)
         columns = f"column {left[0]!r} is" if len(left) == 1 else f"columns {listed(left)} are"
         why = (
             f"is not the decimal mark {decimal!r} that was given"
@@ -86,53 +173,68 @@ def numbers_of(
             else "may be a decimal mark or part thousands, and the file does not tell; choose by "
             "decimal=..., a comma or a point"
         )
-        shown = f"{cells[left[0]][first].as_py()!r} (data row {first + 1})"
+        shown = f"{cell.text!r} (data row {cell.row + 1})"
         notes.insert(0, f"{columns} read as text: the mark in {shown} {why}")
     doubtful = not is_set and (decimal == "," or (other_decimal and not only_point))
-    for name in numbers if doubtful else ():
-        row = _row(cells[name], "[.]") if name in written[","] else None
-        if row is not None and _row(cells[name], ",") is None:
+    for name in whole if doubtful else ():
+        marks = signs[name].marks
+        if name in written[","] and "." in marks and "," not in marks:
+            cell = marks["."]
+            value = _values(pa.array([cell.text]), decimal, whole[name])[0].as_py()
             notes.append(
-                f"column {name!r} has {cells[name][row].as_py()!r} (data row {row + 1}), which is "
-                f"read as {numbers[name][row].as_py()}; if the point "
+                f"column {name!r} has {cell.text!r} (data row {cell.row + 1}), which is "
+                f"read as {value}; if the point "
                 + ("parts thousands" if decimal == "." else "is a decimal mark")
                 + ", say so by decimal=..."
             )
-    return Numbers(numbers, decimal, tuple(notes))
-
-
-def _matches(column: pa.Array, pattern: str) -> pa.Array:
-    pc = require("pyarrow.compute", "Reading tables of text")
-    return pc.match_substring_regex(column, pattern)
-
-
-def _all(column: pa.Array, pattern: str) -> bool:
-    """True if there are cells and all match."""
-    pc = require("pyarrow.compute", "Reading tables of text")
-    return column.null_count < len(column) and bool(pc.all(_matches(column, pattern)).as_py())
+    return NumberTypes(whole, decimal, tuple(notes))
 
 
 def _row(column: pa.Array, pattern: str, *, matches: bool = True) -> int | None:
     """First row whose cell matches, or does not."""
     pc = require("pyarrow.compute", "Reading tables of text")
-    row: int = pc.index(_matches(column, pattern), matches).as_py()
+    row: int = pc.index(pc.match_substring_regex(column, pattern), matches).as_py()
     return None if row < 0 else row
 
 
-def _values(name: str, column: pa.Array, decimal: str) -> pa.Array | str:
-    """Integers or floats, or a note if floats would round the cells."""
-    pa = require("pyarrow", "Reading tables of text")
+def _plain(column: pa.Array, decimal: str) -> pa.Array:
+    """Numbers with a point, and nothing between thousands."""
     pc = require("pyarrow.compute", "Reading tables of text")
     plain = pc.replace_substring(column, "," if decimal == "." else ".", "")
     plain = pc.utf8_trim(pc.replace_substring(plain, decimal, "."), characters=" \t")
-    plain = pc.utf8_ltrim(plain, characters="+")
-    floats = pc.cast(plain, pa.float64())
+    return pc.utf8_ltrim(plain, characters="+")
+
+
+def _values(column: pa.Array, decimal: str, whole: bool) -> pa.Array:
+    pa = require("pyarrow", "Reading tables of text")
+    pc = require("pyarrow.compute", "Reading tables of text")
+    return pc.cast(_plain(column, decimal), pa.int64() if whole else pa.float64())
+
+
+def _floats(column: pa.Array) -> pa.Array | None:
+    """Numbers with a point and nothing around them as floats, None if some cells are others."""
+    pa = require("pyarrow", "Reading tables of text")
+    pc = require("pyarrow.compute", "Reading tables of text")
+    with suppress(pa.ArrowInvalid):
+        return pc.cast(column, pa.float64())
+    return None
+
+
+def _whole(plain: pa.Array) -> bool:
+    """True if all are integers of 64 bits."""
+    pa = require("pyarrow", "Reading tables of text")
+    pc = require("pyarrow.compute", "Reading tables of text")
+    with suppress(pa.ArrowInvalid):  # a fraction, or beyond 64 bits, and floats hold them
+        return pc.cast(plain, pa.int64()) is not None
+    return False
+
+
+def _rounded(plain: pa.Array, floats: pa.Array) -> tuple[int, str] | None:
+    """First row whose number floats round, and the reason."""
+    pc = require("pyarrow.compute", "Reading tables of text")
     for row in pc.indices_nonzero(pc.greater_equal(pc.abs(floats), float(EXACT))).to_pylist():
         try:
             number(plain[row].as_py())
         except ValueError as error:
-            return left_as_text(name, row, column[row].as_py(), error)
-    if _all(plain, "^-?[0-9]{1,19}$"):
-        with suppress(pa.ArrowInvalid):  # beyond 64 bits, and floats hold them
-            return pc.cast(plain, pa.int64())
-    return floats
+            return row, str(error)
+    return None

@@ -5,16 +5,17 @@ from __future__ import annotations
 import codecs
 import csv
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from io import StringIO
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from looms._optional import require
 from looms.datasets._bytes import read_bytes
-from looms.datasets._columns import MISSING, numbers_of
+from looms.datasets._columns import MISSING, Signs, number_types
 from looms.datasets._table import Columns, TableError, check_columns, first_line
 
 #: What may stand between cells, with the words for it.
@@ -22,6 +23,13 @@ SEPARATORS = {",": '","', ";": '";"', "\t": "tab", "|": '"|"'}
 
 #: So many rows tell the separator.
 _ROWS = 1000
+
+#: How pyarrow finds the types of columns.
+_INFERENCE = {
+    "null_values": list(MISSING),
+    "strings_can_be_null": True,
+    "quoted_strings_can_be_null": True,
+}
 
 #: A letter beyond ASCII in UTF-8.
 _UTF8_LETTER = re.compile(rb"[\xc3-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")
@@ -47,24 +55,30 @@ def read_delimited(
     Separator, decimal mark and encoding are detected unless given, the separator also by a first
     line such as ``sep=;``; ``usual`` is the separator that the format stands for.
     """
-    text, encoding = _decoded(read_bytes(path, max_bytes, text=True), encoding, path)
-    declared = _SEP_LINE.match(text)
-    if declared:
-        text = text[declared.end() :]
-        sep = sep or declared[1]
-    sep = sep or _separator(text, usual, path)
-    _check_quotes(text, sep, path)
+    content = [read_bytes(path, max_bytes, text=True)]
+    encoding = encoding or encoding_of(content, path)
+    text, sep = without_sep_line("".join(texts(content, encoding, path)), sep)
+    sep = sep or separator(text, usual, path)
+    check_quotes(text, sep, path)
     columns, decimal = typed(text, sep, decimal, path)
-    remarks = columns.notes
-    unusual = {
+    return replace(columns, notes=(*unusual(sep, usual, decimal, encoding), *columns.notes))
+
+
+def without_sep_line(text: str, sep: str | None) -> tuple[str, str | None]:
+    """Text after a first line such as ``sep=;``, and the separator that it tells if none is."""
+    declared = _SEP_LINE.match(text)
+    return (text[declared.end() :], sep or declared[1]) if declared else (text, sep)
+
+
+def unusual(sep: str, usual: str, decimal: str, encoding: str) -> tuple[str, ...]:
+    """Note on a dialect that is not the plain one, if any."""
+    differs = {
         f"separator {SEPARATORS.get(sep, repr(sep))}": sep != usual,
         f'decimal "{decimal}"': decimal != ".",
         f"encoding {encoding}": encoding != "utf-8",
     }
-    if any(unusual.values()):
-        words = ", ".join(word for word, differs in unusual.items() if differs)
-        remarks = (f"read with {words}", *remarks)
-    return replace(columns, notes=remarks)
+    words = ", ".join(word for word, is_so in differs.items() if is_so)
+    return (f"read with {words}",) if words else ()
 
 
 def typed(text: str, sep: str, decimal: str | None, path: Path) -> tuple[Columns, str]:
@@ -72,36 +86,34 @@ def typed(text: str, sep: str, decimal: str | None, path: Path) -> tuple[Columns
     require("pandas", "Reading tables")
     pa = require("pyarrow", "Reading CSV files")
     pc = require("pyarrow.compute", "Reading CSV files")
-    inferred = _parsed(
-        text,
-        sep,
-        path,
-        null_values=list(MISSING),
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=True,
-    )
+    inferred = parsed(text, sep, path)
     names = inferred.column_names
     check_columns(names, path)
-    raw = _parsed(text, sep, path, column_types=dict.fromkeys(names, pa.string()))
+    raw = parsed(text, sep, path, as_text=names)
     missing, gap = pa.array(MISSING), pa.scalar(None, pa.string())
     cells = {name: pc.if_else(pc.is_in(raw[name], missing), gap, raw[name]) for name in names}
-    made = numbers_of(cells, decimal, other_decimal=sep != ",")
-    columns = cells | made.numbers
+    signs = {name: Signs().add(cells[name]) for name in names}
+    types = number_types(signs, decimal, other_decimal=sep != ",")
+    columns = cells | {name: types.values(name, cells[name]) for name in types.whole}
     for field in inferred.schema:
         # What pyarrow takes for a number, and is none, is text: 0x10.
         number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
-        if field.name not in made.numbers and not number:
+        if field.name not in types.whole and not number:
             columns[field.name] = inferred[field.name]
     table = pa.table(columns)
     frame = table.to_pandas(date_as_object=False)
-    return Columns(frame, lambda name: raw[name].to_pylist(), made.notes), made.decimal
+    return Columns(frame, lambda name: raw[name].to_pylist(), types.notes), types.decimal
 
 
-def _parsed(text: str, sep: str, path: Path, **conversion: Any) -> Any:
-    """Table of pyarrow from a text; TableError if rows differ in their number of cells."""
+def parsed(text: str, sep: str, path: Path, as_text: Sequence[str] | None = None) -> Any:
+    """Table of pyarrow from a text; TableError if rows differ in their number of cells.
+
+    Without the names of columns that are left ``as_text`` the types are those that pyarrow finds.
+    """
     pa = require("pyarrow", "Reading CSV files")
     csv_files = require("pyarrow.csv", "Reading CSV files")
     content = text.encode()
+    conversion = {"column_types": dict.fromkeys(as_text, pa.string())} if as_text else _INFERENCE
     try:
         return csv_files.read_csv(
             pa.BufferReader(content),
@@ -120,60 +132,84 @@ def _parsed(text: str, sep: str, path: Path, **conversion: Any) -> Any:
         ) from None
 
 
-def _decoded(content: bytes, encoding: str | None, path: Path) -> tuple[str, str]:
-    """Text and the name of its encoding."""
-    if encoding is None:
-        encoding = _encoding(content, path)
+def texts(chunks: Iterable[bytes], encoding: str, path: Path) -> Iterator[str]:
+    """Pieces of a file as text, without a byte order mark."""
     try:
-        text = content.decode(encoding).removeprefix("\ufeff")
+        with suppress(UnicodeError):
+            b"a".decode(encoding)  # refuses what is no encoding of text
+        decoder = codecs.getincrementaldecoder(encoding)()
     except LookupError:
         raise TableError(
             path, f"there is no encoding {encoding!r}", "Known are utf-8, utf-16, cp1252 and more."
         ) from None
-    except UnicodeError as error:
-        place = f"byte {error.start + 1}" if isinstance(error, UnicodeDecodeError) else "the file"
-        raise TableError(
-            path,
-            f"{place} is not text in {encoding}",
-            "Name the encoding by encoding=..., or check that the file has "
-            "the format that its name says.",
-        ) from None
-    half = _HALF.search(text)
+    n_bytes, n_lines, begun = 0, 0, False
+    for chunk in chain(chunks, [b""]):
+        waiting = len(decoder.getstate()[0])
+        try:
+            text = decoder.decode(chunk, final=not chunk)
+        except UnicodeError as error:
+            place = "the file"
+            if isinstance(error, UnicodeDecodeError):
+                place = f"byte {n_bytes - waiting + error.start + 1}"
+            raise TableError(
+                path,
+                f"{place} is not text in {encoding}",
+                "Name the encoding by encoding=..., or check that the file has "
+                "the format that its name says.",
+            ) from None
+        if text and not begun:
+            text, begun = text.removeprefix("\ufeff"), True
+        _check_characters(text, n_lines, path)
+        yield text
+        n_bytes, n_lines = n_bytes + len(chunk), n_lines + text.count("\n")
+
+
+def _check_characters(text: str, n_lines: int, path: Path) -> None:
+    """Raise TableError for what is no character of a table; so many lines are before the text."""
+    half = None if text.isascii() else _HALF.search(text)
     if half:
         raise TableError(
             path,
-            f"line {text.count(chr(10), 0, half.start()) + 1} holds half of a character, "
+            f"line {n_lines + text.count(chr(10), 0, half.start()) + 1} holds half of a character, "
             f"{half[0]!r}",
             "Name another encoding by encoding=..., or correct the line.",
         )
     if "\0" in text:
+        line = n_lines + text.count(chr(10), 0, text.index(chr(0))) + 1
         raise TableError(
             path,
-            f"line {text.count(chr(10), 0, text.index(chr(0))) + 1} holds the character NUL",
+            f"line {line} holds the character NUL",
             "If the text is UTF-16, name the encoding by encoding=..., utf-16-le or utf-16-be; "
             "else check that the file has the format that its name says.",
         )
-    return text, encoding
 
 
-def _encoding(content: bytes, path: Path) -> str:
+def encoding_of(chunks: Iterable[bytes], path: Path) -> str:
     """Encoding: UTF-16 by its byte order mark, UTF-8, or else cp1252."""
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        if _UTF8_LETTER.search(content):
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    n_bytes, wrong, letter, before = 0, None, False, b""
+    for chunk in chain(chunks, [b""]):
+        if not n_bytes and chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return "utf-16"
+        if not (chunk.isascii() and before[-2:].isascii()):
+            letter = letter or _UTF8_LETTER.search(before[-2:] + chunk) is not None
+        if wrong is None:
+            waiting = len(decoder.getstate()[0])
+            try:
+                decoder.decode(chunk, final=not chunk)
+            except UnicodeDecodeError as error:
+                wrong = n_bytes - waiting + error.start + 1
+        if wrong is not None and letter:
             raise TableError(
                 path,
-                f"byte {error.start + 1} is not UTF-8 text, and other letters are",
+                f"byte {wrong} is not UTF-8 text, and other letters are",
                 "Get the file again, or name its encoding by encoding=...",
-            ) from None
-        return "cp1252"
-    return "utf-8"
+            )
+        n_bytes, before = n_bytes + len(chunk), chunk
+    return "utf-8" if wrong is None else "cp1252"
 
 
-def _separator(text: str, usual: str, path: Path) -> str:
+def separator(text: str, usual: str, path: Path) -> str:
     """Only separator that gives the first rows the same number of cells, two or more.
 
     If no mark does, the one that divides the first line, so that the error names a row.
@@ -201,30 +237,45 @@ def _widths(lines: StringIO, mark: str) -> list[int]:
     widths: list[int] = []
     lines.seek(0)
     rows = csv.reader(lines, delimiter=mark, strict=True)
-    with suppress(csv.Error):  # quotation marks that `_check_quotes` refuses, or a very long cell
+    with suppress(csv.Error):  # quotation marks that `check_quotes` refuses, or a very long cell
         widths.extend(len(row) for row in islice(rows, _ROWS) if row)
     return widths
 
 
-def _check_quotes(text: str, sep: str, path: Path) -> None:
-    """Raise TableError for a cell with an opening quotation mark and no closing one."""
-    if '"' not in text:
-        return
-    ends = f"{sep}\r\n"
-    # The mark first, which is quick to search for, and then that no cell is before it.
-    cell = rf'"(?<![^{re.escape(ends)}]")([^"]*+(?:""[^"]*+)*+)("?)'
-    for match in re.finditer(cell, text):
-        after = text[match.end() : match.end() + 1]
-        if match[2] and (not after or after in ends):
+def check_quotes(
+    text: str, sep: str, path: Path, n_lines: int = 0, *, goes_on: bool = False
+) -> int:
+    """End of the last row that is whole; TableError for a quotation mark that is not closed.
+
+    So many lines are before the text. If it ``goes_on``, its last row, or a last cell that is not
+    closed, is left to the text that follows; else all of it are rows.
+    """
+    ends = re.escape(f"{sep}\r\n")
+    cell = rf'(?<![^{ends}])"([^"]*+(?:""[^"]*+)*+)'
+    stray = rf'(?<=[^{ends}])"'
+    whole = re.compile(rf'(?:[^"]++|{cell}"(?=[{ends}]|\Z)|{stray})*+')
+    end = _line_start(text, len(text)) if goes_on else len(text)
+    while (start := whole.match(text, 0, end).end()) < end:  # type: ignore[union-attr]
+        opened = re.compile(cell).match(text, start, end)
+        assert opened is not None
+        after = text[opened.end() + 1 : opened.end() + 2]
+        is_closed = opened.end() < end
+        if goes_on and not is_closed:
+            end = _line_start(text, start)
             continue
-        start = match.start()
         line = text.count("\n", 0, start) or text.count("\r", 0, start)
         column = start - max(text.rfind("\n", 0, start), text.rfind("\r", 0, start))
-        problem = "is not closed" if not match[2] else f"is closed before {after!r}"
+        problem = f"is closed before {after!r}" if is_closed else "is not closed"
         raise TableError(
             path,
-            f"line {line + 1}, character {column}: the quotation mark before {match[1][:20]!r} "
-            f"{problem}",
+            f"line {n_lines + line + 1}, character {column}: the quotation mark before "
+            f"{opened[1][:20]!r} {problem}",
             "Close it at the end of its cell, write it twice inside one, or get the whole file "
             "again.",
         )
+    return end
+
+
+def _line_start(text: str, place: int) -> int:
+    """Place after the last end of a line before this one."""
+    return text.rfind("\n", 0, place) + 1 or text.rfind("\r", 0, place) + 1

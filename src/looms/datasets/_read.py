@@ -5,18 +5,28 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from looms.datasets._arff import read_arff
 from looms.datasets._bytes import MAX_BYTES
 from looms.datasets._challenge import read_challenge
 from looms.datasets._delimited import read_delimited
-from looms.datasets._parquet import read_parquet
-from looms.datasets._sparse import read_npz, read_svmlight
+from looms.datasets._delimited_rows import DelimitedRows
+from looms.datasets._parquet import (
+    open_arrow,
+    open_batches,
+    open_parquet,
+    read_arrow,
+    read_parquet,
+)
+from looms.datasets._rows import RowReader, WholeTable
+from looms.datasets._sparse import SvmlightRows, read_npz, read_svmlight
 from looms.datasets._spreadsheet import read_spreadsheet
 from looms.datasets._table import Table, TableError, split_target
 
-Format = Literal["csv", "tsv", "parquet", "arff", "svmlight", "challenge", "spreadsheet", "npz"]
+Format = Literal[
+    "csv", "tsv", "parquet", "arrow", "arff", "svmlight", "challenge", "spreadsheet", "npz"
+]
 
 #: The format that each suffix stands for; ``.gz`` may follow any of them.
 SUFFIXES: dict[str, Format] = {
@@ -25,6 +35,9 @@ SUFFIXES: dict[str, Format] = {
     ".tab": "tsv",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".arrows": "arrow",
     ".arff": "arff",
     ".svm": "svmlight",
     ".svmlight": "svmlight",
@@ -44,6 +57,9 @@ _OPTIONS: dict[str, tuple[Format, ...]] = {
     "encoding": ("csv", "tsv"),
     "sheet": ("spreadsheet",),
 }
+
+#: What usually separates cells.
+_USUAL = {"csv": ",", "tsv": "\t"}
 
 #: Readers of the formats whose columns have no names, and where their targets are.
 _WITHOUT_NAMES: dict[Format, tuple[Callable[[Path, int], Table], str]] = {
@@ -75,10 +91,11 @@ def read_table(
         Name of the column to predict. Not for svmlight, challenge and npz files, whose
         target is in the file or in a file of labels beside it. Without it all columns are
         features.
-    format : {"csv", "tsv", "parquet", "arff", "svmlight", "challenge", "spreadsheet", "npz"}, \
-            optional
+    format : {"csv", "tsv", "parquet", "arrow", "arff", "svmlight", "challenge", "spreadsheet", \
+            "npz"}, optional
         The format, by default from the file's name: ``.csv``; ``.tsv``, ``.tab``;
-        ``.parquet``, ``.pq``; ``.arff``; ``.svm``, ``.svmlight``, ``.libsvm``; ``.data``;
+        ``.parquet``, ``.pq``; ``.arrow``, ``.feather``, ``.arrows``; ``.arff``; ``.svm``,
+        ``.svmlight``, ``.libsvm``; ``.data``;
         ``.xlsx``, ``.xlsm``, ``.xls``, ``.ods``; ``.npz``, a sparse matrix of
         ``scipy.sparse.save_npz``.
     sep : str, optional
@@ -146,6 +163,93 @@ def read_table(
     ([[3.5, 1.4], [3.0, 4.7]], ['setosa', 'versicolor'])
     """
     path = Path(path)
+    format = _checked_format(path, target, format, sep, decimal, encoding, sheet, keep)
+    if format in _WITHOUT_NAMES:
+        return _WITHOUT_NAMES[format][0](path, max_bytes)
+    if format == "parquet":
+        columns = read_parquet(path, max_bytes)
+    elif format == "arrow":
+        columns = read_arrow(path, max_bytes)
+    elif format == "arff":
+        columns = read_arff(path, max_bytes)
+    elif format == "spreadsheet":
+        columns = read_spreadsheet(path, sheet, decimal, max_bytes)
+    else:
+        columns = read_delimited(path, _USUAL[format], sep, decimal, encoding, max_bytes)
+    return split_target(columns, target, path, keep)
+
+
+def open_table(
+    source: Any,
+    target: str | None = None,
+    *,
+    format: Format | None = None,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    sheet: str | int | None = None,
+    keep: Sequence[str] = (),
+    max_bytes: int = MAX_BYTES,
+) -> RowReader:
+    """Open a table that may be larger than memory, to read it in blocks.
+
+    Parameters
+    ----------
+    source : path or object
+        A file as in `read_table`; or an object with ``__arrow_c_stream__`` or ``__dataframe__``,
+        or a function that returns record batches of pyarrow from the start at each call.
+    target, format, sep, decimal, encoding, sheet, keep
+        As in `read_table`.
+    max_bytes : int, default=2**30
+        As in `read_table`, for the formats that are read at once: ARFF, spreadsheets, challenge
+        and npz files, and Parquet and Arrow files that are packed (``.gz``). There is no limit on
+        others, of which only one block is in memory.
+
+    Returns
+    -------
+    reader : RowReader
+        Its ``tables()`` are `Table`s of consecutive rows, with the same types in each as
+        `read_table` gives all rows.
+
+    Raises
+    ------
+    TableError, ValueError, ImportError
+        As by `read_table`; also while the rows are read, with the row, row group or batch.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"size": [1.0, 2.0, 3.0], "kind": ["a", "b", "a"]})
+    >>> for table in open_table(frame, target="kind").tables(2):
+    ...     print(table.X["size"].tolist(), table.y.tolist())
+    [1.0, 2.0] ['a', 'b']
+    [3.0] ['a']
+    """
+    if not isinstance(source, str | os.PathLike):
+        return open_batches(source, target, keep)
+    path = Path(source)
+    format = _checked_format(path, target, format, sep, decimal, encoding, sheet, keep)
+    if format == "svmlight":
+        return SvmlightRows(path)
+    if format in ("csv", "tsv"):
+        return DelimitedRows(path, target, keep, _USUAL[format], sep, decimal, encoding)
+    if format in ("parquet", "arrow") and path.suffix != ".gz":
+        return (open_parquet if format == "parquet" else open_arrow)(path, target, keep)
+    options: dict[str, Any] = {"decimal": decimal, "sheet": sheet, "keep": keep}
+    return WholeTable(read_table(path, target, format=format, max_bytes=max_bytes, **options), path)
+
+
+def _checked_format(
+    path: Path,
+    target: str | None,
+    format: Format | None,
+    sep: str | None,
+    decimal: str | None,
+    encoding: str | None,
+    sheet: str | int | None,
+    keep: Sequence[str],
+) -> Format:
+    """Format of a file; refuses options that are not for it."""
     if os.path.isdir(path):  # unlike Path.is_dir() not an error for names that cannot be
         raise TableError(path, "this is a folder", "Name one file in it.")
     format = format or _guess(path)
@@ -160,24 +264,14 @@ def read_table(
     if decimal not in (None, ".", ","):
         raise ValueError(f'decimal must be "." or ",", not {decimal!r}')
     if format in _WITHOUT_NAMES:
-        reader, place = _WITHOUT_NAMES[format]
         if keep:
             raise TableError(path, f"there is no column {keep[0]!r}", "Its columns have no names.")
         if target is not None:
+            place = _WITHOUT_NAMES[format][1]
             raise TableError(
                 path, f"the target cannot be chosen: {place}", f"Leave out the target {target!r}."
             )
-        return reader(path, max_bytes)
-    if format == "parquet":
-        columns = read_parquet(path, max_bytes)
-    elif format == "arff":
-        columns = read_arff(path, max_bytes)
-    elif format == "spreadsheet":
-        columns = read_spreadsheet(path, sheet, decimal, max_bytes)
-    else:
-        usual = "\t" if format == "tsv" else ","
-        columns = read_delimited(path, usual, sep, decimal, encoding, max_bytes)
-    return split_target(columns, target, path, keep)
+    return format
 
 
 def _guess(path: Path) -> Format:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
+from collections.abc import Iterator, Sequence
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +19,19 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from looms._optional import require
-from looms._typing import Matrix
-from looms.datasets._bytes import read_bytes, read_text, too_large
-from looms.datasets._columns import numbers_of
+from looms._typing import AnyArray, Matrix
+from looms.datasets._bytes import chunks, read_bytes, read_text, too_large
+from looms.datasets._columns import Signs, number_types
 from looms.datasets._numbers import EXACT, bad_token, must_be_checked, number, pair
-from looms.datasets._table import Table, TableError, check_target, labels_beside, table_name
+from looms.datasets._rows import Block, RowReader
+from looms.datasets._table import (
+    Table,
+    TableError,
+    check_target,
+    labels_beside,
+    no_rows,
+    table_name,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,11 +48,70 @@ def read_svmlight(path: Path, max_bytes: int) -> Table:
     they count from zero or from one (column 0 is then empty). Targets that are all whole numbers
     become integers.
     """
-    content = read_bytes(path, max_bytes, text=True)
+    X, y = _rows(read_bytes(path, max_bytes, text=True), path)
+    if not X.shape[0]:
+        raise no_rows(path)
+    if not X.nnz:
+        raise TableError(
+            path, "no row has a feature", "Every row must be a target and index:value pairs."
+        )
+    check_target(y, path)
+    return Table(_narrow(X), whole_target(y), table_name(path))
+
+
+class SvmlightRows(RowReader):
+    """Rows of an svmlight file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def blocks(self, size: int) -> Iterator[Block]:
+        """Lines of as many rows, and the number of the first."""
+        n_rows, n_lines, lines, in_block, rest = 0, 0, [], 0, b""
+        for chunk in chain(chunks(self.path, text=True), [b""]):
+            *whole, rest = (rest + chunk).split(b"\n") if chunk else (rest, b"")
+            for line in whole:
+                lines.append(line)
+                in_block += _is_row(line)
+                if in_block == size:
+                    yield Block(n_rows, (n_lines, b"\n".join(lines)))
+                    n_rows, n_lines = n_rows + size, n_lines + len(lines)
+                    lines, in_block = [], 0
+        if in_block:
+            yield Block(n_rows, (n_lines, b"\n".join(lines)))
+
+    def table(self, block: Block) -> Table:
+        """Features and targets of a block."""
+        n_lines, content = block.rows
+        X, y = _rows(content, self.path, n_lines)
+        return Table(_narrow(X), y, table_name(self.path))
+
+    def taken(self, block: Block, places: AnyArray) -> bytes:
+        """Lines of rows."""
+        lines = [line for line in block.rows[1].split(b"\n") if _is_row(line)]
+        return b"\n".join(lines[place] for place in places)
+
+    def joined(self, parts: Sequence[bytes]) -> Table:
+        """Features and targets."""
+        return self.table(Block(0, (0, b"\n".join(parts))))
+
+
+def _is_row(line: bytes) -> bool:
+    return bool(line.partition(b"#")[0].strip())
+
+
+def whole_target(y: AnyArray) -> AnyArray:
+    """Target as integers if all are whole numbers."""
+    whole = np.all(y == np.round(y)) and np.all(np.abs(y) < EXACT)
+    return y.astype(np.int64) if whole else y
+
+
+def _rows(content: bytes, path: Path, n_lines: int = 0) -> tuple[Matrix, AnyArray]:
+    """Features and targets of lines; so many are before them."""
     try:
         X, y = load_svmlight_file(BytesIO(content), zero_based=True)
     except (ValueError, IndexError, OverflowError) as error:
-        _check_rows(content, path)
+        _check_rows(content, path, n_lines)
         raise TableError(
             path,
             f"it is not an svmlight file ({error})",
@@ -50,21 +119,13 @@ def read_svmlight(path: Path, max_bytes: int) -> Table:
         ) from None
     wide = X.shape[1] > 2**31 - 1
     if wide or must_be_checked(X.data) or must_be_checked(y) or _UNDERSCORE.search(content):
-        _check_rows(content, path)
-    if not X.shape[0]:
-        raise TableError(path, "there are no rows of data", "Give a file with rows of data.")
-    if not X.nnz:
-        raise TableError(
-            path, "no row has a feature", "Every row must be a target and index:value pairs."
-        )
-    check_target(y, path)
-    whole = np.all(y == np.round(y)) and np.all(np.abs(y) < EXACT)
-    return Table(_narrow(X), y.astype(np.int64) if whole else y, table_name(path))
+        _check_rows(content, path, n_lines)
+    return X, y
 
 
-def _check_rows(content: bytes, path: Path) -> None:
+def _check_rows(content: bytes, path: Path, n_lines: int) -> None:
     """Raise TableError for the first token that is not valid at its place in a row."""
-    for where, line in enumerate(content.decode("utf-8", "replace").split("\n"), start=1):
+    for where, line in enumerate(content.decode("utf-8", "replace").split("\n"), start=n_lines + 1):
         before = -1
         for k, token in enumerate(_TOKEN.finditer(line.rstrip("\r").partition("#")[0])):
             try:
@@ -112,7 +173,7 @@ def read_npz(path: Path, max_bytes: int) -> Table:
             "Write it by scipy.sparse.save_npz, or get the file again.",
         ) from None
     if not X.shape[0]:
-        raise TableError(path, "there are no rows of data", "Give a file with rows of data.")
+        raise no_rows(path)
     if not np.isfinite(X.data).all():
         raise TableError(path, "a number is missing or infinite", "Leave out its row or column.")
     X = _narrow(X)
@@ -166,9 +227,10 @@ def _labels(path: Path, n_rows: int, max_bytes: int) -> tuple[pd.Series, tuple[s
         )
     pandas = require("pandas", "Reading tables")
     pa = require("pyarrow", "Reading labels")
-    made = numbers_of({"labels": pa.array(labels)}, ".")
-    if "labels" not in made.numbers:
-        return pandas.Series(labels, dtype=object), made.notes
-    y = made.numbers["labels"].to_pandas()
+    cells = pa.array(labels)
+    types = number_types({"labels": Signs().add(cells)}, ".")
+    if "labels" not in types.whole:
+        return pandas.Series(labels, dtype=object), types.notes
+    y = types.values("labels", cells).to_pandas()
     check_target(y, path)
     return y, ()

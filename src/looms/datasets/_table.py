@@ -103,9 +103,17 @@ def split_target(
     columns: Columns, target: str | None, path: Path, keep: Sequence[str] = ()
 ) -> Table:
     """Features and target from the columns of a file."""
+    if not len(columns.frame):
+        raise no_rows(path)
+    table = divided(columns, target, path, keep)
+    if table.y is not None:
+        check_target(table.y, path, f"the target {target!r}", "data row")
+    return table
+
+
+def divided(columns: Columns, target: str | None, path: Path, keep: Sequence[str] = ()) -> Table:
+    """Features and target of some rows, the target not checked."""
     frame, notes = columns.frame, columns.notes
-    if not len(frame):
-        raise TableError(path, "there are no rows of data", "Give a file with rows of data.")
     for name in keep:
         if name not in frame.columns:
             raise _column_missing(list(frame.columns), name, "keep", path)
@@ -114,8 +122,6 @@ def split_target(
         return Table(frame, None, table_name(path), notes, kept)
     if target not in frame.columns:
         raise _column_missing(list(frame.columns), target, "be the target", path)
-    y = frame[target]
-    check_target(y, path, f"the target {target!r}", "data row")
     X = frame.drop(columns=target)
     if not X.shape[1]:
         raise TableError(
@@ -123,7 +129,12 @@ def split_target(
             f"there is no column beside the target {target!r}",
             "Give a file with at least one column of features.",
         )
-    return Table(X, y, table_name(path), notes, kept)
+    return Table(X, frame[target], table_name(path), notes, kept)
+
+
+def no_rows(path: Path) -> TableError:
+    """Error for a table without rows."""
+    return TableError(path, "there are no rows of data", "Give a file with rows of data.")
 
 
 def check_target(

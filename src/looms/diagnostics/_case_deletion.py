@@ -21,6 +21,7 @@ from looms.estimators import SVCCV, machine_of
 from looms.estimators._search import chosen_criterion
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
+from looms.lssvm._low_rank_changes import changes_without
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm._without_folds import InnerFolds
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels
@@ -58,7 +59,8 @@ class CaseDeletion:
         the one on all, each sample, or group, held out by itself: negative if the criterion would
         be better without it. NaN where it is not defined, as "wmw" without the only member of a
         class.
-    criterion : name of the criterion.
+    criterion : name of the criterion; None of a machine on landmarks, of which the largest change
+        and that of a criterion, which take every pair of samples, are NaN.
     margin : (n,) held-out margin, the output for the sample's own class less the largest of
         the others (t (f − threshold) for two classes); None for regression.
     label, predicted : (n,) class given, and that of the machine without the sample, which is
@@ -83,7 +85,7 @@ class CaseDeletion:
     largest_change: Array
     rms_change: Array
     criterion_change: Array
-    criterion: str
+    criterion: str | None
     margin: Array | None = None
     label: AnyArray | None = None
     predicted: AnyArray | None = None
@@ -171,11 +173,13 @@ class CaseDeletion:
         return pandas.DataFrame(columns, pandas.Index(self.names, name="sample")).iloc[chosen]
 
     def __repr__(self) -> str:
-        parts = [f"n_samples={len(self.names)}", f"criterion={self.criterion!r}"]
+        parts = [f"n_samples={len(self.names)}"]
         units = self.names
         if self.groups is not None:
             units = self.groups
-            parts.insert(1, f"n_groups={len(units)}")
+            parts.append(f"n_groups={len(units)}")
+        if self.criterion is not None:
+            parts.append(f"criterion={self.criterion!r}")
         order = _order(-self.rms_change)
         if len(order):
             parts.append(f"most_influential={units[order[:1]].tolist()[0]!r}")
@@ -199,7 +203,8 @@ def case_deletion(
         f⁽⁻ᴳ⁾(x_j) − f(x_j) = λ_j P_jG e_G for j not in G, and λ_j α_j − e_j for j in G;
 
     and the held-out outputs of the machine without G, on which the criterion without it depends,
-    follow from P⁽⁻ᴳ⁾ = P − P_:G P_GG⁻¹ P_G: and α⁽⁻ᴳ⁾ = α − P_:G e_G.
+    follow from P⁽⁻ᴳ⁾ = P − P_:G P_GG⁻¹ P_G: and α⁽⁻ᴳ⁾ = α − P_:G e_G. Of a machine on landmarks
+    changes are those with the landmarks held, by sums over samples.
 
     Parameters
     ----------
@@ -226,8 +231,9 @@ def case_deletion(
     TypeError
         If the model is none of these machines.
     ValueError
-        If there are not as many names or groups as samples, fewer than three samples or groups, or
-        a criterion of classes for a regressor.
+        If there are not as many names or groups as samples, fewer than three samples or groups, a
+        criterion of classes for a regressor, or any for a machine on landmarks; and if that was
+        fitted to rows in blocks, which it does not keep.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
 
@@ -235,7 +241,7 @@ def case_deletion(
     -----
     n³ flops and one n×n array, once for a machine; O(n²) a target beyond, for groups of s samples
     3 n² s, in blocks of bounded memory; and m times the cost of the criterion, which for "wmw" is
-    O(n₊ n₋).
+    O(n₊ n₋). On m landmarks about 8 n m² flops, for groups n s (m + s) more.
 
     Examples
     --------
@@ -269,6 +275,12 @@ def case_deletion(
             f"names must hold one name for each of the {n} training samples, but has shape "
             f"{names.shape}."
         )
+    low_rank = machine.landmarks_ is not None
+    if low_rank and criterion is not None:
+        raise ValueError(
+            f"The change of a criterion takes every pair of samples, and this machine has "
+            f"{machine.landmarks_.shape[0]} landmarks: leave out criterion."
+        )
     criterion = chosen_criterion(machine) if criterion is None else criterion
     chosen = as_criterion(criterion)
     if chosen.needs_labels and not classifier:
@@ -281,19 +293,35 @@ def case_deletion(
     else:
         numbers, first, group = np.unique(group, return_index=True, return_inverse=True)
         labels, unit = numbers if groups is None else np.asarray(groups)[first], "groups"
-    trained = machine.leave_one_out_models()
-    models, train = trained.models, trained.train
+    train = np.flatnonzero(machine.fit_weight_)
     present, of_train = np.unique(group[train], return_inverse=True)
     if len(present) < 3:
         raise ValueError(
             f"Case deletion needs three {unit} of non-zero weight or more, got {len(present)}."
         )
-    units = [np.flatnonzero(of_train == k) for k in range(len(present))]
+    order, sizes = np.argsort(of_train, kind="stable"), np.bincount(of_train)
+    units = np.split(order, np.cumsum(sizes)[:-1])
     y, _, weight = (each[train] for each in machine.loo_)
-    residuals, own, of_units = _changes(models, units, chosen, y, weight, machine.mu_)
+    if low_rank:
+        solution, blocks = machine._low_rank_solution()
+        leverage, fitted = solution.h, solution.residuals
+        residuals, mean_squares = changes_without(solution, blocks, units)
+        nothing = np.full(len(units), np.nan)
+        of_units = {"largest_change": nothing, "criterion_change": nothing}
+        of_units["rms_change"] = np.sqrt(mean_squares)
+    else:
+        models = machine.leave_one_out_models().models
+        leverage = models.leverage
+        fitted = models.ridge[:, None] * targets_as_columns(models.fit.alpha)
+        residuals, of_units = _changes(models, units, chosen, y, weight, machine.mu_)
+    # Of P_GG⁻¹ only ratios count: α = ζ (y − f) / (n μ).
+    energy = (residuals * machine.fit_weight_[train, None] * fitted)[order]
+    energy = np.add.reduceat(energy, np.cumsum(sizes) - sizes, axis=0)
+    usual = energy.sum(axis=0) / len(y) + np.finfo(np.float64).tiny  # all may be zero
+    of_units["surprise"] = np.sqrt(np.mean(energy / sizes[:, None] / usual, axis=1))
     values: dict[str, Any] = {
-        "leverage": _spread(models.leverage, train, n),
-        "own_change": _spread(own.reshape(y.shape), train, n),
+        "leverage": _spread(leverage, train, n),
+        "own_change": _spread((fitted - residuals).reshape(y.shape), train, n),
         **{k: _spread(v, present, int(group.max()) + 1) for k, v in of_units.items()},
     }
     held_out = machine.held_out_
@@ -311,7 +339,7 @@ def case_deletion(
         groups=labels,
         group=group,
         residual=held_out.residuals,
-        criterion=criterion if isinstance(criterion, str) else repr(criterion),
+        criterion=None if low_rank else str(criterion),
         **values,
     )
 
@@ -323,14 +351,14 @@ def _changes(
     y: Array,
     weight: Array,
     mu: float,
-) -> tuple[Array, Array, dict[str, Array]]:
-    """Residuals without the own unit, changes there, (n, t) each, and by name those of each unit.
+) -> tuple[Array, dict[str, Array]]:
+    """Residuals without the own unit, (n, t), and by name changes that are of each unit.
 
     ``units`` are the rows that are left out at a time.
     """
     n, m = len(models.P), len(units)
     alpha, ridge = targets_as_columns(models.fit.alpha), models.ridge[:, None]
-    own_residuals, own = np.empty(alpha.shape), np.empty(alpha.shape)
+    own_residuals = np.empty(alpha.shape)
     largest, squares, of_criterion = np.empty(m), np.empty(m), np.empty(m)
     each = [(k,) for k in range(m)]
     for part, residuals in InnerFolds(units, each).residuals(models.P, alpha, mu):
@@ -338,7 +366,6 @@ def _changes(
             G, rest = units[k], np.full(n, True)
             rest[G] = False
             e = own_residuals[G] = residuals[G, column]
-            own[G] = ridge[G] * alpha[G] - e
             others = (ridge * (models.P[:, G] @ e))[rest]
             largest[k], squares[k] = np.abs(others).max(), np.mean(others**2)
             if isinstance(criterion, WMW) and np.ptp(y[rest], axis=0).min() == 0:
@@ -347,19 +374,8 @@ def _changes(
             outputs = y[rest] - residuals[rest, column].reshape(y[rest].shape)
             of_criterion[k] = criterion.evaluate(y[rest], outputs, weight[rest]).value
     whole = criterion.evaluate(y, y - own_residuals.reshape(y.shape), weight).value
-    sizes = np.array([len(G) for G in units])
-    energy = np.stack([np.sum(own_residuals[G] * alpha[G], axis=0) for G in units])
-    usual = energy.sum(axis=0) / n + np.finfo(np.float64).tiny  # all may be zero
-    return (
-        own_residuals,
-        own,
-        {
-            "surprise": np.sqrt(np.mean(energy / sizes[:, None] / usual, axis=1)),
-            "largest_change": largest,
-            "rms_change": np.sqrt(squares),
-            "criterion_change": of_criterion - whole,
-        },
-    )
+    of_units = {"largest_change": largest, "rms_change": np.sqrt(squares)}
+    return own_residuals, of_units | {"criterion_change": of_criterion - whole}
 
 
 def _spread(values: Array, places: AnyArray, n: int) -> Array:

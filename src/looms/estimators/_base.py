@@ -20,6 +20,7 @@ from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks
+from looms.dask._blocks import in_blocks
 from looms.estimators._held_out_models import MachineModels, NestedModels, nested_outputs
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
@@ -85,14 +86,21 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Matrix, AnyArray, Array]:
         """Samples that all kernels take, targets, and weights as given, zeros cached.
 
-        Rows in blocks stay what they are; of these X is not checked here.
+        Rows in blocks stay what they are, and dask collections become that; of these X is not
+        checked here.
         """
         pairwise = {kernel.pairwise for kernel in self._kernels()}
         if len(pairwise) > 1:
             raise ValueError(
                 "Precomputed kernels and kernels of features cannot be candidates for the same X."
             )
+        X, y, sample_weight = in_blocks(X, y, sample_weight)
         if isinstance(X, RowBlocks):
+            if not hasattr(self, "rank"):
+                raise ValueError(
+                    f"{type(self).__name__} takes all rows in memory. LSSVMClassifierCV and "
+                    "LSSVMRegressorCV with rank='auto' take them in blocks or dask collections."
+                )
             y = self._validated_targets(X, y, **options)
             return X, y, checked_sample_weight(sample_weight, len(y))
         X, y = validate_data(
@@ -316,7 +324,9 @@ class LeastSquaresMachine(KernelMachine):
         # were chosen so.
         nested: Nested | None = self.nested_
         if self.landmarks_ is not None:
-            return self._low_rank_models(X)
+            solution, blocks = self._low_rank_solution(getattr(self, "groups_", None))
+            residuals = solution.held_out_residuals.reshape(solution.fit.y.shape)
+            return residuals, solution.outputs_without_rows(X, blocks)
         if nested is None:
             trained = self.leave_one_out_models()
             outputs = ((rows, F) for rows, _, F in trained.outputs(X))
@@ -328,22 +338,31 @@ class LeastSquaresMachine(KernelMachine):
         residuals = nested.held_out.residuals
         return residuals, nested_outputs(cached, X, basis, nested.rows, residuals.shape)
 
-    def _low_rank_models(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
-        """`_models_without_rows` of a machine on landmarks, from sweeps over the training rows."""
+    def _low_rank_solution(
+        self, groups: AnyArray | None = None
+    ) -> tuple[low_rank.Solution, ArrayBlocks]:
+        """System of a machine on landmarks, solved again, and the rows of its fit.
+
+        Its held-out residuals are without the groups, where these are given.
+        """
         if self.X_fit_ is None:
             raise ValueError(
-                "Intervals and sets take the training rows, and those of a table in blocks are not "
-                "kept."
+                "Intervals, sets and case deletion take the training rows, and those of a table in "
+                "blocks are not kept."
             )
         train = np.flatnonzero(self.fit_weight_)
         blocks = ArrayBlocks(training_rows(self.X_fit_, train, False))
+        sets = None if groups is None else groups[train]
+        blocks = blocks if sets is None else blocks.holding(sets)
         y, zeta = self.loo_.y[train], self.fit_weight_[train]
         samples = Samples(self._basis, center=center_of(self._basis))
         landmarks = low_rank.Landmarks(self.kernel_, samples)
         solution = low_rank.solve(
-            blocks, y, self.mu_, zeta, landmarks, fit_intercept=self.fit_intercept_
+            *(blocks, y, self.mu_, zeta, landmarks),
+            fit_intercept=self.fit_intercept_,
+            sets=sets,
         )
-        return solution.fit.loo.residuals, solution.outputs_without_rows(X, blocks)
+        return solution, blocks
 
     def _nested_models_of(self, nested: Nested) -> Iterator[NestedModels]:
         """Models without each fold, of every candidate that was chosen without some."""

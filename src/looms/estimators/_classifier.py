@@ -11,6 +11,7 @@ from looms._classes import class_targets
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration import class_probabilities, fit_calibrator
 from looms.calibration._calibrators import as_calibration
+from looms.dask._predict import lazy_for_dask
 from looms.estimators._base import GivenMachine
 from looms.estimators._encoding import (
     ThresholdedClassifier,
@@ -46,6 +47,7 @@ class Classifier(ThresholdedClassifier, UpdatableMachine):
         return self._outputs(X)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @lazy_for_dask
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class.
 
@@ -78,6 +80,7 @@ class Classifier(ThresholdedClassifier, UpdatableMachine):
         return class_probabilities(self.calibrator_, outputs)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @lazy_for_dask
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of the probability of each class.
 

@@ -59,7 +59,9 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     tol_se : float, default=0.1
         A search ends when an iteration gains less than this fraction of the standard
         error of the criterion; on subsamples of a fraction of it, for there iterations
-        cost little. A heuristic: the difference of the criterion between two settings of the
+        cost little. From 1600 samples on the last search is on landmarks, and the kernel matrix
+        of all samples is factorized once, where landmarks give the criterion to within ten times
+        this; with 0 never. A heuristic: the difference of the criterion between two settings of the
         hyper-parameters is less noisy than the criterion itself.
     copies : {"apart", "together"}, default="apart"
         Whether rows that are equal in every feature are held out one at a time or together.
@@ -252,7 +254,8 @@ fit_intercept_, n_features_in_, feature_names_in_
         ----------
         X : array-like, sparse matrix or RowBlocks of shape (n_samples, n_features)
             Samples; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix. With
-            `rank` also `looms.blocks.RowBlocks`, of which nothing but the landmarks is kept.
+            `rank` also a dask array or dataframe, beside which y, weights and groups may be dask
+            collections too, or `looms.blocks.RowBlocks`: nothing but the landmarks is kept.
         y : array-like of shape (n_samples,)
             Class of each sample.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -18,6 +18,7 @@ from looms.conformal import prediction_sets
 from looms.conformal._jackknife import required_rank
 from looms.conformal._sets import class_margins
 from looms.criteria import balanced_error_rate
+from looms.dask._predict import lazy_for_dask
 from looms.estimators._base import KernelMachine, check_flag
 from looms.held_out import HeldOut
 from looms.threshold import as_rule, find_threshold
@@ -33,6 +34,7 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
     def _decision(self, X: Matrix) -> Array:
         """(n,) or (n, n_classes) decision values before the threshold, for validated samples."""
 
+    @lazy_for_dask
     def decision_function(self, X: Any) -> Array:
         """Outputs of the machine less the threshold, so that 0 is the boundary.
 
@@ -40,7 +42,7 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             New samples; for a precomputed kernel (n_samples, n_training_samples)
-            kernel values.
+            kernel values. Of a dask collection the values are a dask array.
 
         Returns
         -------
@@ -51,6 +53,7 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         """
         return self._decision(self._checked_new_data(X)) - self.threshold_
 
+    @lazy_for_dask
     def predict(self, X: Any) -> AnyArray:
         """Class of each sample, that of the decision values.
 
@@ -60,7 +63,7 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples.
+            New samples. Of a dask collection the classes are a dask array.
 
         Returns
         -------

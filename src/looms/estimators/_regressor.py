@@ -13,6 +13,8 @@ from looms._typing import Array, Matrix
 from looms.conformal import jackknife_minmax, jackknife_plus
 from looms.conformal._jackknife import required_rank
 from looms.criteria import PRESS
+from looms.dask._blocks import in_blocks
+from looms.dask._predict import lazy_for_dask
 from looms.estimators._base import GivenMachine
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._search import SelectingMachine
@@ -32,6 +34,7 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         return tags
 
+    @lazy_for_dask
     def predict(self, X: Any) -> Array:
         """Prediction for each sample.
 
@@ -39,7 +42,7 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             New samples; for a precomputed kernel (n_samples, n_training_samples)
-            kernel values.
+            kernel values. Of a dask collection the predictions are a dask array.
 
         Returns
         -------
@@ -149,6 +152,7 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> tuple[Matrix, Array, Array]:
+        X, y, sample_weight = in_blocks(X, y, sample_weight)
         for first in np.asarray(y).ravel()[:1]:
             if isinstance(first, str):
                 raise ValueError(
@@ -263,8 +267,8 @@ random_state
     kernel_, mu_ : the kernel with its hyper-parameters, and the regularization, chosen.
     loo_ : HeldOut
         Exact leave-one-out outputs of the machine chosen, or of the stack.
-    members_, landmarks_, held_out_, groups_, folds_, candidate_weights_, choice_folds_, nested_, scores_, \
-scores_se_, selection_, candidates_, cv_results_, best_index_, n_iter_, selection_weight_
+    members_, landmarks_, held_out_, groups_, folds_, candidate_weights_, choice_folds_, nested_, \
+scores_, scores_se_, selection_, candidates_, cv_results_, best_index_, n_iter_, selection_weight_
         As for `LSSVMClassifierCV`.
     dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, \
 n_features_in_, feature_names_in_
@@ -335,7 +339,8 @@ n_features_in_, feature_names_in_
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix. With
-            `rank` also `looms.blocks.RowBlocks`, of which nothing but the landmarks is kept.
+            `rank` also a dask array or dataframe, beside which y, weights and groups may be dask
+            collections too, or `looms.blocks.RowBlocks`: nothing but the landmarks is kept.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -22,6 +22,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks
 from looms.copies import copy_groups
 from looms.criteria import Criterion, as_criterion
+from looms.dask._blocks import gathered
 from looms.estimators._base import LeastSquaresMachine, check_flag, one_or_many
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
 from looms.estimators._folds import (
@@ -47,7 +48,7 @@ from looms.lssvm._system import Fit
 from looms.optimize._minimize import OPTIMIZERS
 from looms.selection import Objective, tune
 from looms.selection._candidates import Candidate, Choice, Score, choose
-from looms.selection._low_rank import low_rank_objective
+from looms.selection._low_rank_start import low_rank_objective
 from looms.selection._nested import Nested, choose_on_grid, nested_predictions
 from looms.selection._stack import stacking_weights
 from looms.selection._tune import Tuning
@@ -290,7 +291,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 
     def _checked_groups(self, X: Matrix, groups: Any, train: AnyArray) -> AnyArray | None:
         """Numbers of the groups, joined with copies if these are held out together."""
-        numbers = None if groups is None else group_numbers(groups, X.shape[0])
+        numbers = None if groups is None else group_numbers(gathered(groups), X.shape[0])
         if isinstance(X, RowBlocks):  # whose rows are not looked at together
             return numbers
         copies = copy_groups(X)

@@ -1,8 +1,8 @@
 """Gram matrix of one set of samples, block by block.
 
 Only the lower triangle is computed, as LAPACK reads no more. Blocks keep every
-temporary in cache. Inner products and distances are kept between evaluations
-where the hyper-parameters do not change them.
+temporary in cache. Inner products and distances that the hyper-parameters do not change
+are kept between evaluations, unless there are hardly any.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from looms.kernels._base import Kernel
 from looms.kernels._samples import Pairs, Samples, center_of, check_range
 
 _BLOCK = 256
+#: Passes over the pairs that keep nothing: the start of a search and one evaluation, of which the
+#: memory is that of one matrix.
+_PASSING = 2
 
 
 class GramBlocks:
@@ -24,7 +27,8 @@ class GramBlocks:
     Parameters
     ----------
     X : (n, n_features) float64 array or CSR matrix; neither copied nor changed.
-    uses : the quantities of `Pairs` to keep, ``kernel.uses``; n² numbers each.
+    uses : the quantities of `Pairs` to keep from the third pass on, ``kernel.uses``; n² numbers
+        each.
     weight : (n,) how often each sample counts where a kernel takes a value from the data.
     """
 
@@ -33,9 +37,13 @@ class GramBlocks:
         self.samples = Samples(X, center=center_of(X), weight=weight)
         n = self.samples.n_samples
         self._parts = [self.samples.rows(i, min(i + _BLOCK, n)) for i in range(0, n, _BLOCK)]
-        self._kept = {name: self._computed(name) for name in sorted(uses)}
+        self._uses, self._n_passes = uses, 0
+        self._kept: dict[str, Array] = {}
 
     def __iter__(self) -> Iterator[tuple[slice, slice, Pairs]]:
+        self._n_passes += 1
+        if self._n_passes > _PASSING and not self._kept:
+            self._kept = {name: self._computed(name) for name in sorted(self._uses)}
         for b, cols in enumerate(self._parts):
             for rows in self._parts[b:]:
                 R, C = slice(rows.start, rows.stop), slice(cols.start, cols.stop)

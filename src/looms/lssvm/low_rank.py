@@ -255,9 +255,10 @@ class Solution:
         return slopes + rho * kernel.values_gradient(Pairs(samples, samples), of_gram), slope_mu
 
     def outputs_without_rows(self, X: Matrix, blocks: RowBlocks) -> Iterator[tuple[slice, Array]]:
-        """Outputs of every leave-one-out model at new points, some points at a time.
+        """Outputs of the models without each row, or its set, at new points, some at a time.
 
-        F_ji = f⁽⁻ⁱ⁾(x_j) = f(x_j) − ζ_i e_i φ(x_j)ᵀ A⁻¹ φ(x_i)
+        F_ji = f⁽⁻ⁱ⁾(x_j) = f(x_j) − ζ_i e_i φ(x_j)ᵀ A⁻¹ φ(x_i), or the sum of these products over
+        the set of i
 
         Parameters
         ----------
@@ -273,9 +274,9 @@ class Solution:
         -----
         A sweep over the rows of the fit for each, of 2 n m n_rows flops.
         """
-        m, e = len(self.landmarks), self.fit.loo.residuals
-        coef = targets_as_columns(self.fit.alpha)
-        change = self.fit.sample_weight[:, None] * targets_as_columns(e)
+        m, coef = len(self.landmarks), targets_as_columns(self.fit.alpha)
+        change = self.fit.sample_weight[:, None] * self.held_out_residuals
+        sets = [G for labels in self.labels for each in _sets(labels) for G in each]
         step = max(1, _NUMBERS // change.size)
         for start in range(0, X.shape[0], step):
             rows = slice(start, min(start + step, X.shape[0]))
@@ -285,8 +286,10 @@ class Solution:
                 T += self.V[m][:, None]
             _, (products,) = blocks.sweep(_Products(self.landmarks, self.V @ T))
             F = products.T[:, :, None] * -change
+            for G in sets:
+                F[:, G] = F[:, G].sum(axis=1, keepdims=True)
             F += (K.T @ coef + self.fit.intercept)[:, None, :]
-            yield rows, F.reshape(len(F), *e.shape)
+            yield rows, F.reshape(len(F), *self.fit.y.shape)
 
 
 def solve(

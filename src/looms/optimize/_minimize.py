@@ -48,7 +48,8 @@ def minimize(
     theta0 : (p,) start, moved into the box if it is outside.
     bounds : (p, 2) lower and upper ends of the box; may be infinite.
     optimizer : "lbfgs", "scg" or "nelder-mead".
-    max_iter : iterations, at least 0; with 0 the start is only evaluated.
+    max_iter : iterations, at least 0; with 0 the start is only evaluated, without
+        gradient.
     tolerance : fraction of the standard error of the value that is not worth an
         iteration: the search ends after one that gained less, or at a gradient of a
         smaller expected gain.
@@ -74,7 +75,8 @@ def minimize(
     check_known(optimizer, "optimizer", OPTIMIZERS)
     recorder = Recorder(evaluate, bounds, tolerance, max_iter, callback)
     try:
-        start = recorder.start(np.clip(theta0, *bounds.T), gradient=optimizer != "nelder-mead")
+        steps = max_iter > 0 and optimizer != "nelder-mead"
+        start = recorder.start(np.clip(theta0, *bounds.T), gradient=steps)
         function = Coordinates(recorder, start, bounds, inverse_hessian)
         if function.follows_curvature:  # it is of another function: at least one step tests it
             recorder.inverse_hessian = inverse_hessian

@@ -108,8 +108,8 @@ def _ordered(both: Iterable[Caution]) -> list[Caution]:
 def _of_fit(model: Model) -> Iterator[Caution]:
     """Cautions of `cautions`."""
     yield from _guessing(model)
-    X = model.machine.X_fit_
-    telling = [] if model.pairwise else telltales(model, X)
+    X = None if model.pairwise else model.rows
+    telling = [] if X is None else telltales(model, X)
     if telling:
         named_ones = [f"{isolated(name)} ({sign})" for name, sign in telling[:_MOST_NAMES]]
         more = f" and {len(telling) - _MOST_NAMES} more" if len(telling) > _MOST_NAMES else ""
@@ -121,7 +121,7 @@ def _of_fit(model: Model) -> Iterator[Caution]:
     if model.selecting is not None:
         yield from search_cautions(model, model.selecting)
     n = 0
-    if not model.pairwise and model.groups is None:
+    if X is not None and model.groups is None:
         n = n_unexpected_copies(X, copy_groups(X))
         together = ", or hold them out together (copies='together')"
         if n:

@@ -69,7 +69,8 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     )
     if not isinstance(getattr(machine, "threshold", None), Real | None):
         tuned += " and a threshold"
-    remedy = "nested='folds' and looms.assess give" if model.folds is None else "looms.assess gives"
+    by_folds = model.folds is None and model.n_landmarks is None
+    remedy = "nested='folds' and looms.assess give" if by_folds else "looms.assess gives"
     if assessment is None and model.nested is None:
         yield serious(
             "No outer estimate",

@@ -34,7 +34,7 @@ def rise_without_near(model: Model) -> tuple[str, float, float] | None:
     These are its cluster, where samples fall into clusters, or the seven nearest. First what they
     are, then error rates, or root mean square errors. None where the second is no larger than
     samples that were drawn one by one explain; for fewer than 40 samples, 160 without clusters, or
-    more than 3000, and of a stack, whose machines differ in what is near.
+    more than 3000, of a stack, whose machines differ in what is near, and on landmarks.
 
     Notes
     -----
@@ -42,7 +42,7 @@ def rise_without_near(model: Model) -> tuple[str, float, float] | None:
     of the machine.
     """
     n = model.n_with_weight
-    if model.stacked or not _FEWEST_IN_CLUSTERS <= n <= _MOST:
+    if model.stacked or model.n_landmarks or not _FEWEST_IN_CLUSTERS <= n <= _MOST:
         return None
     trained = model.machine.leave_one_out_models()
     models, rows = trained.models, trained.train

@@ -31,10 +31,11 @@ def samples(
     values: dict[str, Any] = dict.fromkeys(("target", "output", "predicted", "margin"))
     if model.classification:
         labels, each = class_indices(loo.y), np.arange(loo.n_samples)
-        values["target"] = [model.classes[k] for k in labels]
+        classes = np.array(model.classes, dtype=object)
+        values["target"] = classes[labels]
         values["output"] = loo.outputs if loo.y.ndim == 1 else loo.outputs[each, labels]
         margins = loo_margins(model.machine)
-        values["predicted"] = [model.classes[k] for k in margins.argmax(axis=1)]
+        values["predicted"] = classes[margins.argmax(axis=1)]
         values["margin"] = margins[each, labels]
     elif loo.y.ndim == 1:  # of several targets no single one can stand for a sample
         values["target"], values["output"] = loo.y, loo.outputs

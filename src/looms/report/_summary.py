@@ -38,8 +38,9 @@ SCHEMA = 2
 #: Rows of the tables.
 MOST_CLASSES, MOST_CANDIDATES, MOST_PARAMETERS = 30, 50, 15
 MOST_FEATURES = 60
-#: Samples up to which each is left out once more: n³ flops and some n×n arrays.
-MOST_DELETIONS = 1500
+#: Samples up to which each is left out once more: n³ flops and some n×n arrays; on m landmarks n m²
+#: up to which they are, some seconds.
+MOST_DELETIONS, MOST_ON_LANDMARKS = 1500, 3e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +52,10 @@ class Facts:
     names: list[str]  # of the samples
     named_by: str  # a sentence on what these are
     target: str | None
-    importance: ImportanceDisplay | None  # None for a kernel matrix, which has no columns
+    importance: ImportanceDisplay | None  # None for a kernel matrix, or rows that are not kept
     deletion: (
         CaseDeletion | None
-    )  # None of a stack, for more samples than MOST_DELETIONS, or fewer than three, or groups
+    )  # None of a stack, for many samples, or fewer than three, or groups, or rows not kept
     probabilities: Array | None  # of held-out outputs; None without a calibration
     assessment: Assessment | None
 
@@ -97,10 +98,13 @@ def facts_of(
     if groups is not None or model.groups is not None:
         labels = np.asarray(model.groups if groups is None else groups)
         units = labels[model.has_weight].tolist()
-    if not model.stacked and len(set(units)) >= 3 and len(units) <= MOST_DELETIONS:
-        criterion = chosen_criterion(model.machine)
-        if isinstance(as_criterion(criterion), WMW):
-            criterion = "press"  # a criterion of pairs costs n² for each of the n samples
+    m, criterion = model.n_landmarks, None
+    few = len(units) <= MOST_DELETIONS if m is None else len(units) * m**2 <= MOST_ON_LANDMARKS
+    if few and not model.stacked and model.rows is not None and len(set(units)) >= 3:
+        if m is None:
+            criterion = chosen_criterion(model.machine)
+            if isinstance(as_criterion(criterion), WMW):
+                criterion = "press"  # a criterion of pairs costs n² for each of the n samples
         deletion = case_deletion(model.machine, groups=groups, criterion=criterion)
         if groups is None and deletion.groups is not None:
             firsts = np.unique(deletion.group, return_index=True)[1]
@@ -111,7 +115,9 @@ def facts_of(
         names=names,
         named_by=f"Samples are {named_by}.",
         target=None if target is None else clean(target),
-        importance=None if model.pairwise else ImportanceDisplay.compute(estimator),
+        importance=None
+        if model.pairwise or model.rows is None
+        else ImportanceDisplay.compute(estimator),
         deletion=deletion,
         probabilities=None if calibration is None else probabilities_of(model, calibration),
         assessment=assessment,
@@ -157,11 +163,12 @@ def summary(
         task
             "classification" or "regression".
         data
-            ``n_samples``, ``n_features`` (of the machine), ``n_columns`` (that they were made
-            of), ``named`` (whether the features have names), ``n_replicates``,
-            ``n_weight_zero``, ``steps`` (before the machine), ``target`` (its name or None),
-            ``n_targets``, ``classes``: a list of ``label``, ``n``, ``error`` (held out),
-            the largest first, and ``n_classes``; for a regression ``classes`` is empty.
+            ``n_samples``, ``n_landmarks`` (that the coefficients are of; None where these are all
+            samples), ``n_features`` (of the machine), ``n_columns`` (that they were made
+            of), ``named`` (whether the features have names), ``n_replicates`` (None where rows are
+            not kept), ``n_weight_zero``, ``steps`` (before the machine), ``target`` (its name or
+            None), ``n_targets``, ``classes``: a list of ``label``, ``n``, ``error`` (held out), the
+            largest first, and ``n_classes``; for a regression ``classes`` is empty.
         asked
             List of ``name``, ``value``: parameters of the machine.
         chosen
@@ -205,16 +212,17 @@ def summary(
             ``rows``: list of ``name``, ``importance`` (rise of PRESS without it),
             ``standard_error``, ``relative`` and ``relative_error`` (both over PRESS),
             ``relevance`` (share, None unless ARD); ``n_features`` in all, ``n_samples`` they were
-            computed on. For a kernel matrix None.
+            computed on. For a kernel matrix None; of rows in blocks, which are not kept, the
+            relevance alone, computed on the landmarks, and None without.
         samples
             ``rows``: list of ``name``, ``target``, ``output``, ``predicted`` and ``margin``
             (None for a regression), ``residual`` (its size; of classes by how much the output
             falls short of the label), and of `looms.diagnostics.case_deletion` ``surprise``,
             ``rms_change``, ``criterion_change``, ``leverage`` (None of a stack, for many samples,
-            and the first three where groups are left out): the
+            for rows in blocks, and the first three where groups are left out): the
             largest residuals, then the most influential samples that are not among them;
             ``n_samples`` that have a weight, ``named_by``: what their names are, and the
-            ``criterion`` of the change.
+            ``criterion`` of the change, on landmarks None.
         groups
             None where none are left out, or ``rows``: list of ``name``, ``n_samples``,
             ``residual`` (root mean square), ``surprise``, ``rms_change``, ``criterion_change`` of
@@ -269,7 +277,7 @@ def summarized(facts: Facts, title: str | None, notes: Sequence[str]) -> dict[st
             "loo": held_out(model, facts.probabilities),
             "assessment": None if assessment is None else outer(assessment),
             "headline": headline(model, assessment),
-            "features": None if facts.importance is None else _features(model, facts.importance),
+            "features": None if model.pairwise else _features(model, facts.importance),
             "samples": samples(model, facts.deletion, facts.names, facts.named_by),
             "groups": groups_left_out(facts.deletion),
             "cautions": cautions_of_report(facts.estimator, model, assessment, names, notes),
@@ -279,9 +287,9 @@ def summarized(facts: Facts, title: str | None, notes: Sequence[str]) -> dict[st
 
 
 def _data(model: Model, steps: list[str], target: str | None) -> dict[str, Any]:
-    y, n_replicates, classes = model.held_out.y, 0, []
-    if not model.pairwise:
-        counts = np.bincount(copy_groups(model.machine.X_fit_))
+    y, n_replicates, classes = model.held_out.y, None if model.rows is None else 0, []
+    if not model.pairwise and model.rows is not None:
+        counts = np.bincount(copy_groups(model.rows))
         n_replicates = counts[counts > 1].sum()
     if model.classification:
         n, error = error_by_class(model)
@@ -289,6 +297,7 @@ def _data(model: Model, steps: list[str], target: str | None) -> dict[str, Any]:
         classes = [{"label": model.classes[k], "n": n[k], "error": error[k]} for k in largest]
     return {
         "n_samples": model.held_out.n_samples,
+        "n_landmarks": model.n_landmarks,
         "n_features": model.machine.n_features_in_,
         "n_columns": len(model.columns),
         "named": model.named,
@@ -394,8 +403,22 @@ def _candidates(machine: SelectingMachine) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: row["score"])[:MOST_CANDIDATES]
 
 
-def _features(model: Model, importance: ImportanceDisplay) -> dict[str, Any]:
-    relevance, columns, press = relevances(model), model.columns, importance.press
+def _features(model: Model, importance: ImportanceDisplay | None) -> dict[str, Any] | None:
+    relevance, columns = relevances(model), model.columns
+    if importance is None:
+        if relevance is None:
+            return None
+        names = sorted(columns, key=lambda name: -relevance[columns[name]].sum())
+        nothing = np.full(len(names), np.nan)
+        importance = ImportanceDisplay(
+            names=names,
+            value=nothing,
+            standard_error=nothing,
+            press=np.nan,
+            n_samples=model.n_landmarks or 0,
+            n_columns=len(names),
+        )
+    press = importance.press
     rows = [
         {
             "name": name,

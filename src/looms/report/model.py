@@ -75,7 +75,8 @@ class Model:
         """Held-out outputs that compare with one another, as the figures do.
 
         Of classes those decided on, means over the pairs in which a sample is left out; where
-        the choice was repeated without the sample, of the machines so chosen. n³ flops.
+        the choice was repeated without the sample, of the machines so chosen. n³ flops. On
+        landmarks those of single samples, which lean by 1 / n.
         """
         held_out, nested, decisions = self.held_out, self.nested, None
         outputs = held_out.outputs.copy()
@@ -155,6 +156,23 @@ class Model:
     def stacked(self) -> bool:
         """True for a stack of machines, of which ``kernel_`` is that of the largest."""
         return bool(self.machine.members_)
+
+    @property
+    def n_landmarks(self) -> int | None:
+        """Number of the landmarks that the coefficients are of; None where all samples are."""
+        landmarks: Matrix | None = self.machine.landmarks_
+        return None if landmarks is None else landmarks.shape[0]
+
+    @property
+    def rows(self) -> Matrix | None:
+        """Samples that the machine was fitted to; None of a table in blocks, which keeps none."""
+        rows: Matrix | None = self.machine.X_fit_
+        return rows
+
+    @property
+    def variances(self) -> Array:
+        """(n_features,) over the samples; over the landmarks where samples are not kept."""
+        return variances(self.machine.landmarks_ if self.rows is None else self.rows)
 
     @property
     def pairwise(self) -> bool:
@@ -355,7 +373,7 @@ def parameter_name(model: Model, name: str) -> str:
 def relevances(model: Model) -> Array | None:
     """Relevances of `looms.report.RelevanceDisplay` of each feature; None without scales.
 
-    Of a stack those of its largest member.
+    Of a stack those of its largest member; of a table in blocks those over the landmarks.
     """
     kernel, gammas, is_ard = model.machine.kernel_, np.zeros(model.machine.n_features_in_), False
     for h in kernel.hyperparameters:
@@ -367,7 +385,7 @@ def relevances(model: Model) -> Array | None:
         gammas, is_ard = np.asarray(kernel.weights) * (gammas if is_ard else 1.0), True
     if not is_ard:
         return None
-    part = gammas * variances(model.machine.X_fit_)
+    part = gammas * model.variances
     return np.asarray(part / part.sum()) if part.sum() > 0 else part
 
 
@@ -394,7 +412,14 @@ def predicted_labels(model: Model) -> AnyArray:
 
 
 def sampled_rows(model: Model, size: int, random_state: int) -> AnyArray:
-    """Rows of positive weight, at most about ``size`` of them, classes in proportion."""
+    """Rows of positive weight, at most about ``size`` of them, classes in proportion.
+
+    ValueError where the machine keeps no rows.
+    """
+    if model.rows is None:
+        raise ValueError(
+            "This takes the training rows, and those of a table in blocks are not kept."
+        )
     weighted = np.flatnonzero(model.has_weight)
     if len(weighted) <= size:
         return weighted

@@ -216,24 +216,8 @@ def _of_search(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
             height=0.9 + _BAR * min(20, len(names)),
         )
     of_largest = " Of the largest machine of the stack." if model.stacked else ""
-    path = SearchPathDisplay.compute(estimator)
-    n, p = model.n_with_weight, model.machine.kernel_.theta.size + 1
-    slice_of = f", a slice of the {p} hyper-parameters through the optimum" if p > 2 else ""
-    key = "" if len(path.names) == 1 else f" (the fainter the lower{slice_of})"
-    if path.n_surface >= n:
-        caption = f"The criterion around the search{key}, the points evaluated, and the one taken."
-    else:
-        caption = (
-            f"The points evaluated and the one taken, over the criterion of {path.n_surface} of "
-            f"the {n} samples{key}. The search itself ended on all samples, where the optimum may "
-            "lie elsewhere."
-        )
-    ends = ", ".join(
-        f"log₂ {name} from {start:.3g} to {end:.3g}"
-        for name, start, end in zip(path.names, path.path[0], path.best, strict=True)
-    )
-    alt = f"Path of {len(path.path)} evaluations over contours of {path.criterion}: {ends}."
-    drawn["path"] = picture(path, f"{caption}{of_largest}", alt)
+    if model.rows is not None:
+        drawn["path"] = _search_path(facts, of_largest)
     history = CriterionHistoryDisplay.compute(estimator)
     n, value = len(history.value), history.value
     drawn["history"] = picture(
@@ -243,6 +227,27 @@ def _of_search(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
         f"evaluations to {value[np.isfinite(value)][-1]:.4g} at the last.",
     )
     return drawn
+
+
+def _search_path(facts: Facts, of_largest: str) -> Picture:
+    path, model = SearchPathDisplay.compute(facts.estimator), facts.model
+    n, p = model.n_with_weight, model.machine.kernel_.theta.size + 1
+    slice_of = f", a slice of the {p} hyper-parameters through the optimum" if p > 2 else ""
+    key = "" if len(path.names) == 1 else f" (the fainter the lower{slice_of})"
+    if path.n_surface >= n and not model.n_landmarks:
+        caption = f"The criterion around the search{key}, the points evaluated, and the one taken."
+    else:
+        caption = (
+            f"The points evaluated and the one taken, over the criterion of {path.n_surface} of "
+            f"the {n} samples{key}{', by the whole kernel matrix' if model.n_landmarks else ''}. "
+            "The search itself ended on all samples, where the optimum may lie elsewhere."
+        )
+    ends = ", ".join(
+        f"log₂ {name} from {start:.3g} to {end:.3g}"
+        for name, start, end in zip(path.names, path.path[0], path.best, strict=True)
+    )
+    alt = f"Path of {len(path.path)} evaluations over contours of {path.criterion}: {ends}."
+    return picture(path, f"{caption}{of_largest}", alt)
 
 
 def _of_outputs(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
@@ -281,8 +286,12 @@ def _of_outputs(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
         return drawn
     against = " of each class against the rest" if several else ""
     pooled = (
-        "; each sample stands at its mean over the machines that have not seen it, and the area in "
-        "the table compares samples under one of these"
+        ""
+        if model.n_landmarks
+        else (
+            "; each sample stands at its mean over the machines that have not seen it, and the "
+            "area in the table compares samples under one of these"
+        )
     )
     # By the machine of the facts, which knows these outputs.
     roc, curve = (each.compute(model.machine) for each in (RocDisplay, PrecisionRecallDisplay))

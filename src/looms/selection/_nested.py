@@ -30,7 +30,8 @@ from looms.selection._candidates import Candidate, Choice, Score, Watcher, candi
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._objective import Objective
-from looms.selection._tune import Tuning, grid_points
+from looms.selection._starts import grid_points
+from looms.selection._tune import Tuning
 
 
 @dataclass(frozen=True, eq=False)

@@ -342,6 +342,7 @@ class Objective(HeldOutCriterion):
             self._blocks = GramBlocks(self.X, opened.uses, self.sample_weight)
             self.kernel = opened.started(self._blocks.samples)
             self._place_start()
+        self._work = None  # not kept while subsamples are searched
         self.prior = HyperPrior(self.kernel.theta) if prior else None
 
     @property

@@ -1,21 +1,17 @@
 """Tuning of one machine: a scan for the start, then searches on growing subsamples.
 
-A least-squares SVM criterion has few but real local minima (too smooth a kernel
-with hardly any ridge, too narrow a one with a large ridge), and a start a few powers
-of two off costs most of the evaluations of a search. Eigenvectors make the scan
-cheap: all μ of one kernel for the price of a few factorizations of the subsample.
-
 A criterion is a mean over samples and its optimum moves little with their number, so
 most steps are made on subsamples, at a fraction of the cost. The last stage, on all
-samples, begins near the optimum and with the curvature of the stage before.
+samples, begins near the optimum and with the curvature of the stage before. It is a search on
+landmarks and one evaluation by the whole kernel matrix, where landmarks suffice, and otherwise a
+search by the kernel matrix.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,26 +22,23 @@ from looms.lssvm._system import Fit
 from looms.optimize import Outcome, Point, minimize
 from looms.optimize._curvature import difference_inverse_hessian, secant_inverse_hessian
 from looms.optimize._search import Evaluate, Search
-from looms.selection._objective import (
-    HeldOutCriterion,
-    Objective,
-    feature_space_variance,
-)
+from looms.selection._low_rank import on_landmarks
+from looms.selection._objective import HeldOutCriterion, Objective
+from looms.selection._starts import starting_points
 
-#: Powers of two by which all kernel parameters with a unit are multiplied together.
-KERNEL_SHIFTS = (-8.0, -5.0, -2.0, 1.0, 4.0)
-#: n μ over the variance of the samples in feature space, log₂.
-RIDGES = np.arange(-12.0, 5.0, 2.0)
-#: Points of `grid_points` around the start, log₂: kernel parameters together, and n μ. On nine
-#: real tables of 60 and 200 rows the test error of the best of these is that of a search by
-#: gradients, and that of twice as many points no less.
-GRID_SHIFTS = np.arange(-6.0, 4.0, 1.5)
-GRID_RIDGES = np.arange(-9.0, 8.0, 2.0)
 _SCAN_SAMPLES = 200
 _GROWTH = 4  # of the number of samples from stage to stage
 #: Groups of which a subsample has as many or more are drawn as a whole, larger ones in part.
 _FEW_GROUPS = 10
 _FEW = 16  # hyper-parameters whose curvature is measured by differences
+# Rows for each landmark of the search that replaces one by the whole kernel matrix, and least and
+# largest number of landmarks: how many suffice hardly grows with the number of rows.
+_ROWS_PER_LANDMARK, _FEWEST_LANDMARKS, _MOST_LANDMARKS = 8, 200, 800
+# Landmarks suffice if half of them give the same criterion to within so many times the tolerance,
+# in standard errors, as do all samples in the end. Half as many have several times the error: on
+# tables of 1500 to 5000 rows the difference was less than one standard error where that of the
+# landmarks themselves was at most 0.3, and more than three elsewhere.
+_LANDMARK_ERROR = 10.0
 # Where a start cannot be evaluated: more ridge, log₂, and how often, before a kernel is
 # taken for none.
 _MORE_RIDGE, _ATTEMPTS = 2.0, 5
@@ -94,8 +87,11 @@ class Tuning:
     value, standard_error : of the criterion there, on all samples, without the prior.
     outcome : reason why the search stopped; the value of the enum is the advice.
     stages : number of samples and record of every search; the last are on all samples.
-    n_measured : evaluations between the stages, for the curvature.
+    n_measured : evaluations between the stages, for the curvature and for whether landmarks
+        suffice.
     at_bounds : hyper-parameters that ended at a bound that matters.
+    n_landmarks : number of landmarks of the search before the last evaluation, which is then the
+        only one by the whole kernel matrix; None if the last search is by the kernel matrix.
     """
 
     theta: Array
@@ -105,6 +101,7 @@ class Tuning:
     stages: tuple[tuple[int, Search], ...]
     n_measured: int
     at_bounds: tuple[BoundMet, ...]
+    n_landmarks: int | None = None
 
     def __repr__(self) -> str:
         return (
@@ -120,8 +117,8 @@ class Tuning:
 
     @property
     def n_iterations(self) -> int:
-        """Iterations of the last search."""
-        return self.stages[-1][1].n_iterations
+        """Iterations of the last search, before the one evaluation if that was on landmarks."""
+        return self.stages[-1 if self.n_landmarks is None else -2][1].n_iterations
 
     @property
     def n_evaluations(self) -> int:
@@ -183,8 +180,12 @@ def tune(
         # The smallest subsample was for the scan alone, unless it is all there is.
         objectives = objectives[1:] or objectives
     stages: list[tuple[int, Search]] = []
-    stopped, curvature, n_measured = False, None, 0
-    for stage in objectives:
+    curvature, n_measured, n_landmarks = None, 0, None
+    outcome: Outcome | None = None  # of the search, once it is over
+
+    def searched(stage: HeldOutCriterion) -> Search:
+        """Best of the searches on a stage from every start; it is the start of the next."""
+        nonlocal thetas, outcome, curvature, n_measured
         evaluate = partial(_evaluated, stage, evaluated)
         searches = [
             _searched(
@@ -192,7 +193,7 @@ def tune(
                 evaluate,
                 _moved(theta, objective, stage),
                 optimizer=optimizer,
-                max_iter=max_iter,
+                max_iter=0 if outcome else max_iter,
                 # Finely on subsamples: it costs little, and the next stage needs the curvature.
                 tolerance=tolerance * stage.n_samples / objective.n_samples,
                 callback=None if progress is None else partial(progress, stage),
@@ -200,15 +201,37 @@ def tune(
             )
             for theta in thetas
         ]
-        stages += [(stage.n_samples, search) for search in searches]
+        stages.extend((stage.n_samples, search) for search in searches)
         best = min(searches, key=lambda search: search.best.value)
-        if best.outcome is Outcome.CALLBACK:  # what is left is one fit on all samples
-            max_iter, stopped = 0, True
         if best.outcome is not Outcome.NEVER_EVALUATED:
             thetas = [_moved(best.best.theta, stage, objective)]
-        if stage is not objective and not stopped:
+        if best.outcome is Outcome.CALLBACK:  # what is left is one fit on all samples
+            outcome = best.outcome
+        elif stage.n_samples < objective.n_samples and outcome is None:
             curvature, measured = _curvature(stage, evaluate, best, tolerance)
             n_measured += len(measured)
+        return best
+
+    while len(objectives) > 1:  # those of subsamples go as they are done, with their matrices
+        searched(objectives.pop(0))
+    if (
+        isinstance(objective, Objective)
+        and outcome is None
+        and max_iter > 0
+        and _takes_landmarks(objective)
+    ):
+        n = min(objective.n_samples // _ROWS_PER_LANDMARK, _MOST_LANDMARKS)
+        half, whole = on_landmarks(objective, thetas[0], (n // 2, n), rng)
+        values = [_evaluated(of, evaluated, thetas[0], gradient=False) for of in (half, whole)]
+        n_measured += len(values)
+        if _agree(values[0], values[1], tolerance):
+            search = searched(whole)
+            outcome, n_landmarks = search.outcome, whole.samples.n_samples
+            best = searched(objective)
+            if outcome is not Outcome.CALLBACK and not _agree(search.best, best.best, tolerance):
+                outcome = n_landmarks = None
+    if n_landmarks is None:
+        best = searched(objective)
     theta, fit = best.best.theta, best.best.model
     value, standard_error = np.inf, np.inf
     if fit is not None:
@@ -217,61 +240,13 @@ def tune(
         theta,
         value,
         standard_error,
-        Outcome.CALLBACK if stopped else best.outcome,
+        outcome if outcome and fit is not None else best.outcome,
         tuple((n, replace(s, best=replace(s.best, model=None))) for n, s in stages),
         n_measured,
         tuple(_bounds_met(objective, theta)),
+        n_landmarks,
     )
     return tuning, fit
-
-
-def starting_points(objective: Objective, n_points: int) -> list[Array]:
-    """Best ``n_points`` points of the scan, at most one for each kernel, best first.
-
-    Points that cannot be evaluated are left out; if none can, the objective's own
-    start is the only one.
-    """
-    best = []
-    for theta in _moved_kernels(objective, KERNEL_SHIFTS):
-        K = objective.gram(objective.kernel.with_theta(theta))
-        with np.errstate(invalid="ignore"):  # of a kernel matrix that is not finite
-            spread = feature_space_variance(K, objective.fit_intercept)
-        log2_mu = np.log2(spread / objective.n_samples) + RIDGES
-        points = objective.along_mu(theta, np.clip(log2_mu, *objective.bounds[-1]))
-        best.append(min(points, key=lambda point: point.value))
-    ranked = sorted((p for p in best if np.isfinite(p.value)), key=lambda point: point.value)
-    starts = [np.clip(point.theta, *objective.bounds.T) for point in ranked[:n_points]]
-    return starts or [objective.theta0]
-
-
-def grid_points(objective: Objective) -> list[Array]:
-    """Points of a grid around the start, (p + 1,) each: kernel parameters as in a scan, and μ.
-
-    It depends on the features only, by the start, and not on the targets.
-    """
-    kernels = _moved_kernels(objective, GRID_SHIFTS)
-    ridges = GRID_RIDGES
-    if len(kernels) == 1:
-        ridges = np.arange(GRID_RIDGES[0], GRID_RIDGES[-1] + 1)
-    points = [
-        np.clip(np.append(theta, objective.theta0[-1] + ridge), *objective.bounds.T)
-        for theta in kernels
-        for ridge in ridges
-    ]
-    return list(np.unique(points, axis=0))
-
-
-def _moved_kernels(objective: Objective, shifts: Iterable[float]) -> list[Array]:
-    """log₂ parameters of the kernel, numbers with a unit moved together, others as they try."""
-    free = objective.kernel.hyperparameters
-    moves = np.array([0.0 if h.tried else 1.0 for h in free])
-    tried = [dict.fromkeys([h.log2, *map(float, np.log2(h.tried))]) for h in free]
-    thetas = [
-        np.clip(np.array(values) + shift * moves, *objective.bounds[:-1].T)
-        for values in product(*tried)
-        for shift in (shifts if moves.any() else (0.0,))
-    ]
-    return list(np.unique(thetas, axis=0))
 
 
 def _evaluated(
@@ -383,6 +358,20 @@ def _moved(theta: Array, source: HeldOutCriterion, target: HeldOutCriterion) -> 
 def log2_mu_shift(n_source: int, n_target: int) -> float:
     """Expected shift of the best log₂ μ from ``n_source`` to ``n_target`` samples."""
     return float(_DECAY * np.log2(n_source / n_target))
+
+
+def _takes_landmarks(objective: Objective) -> bool:
+    """True for many rows, each held out by itself, with a kernel that is a function of them."""
+    return (
+        objective.n_samples >= _ROWS_PER_LANDMARK * _FEWEST_LANDMARKS
+        and objective.folds is None
+        and not objective.kernel.pairwise
+    )
+
+
+def _agree(few: Point, more: Point, tolerance: float) -> bool:
+    """True if two numbers of landmarks, or landmarks and all samples, give the same criterion."""
+    return abs(few.value - more.value) < _LANDMARK_ERROR * tolerance * more.standard_error
 
 
 def _bounds_met(objective: HeldOutCriterion, theta: Array) -> list[BoundMet]:

@@ -66,8 +66,9 @@ def as_text(column: pd.Series) -> AnyArray:
     """
     gaps = column.isna().to_numpy()
     values = column.to_numpy(dtype=object)
-    text = [np.nan if gap else _text(value) for gap, value in zip(gaps, values, strict=True)]
-    return np.array(text, dtype=object)
+    known: dict[str | float, str | float] = {}  # one copy of each text, for long columns of few
+    texts = (np.nan if gap else _text(value) for gap, value in zip(gaps, values, strict=True))
+    return np.array([known.setdefault(text, text) for text in texts], dtype=object)
 
 
 def _text(value: object) -> str:
@@ -116,6 +117,8 @@ def as_floats(column: pd.Series, name: object, kind: str) -> AnyArray:
     if wrong.any():
         row = int(wrong.argmax())
         cell = column.iloc[row]
+        if isinstance(column.index, pandas.RangeIndex):  # of a block, it counts the rows of a file
+            row = column.index[row]
         shown = repr(cell) if isinstance(cell, str) else str(cell)
         raise ValueError(
             f"column {name!r} is a column of {kind}s, and data row {row + 1} holds {shown}: "

@@ -11,7 +11,6 @@ from scipy import sparse
 from looms._typing import Array, Matrix
 from looms.criteria import standard_error
 from looms.estimators._base import members_of
-from looms.kernels._samples import variances
 from looms.lssvm import NotPositiveDefiniteError
 from looms.report.displays.base import MachineDisplay, ink, label_ticks
 from looms.report.model import (
@@ -83,12 +82,13 @@ class ImportanceDisplay(MachineDisplay):
         Raises
         ------
         ValueError
-            For a precomputed kernel, which has no features.
+            For a precomputed kernel, which has no features, and rows in blocks, which are not kept.
 
         Notes
         -----
         A kernel matrix and a factorization with inverse of m samples for every column: m³ flops
-        beside the kernel; of a stack for each of its machines.
+        beside the kernel; of a stack for each of its machines. Of a machine on landmarks the
+        figures are those of the whole kernel on the samples drawn.
 
         Examples
         --------
@@ -109,7 +109,7 @@ class ImportanceDisplay(MachineDisplay):
         names = list(columns)
         if len(names) > max_columns:
             worth = relevances(model)
-            worth = variances(machine.X_fit_) if worth is None else worth
+            worth = model.variances if worth is None else worth
             names = sorted(names, key=lambda name: -float(worth[columns[name]].sum()))[:max_columns]
         if n_samples is None:
             n_fits = (1 + len(names)) * len(members_of(machine))

@@ -73,6 +73,8 @@ class CaseDeletionDisplay(MachineDisplay):
         model = model_of(estimator)
         if kind not in KINDS:
             raise ValueError(f"Unknown kind {kind!r}; known are {', '.join(KINDS)}.")
+        if model.n_landmarks and kind in ("largest_change", "criterion_change"):
+            raise ValueError(f"{kind} is not known of a machine on landmarks: use rms_change.")
         unit, labels = "sample", None
         if kind == "residual":
             value = residual_sizes(model)
@@ -230,6 +232,8 @@ class ResidualsDisplay(MachineDisplay):
     def _draw(self, ax: Any, *, max_points: int = 2000) -> None:
         diagonal(ax, self.output.min(), self.output.max())
         order = np.argsort(self.output, kind="stable")
+        places = np.linspace(0, len(order) - 1, min(len(order), max_points))
+        order = order[places.round().astype(int)]
         name = f"{100 * self.coverage:g} % of the held-out residuals"
         band = {"color": "C1", "alpha": 0.18, "linewidth": 0, "label": name}
         ax.fill_between(self.output[order], *self.interval[order].T, **band)

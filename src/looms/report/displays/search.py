@@ -106,7 +106,8 @@ class SearchPathDisplay(MachineDisplay):
         -----
         One eigendecomposition of an m×m matrix for every value of a kernel's parameter, all μ
         of it at O(m²) each; resolution² factorizations for two parameters of the kernel. The
-        surface is that of the criterion, without the prior where the search had one.
+        surface is that of the criterion, without the prior where the search had one; of a machine
+        on landmarks that of the whole kernel.
         """
         model, machine = selecting_model(estimator, cls.__name__)
         rows = sampled_rows(model, n_samples, random_state)

@@ -1,0 +1,124 @@
+"""Tables larger than memory, prepared for machines on landmarks: looms fit --rank."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from scipy.sparse import issparse
+
+from looms._threads import available_threads
+from looms._words import count
+from looms.cli._errors import InputError
+from looms.cli._options import Reading
+from looms.cli._output import as_messages, note, writing
+from looms.cli._prepare import Prepared, no_target, open_file, prepare, target_of, without
+from looms.cli._request import MachineRequest
+from looms.datasets._first_pass import first_pass
+from looms.datasets._table_blocks import TableBlocks
+
+#: Rows in a block that is worked on: of a dense table, and of a sparse one, read in every sweep.
+_SIZE, _SPARSE_SIZE = 512, 2048
+#: Landmarks that "auto" takes at most.
+_MOST_LANDMARKS = 4096
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+@dataclass(frozen=True)
+class ScratchFolder:
+    """Folder made in another one when it is needed, and removed at the end of a context."""
+
+    beside: Path
+    stack: ExitStack
+
+    def made(self) -> Path:
+        """The folder."""
+        return Path(self.stack.enter_context(TemporaryDirectory(prefix=".looms-", dir=self.beside)))
+
+
+def memory_of(option: str | None) -> int | None:
+    """Bytes that an option such as 2GB stands for."""
+    if option is None:
+        return None
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+) ?([KMGT]?)B?", option.strip(), re.I)
+    if match is None:
+        raise InputError(f"--memory {option} is no amount of memory, such as 2GB or 500MB")
+    return int(float(match[1]) * _UNITS[match[2].upper()])
+
+
+def prepare_large(
+    path: Path,
+    target: str | None,
+    drop: list[str] | None,
+    reading: Reading,
+    request: MachineRequest,
+    memory: int | None,
+    scratch: ScratchFolder,
+) -> Prepared:
+    """The table of a file, its columns prepared as a sample of the rows tells.
+
+    The matrix is in memory where the sample is the table; else it is blocks of rows, those of a
+    dense table in a file of the ``scratch`` folder. Refuses what takes more memory than allowed.
+    """
+    reader = open_file(path, target, reading)
+    with as_messages():
+        first = first_pass(reader)
+    for remark in first.notes[len(reader.notes) :]:
+        note(f"{path.name}: {remark}")
+    if first.y is None:
+        raise no_target(path, first.sample.X)
+    sample = without(first.sample.X, drop or (), path)
+    known = target_of(first.y, request.task)
+    note(f"{known.task}: {known.reason}")
+    prepared = prepare(sample, known)
+    n_sampled = len(first.places)
+    if n_sampled == first.n_rows:
+        return prepared
+    size = _SPARSE_SIZE if issparse(sample) else None
+    with as_messages():
+        blocks = TableBlocks(reader, prepared.preprocessor, first, size)
+    n_outputs = 1 if known.task == "regression" else max(1, len(np.unique(known.y)) - 1)
+    rank = _MOST_LANDMARKS if request.rank == "auto" else int(request.rank or 0)
+    most = memory or _physical_memory()
+    needed = bytes_needed(first.n_rows, n_outputs, rank)
+    if most is not None and needed > most:
+        fits = [m for m in range(1, rank) if bytes_needed(first.n_rows, n_outputs, m) <= most]
+        cure = f"--rank {fits[-1]} fits" if fits else "no rank fits: allow more by --memory"
+        raise InputError(
+            f"{path}: {count(first.n_rows, 'row')} and --rank {request.rank} take about "
+            f"{needed / 1e9:.2g} GB of memory, and {most / 1e9:.2g} may be used; {cure}"
+        )
+    on_disk = 0 if issparse(prepared.matrix) else 8 * blocks.shape[0] * blocks.shape[1]
+    note(
+        f"{path.name}: {first.n_rows:,} rows in blocks; columns are prepared as {n_sampled:,} of "
+        f"the rows tell; about {needed / 1e9:.2g} GB of memory"
+        + (f" and, meanwhile, {on_disk / 1e9:.2g} GB beside the model" if on_disk else "")
+    )
+    ranges = prepared.ranges
+    for name, column in first.columns.items():
+        if name in ranges and column.n:
+            ranges = ranges | {name: [column.least, column.greatest]}
+    prepared = replace(prepared, matrix=blocks, ranges=ranges)
+    if not on_disk:
+        return prepared
+    with writing(scratch.beside, "--output"), as_messages():
+        return replace(prepared, matrix=blocks.stored(scratch.made() / "X.npy", _SIZE))
+
+
+def bytes_needed(n_rows: int, n_outputs: int, rank: int) -> int:
+    """Memory of a fit, about: the program, m × m matrices, blocks at work, and columns of rows."""
+    threads = available_threads()
+    matrices = (30 + 4 * threads) * (rank + 1) ** 2
+    at_work = 8 * threads * _SPARSE_SIZE * rank
+    return 420 * 10**6 + 8 * (matrices + at_work + (45 + 10 * n_outputs) * n_rows)
+
+
+def _physical_memory() -> int | None:
+    if not hasattr(os, "sysconf"):  # on Windows
+        return None
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,0 +1,250 @@
+"""Predictions of a saved model, and what is to be said of the rows, a block at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from looms import NonconformityClassifier
+from looms._typing import AnyArray, Matrix
+from looms._words import count, listed
+from looms.cli._errors import InputError
+from looms.cli._figures import classification_figures, probability_figures, regression_figures
+from looms.cli._output import refused
+from looms.cli._prepare import Column, Features, date_notes, numbers, text
+from looms.cli._request import CoverageRequest
+from looms.copies import copy_groups
+from looms.model_files._files import SavedModel
+
+#: Between the labels of a set.
+SEPARATOR = "|"
+#: Beyond the training range by this share of its width a value is far outside.
+FAR = 0.25
+#: Notes on columns, and columns in a note.
+MOST_NOTES = MOST_COLUMNS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Outputs of a saved model for some rows, from one pass of its preprocessor.
+
+    Warnings of the machine are left to the caller: see `as_messages`.
+
+    The ``columns`` are the rows as floats and text, or a sparse matrix, the ``matrix`` is what the
+    machine takes. Of a regression the decision values are the predictions, of nonconformity the
+    p-values.
+    """
+
+    saved: SavedModel
+    columns: Features
+    matrix: Matrix
+    predicted: AnyArray
+    decision: AnyArray
+    probabilities: AnyArray | None
+
+    @classmethod
+    def of(cls, saved: SavedModel, X: Features, machine: Any = None) -> Self:
+        """Outputs for rows as they were read; refuses rows that the model cannot take.
+
+        ``machine`` stands for that of the model where it is given.
+        """
+        before, own = saved.model
+        machine = own if machine is None else machine
+        with refused("the model cannot take these rows: ", (ValueError, TypeError)):
+            columns = before[:-1].transform(X)
+            matrix = before[-1].transform(columns)
+            predicted = decision = machine.predict(matrix)
+            if isinstance(machine, NonconformityClassifier):
+                decision = machine.p_values(matrix)
+            elif saved.metadata["task"] == "classification":
+                decision = machine.decision_function(matrix)
+            likely = machine.predict_proba(matrix) if hasattr(machine, "predict_proba") else None
+        return cls(saved, columns, matrix, predicted, decision, likely)
+
+    def outputs(self) -> dict[str, AnyArray]:
+        """Columns of the prediction, decision values and probabilities, as the model has them."""
+        columns = {"prediction": self.predicted}
+        if self.saved.metadata["task"] == "classification":
+            machine = self.saved.model[-1]
+            classes = machine.classes_
+            decided = classes[1:] if self.decision.ndim == 1 else classes
+            values = self.decision.reshape(len(self.predicted), -1)
+            kind = "p_value" if isinstance(machine, NonconformityClassifier) else "decision"
+            columns |= {f"{kind}_{c}": values[:, k] for k, c in enumerate(decided)}
+            if self.probabilities is not None:
+                columns |= {
+                    f"probability_{c}": self.probabilities[:, k] for k, c in enumerate(classes)
+                }
+        return columns
+
+    def covering(self, request: CoverageRequest) -> dict[str, AnyArray]:
+        """Columns ``lower`` and ``upper``, or ``set``; none if no coverage was asked for."""
+        if request.coverage is None:
+            return {}
+        machine = self.saved.model[-1]
+        if request.method == "scaled" and machine.members_:
+            raise InputError(
+                f"--method scaled is for one machine, and the model is a stack of "
+                f"{len(machine.members_)}; fit with --combine best"
+            )
+        # ValueError: more coverage than the rows of the model can give.
+        with refused(f"--coverage {request.coverage:g}: "):
+            if self.saved.metadata["task"] == "regression":
+                method = request.method or "plus"
+                lower, upper = machine.predict_interval(self.matrix, request.coverage, method).T
+                return {"lower": lower, "upper": upper}
+            sets = machine.predict_set(self.matrix, request.coverage, request.class_conditional)
+        return {"set": joined(sets, [str(label) for label in machine.classes_])}
+
+    def figures(self, y: Column) -> dict[str, float]:
+        """Figures against the target of the rows, as it was read."""
+        if self.saved.metadata["task"] == "regression":
+            return regression_figures(numbers(y), self.predicted)
+        classes, truth, predicted = map(text, (self.saved.model[-1].classes_, y, self.predicted))
+        decision = self.decision
+        if decision.ndim == 2 and len(classes) == 2:
+            decision = decision[:, 1] - decision[:, 0]
+        figures = classification_figures(truth, predicted, decision, classes)
+        if self.probabilities is not None:
+            figures |= probability_figures(truth, self.probabilities, classes)
+        return figures
+
+    def trained_on(self) -> Iterator[str]:
+        """A note on rows equal to training rows."""
+        known, new = self.saved.model[-1].X_fit_, self.matrix
+        if known is None:  # of a table in blocks, which is not kept
+            return
+        if sparse.issparse(new):
+            groups = copy_groups(sparse.csr_array(sparse.vstack([known, new])))
+        else:
+            groups = copy_groups(np.vstack([known, new]))
+        n = int(np.isin(groups[known.shape[0] :], groups[: known.shape[0]]).sum())
+        if n:
+            yield (
+                f"{count(n, 'row')} of {new.shape[0]} equal in every feature what the model was "
+                "fitted to: if they are the same rows, the figures flatter it; looms assess gives "
+                "honest ones"
+            )
+
+
+@dataclass
+class _Far:
+    """Values of a column far outside its range: in how many and which rows, and the furthest."""
+
+    rows: Any
+    n: int = 0
+    beyond: float = 0.0
+    furthest: float = 0.0
+
+
+class Unlike:
+    """Rows unlike those that a model was fitted to, counted block by block.
+
+    Attributes
+    ----------
+    n_rows : the rows so far.
+    """
+
+    def __init__(self, saved: SavedModel) -> None:
+        self.n_rows = 0
+        self._saved, self._kinds = saved, {}
+        self._valued: dict[str, bool] = {}
+        self._far: dict[str, _Far] = {}
+        self._foreign: dict[str, tuple[int, object]] = {}
+        self._known: dict[str, AnyArray] = {}
+        if saved.metadata["columns"] is not None:
+            before = saved.model[0]
+            self._kinds = before["columns"].kinds
+            names = [name for name, kind in self._kinds.items() if kind == "category"]
+            if names:
+                encoder = before["matrix"].named_transformers_["categories"]
+                self._known = dict(zip(names, encoder.categories_, strict=True))
+
+    def add(self, columns: Features) -> None:
+        """Count some rows, as floats and text."""
+        self.n_rows += columns.shape[0]
+        if sparse.issparse(columns):
+            return
+        for name in columns:
+            self._valued[name] = self._valued.get(name, False) or columns[name].notna().any()
+        for name, (low, high) in self._saved.metadata["ranges"].items():
+            values = columns[name].to_numpy()
+            beyond = np.fmax(low - values, values - high)
+            far = beyond > FAR * (high - low)
+            of = self._far.setdefault(name, _Far(hashlib.sha256()))
+            of.rows.update(far.tobytes())
+            of.n += int(far.sum())
+            if far.any() and np.nanmax(beyond) > of.beyond:
+                of.beyond, of.furthest = np.nanmax(beyond), values[np.nanargmax(beyond)]
+        for name, known in self._known.items():
+            column = columns[name]
+            foreign = ~column.isin(known) & ~column.isna()
+            if foreign.any():
+                n, first = self._foreign.get(name, (0, column[foreign].iloc[0]))
+                self._foreign[name] = n + int(foreign.sum()), first
+
+    def notes(self) -> Iterator[str]:
+        """Notes on dates, values far outside their range, and categories not met in training."""
+        yield from date_notes(self._kinds)
+        empty = [name for name, valued in self._valued.items() if not valued]
+        if empty:
+            yield f"no row has a value of {listed(empty)}: typical ones stand in for them"
+        remarks = sorted([*self._of_far(), *self._of_foreign()], key=lambda each: -each[0])
+        for _, remark in remarks[:MOST_NOTES]:
+            yield remark
+        if len(remarks) > MOST_NOTES:
+            yield f"{len(remarks) - MOST_NOTES} more such notes are left out"
+
+    def _of_far(self) -> Iterator[tuple[int, str]]:
+        """Number of rows, and the note, of columns far outside their range in these rows."""
+        columns: dict[bytes, list[str]] = {}
+        for name, of in self._far.items():
+            if of.n:
+                limits = (*self._saved.metadata["ranges"][name], of.furthest)
+                least, most, furthest = (_shown(value, self._kinds[name]) for value in limits)
+                columns.setdefault(of.rows.digest(), []).append(
+                    f"{name!r} is far outside its training range, {least} to {most}, furthest "
+                    f"{furthest}"
+                )
+        n_far = {of.rows.digest(): of.n for of in self._far.values()}
+        for rows, each in columns.items():
+            more = len(each) - MOST_COLUMNS
+            named = " and ".join(each[:MOST_COLUMNS]) + f" and {more} more" * (more > 0)
+            of_all = count(self.n_rows, "row")
+            remark = f"in {n_far[rows]} of {of_all} {named}; predictions there are extrapolated"
+            yield n_far[rows], remark
+
+    def _of_foreign(self) -> Iterator[tuple[int, str]]:
+        """Number of rows, and the note, of every column with categories that were not met."""
+        for name in self._known:
+            n, first = self._foreign.get(name, (0, None))
+            if n:
+                yield (
+                    n,
+                    f"in {n} of {count(self.n_rows, 'row')} {name!r} has a value that no training "
+                    f"row has, first {first!r}: it tells the model nothing",
+                )
+
+
+def joined(members: AnyArray, labels: list[str]) -> AnyArray:
+    """(m,) labels of every row of (m, n_classes) memberships, with bars between them."""
+    if any(SEPARATOR in label for label in labels):
+        message = f"labels hold {SEPARATOR!r}, which is between the labels of a set, too"
+        warnings.warn(message, stacklevel=2)
+    sets = [
+        SEPARATOR.join(label for label, member in zip(labels, row, strict=True) if member)
+        for row in members
+    ]
+    return np.array(sets, dtype=object)
+
+
+def _shown(value: float, kind: str) -> str:
+    if kind.endswith("date"):
+        return str(np.datetime64("1970-01-01") + np.timedelta64(round(value), "D"))
+    return f"{value:.6g}"

@@ -1,0 +1,259 @@
+"""Rows of a dask collection in blocks.
+
+A sweep is one task for each partition and a tree of sums on the workers. Its order depends on the
+partitions alone, and what every task needs is in the graph: any number of workers gives the same
+bits, and the scheduler gives to others what a lost worker had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from looms._typing import AnyArray, Array, Matrix
+from looms.blocks import ArrayBlocks, RowBlocks, Work, tree_sum
+from looms.dask._cluster import computed, dask_module
+from looms.dask._partitions import Prepare, is_dask, partitions
+
+#: Rows up to which a subset is worked on in this process.
+ROWS_HERE = 20_000
+
+#: Sums over rows, and columns of them.
+Swept: TypeAlias = tuple[tuple[Array, ...], tuple[Array, ...]]
+
+
+class DaskBlocks(RowBlocks):
+    """Blocks of the partitions of a dask collection.
+
+    Parameters
+    ----------
+    X : dask.array.Array or dask.dataframe.DataFrame of shape (n_rows, n_features)
+        Numbers without gaps, unless there is a ``preprocessor``. Lengths of partitions may be
+        unknown, and partitions empty. Chunks of arrays may be CSR matrices. Each sweep computes the
+        partitions anew: persist X where its workers have the memory.
+    size : int, default=512
+        Rows in a block; all blocks of a partition but its last have as many.
+    preprocessor : transformer, default=None
+        Fitted, on a sample for instance; makes numbers of the partitions of a table.
+    client : distributed.Client, default=None
+        The current one if there is one, else dask's scheduler of this process.
+
+    Attributes
+    ----------
+    sizes : (n_partitions,) rows of each partition.
+
+    Raises
+    ------
+    ValueError
+        If X has no rows. By sweeps, if a partition is not like the others or not of numbers.
+    TimeoutError
+        By all that is computed, if the cluster has no worker for a minute, or only paused ones.
+
+    Notes
+    -----
+    Lengths that are not known are counted, in one pass that checks all partitions too. Sums depend
+    on the partitions in their last bits, not on who computes them; partitions that all have
+    size · 2^k rows, the last one as many or fewer, give the bits of `ArrayBlocks`.
+
+    Examples
+    --------
+    >>> import dask.array
+    >>> blocks = DaskBlocks(dask.array.arange(6.0, chunks=4).reshape(6, 1), size=3)
+    >>> blocks.stops
+    array([0, 3, 4, 6])
+    >>> blocks.sweep(lambda X: ((X.sum(),), (2 * X[:, 0],)))
+    ((np.float64(15.0),), (array([ 0.,  2.,  4.,  6.,  8., 10.]),))
+    """
+
+    def __init__(
+        self, X: Any, size: int = 512, preprocessor: Any = None, client: Any = None
+    ) -> None:
+        delayed = dask_module().delayed
+        if X.ndim != 2 or np.isnan(X.shape[1]):
+            raise ValueError(
+                f"X must have two dimensions, and a known number of columns, got shape {X.shape}."
+            )
+        self.client = client
+        self._labels: AnyArray | None = None
+        self.size = size
+        self._parts = partitions(X)
+        names = tuple(X.columns) if hasattr(X, "columns") else None
+        width = None if preprocessor is not None else int(X.shape[1])
+        self._prepare = delayed(Prepare(names, width, preprocessor, size), traverse=False)
+        if width is not None and names is None and not np.isnan(X.chunks[0]).any():
+            self.sizes = np.array(X.chunks[0])
+        else:
+            shapes = [delayed(_shape)(self._prepare, k, part) for k, part in enumerate(self._parts)]
+            self.sizes, widths = np.array(computed(delayed(list)(shapes), client)).T
+            width = int(widths.max())
+        if not self.sizes.any():
+            raise ValueError(f"X has no rows: all of its {len(self.sizes)} partitions are empty.")
+        self.shape = int(self.sizes.sum()), width
+        if names is not None and preprocessor is None and all(isinstance(s, str) for s in names):
+            self.feature_names = names
+        self.stops = self._stops()
+
+    def _stops(self) -> AnyArray:
+        """Places of the first rows of blocks, which begin anew in each partition."""
+        places = [np.arange(rows.start, rows.stop, self.size) for rows in self._slices()]
+        return np.append(np.concatenate(places), self.shape[0])
+
+    def holding(self, labels: AnyArray) -> DaskBlocks:
+        of_partition = [np.unique(labels[rows]) for rows in self._slices()]
+        if len(np.concatenate(of_partition)) > len(np.unique(labels)):
+            raise ValueError(
+                "Rows that are held out together are in several partitions: shuffle the collection "
+                "by group, as its method shuffle does."
+            )
+        blocks = copy(self)
+        blocks._labels = labels
+        return blocks
+
+    def sweep(self, work: Work, *columns: Array) -> Swept:
+        delayed = dask_module().delayed
+        parts = self._mapped(delayed(_swept), work, columns)
+        total: Swept = computed(tree_sum(parts, delayed(_joined_sums)), self.client)
+        return total
+
+    def places(self) -> Sequence[slice | AnyArray]:
+        if self._labels is None:
+            return super().places()
+        return [
+            block + rows.start
+            for rows in self._slices()
+            for block in ArrayBlocks(self._labels[rows], self.size)
+            .holding(self._labels[rows])
+            .places()
+        ]
+
+    def results(self, work: Work, *columns: Array) -> Iterator[Any]:
+        dask = dask_module()
+        for part in self._mapped(dask.delayed(_results), work, columns):
+            yield from computed(part, self.client)
+
+    def rows(self, places: AnyArray) -> Matrix:
+        parts, _ = self._taken(places)
+        return computed(dask_module().delayed(_stacked)(parts), self.client)
+
+    def part(self, rows: AnyArray) -> RowBlocks:
+        if len(rows) <= ROWS_HERE:
+            return ArrayBlocks(self.rows(rows), self.size)
+        part = copy(self)
+        part._labels = None
+        part._parts, part.sizes = self._taken(rows)
+        part._prepare = dask_module().delayed(
+            Prepare(None, self.shape[1], None, self.size), traverse=False
+        )
+        part.shape = len(rows), self.shape[1]
+        part.stops = part._stops()
+        return part
+
+    def _taken(self, places: AnyArray) -> tuple[list[Any], AnyArray]:
+        """Tasks that take rows at increasing places out of partitions, and how many they take."""
+        take = dask_module().delayed(_taken)
+        slices = self._slices()
+        own = [places[slice(*np.searchsorted(places, (s.start, s.stop)))] - s.start for s in slices]
+        parts = [
+            take(self._prepare, k, part, n, own[k])
+            for k, (part, n) in enumerate(zip(self._parts, self.sizes, strict=True))
+            if len(own[k])
+        ]
+        return parts, np.array([len(each) for each in own if len(each)])
+
+    def column(self, values: Any, name: str = "y") -> AnyArray:
+        """Values of all rows, in their order, as an array in this process.
+
+        Parameters
+        ----------
+        values : array-like or dask collection with n_rows rows
+            In the order of the rows of X; its own partitions and index do not count.
+        name : str, default="y"
+            For messages.
+
+        Raises
+        ------
+        ValueError
+            If it has not as many rows as X.
+        """
+        column: AnyArray = np.asarray(gathered(values, self.client))
+        if len(column) != self.shape[0]:
+            raise ValueError(f"{name} has {len(column)} rows, X has {self.shape[0]}.")
+        return column
+
+    def aligned(self, values: AnyArray) -> Any:
+        """(n_rows, ...) values as a dask array, with as many rows in each chunk as X has."""
+        array = dask_module("dask.array")
+        chunks = (tuple(self.sizes.tolist()), *((n,) for n in values.shape[1:]))
+        return array.from_array(values, chunks=chunks)
+
+    def _mapped(self, function: Any, work: Work, columns: Sequence[Array]) -> Iterator[Any]:
+        """Tasks on partitions that have rows: the work and its data are one task before them."""
+        shared = dask_module().delayed(work, traverse=False)
+        for k, (part, rows) in enumerate(zip(self._parts, self._slices(), strict=True)):
+            n = rows.stop - rows.start
+            labels = None if self._labels is None else self._labels[rows]
+            if n:
+                own = [column[rows] for column in columns]
+                yield function(shared, self._prepare, (k, part, n, labels), *own)
+
+    def _slices(self) -> list[slice]:
+        """Rows of each partition."""
+        stops = np.cumsum(self.sizes).tolist()
+        return [slice(a, b) for a, b in pairwise([0, *stops])]
+
+
+def gathered(values: Any, client: Any = None) -> Any:
+    """Values of a dask collection as an array in this process; others as they are."""
+    if not is_dask(values):
+        return values
+    return computed(dask_module().delayed(_joined)(partitions(values)), client)
+
+
+def in_blocks(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """A dask collection as blocks, and its targets and weights as arrays; others as they are."""
+    if is_dask(X):
+        X = DaskBlocks(X)
+    if isinstance(X, DaskBlocks):
+        y = X.column(y)
+        if not (sample_weight is None or np.isscalar(sample_weight)):
+            sample_weight = X.column(sample_weight, "sample_weight")
+    return X, y, sample_weight
+
+
+def _shape(prepare: Prepare, k: int, part: Any) -> tuple[int, int]:
+    return prepare(k, part).shape if part.shape[0] else (0, 0)
+
+
+def _swept(work: Work, prepare: Prepare, partition: tuple[Any, ...], *columns: Array) -> Swept:
+    return prepare.blocks(*partition).sweep(work, *columns)
+
+
+def _results(
+    work: Work, prepare: Prepare, partition: tuple[Any, ...], *columns: Array
+) -> list[Any]:
+    return list(prepare.blocks(*partition).results(work, *columns))
+
+
+def _joined_sums(a: Swept, b: Swept) -> Swept:
+    """Sums and columns of the rows of two; neither is changed, as it may be needed again."""
+    sums = tuple(x + y for x, y in zip(a[0], b[0], strict=True))
+    return sums, tuple(np.concatenate(pair) for pair in zip(a[1], b[1], strict=True))
+
+
+def _taken(prepare: Prepare, k: int, part: Any, n: int, places: AnyArray) -> Matrix:
+    return prepare.blocks(k, part, n).rows(places)
+
+
+def _stacked(parts: list[Matrix]) -> Matrix:
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+
+
+def _joined(parts: list[Any]) -> AnyArray:
+    """Values of partitions; those without rows have no say in the type."""
+    arrays = [np.asarray(part) for part in parts]
+    return np.concatenate([array for array in arrays if len(array)] or arrays)

@@ -1,0 +1,80 @@
+"""Lazy predictions for dask collections."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from looms._threads import one_blas_thread
+from looms._typing import AnyArray
+from looms.dask._cluster import dask_module
+from looms.dask._partitions import is_dask, partitions
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def lazy_for_dask(method: Method) -> Method:
+    """Method of X alone, as that of an estimator, which is `predict` for a dask collection."""
+
+    @wraps(method)
+    def of_partitions(self: Any, X: Any) -> Any:
+        return predict(self, X, method.__name__) if is_dask(X) else method(self, X)
+
+    return cast(Method, of_partitions)
+
+
+def predict(machine: Any, X: Any, method: str = "predict") -> Any:
+    """Predictions for a dask collection, computed partition by partition when they are needed.
+
+    Parameters
+    ----------
+    machine : fitted estimator
+        A machine, or a pipeline that ends with one.
+    X : dask.array.Array or dask.dataframe.DataFrame of shape (n_samples, n_features)
+        Partitions may be empty; those of a table are given to the machine as tables.
+    method : str, default="predict"
+        Of the machine: "predict", "predict_proba", "decision_function" or any other that gives an
+        array with one row for each of X.
+
+    Returns
+    -------
+    predictions : dask.array.Array of shape (n_samples,) or (n_samples, n_outputs)
+        Its chunks are the partitions of X.
+
+    Examples
+    --------
+    >>> import dask.array
+    >>> from looms import LSSVMRegressor
+    >>> machine = LSSVMRegressor(kernel="linear").fit([[0.0], [1.0], [2.0]], [0.0, 2.0, 4.0])
+    >>> X = dask.array.arange(3.0, chunks=2).reshape(3, 1)
+    >>> predict(machine, X).chunks
+    ((2, 1),)
+    """
+    array = dask_module("dask.array")
+    delayed = dask_module().delayed
+    parts = partitions(X)
+    if hasattr(X, "columns"):
+        one, sizes = X._meta_nonempty.iloc[:1], [np.nan] * len(parts)
+    else:
+        one, sizes = np.zeros((1, X.shape[1]), X.dtype), X.chunks[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the values of that row, which mean nothing
+        like = getattr(machine, method)(one)[:0]
+    task, shared = delayed(_predicted), delayed(machine, traverse=False)
+    return array.concatenate(
+        [
+            array.from_delayed(task(shared, method, part, like), (n, *like.shape[1:]), like.dtype)
+            for part, n in zip(parts, sizes, strict=True)
+        ]
+    )
+
+
+def _predicted(machine: Any, method: str, part: Any, like: AnyArray) -> AnyArray:
+    if not part.shape[0]:
+        return like
+    with one_blas_thread():
+        return np.asarray(getattr(machine, method)(part))

@@ -1,0 +1,181 @@
+"""First pass over a table: size, target, statistics of its columns, and a sample of its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from looms._optional import require
+from looms._typing import AnyArray
+from looms.datasets._rows import RowReader
+from looms.datasets._sparse import whole_target
+from looms.datasets._table import Table, check_target, no_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Rows of the sample, on which a preprocessor is fitted.
+SAMPLE = 20_000
+#: Bytes of the sample as numbers.
+_BYTES = 2**27
+#: Different values of a column that are counted.
+MOST_VALUES = 1000
+
+
+@dataclass
+class ColumnSummary:
+    """Statistics of a column, of numbers or of dates as days; of others the values.
+
+    Attributes
+    ----------
+    n_gaps : missing cells.
+    n, mean, least, greatest : number of the others, their mean, and their range.
+    squares : sum of their squared differences from the mean.
+    values : rows of each value of a column of text; None beyond ``MOST_VALUES``, and of numbers.
+    """
+
+    n_gaps: int = 0
+    n: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+    least: float = np.inf
+    greatest: float = -np.inf
+    values: dict[str, int] | None = field(default_factory=dict)
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of the numbers; 0 where there is none."""
+        return float(np.sqrt(self.squares / self.n)) if self.n else 0.0
+
+    def add(self, column: pd.Series) -> None:
+        """Take in some rows."""
+        pandas = require("pandas", "Reading tables")
+        types, cells = pandas.api.types, column.dropna()
+        self.n_gaps += len(column) - len(cells)
+        if types.is_datetime64_any_dtype(cells):
+            cells = (cells - pandas.Timestamp(0, tz=cells.dt.tz)) / pandas.Timedelta(days=1)
+        elif not types.is_numeric_dtype(cells) or types.is_bool_dtype(cells):
+            for value, times in cells.astype(str).value_counts().items():
+                if self.values is not None:
+                    self.values[value] = self.values.get(value, 0) + times
+                    self.values = self.values if len(self.values) <= MOST_VALUES else None
+            return
+        self.values, floats = None, cells.to_numpy(dtype=float)
+        if not len(floats):
+            return
+        # Means and squares of two parts give those of both: Chan, Golub & LeVeque 1983.
+        n = self.n + len(floats)
+        with np.errstate(over="ignore", invalid="ignore"):  # of huge numbers squares are infinite
+            mean = floats.mean()
+            difference = mean - self.mean
+            squares = np.square(floats - mean).sum()
+            squares += np.square(difference) * self.n * len(floats) / n
+            self.squares += float(squares)
+            self.mean += float(difference * len(floats) / n)
+        self.n = n
+        self.least = min(self.least, float(floats.min()))
+        self.greatest = max(self.greatest, float(floats.max()))
+
+
+@dataclass(frozen=True)
+class FirstPass:
+    """What one pass over a table tells.
+
+    Attributes
+    ----------
+    n_rows, n_features : size of X.
+    y : the target of all rows, None without one.
+    columns : statistics by name; none of a sparse table.
+    sample : rows drawn without replacement, in their order; all of them if there are no more.
+    places : of the rows of the sample.
+    notes : as those of `Table`, on columns.
+    """
+
+    n_rows: int
+    n_features: int
+    y: pd.Series | AnyArray | None
+    columns: dict[str, ColumnSummary]
+    sample: Table
+    places: AnyArray
+    notes: tuple[str, ...]
+
+
+def first_pass(reader: RowReader, n_sample: int = SAMPLE, random_state: int = 0) -> FirstPass:
+    """Go through a table once, and keep its target and a uniform sample of its rows.
+
+    Parameters
+    ----------
+    reader : of the table.
+    n_sample : rows of the sample; fewer of a table of very many columns.
+    random_state : seed of the sample, which does not depend on the blocks.
+
+    Raises
+    ------
+    TableError
+        If there are no rows, if the target is missing or infinite in some, or while the file is
+        read: see `open_table`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from looms.datasets import first_pass, open_table
+    >>> frame = pd.DataFrame({"size": [1.0, 2.0, 6.0], "kind": ["a", "b", "a"]})
+    >>> first = first_pass(open_table(frame, target="kind"))
+    >>> first.n_rows, first.columns["size"].mean, first.y.tolist()
+    (3, 3.0, ['a', 'b', 'a'])
+    """
+    rng = np.random.default_rng(random_state)
+    n_sample = min(n_sample, max(1, _BYTES // (8 * max(reader.n_columns, 1))))
+    n_rows, n_features, most = 0, 0, np.inf
+    targets: list[Any] = []
+    columns: dict[str, ColumnSummary] = {}
+    notes: dict[str, str] = {}
+    keys, parts = np.empty(0), []
+    for block in reader.blocks(reader.usual_size):
+        table = reader.table(block)
+        n, n_features = table.X.shape[0], max(n_features, table.X.shape[1])
+        targets.append(table.y)
+        for remark in table.notes:
+            notes.setdefault(remark.partition(",")[0], remark)
+        if not sparse.issparse(table.X):
+            for name in table.X:
+                columns.setdefault(str(name), ColumnSummary()).add(table.X[name])
+        # The rows of the least of as many random numbers are a uniform sample.
+        own = rng.random(n)
+        drawn = np.flatnonzero(own < most)
+        if len(drawn):
+            parts.append((reader.taken(block, drawn), n_rows + drawn, own[drawn]))
+        keys = np.append(keys, own[drawn])
+        if len(keys) > 2 * n_sample:
+            keys = np.partition(keys, n_sample - 1)[:n_sample]
+            most = keys.max()
+        n_rows += n
+    if not n_rows:
+        raise no_rows(reader.path)
+    kept = np.concatenate([part[2] for part in parts])
+    chosen = kept <= np.sort(kept)[min(n_sample, n_rows) - 1]
+    sample = reader.joined([part[0] for part in parts])
+    rows = np.flatnonzero(chosen)
+    X = sample.X[rows] if sparse.issparse(sample.X) else sample.X.iloc[rows].reset_index(drop=True)
+    y = _whole_target(targets, reader)
+    places = np.concatenate([part[1] for part in parts])[rows]
+    sample = Table(X, None if y is None else y[places], sample.name)
+    return FirstPass(
+        n_rows, n_features, y, columns, sample, places, (*reader.notes, *notes.values())
+    )
+
+
+def _whole_target(targets: list[Any], reader: RowReader) -> pd.Series | AnyArray | None:
+    """Targets of all rows; TableError for a gap or an infinite one."""
+    if targets[0] is None:
+        return None
+    if isinstance(targets[0], np.ndarray):
+        y = np.concatenate(targets)
+        check_target(y, reader.path)
+        return whole_target(y)
+    y = require("pandas", "Reading tables").concat(targets, ignore_index=True)
+    check_target(y, reader.path, f"the target {y.name!r}", "data row")
+    return y

@@ -1,0 +1,129 @@
+"""Tables larger than memory: prediction block by block, and machines on landmarks."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+from looms.cli import _large
+from looms.datasets import _rows
+from looms.datasets._first_pass import first_pass
+from looms.model_files import load_model
+
+N = 300
+
+
+@pytest.fixture
+def large(tmp_path, monkeypatch):
+    """A table of which 100 rows are sampled, as CSV and as Parquet."""
+    monkeypatch.setattr(_large, "first_pass", partial(first_pass, n_sample=100))
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "a": rng.normal(size=N).round(3),
+            "b": np.where(rng.random(N) < 0.1, np.nan, rng.normal(size=N).round(3)),
+            "c": rng.choice(["red", "blue"], N),
+        }
+    )
+    frame["y"] = np.where(frame["a"] + (frame["c"] == "red") > 0.5, "yes", "no")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet", row_group_size=70)
+    return frame
+
+
+@pytest.mark.parametrize("name", ["pets.csv", "pets.parquet"])
+@pytest.mark.parametrize("options", [(), ("--id", "name", "--keep", "color", "--coverage", 0.9)])
+def test_predictions_block_by_block_are_those_of_the_whole_file(
+    looms, fit, pets, tmp_path, monkeypatch, name, options
+):
+    fit("pets.csv", "-t", "kind", "-o", "m.skops")
+    frame = pd.read_csv(pets)
+    frame.loc[[9, 30], "weight"] = [900.0, 950.0]
+    frame.loc[35, "color"] = "=green"
+    frame["name"] = [f"n{k}" for k in range(40)]
+    frame.to_csv(tmp_path / "pets.csv", index=False)
+    frame.to_parquet(tmp_path / "pets.parquet", row_group_size=9)
+    whole = looms("predict", "m.skops", name, *options)
+    assert whole.exit_code == 0, whole.stderr
+    assert "in 2 of 40 rows 'weight' is far outside" in whole.stderr
+    assert "in 1 of 40 rows 'color' has a value that no training row has" in whole.stderr
+    monkeypatch.setattr(_rows, "_MOST_ROWS", 16)
+    parts = looms("predict", "m.skops", name, *options)
+    assert parts.stdout == whole.stdout
+    assert parts.stderr == whole.stderr
+    looms("predict", "m.skops", name, *options, "-o", "p.csv")
+    assert (tmp_path / "p.csv").read_text() == whole.stdout
+
+
+def test_a_bad_cell_in_a_later_block_leaves_no_output(
+    looms, fit, pets, tmp_path, monkeypatch, one_line
+):
+    fit("pets.csv", "-t", "kind", "-o", "m.skops")
+    frame = pd.read_csv(pets).astype({"weight": object})
+    frame.loc[30, "weight"] = "heavy"
+    frame.to_csv(tmp_path / "pets.csv", index=False)
+    monkeypatch.setattr(_rows, "_MOST_ROWS", 16)
+    text = "'weight' is a column of numbers, and data row 31 holds 'heavy'"
+    one_line(looms("predict", "m.skops", "pets.csv", "-o", "p.csv"), 2, text)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.skops", "pets.csv"]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, large, tmp_path, name):
+    result = looms("fit", name, "-t", "y", "--rank", 20, "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    assert f"{name}: 300 rows in blocks; columns are prepared as 100 of the rows" in result.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"m.skops", "t.csv", "t.parquet"}
+    saved = load_model(tmp_path / "m.skops")
+    machine = saved.model[-1]
+    assert machine.landmarks_.shape == (20, machine.n_features_in_)
+    assert machine.loo_.n_samples == saved.metadata["n_rows"] == N
+    assert saved.metadata["ranges"]["a"] == [large["a"].min(), large["a"].max()]
+    predicted = looms("predict", "m.skops", name)
+    assert predicted.exit_code == 0, predicted.stderr
+    assert "far outside" not in predicted.stderr
+    rows = [line.split(",")[1] for line in predicted.stdout.splitlines()[1:]]
+    assert np.mean(np.array(rows) == large["y"]) > 0.9
+    assert looms("score", "m.skops", name).exit_code == 0
+    assert "300 rows, 3 features" in looms("show", "m.skops").stdout
+    text = "the training rows, and those of a table in blocks are not kept"
+    assert text in looms("predict", "m.skops", name, "--coverage", 0.9).stderr
+
+
+def test_a_sparse_table_in_blocks(looms, large, tmp_path):
+    X = (np.random.default_rng(0).random((N, 30)) < 0.2).astype(float)
+    dump_svmlight_file(X, np.where(X[:, :3].sum(axis=1) > 0, 1, -1), str(tmp_path / "t.svm"))
+    result = looms("fit", "t.svm", "--rank", 30, "-k", "linear", "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    assert "300 rows in blocks" in result.stderr
+    assert looms("predict", "m.skops", "t.svm").exit_code == 0
+
+
+def test_where_the_sample_is_the_table_the_rows_are_kept(looms, large, monkeypatch, tmp_path):
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    result = looms("fit", "t.csv", "-t", "y", "--rank", 20, "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    assert "in blocks" not in result.stderr
+    assert load_model(tmp_path / "m.skops").model[-1].X_fit_.shape[0] == N
+    assert looms("predict", "m.skops", "t.csv", "--coverage", 0.9).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--rank", 20, "--memory", "1MB"), "no rank fits: allow more by --memory"),
+        (("--rank", 3000, "--memory", "1GB"), "GB of memory, and 1 may be used; --rank 1"),
+        (("--rank", 20, "--memory", "much"), "no amount of memory, such as 2GB"),
+        (("--memory", "1GB"), "--memory goes with --rank"),
+        (("--rank", 301), "--rank 301 asks for more landmarks than there are rows, 300"),
+        (("--rank", "0"), "--rank 0 is no number of landmarks"),
+        (("--rank", 9, "--groups", "c"), "--groups c does not go with --rank"),
+        (("--rank", 9, "--report", "r.html"), "--report does not go with --rank"),
+    ],
+)
+def test_what_is_refused_before_the_work(looms, large, one_line, tmp_path, options, text):
+    one_line(looms("fit", "t.csv", "-t", "y", *options), 2, text)
+    assert {path.name for path in tmp_path.iterdir()} == {"t.csv", "t.parquet"}

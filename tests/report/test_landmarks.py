@@ -1,0 +1,81 @@
+"""What a report says of a machine on landmarks, with its training rows and without them."""
+
+import numpy as np
+import pytest
+
+from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms.blocks import ArrayBlocks
+from looms.report import (
+    CaseDeletionDisplay,
+    ImportanceDisplay,
+    RelevanceDisplay,
+    ResidualsDisplay,
+    SearchPathDisplay,
+    cautions,
+    summary,
+)
+from looms.report.page import render
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(700, 3))
+SIGNAL = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * RNG.normal(size=len(X))
+CLASSES = np.where(SIGNAL > 0, "a", "b")
+
+
+@pytest.fixture(scope="module")
+def with_rows():
+    model = LSSVMRegressorCV(rank=30, nested=None).fit(X, SIGNAL)
+    return model, summary(model), render(model)
+
+
+@pytest.fixture(scope="module")
+def without_rows():
+    model = LSSVMClassifierCV("ard", rank=30, nested=None).fit(ArrayBlocks(X), CLASSES)
+    return model, summary(model), render(model)
+
+
+def test_landmarks_and_samples_are_counted(with_rows, without_rows):
+    for model, report, page in (with_rows, without_rows):
+        assert (report["data"]["n_samples"], report["data"]["n_landmarks"]) == (700, 30)
+        figures = {row["key"]: row["value"] for row in report["loo"]["figures"]}
+        assert all(figures[key] == model.scores_[key] for key in model.scores_)
+        assert {c["title"] for c in report["cautions"]} >= {c["title"] for c in cautions(model)}
+        assert "700 samples on 30 landmarks" in page
+        assert "samples, both held out at once" not in page
+
+
+def test_with_training_rows_each_is_left_out(with_rows):
+    model, report, page = with_rows
+    assert report["features"]["rows"][0]["importance"] > 0
+    assert report["samples"]["criterion"] is None
+    assert all(row["rms_change"] > 0 for row in report["samples"]["rows"])
+    assert "Moves others by" in page
+    assert "Change of <bdi>" not in page
+    assert "by the whole kernel matrix" in page
+    with pytest.raises(ValueError, match="criterion_change is not known of a machine on landmarks"):
+        CaseDeletionDisplay.compute(model, kind="criterion_change")
+
+
+def test_without_training_rows_the_page_has_what_held_out_outputs_tell(without_rows):
+    model, report, page = without_rows
+    rows = report["features"]["rows"]
+    assert [row["importance"] for row in rows] == [None] * 3
+    assert sum(row["relevance"] for row in rows) == pytest.approx(1.0)
+    assert "Rise without it" not in page
+    assert all(f"{curve} curves" in page for curve in ("ROC", "Precision–recall", "Reliability"))
+    assert "contours" not in page
+    assert "Moves others by" not in page
+    assert RelevanceDisplay.compute(model).relevance.argmin() == 2
+    for display in (ImportanceDisplay, SearchPathDisplay, CaseDeletionDisplay):
+        with pytest.raises(ValueError, match="those of a table in blocks are not kept"):
+            display.compute(model)
+
+
+def test_pictures_of_many_samples_are_no_larger_than_of_few():
+    y = RNG.normal(size=40_000)
+    sizes = []
+    for n in (4000, 40_000):
+        display = ResidualsDisplay.from_predictions(y[:n], 0.1 * y[:n])
+        drawn = display.ax_.collections[0].get_paths()[0].vertices, display.ax_.lines[1].get_xdata()
+        sizes.append([len(part) for part in drawn])
+    assert sizes[0] == sizes[1]
