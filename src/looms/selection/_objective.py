@@ -288,7 +288,7 @@ class Objective(HeldOutCriterion):
 
     Notes
     -----
-    Keeps at most two n×n arrays for the factorization and its gradient, and one for
+    A value takes one n×n array, a gradient one more; from the third kernel matrix on one is kept for
     each kind of inner products and distances that the kernel uses.
 
     Examples
