@@ -40,6 +40,11 @@ def empty(shape: tuple[int, ...], like: Any) -> Any:
     return like.new_empty(shape) if is_tensor(like) else np.empty(shape)
 
 
+def filled(shape: tuple[int, ...], value: float, like: Any) -> Any:
+    """Array of a number, of the type and on the device of another."""
+    return like.new_full(shape, value) if is_tensor(like) else np.full(shape, value)
+
+
 def on_host(X: Any) -> Any:
     """NumPy array of a tensor; anything else as it is."""
     return X.detach().cpu().numpy() if is_tensor(X) else X

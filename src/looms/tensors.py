@@ -14,7 +14,7 @@ from looms._checks import check_known
 from looms._typing import AnyArray, Array
 from looms.blocks import ArrayBlocks, Work
 
-__all__ = ["TensorBlocks"]
+__all__ = ["TensorBlocks", "following_tensors", "rows_of_tensors"]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -72,8 +72,18 @@ class TensorBlocks(ArrayBlocks):
         return TensorBlocks(self.X[rows], self.dtype.name, self.size)
 
 
+def rows_of_tensors(X: Any, y: Any, sample_weight: Any, rank: Any) -> tuple[Any, Any, Any]:
+    """What `fit` takes, tensors of targets and weights as arrays, those of rows in blocks.
+
+    Without a rank the rows come to the host, too.
+    """
+    if is_tensor(X):
+        X = on_host(X) if rank is None else TensorBlocks(X)
+    return X, on_host(y), on_host(sample_weight)
+
+
 def following_tensors(method: Method) -> Method:
-    """Method of an estimator and X whose numbers are a tensor on the device of X if X is one."""
+    """Method of an estimator and X, whose numbers are in a tensor, where X is, if X is one."""
 
     @wraps(method)
     def followed(self: Any, X: Any) -> Any:

@@ -22,6 +22,7 @@ from looms.estimators._updates import UpdatableMachine
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
 from looms.selection._candidates import Score
+from looms.tensors import following_tensors, rows_of_tensors
 
 METHODS = ("plus", "minmax", "scaled")
 
@@ -35,6 +36,7 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         return tags
 
     @lazy_for_dask
+    @following_tensors
     def predict(self, X: Any) -> Array:
         """Prediction for each sample.
 
@@ -153,6 +155,7 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         self, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> tuple[Matrix, Array, Array]:
         X, y, sample_weight = in_blocks(X, y, sample_weight)
+        X, y, sample_weight = rows_of_tensors(X, y, sample_weight, getattr(self, "rank", None))
         for first in np.asarray(y).ravel()[:1]:
             if isinstance(first, str):
                 raise ValueError(

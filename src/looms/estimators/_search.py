@@ -16,6 +16,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from looms._arrays import on_host
 from looms._checks import check_known
 from looms._classes import class_factors, class_indices
 from looms._typing import AnyArray, Array, Matrix
@@ -292,6 +293,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     def _checked_groups(self, X: Matrix, groups: Any, train: AnyArray) -> AnyArray | None:
         """Numbers of the groups, joined with copies if these are held out together."""
         numbers = None if groups is None else group_numbers(gathered(groups), X.shape[0])
+        numbers = None if groups is None else group_numbers(on_host(groups), X.shape[0])
         if isinstance(X, RowBlocks):  # whose rows are not looked at together
             return numbers
         copies = copy_groups(X)

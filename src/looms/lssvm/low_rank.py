@@ -391,6 +391,13 @@ def solve(
     return Solution(fit, mu, landmarks, V, h, residuals, e, labels)
 
 
+def outputs(blocks: RowBlocks, landmarks: Landmarks, coef: Array, intercept: Any) -> Array:
+    """f(x) = Σ_j c_j k(x, z_j) + b of rows in blocks, shaped as ``coef`` of several targets is."""
+    columns = np.vstack([targets_as_columns(coef), np.atleast_1d(intercept)])
+    _, (f,) = blocks.sweep(_Products(landmarks, columns))
+    return f.reshape(len(f), *coef.shape[1:])
+
+
 def _sets(labels: AnyArray | None = None) -> list[AnyArray]:
     """Rows of the sets of two or more in a block, (n_sets, size) for each size."""
     if labels is None:
