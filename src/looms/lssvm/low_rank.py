@@ -88,12 +88,9 @@ class Landmarks:
 
     @property
     def jitter(self) -> float:
-        """δ / trace K_ZZ.
-
-        Of kernel values in float32, whose rounding K_ZZ⁻½ enlarges, √m ε of the mean diagonal.
-        """
-        power = 1.0 if self.dtype == np.float64 else -0.5
-        return float(len(self) ** power * np.finfo(self.dtype).eps)
+        """δ / trace K_ZZ; δ is ε of the mean diagonal where kernel values are of float32."""
+        m, eps = len(self), float(np.finfo(self.dtype).eps)
+        return m * eps if self.dtype == np.float64 else eps / m
 
 
 @dataclass(frozen=True, eq=False)
