@@ -81,7 +81,7 @@ def _squared_distances(A: Tensor, B: Tensor) -> Tensor:
     """‖a_i − b_j‖² from inner products; of close samples, whose digits cancel, from differences."""
     norms = A.square().sum(1)[:, None] + B.square().sum(1)
     D = norms.addmm(A, B.T, alpha=-2.0)
-    p, q = torch().nonzero(D.detach() < _CLOSE * norms.detach(), as_tuple=True)
+    p, q = torch().nonzero(D.detach() < norms.detach().mul_(_CLOSE), as_tuple=True)
     step = max(1, _NUMBERS // A.shape[1])
     for start in range(0, len(p), step):
         i, j = p[start : start + step], q[start : start + step]
@@ -89,15 +89,16 @@ def _squared_distances(A: Tensor, B: Tensor) -> Tensor:
     return D
 
 
-def _exponential(r: Tensor) -> Tensor:
-    return (-r).exp_()
+def _exponential(s: Tensor) -> Tensor:
+    """exp(−s); overwrites ``s``."""
+    return s.neg_().exp_()
 
 
 #: By ν, of r = √(2 ν s).
 _MATERN: dict[float, Callable[[Tensor], Tensor]] = {
-    0.5: _exponential,
-    1.5: lambda r: (1.0 + r) * _exponential(r),
-    2.5: lambda r: (1.0 + r * (1.0 + r / 3.0)) * _exponential(r),
+    0.5: lambda r: (-r).exp_(),
+    1.5: lambda r: (1.0 + r) * (-r).exp_(),
+    2.5: lambda r: (1.0 + r * (1.0 + r / 3.0)) * (-r).exp_(),
 }
 
 
