@@ -38,7 +38,7 @@ class RowBlocks(ABC):
     shape : (n_rows, n_features).
     stops : (n_blocks + 1,) places of the first row of each block, and n_rows.
     feature_names : of the columns, or None.
-    dtype : of what is made of a block, float64 or float32; sums over blocks are of float64.
+    dtype : of what is made of a block, "float64" or "float32"; sums over blocks are of float64.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class RowBlocks(ABC):
     shape: tuple[int, int]
     stops: AnyArray
     feature_names: Sequence[str] | None = None
-    dtype: np.dtype[Any] = np.dtype(np.float64)
+    dtype: str = "float64"
 
     @abstractmethod
     def results(self, work: Work, *columns: Array) -> Iterator[Any]:

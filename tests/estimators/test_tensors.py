@@ -83,7 +83,9 @@ def test_model_files_of_machines_fitted_to_tensors(tmp_path):
 
 def test_what_cannot_be_taken():
     for kernel, name in (("ranked_rbf", "Ranked"), (["rbf", "laplacian"], "Laplacian")):
-        with pytest.raises(ValueError, match=f"{name} takes NumPy arrays; on tensors there are ARD"):
+        with pytest.raises(
+            ValueError, match=f"{name} takes NumPy arrays; on tensors there are ARD"
+        ):
             regressor(kernel=kernel).fit(ROWS[:N], NUMBERS[:N])
     hollow = ROWS[:N].clone()
     hollow[3, 1] = float("nan")

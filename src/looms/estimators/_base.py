@@ -162,7 +162,12 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
                 )
             return X
         X = validate_data(
-            self, on_host(X), accept_sparse="csr", accept_large_sparse=False, dtype=np.float64, reset=False
+            self,
+            on_host(X),
+            accept_sparse="csr",
+            accept_large_sparse=False,
+            dtype=np.float64,
+            reset=False,
         )
         return as_matrix(X)
 

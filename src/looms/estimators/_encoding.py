@@ -71,7 +71,8 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         Returns
         -------
         y : ndarray of shape (n_samples,)
-            Members of ``classes_``.
+            Members of ``classes_``. For a torch.Tensor the numbers of this and the other
+            predictions are a tensor where it lives; names of classes are an array.
         """
         decision = self.decision_function(X)
         return np.asarray(self.classes_[class_indices(decision)])

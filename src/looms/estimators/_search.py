@@ -292,8 +292,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 
     def _checked_groups(self, X: Matrix, groups: Any, train: AnyArray) -> AnyArray | None:
         """Numbers of the groups, joined with copies if these are held out together."""
-        numbers = None if groups is None else group_numbers(gathered(groups), X.shape[0])
-        numbers = None if groups is None else group_numbers(on_host(groups), X.shape[0])
+        groups = on_host(gathered(groups))
+        numbers = None if groups is None else group_numbers(groups, X.shape[0])
         if isinstance(X, RowBlocks):  # whose rows are not looked at together
             return numbers
         copies = copy_groups(X)

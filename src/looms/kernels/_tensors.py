@@ -56,7 +56,9 @@ class TensorPairs:
     @cached_property
     def _centered(self) -> tuple[Tensor, Tensor]:
         Z, center = self.landmarks.centered, self.landmarks.center
-        return self.X.new_tensor(Z), self.X if center is None else self.X - self.X.new_tensor(center)
+        return self.X.new_tensor(Z), self.X if center is None else self.X - self.X.new_tensor(
+            center
+        )
 
     @cached_property
     def _squared_distances(self) -> Tensor:
@@ -125,7 +127,8 @@ def check_on_tensors(kernel: Kernel) -> None:
         for part in kernel.parts:
             check_on_tensors(part)
     elif type(kernel) not in {Linear, *_FORMULAS}:
-        names = ", ".join(sorted(known.__name__ for known in (Linear, *_FORMULAS)))
+        known: list[type[Kernel]] = [Linear, *_FORMULAS]
+        names = ", ".join(sorted(one.__name__ for one in known))
         raise ValueError(
             f"{type(kernel).__name__} takes NumPy arrays; on tensors there are {names}, and their "
             "sums and products."

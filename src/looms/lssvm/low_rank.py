@@ -42,19 +42,19 @@ class Landmarks:
     ----------
     kernel : with all its values.
     samples : the m landmarks, with the center that distances are computed around.
-    dtype : of kernel values with rows in tensors, float64 or float32.
+    dtype : of kernel values with rows in tensors, "float64" or "float32".
     """
 
     kernel: Kernel
     samples: Samples
-    dtype: np.dtype[Any] = np.dtype(np.float64)
+    dtype: str = "float64"
 
     def __len__(self) -> int:
         return self.samples.n_samples
 
     def pairs(self, X: Matrix) -> Pairs | TensorPairs:
         if is_tensor(X):
-            return TensorPairs(self.samples, X, self.dtype.name)
+            return TensorPairs(self.samples, X, self.dtype)
         return Pairs(Samples(X, center=self.samples.center), self.samples)
 
     def cross(self, X: Matrix) -> Array:
@@ -90,7 +90,7 @@ class Landmarks:
     def jitter(self) -> float:
         """δ / trace K_ZZ; δ is ε of the mean diagonal where kernel values are of float32."""
         m, eps = len(self), float(np.finfo(self.dtype).eps)
-        return m * eps if self.dtype == np.float64 else eps / m
+        return m * eps if self.dtype == "float64" else eps / m
 
 
 @dataclass(frozen=True, eq=False)
@@ -392,7 +392,7 @@ def outputs(blocks: RowBlocks, landmarks: Landmarks, coef: Array, intercept: Any
     """f(x) = Σ_j c_j k(x, z_j) + b of rows in blocks, shaped as ``coef`` of several targets is."""
     columns = np.vstack([targets_as_columns(coef), np.atleast_1d(intercept)])
     _, (f,) = blocks.sweep(_Products(landmarks, columns))
-    return f.reshape(len(f), *coef.shape[1:])
+    return np.reshape(f, (len(f), *coef.shape[1:]))
 
 
 def _sets(labels: AnyArray | None = None) -> list[AnyArray]:
@@ -408,7 +408,7 @@ def _sets(labels: AnyArray | None = None) -> list[AnyArray]:
 def _left(T: Array, G: AnyArray, root: Array) -> Array:
     """1 − √ζ T T ᵀ √ζ of each of some sets of one size, (n_sets, size, size)."""
     T_G, own = namespace(T).moveaxis(T[:, G], 0, 2) * root, np.arange(G.shape[1])
-    C = -T_G @ T_G.swapaxes(1, 2)
+    C: Array = -T_G @ T_G.swapaxes(1, 2)
     C[:, own, own] += 1.0
     return C
 
@@ -430,7 +430,7 @@ def _triangular_product(V: Array, K: Array) -> Array:
     BLAS has a product for it, which SciPy calls with Python's lock held: threads would wait.
     """
     m = len(K)
-    product, xp = empty((len(V), K.shape[1]), K), namespace(K)
+    xp, product = namespace(K), cast(Array, empty((len(V), K.shape[1]), K))
     for start in range(0, m, _PANEL):
         stop = min(start + _PANEL, m)
         xp.matmul(V[:stop, start:stop].T, K[:stop], out=product[start:stop])

@@ -207,7 +207,7 @@ def solve(
 
 def _spread(values: Array, folds: AnyArray, n_folds: int) -> Array:
     """Values (n, n_repetitions, t) at their folds, (n, n_folds, t); zero elsewhere."""
-    spread = filled((len(values), n_folds, values.shape[2]), 0.0, values)
+    spread: Array = filled((len(values), n_folds, values.shape[2]), 0.0, values)
     rows, repetition = np.nonzero(folds >= 0)
     spread[rows, folds[rows, repetition]] = values[rows, repetition]
     return spread
