@@ -14,7 +14,7 @@ from looms._checks import check_known
 from looms._typing import AnyArray, Array
 from looms.blocks import ArrayBlocks, Work
 
-__all__ = ["TensorBlocks", "following_tensors", "rows_of_tensors"]
+__all__ = ["TensorBlocks"]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -37,6 +37,15 @@ class TensorBlocks(ArrayBlocks):
     less than √m ε k̄ / μ standard deviations of the targets, root mean square, for ε = 1.2e-7 and
     the mean k̄ of k(x, x): float32 is for regularizations μ / k̄ well above √m ε. A block takes about
     ten times 4 or 8 bytes a row and landmark.
+
+    Examples
+    --------
+    >>> import torch  # doctest: +SKIP
+    >>> from looms import LSSVMRegressorCV
+    >>> X = torch.linspace(-3, 3, 9000, device="cuda")[:, None]  # doctest: +SKIP
+    >>> model = LSSVMRegressorCV(rank=50).fit(X, X.sin()[:, 0])  # doctest: +SKIP
+    >>> model.predict(X).device  # doctest: +SKIP
+    device(type='cuda', index=0)
     """
 
     def __init__(self, X: Tensor, dtype: str | None = None, size: int = 4096) -> None:
