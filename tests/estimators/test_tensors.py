@@ -70,6 +70,9 @@ def test_a_tensor_of_few_rows_takes_the_kernel_matrix_on_the_host():
         model = regressor(rank=rank).fit(ROWS[:200], NUMBERS[:200])
         assert model.landmarks_ is None
         assert isinstance(model.predict(ROWS[N:]), torch.Tensor)
+    assert (
+        regressor(rank="auto", kernel="laplacian").fit(ROWS[:200], NUMBERS[:200]).dual_coef_.any()
+    )
 
 
 def test_model_files_of_machines_fitted_to_tensors(tmp_path):

@@ -34,7 +34,6 @@ from looms.kernels._samples import (
     check_scale,
     training_rows,
 )
-from looms.kernels._tensors import check_on_tensors
 from looms.lssvm import low_rank
 from looms.lssvm._folds import Repetition, repetitions
 from looms.lssvm._system import Fit, checked_weights, targets_as_columns
@@ -49,7 +48,7 @@ from looms.scores import (
 )
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._nested import Nested
-from looms.tensors import TensorBlocks, rows_of_tensors
+from looms.tensors import rows_of_tensors
 
 # Beside weights larger than this by its inverse, too few digits of a sample's ridge are left
 # for the machine without one of the heavy samples.
@@ -99,9 +98,6 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             )
         X, y, sample_weight = in_blocks(X, y, sample_weight)
         X, y, sample_weight = rows_of_tensors(X, y, sample_weight, getattr(self, "rank", None))
-        if isinstance(X, TensorBlocks):
-            for kernel in self._kernels():
-                check_on_tensors(kernel)
         if isinstance(X, RowBlocks):
             if not hasattr(self, "rank"):
                 raise ValueError(

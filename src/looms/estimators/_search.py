@@ -45,6 +45,7 @@ from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
+from looms.kernels._tensors import check_on_tensors
 from looms.lssvm._system import Fit
 from looms.optimize._minimize import OPTIMIZERS
 from looms.selection import Objective, tune
@@ -53,6 +54,7 @@ from looms.selection._low_rank_start import low_rank_objective
 from looms.selection._nested import Nested, choose_on_grid, nested_predictions
 from looms.selection._stack import stacking_weights
 from looms.selection._tune import Tuning
+from looms.tensors import TensorBlocks
 
 COPIES = ("apart", "together")
 SEARCHES = ("gradient", "grid")
@@ -254,7 +256,12 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         if self.copies == "together":
             raise ValueError("copies='together' compares all rows, and they are in blocks.")
         n = blocks.shape[0]
-        return blocks.rows(np.arange(n)) if self.rank == "auto" and n <= FULL_ROWS else blocks
+        if self.rank == "auto" and n <= FULL_ROWS:
+            return blocks.rows(np.arange(n))
+        if isinstance(blocks, TensorBlocks):
+            for kernel in self._kernels():
+                check_on_tensors(kernel)
+        return blocks
 
     def _checked_rank(self, n: int) -> int | str | None:
         """Number of landmarks for ``n`` rows, or "auto"; None for the whole kernel matrix.
