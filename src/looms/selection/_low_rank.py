@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import RowBlocks
+from looms.blocks import ArrayBlocks, RowBlocks
 from looms.criteria import Criterion
 from looms.kernels import Kernel
 from looms.kernels._landmarks import pivoted_landmarks
