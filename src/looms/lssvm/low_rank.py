@@ -28,6 +28,7 @@ from looms.blocks import RowBlocks
 from looms.kernels import Kernel
 from looms.kernels._samples import Pairs, Samples
 from looms.kernels._tensors import TensorPairs
+from looms.lssvm._sets import leverages_left, sets_of, times_C
 from looms.lssvm._system import Fit, LeverageError, NotPositiveDefiniteError, targets_as_columns
 
 _PANEL = 128  # columns of a triangular matrix, taken as a full one
@@ -127,9 +128,9 @@ class _HeldOut:
         h = zeta * xp.einsum("ij,ij->j", T, T)
         residuals = y - (K.T @ self.coef + self.intercept)
         e = residuals / (1.0 - h)[:, None]
-        for G in _sets(*labels):
+        for G in sets_of(*labels):
             root = zeta[G][:, :, None] ** 0.5
-            e[G] = xp.linalg.solve(_left(T, G, root), root * residuals[G]) / root
+            e[G] = xp.linalg.solve(leverages_left(T, G, root), root * residuals[G]) / root
         return (), (h, residuals, e)
 
 
@@ -145,13 +146,13 @@ class _SlopeMoments:
     ) -> tuple[tuple[Array, Array], tuple[Array]]:
         T = _triangular_product(self.V, self.landmarks.cross(X))
         u = g / (1.0 - h)[:, None]
-        sets = _sets(*labels)
+        sets = sets_of(*labels)
         for G in sets:
             root = zeta[G][:, :, None] ** 0.5
-            u[G] = namespace(T).linalg.solve(_left(T, G, root), g[G] / root) * root
+            u[G] = namespace(T).linalg.solve(leverages_left(T, G, root), g[G] / root) * root
         of_u = T @ u
         if sets:
-            return (T @ _times_C(T, e, u, zeta, sets).T, of_u), (u,)
+            return (T @ times_C(T, e, u, zeta, sets).T, of_u), (u,)
         d = zeta * (e * u).sum(axis=1)
         T *= abs(d) ** 0.5
         square = T @ T.T
@@ -179,7 +180,7 @@ class _Contraction:
         T = self.W[:m].T @ K
         if len(self.W) > m:
             T += self.W[m][:, None]
-        square = _times_C(T, e, u, zeta, _sets(*labels))
+        square = times_C(T, e, u, zeta, sets_of(*labels))
         T *= self.values[:, None]
         T *= zeta
         square -= T
@@ -297,7 +298,7 @@ class Solution:
         """
         m, coef = len(self.landmarks), targets_as_columns(self.fit.alpha)
         change = self.fit.sample_weight[:, None] * self.held_out_residuals
-        sets = [G for labels in self.labels for each in _sets(labels) for G in each]
+        sets = [G for labels in self.labels for each in sets_of(labels) for G in each]
         step = max(1, _NUMBERS // change.size)
         for start in range(0, X.shape[0], step):
             rows = slice(start, min(start + step, X.shape[0]))
@@ -393,35 +394,6 @@ def outputs(blocks: RowBlocks, landmarks: Landmarks, coef: Array, intercept: Any
     columns = np.vstack([targets_as_columns(coef), np.atleast_1d(intercept)])
     _, (f,) = blocks.sweep(_Products(landmarks, columns))
     return np.reshape(f, (len(f), *coef.shape[1:]))
-
-
-def _sets(labels: AnyArray | None = None) -> list[AnyArray]:
-    """Rows of the sets of two or more in a block, (n_sets, size) for each size."""
-    if labels is None:
-        return []
-    _, number, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    order, ends = np.argsort(number, kind="stable"), np.cumsum(counts)
-    sizes = np.unique(counts[counts > 1])
-    return [order[(ends - counts)[counts == size][:, None] + np.arange(size)] for size in sizes]
-
-
-def _left(T: Array, G: AnyArray, root: Array) -> Array:
-    """1 − √ζ T T ᵀ √ζ of each of some sets of one size, (n_sets, size, size)."""
-    T_G, own = namespace(T).moveaxis(T[:, G], 0, 2) * root, np.arange(G.shape[1])
-    C: Array = -T_G @ T_G.swapaxes(1, 2)
-    C[:, own, own] += 1.0
-    return C
-
-
-def _times_C(T: Array, e: Array, u: Array, zeta: Array, sets: list[AnyArray]) -> Array:
-    """T C with C = ½ (ζ e uᵀ + u eᵀ ζ) within each set, and within each row that is in none."""
-    e = zeta[:, None] * e
-    product: Array = T * (e * u).sum(axis=1)
-    for G in sets:
-        half = 0.5 * e[G] @ u[G].swapaxes(1, 2)
-        C = half + half.swapaxes(1, 2)
-        product[:, G] = (T[:, G].swapaxes(0, 1) @ C).swapaxes(0, 1)
-    return product
 
 
 def _triangular_product(V: Array, K: Array) -> Array:
