@@ -14,8 +14,9 @@ ROOT = Path(looms.__file__).parent
 FLOORS = [
     {"_typing", "_version"},
     {"_threads", "_files", "_optional", "_classes", "_checks", "_words", "_kernel_matrix"},
+    {"_arrays"},
     {"kernels", "held_out", "copies", "folds", "blocks"},
-    {"criteria", "lssvm", "calibration", "dask"},
+    {"criteria", "lssvm", "calibration", "dask", "tensors"},
     {"optimize", "svm", "conformal"},
     {"selection"},
     {"threshold", "scores"},

@@ -10,8 +10,9 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
 from itertools import pairwise
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -37,6 +38,7 @@ class RowBlocks(ABC):
     shape : (n_rows, n_features).
     stops : (n_blocks + 1,) places of the first row of each block, and n_rows.
     feature_names : of the columns, or None.
+    dtype : of what is made of a block, "float64" or "float32"; sums over blocks are of float64.
 
     Examples
     --------
@@ -49,6 +51,7 @@ class RowBlocks(ABC):
     shape: tuple[int, int]
     stops: AnyArray
     feature_names: Sequence[str] | None = None
+    dtype: str = "float64"
 
     @abstractmethod
     def results(self, work: Work, *columns: Array) -> Iterator[Any]:
@@ -147,11 +150,11 @@ class ArrayBlocks(RowBlocks):
             return super().places()
         return np.split(self._order, self.stops[1:-1])
 
-    def holding(self, labels: AnyArray) -> ArrayBlocks:
+    def holding(self, labels: AnyArray) -> Self:
         _, first, number, counts = np.unique(
             labels, return_index=True, return_inverse=True, return_counts=True
         )
-        blocks = ArrayBlocks(self.X, self.size, self.n_threads)
+        blocks = copy(self)
         blocks._order = np.lexsort((np.arange(len(labels)), first[number]))
         ends = np.cumsum(counts[np.argsort(first)])
         last = np.searchsorted(ends, self.stops[1:])  # the set that a block's end falls into

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, check_array, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from looms._arrays import on_host
 from looms._classes import class_indices
 from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
@@ -47,6 +48,7 @@ from looms.scores import (
 )
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._nested import Nested
+from looms.tensors import rows_of_tensors
 
 # Beside weights larger than this by its inverse, too few digits of a sample's ridge are left
 # for the machine without one of the heavy samples.
@@ -95,6 +97,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
                 "Precomputed kernels and kernels of features cannot be candidates for the same X."
             )
         X, y, sample_weight = in_blocks(X, y, sample_weight)
+        X, y, sample_weight = rows_of_tensors(X, y, sample_weight, getattr(self, "rank", None))
         if isinstance(X, RowBlocks):
             if not hasattr(self, "rank"):
                 raise ValueError(
@@ -147,8 +150,20 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
 
     def _checked_new_data(self, X: Any) -> Matrix:
         check_is_fitted(self, "dual_coef_")  # a fit that failed may have left other attributes
+        if isinstance(X, RowBlocks):
+            if X.shape[1] != self.n_features_in_:
+                raise ValueError(
+                    f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                    f"{self.n_features_in_} features as input."
+                )
+            return X
         X = validate_data(
-            self, X, accept_sparse="csr", accept_large_sparse=False, dtype=np.float64, reset=False
+            self,
+            on_host(X),
+            accept_sparse="csr",
+            accept_large_sparse=False,
+            dtype=np.float64,
+            reset=False,
         )
         return as_matrix(X)
 
@@ -531,6 +546,9 @@ def outputs(kernel: Kernel, X: Matrix, X_fit: Matrix, dual_coef: Array, intercep
     """f(x) = Σ_j α_j k(x_j, x) + b for validated samples."""
     # For a precomputed kernel X_fit is the kernel matrix, of which only the size counts.
     basis = Samples(X_fit, center=center_of(X_fit))
+    if isinstance(X, RowBlocks):
+        landmarks = low_rank.Landmarks(kernel, basis, X.dtype)
+        return low_rank.outputs(X, landmarks, dual_coef, intercept)
     with blas_threads(max(len(dual_coef), X.shape[0])):
         expanded = expansion(kernel, X, basis, dual_coef)
     return np.asarray(expanded + intercept)

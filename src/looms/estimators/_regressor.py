@@ -22,6 +22,7 @@ from looms.estimators._updates import UpdatableMachine
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
 from looms.selection._candidates import Score
+from looms.tensors import following_tensors, rows_of_tensors
 
 METHODS = ("plus", "minmax", "scaled")
 
@@ -35,6 +36,7 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         return tags
 
     @lazy_for_dask
+    @following_tensors
     def predict(self, X: Any) -> Array:
         """Prediction for each sample.
 
@@ -47,7 +49,7 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            In units of the training targets.
+            In units of the training targets; for a torch.Tensor a tensor where it lives.
         """
         return self._outputs(self._checked_new_data(X))
 
@@ -153,6 +155,7 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         self, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> tuple[Matrix, Array, Array]:
         X, y, sample_weight = in_blocks(X, y, sample_weight)
+        X, y, sample_weight = rows_of_tensors(X, y, sample_weight, getattr(self, "rank", None))
         for first in np.asarray(y).ravel()[:1]:
             if isinstance(first, str):
                 raise ValueError(
@@ -340,7 +343,9 @@ n_features_in_, feature_names_in_
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix. With
             `rank` also a dask array or dataframe, beside which y, weights and groups may be dask
-            collections too, or `looms.blocks.RowBlocks`: nothing but the landmarks is kept.
+            collections too, or `looms.blocks.RowBlocks`: nothing but the landmarks is kept. So of a
+            torch.Tensor: sums over its blocks are made where it lives, of float32 if it is
+            (`looms.tensors.TensorBlocks`). Without landmarks a tensor comes to the host.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -16,6 +16,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from looms._arrays import on_host
 from looms._checks import check_known
 from looms._classes import class_factors, class_indices
 from looms._typing import AnyArray, Array, Matrix
@@ -44,6 +45,7 @@ from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
+from looms.kernels._tensors import check_on_tensors
 from looms.lssvm._system import Fit
 from looms.optimize._minimize import OPTIMIZERS
 from looms.selection import Objective, tune
@@ -52,6 +54,7 @@ from looms.selection._low_rank_start import low_rank_objective
 from looms.selection._nested import Nested, choose_on_grid, nested_predictions
 from looms.selection._stack import stacking_weights
 from looms.selection._tune import Tuning
+from looms.tensors import TensorBlocks
 
 COPIES = ("apart", "together")
 SEARCHES = ("gradient", "grid")
@@ -253,7 +256,12 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         if self.copies == "together":
             raise ValueError("copies='together' compares all rows, and they are in blocks.")
         n = blocks.shape[0]
-        return blocks.rows(np.arange(n)) if self.rank == "auto" and n <= FULL_ROWS else blocks
+        if self.rank == "auto" and n <= FULL_ROWS:
+            return blocks.rows(np.arange(n))
+        if isinstance(blocks, TensorBlocks):
+            for kernel in self._kernels():
+                check_on_tensors(kernel)
+        return blocks
 
     def _checked_rank(self, n: int) -> int | str | None:
         """Number of landmarks for ``n`` rows, or "auto"; None for the whole kernel matrix.
@@ -291,7 +299,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 
     def _checked_groups(self, X: Matrix, groups: Any, train: AnyArray) -> AnyArray | None:
         """Numbers of the groups, joined with copies if these are held out together."""
-        numbers = None if groups is None else group_numbers(gathered(groups), X.shape[0])
+        groups = on_host(gathered(groups))
+        numbers = None if groups is None else group_numbers(groups, X.shape[0])
         if isinstance(X, RowBlocks):  # whose rows are not looked at together
             return numbers
         copies = copy_groups(X)

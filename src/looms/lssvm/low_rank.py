@@ -17,14 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 from scipy.linalg import blas, lapack
 
+from looms._arrays import empty, is_tensor, namespace
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
 from looms.kernels import Kernel
 from looms.kernels._samples import Pairs, Samples
+from looms.kernels._tensors import TensorPairs
+from looms.lssvm._sets import leverages_left, sets_of, times_C
 from looms.lssvm._system import Fit, LeverageError, NotPositiveDefiniteError, targets_as_columns
 
 _PANEL = 128  # columns of a triangular matrix, taken as a full one
@@ -39,20 +43,36 @@ class Landmarks:
     ----------
     kernel : with all its values.
     samples : the m landmarks, with the center that distances are computed around.
+    dtype : of kernel values with rows in tensors, "float64" or "float32".
     """
 
     kernel: Kernel
     samples: Samples
+    dtype: str = "float64"
 
     def __len__(self) -> int:
         return self.samples.n_samples
 
-    def pairs(self, X: Matrix) -> Pairs:
+    def pairs(self, X: Matrix) -> Pairs | TensorPairs:
+        if is_tensor(X):
+            return TensorPairs(self.samples, X, self.dtype)
         return Pairs(Samples(X, center=self.samples.center), self.samples)
 
     def cross(self, X: Matrix) -> Array:
         """k(z_j, x_i), (m, n_rows), a new array."""
-        return np.ascontiguousarray(self.kernel.values(self.pairs(X)).T)
+        return self.values(self.pairs(X))
+
+    def values(self, pairs: Pairs | TensorPairs) -> Array:
+        """k(z_j, x_i), (m, n_rows), a new array or tensor."""
+        if isinstance(pairs, TensorPairs):
+            return cast(Array, pairs.values(self.kernel))
+        return np.ascontiguousarray(self.kernel.values(pairs).T)
+
+    def values_gradient(self, pairs: Pairs | TensorPairs, G: Array) -> Array:
+        """Σ_ji G_ji ∂k(z_j, x_i)/∂θ, (p,)."""
+        if isinstance(pairs, TensorPairs):
+            return cast(Array, pairs.values_gradient(self.kernel, G))
+        return self.kernel.values_gradient(pairs, G.T)
 
     def gram(self) -> Array:
         """K_ZZ + δ, (m, m); δ, some m ε of its trace, keeps it positive definite."""
@@ -69,8 +89,9 @@ class Landmarks:
 
     @property
     def jitter(self) -> float:
-        """δ / trace K_ZZ."""
-        return float(len(self) * np.finfo(np.float64).eps)
+        """δ / trace K_ZZ; δ is ε of the mean diagonal where kernel values are of float32."""
+        m, eps = len(self), float(np.finfo(self.dtype).eps)
+        return m * eps if self.dtype == "float64" else eps / m
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +103,10 @@ class Moments:
     fit_intercept: bool
 
     def __call__(self, X: Matrix, y: Array, zeta: Array) -> tuple[tuple[Array, ...], tuple[()]]:
-        root = np.sqrt(zeta)
+        root = zeta**0.5
         phi = _triangular_product(self.R_inverse, self.landmarks.cross(X) * root)
         if self.fit_intercept:
-            phi = np.vstack([phi, root])
+            phi = namespace(phi).vstack([phi, root])
         return (phi @ phi.T, phi @ (root[:, None] * y)), ()
 
 
@@ -103,12 +124,13 @@ class _HeldOut:
     ) -> tuple[tuple[()], tuple[Array, Array, Array]]:
         K = self.landmarks.cross(X)
         T = _triangular_product(self.V, K)
-        h = zeta * np.einsum("ij,ij->j", T, T)
+        xp = namespace(T)
+        h = zeta * xp.einsum("ij,ij->j", T, T)
         residuals = y - (K.T @ self.coef + self.intercept)
         e = residuals / (1.0 - h)[:, None]
-        for G in _sets(*labels):
-            root = np.sqrt(zeta[G])[:, :, None]
-            e[G] = np.linalg.solve(_left(T, G, root), root * residuals[G]) / root
+        for G in sets_of(*labels):
+            root = zeta[G][:, :, None] ** 0.5
+            e[G] = xp.linalg.solve(leverages_left(T, G, root), root * residuals[G]) / root
         return (), (h, residuals, e)
 
 
@@ -124,18 +146,18 @@ class _SlopeMoments:
     ) -> tuple[tuple[Array, Array], tuple[Array]]:
         T = _triangular_product(self.V, self.landmarks.cross(X))
         u = g / (1.0 - h)[:, None]
-        sets = _sets(*labels)
+        sets = sets_of(*labels)
         for G in sets:
-            root = np.sqrt(zeta[G])[:, :, None]
-            u[G] = np.linalg.solve(_left(T, G, root), g[G] / root) * root
+            root = zeta[G][:, :, None] ** 0.5
+            u[G] = namespace(T).linalg.solve(leverages_left(T, G, root), g[G] / root) * root
         of_u = T @ u
         if sets:
-            return (T @ _times_C(T, e, u, zeta, sets).T, of_u), (u,)
+            return (T @ times_C(T, e, u, zeta, sets).T, of_u), (u,)
         d = zeta * (e * u).sum(axis=1)
-        T *= np.sqrt(np.abs(d))
+        T *= abs(d) ** 0.5
         square = T @ T.T
         if (d < 0).any():
-            below = np.compress(d < 0, T, axis=1)
+            below = T[:, d < 0]
             square -= 2.0 * (below @ below.T)
         return (square, of_u), (u,)
 
@@ -153,12 +175,12 @@ class _Contraction:
     def __call__(
         self, X: Matrix, u: Array, e: Array, residuals: Array, zeta: Array, *labels: AnyArray
     ) -> tuple[tuple[Array], tuple[()]]:
-        pairs, m = self.landmarks.pairs(X), len(self.landmarks)
-        K = self.landmarks.kernel.values(pairs).T
+        pairs, m, xp = self.landmarks.pairs(X), len(self.landmarks), namespace(self.W)
+        K = self.landmarks.values(pairs)
         T = self.W[:m].T @ K
         if len(self.W) > m:
             T += self.W[m][:, None]
-        square = _times_C(T, e, u, zeta, _sets(*labels))
+        square = times_C(T, e, u, zeta, sets_of(*labels))
         T *= self.values[:, None]
         T *= zeta
         square -= T
@@ -166,8 +188,8 @@ class _Contraction:
         G = self.W[:m] @ square
         zeta = zeta[:, None]
         left = zeta * (K.T @ self.p[:m] + self.p[m:].sum(axis=0)) - u
-        G += np.hstack([self.coef, -self.p[:m]]) @ np.hstack([left, zeta * residuals]).T
-        return (self.landmarks.kernel.values_gradient(pairs, G.T),), ()
+        G += xp.hstack([self.coef, -self.p[:m]]) @ xp.hstack([left, zeta * residuals]).T
+        return (self.landmarks.values_gradient(pairs, G),), ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,7 +298,7 @@ class Solution:
         """
         m, coef = len(self.landmarks), targets_as_columns(self.fit.alpha)
         change = self.fit.sample_weight[:, None] * self.held_out_residuals
-        sets = [G for labels in self.labels for each in _sets(labels) for G in each]
+        sets = [G for labels in self.labels for each in sets_of(labels) for G in each]
         step = max(1, _NUMBERS // change.size)
         for start in range(0, X.shape[0], step):
             rows = slice(start, min(start + step, X.shape[0]))
@@ -351,7 +373,8 @@ def solve(
         _, (h, residuals, e) = blocks.sweep(work, Y, zeta, *labels)
     except np.linalg.LinAlgError:
         raise NotPositiveDefiniteError(mu) from None
-    if not (1.0 - h).min() > n * np.finfo(np.float64).eps:
+    rounding = max(n * np.finfo(np.float64).eps, m * np.finfo(landmarks.dtype).eps)
+    if not (1.0 - h).min() > rounding:
         raise LeverageError(mu, int(np.argmax(h)))
     loo = (Y - residuals / (1.0 - h)[:, None]).reshape(y.shape)
     fit = Fit(
@@ -366,31 +389,11 @@ def solve(
     return Solution(fit, mu, landmarks, V, h, residuals, e, labels)
 
 
-def _sets(labels: AnyArray | None = None) -> list[AnyArray]:
-    """Rows of the sets of two or more in a block, (n_sets, size) for each size."""
-    if labels is None:
-        return []
-    _, number, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    order, ends = np.argsort(number, kind="stable"), np.cumsum(counts)
-    sizes = np.unique(counts[counts > 1])
-    return [order[(ends - counts)[counts == size][:, None] + np.arange(size)] for size in sizes]
-
-
-def _left(T: Array, G: AnyArray, root: Array) -> Array:
-    """1 − √ζ T T ᵀ √ζ of each of some sets of one size, (n_sets, size, size)."""
-    T_G = np.moveaxis(T[:, G], 0, 2) * root
-    return np.eye(G.shape[1]) - T_G @ T_G.swapaxes(1, 2)
-
-
-def _times_C(T: Array, e: Array, u: Array, zeta: Array, sets: list[AnyArray]) -> Array:
-    """T C with C = ½ (ζ e uᵀ + u eᵀ ζ) within each set, and within each row that is in none."""
-    e = zeta[:, None] * e
-    product: Array = T * (e * u).sum(axis=1)
-    for G in sets:
-        half = 0.5 * e[G] @ u[G].swapaxes(1, 2)
-        C = half + half.swapaxes(1, 2)
-        product[:, G] = np.moveaxis(np.moveaxis(T[:, G], 0, 1) @ C, 0, 1)
-    return product
+def outputs(blocks: RowBlocks, landmarks: Landmarks, coef: Array, intercept: Any) -> Array:
+    """f(x) = Σ_j c_j k(x, z_j) + b of rows in blocks, shaped as ``coef`` of several targets is."""
+    columns = np.vstack([targets_as_columns(coef), np.atleast_1d(intercept)])
+    _, (f,) = blocks.sweep(_Products(landmarks, columns))
+    return np.reshape(f, (len(f), *coef.shape[1:]))
 
 
 def _triangular_product(V: Array, K: Array) -> Array:
@@ -399,10 +402,10 @@ def _triangular_product(V: Array, K: Array) -> Array:
     BLAS has a product for it, which SciPy calls with Python's lock held: threads would wait.
     """
     m = len(K)
-    product = np.empty((len(V), K.shape[1]))
+    xp, product = namespace(K), cast(Array, empty((len(V), K.shape[1]), K))
     for start in range(0, m, _PANEL):
         stop = min(start + _PANEL, m)
-        np.matmul(V[:stop, start:stop].T, K[:stop], out=product[start:stop])
+        xp.matmul(V[:stop, start:stop].T, K[:stop], out=product[start:stop])
     if len(V) > m:
         product[m] = V[:m, m] @ K + V[m, m]
     return product

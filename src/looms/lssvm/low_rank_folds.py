@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
+from looms._arrays import filled, namespace
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
 from looms.kernels._samples import Pairs
@@ -30,9 +31,11 @@ class _Residuals:
     intercept: Array
 
     def __call__(self, X: Matrix, y: Array, folds: AnyArray) -> tuple[tuple[()], tuple[Array]]:
-        f = np.tensordot(self.landmarks.cross(X), self.coef, (0, 0)) + self.intercept
-        rows = np.arange(len(y))[:, None]
-        return (), (np.where(folds[:, :, None] < 0, np.nan, y[:, None] - f[rows, folds]),)
+        xp = namespace(y)
+        f = xp.tensordot(self.landmarks.cross(X), self.coef, ([0], [0])) + self.intercept
+        e = y[:, None] - f[np.arange(len(y))[:, None], folds]
+        e[folds < 0] = np.nan
+        return (), (e,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +47,9 @@ class _SlopeSums:
 
     def __call__(self, X: Matrix, u: Array, folds: AnyArray) -> tuple[tuple[Array], tuple[()]]:
         spread = _spread(u, folds, self.n_folds)
-        of_u = np.tensordot(self.landmarks.cross(X), spread, (1, 0))
-        return (np.concatenate([of_u, spread.sum(axis=0)[None]]),), ()
+        xp = namespace(u)
+        of_u = xp.tensordot(self.landmarks.cross(X), spread, ([1], [0]))
+        return (xp.concatenate([of_u, spread.sum(axis=0)[None]]),), ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,19 +64,16 @@ class _Contraction:
     def __call__(
         self, X: Matrix, y: Array, zeta: Array, u: Array, folds: AnyArray
     ) -> tuple[tuple[Array], tuple[()]]:
-        pairs, m = self.landmarks.pairs(X), len(self.landmarks)
-        K = self.landmarks.kernel.values(pairs)
-        n_folds = self.coef.shape[1]
-        trains = np.ones((len(y), n_folds, 1))
-        out = _spread(np.ones((*folds.shape, 1)), folds, n_folds)
-        trains -= out
+        pairs, m, xp = self.landmarks.pairs(X), len(self.landmarks), namespace(y)
+        K, n_folds = self.landmarks.values(pairs), self.coef.shape[1]
+        trains = 1.0 - _spread(filled((*folds.shape, 1), 1.0, y), folds, n_folds)
         trains *= zeta[:, None, None]
-        residuals = y[:, None] - np.tensordot(K, self.coef, 1) - self.intercept
-        of_p = np.tensordot(K, self.p[:m], 1) + self.p[m:].sum(axis=0)
+        residuals = y[:, None] - xp.tensordot(K.T, self.coef, 1) - self.intercept
+        of_p = xp.tensordot(K.T, self.p[:m], 1) + self.p[m:].sum(axis=0)
         left = trains * of_p - _spread(u, folds, n_folds)
         G = left.reshape(len(y), -1) @ self.coef.reshape(m, -1).T
         G -= (trains * residuals).reshape(len(y), -1) @ self.p[:m].reshape(m, -1).T
-        return (self.landmarks.kernel.values_gradient(pairs, G),), ()
+        return (self.landmarks.values_gradient(pairs, G.T),), ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +207,7 @@ def solve(
 
 def _spread(values: Array, folds: AnyArray, n_folds: int) -> Array:
     """Values (n, n_repetitions, t) at their folds, (n, n_folds, t); zero elsewhere."""
-    spread = np.zeros((len(values), n_folds, values.shape[2]))
+    spread: Array = filled((len(values), n_folds, values.shape[2]), 0.0, values)
     rows, repetition = np.nonzero(folds >= 0)
     spread[rows, folds[rows, repetition]] = values[rows, repetition]
     return spread

@@ -107,7 +107,7 @@ class LowRankObjective(HeldOutCriterion):
     def solve(self, theta: Array) -> low_rank.Solution | low_rank_folds.Solution:
         system = (
             *(self.blocks, self.y, self.mu_at(theta), self.sample_weight),
-            low_rank.Landmarks(self.kernel_at(theta), self._landmarks),
+            low_rank.Landmarks(self.kernel_at(theta), self._landmarks, self.blocks.dtype),
         )
         if self._in_folds:
             return low_rank_folds.solve(*system, self.parts, fit_intercept=self.fit_intercept)
