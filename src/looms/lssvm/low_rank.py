@@ -31,7 +31,7 @@ from looms.kernels._tensors import TensorPairs
 from looms.lssvm._sets import leverages_left, sets_of, times_C
 from looms.lssvm._system import Fit, LeverageError, NotPositiveDefiniteError, targets_as_columns
 
-_PANEL = 128  # columns of a triangular matrix, taken as a full one
+_PANEL = 64  # columns of a triangular matrix, taken as a full one
 _NUMBERS = 1 << 25  # in an array of new points and rows of the fit
 
 
@@ -104,7 +104,9 @@ class Moments:
 
     def __call__(self, X: Matrix, y: Array, zeta: Array) -> tuple[tuple[Array, ...], tuple[()]]:
         root = zeta**0.5
-        phi = _triangular_product(self.R_inverse, self.landmarks.cross(X) * root)
+        K = self.landmarks.cross(X)
+        K *= root
+        phi = _triangular_product(self.R_inverse, K)
         if self.fit_intercept:
             phi = namespace(phi).vstack([phi, root])
         return (phi @ phi.T, phi @ (root[:, None] * y)), ()
