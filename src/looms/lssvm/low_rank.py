@@ -106,9 +106,7 @@ class Moments:
         root = zeta**0.5
         K = self.landmarks.cross(X)
         K *= root
-        phi = _triangular_product(self.R_inverse, K)
-        if self.fit_intercept:
-            phi = namespace(phi).vstack([phi, root])
+        phi = _triangular_product(self.R_inverse, K, root if self.fit_intercept else None)
         return (phi @ phi.T, phi @ (root[:, None] * y)), ()
 
 
@@ -187,9 +185,9 @@ class _Contraction:
         T *= zeta
         square -= T
         square *= 2.0
-        G = self.W[:m] @ square
         zeta = zeta[:, None]
         left = zeta * (K.T @ self.p[:m] + self.p[m:].sum(axis=0)) - u
+        G = xp.matmul(self.W[:m], square, out=K)  # new arrays of this size take long
         G += xp.hstack([self.coef, -self.p[:m]]) @ xp.hstack([left, zeta * residuals]).T
         return (self.landmarks.values_gradient(pairs, G),), ()
 
@@ -398,16 +396,19 @@ def outputs(blocks: RowBlocks, landmarks: Landmarks, coef: Array, intercept: Any
     return np.reshape(f, (len(f), *coef.shape[1:]))
 
 
-def _triangular_product(V: Array, K: Array) -> Array:
-    """Vᵀ K, or Vᵀ [K; 1], for upper triangular ``V``, by panels.
+def _triangular_product(V: Array, K: Array, last: Array | None = None) -> Array:
+    """Vᵀ K, or Vᵀ [K; 1], for upper triangular ``V``, by panels; ``last`` is one more row of it.
 
     BLAS has a product for it, which SciPy calls with Python's lock held: threads would wait.
     """
     m = len(K)
-    xp, product = namespace(K), cast(Array, empty((len(V), K.shape[1]), K))
+    n_rows = len(V) + (last is not None)
+    xp, product = namespace(K), cast(Array, empty((n_rows, K.shape[1]), K))
     for start in range(0, m, _PANEL):
         stop = min(start + _PANEL, m)
         xp.matmul(V[:stop, start:stop].T, K[:stop], out=product[start:stop])
     if len(V) > m:
         product[m] = V[:m, m] @ K + V[m, m]
+    if last is not None:
+        product[-1] = last
     return product

@@ -288,8 +288,8 @@ class Objective(HeldOutCriterion):
 
     Notes
     -----
-    A value takes one n×n array, a gradient one more; from the third kernel matrix on one is kept for
-    each kind of inner products and distances that the kernel uses.
+    A value takes one n×n array, a gradient one more; from the third kernel matrix on one is kept
+    for each kind of inner products and distances that the kernel uses.
 
     Examples
     --------
