@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import torch
+from _report import write_table
 
 from looms.blocks import ArrayBlocks
 from looms.kernels import ARD, RBF
@@ -42,13 +43,15 @@ def main(n=50_000, m=300):
         "torch float64": TensorBlocks(rows, "float64"),
         "torch float32": TensorBlocks(rows, "float32"),
     }
-    print("kernel,rows in,value s,gradient s")
+    table = []
     for kernel in (RBF(0.02), ARD(np.full(D, 0.02))):
         for name, blocks in cases.items():
             landmarks = low_rank.Landmarks(kernel, samples, blocks.dtype)
             times = [seconds(blocks, y, landmarks) for _ in range(REPETITIONS)]
             value, gradient = np.min(times, axis=0)
-            print(f"{type(kernel).__name__},{name},{value:.2f},{gradient:.2f}", flush=True)
+            table.append((type(kernel).__name__, name, n, m, value, gradient))
+    header = ("kernel", "rows_in", "rows", "rank", "value_seconds", "gradient_seconds")
+    write_table("low_rank_tensors", header, table, ["torch"])
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def filled(shape: tuple[int, ...], value: float, like: Any) -> Any:
 
 
 def columns(X: Any, mask: Any) -> Any:
-    """Columns of a matrix where a mask is true; a mask as an index takes NumPy four times as long."""
+    """Columns of a matrix where a mask is true; NumPy takes four times as long by an index."""
     return X[:, mask] if is_tensor(X) else np.compress(mask, X, axis=1)
 
 
