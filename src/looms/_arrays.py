@@ -45,6 +45,11 @@ def filled(shape: tuple[int, ...], value: float, like: Any) -> Any:
     return like.new_full(shape, value) if is_tensor(like) else np.full(shape, value)
 
 
+def columns(X: Any, mask: Any) -> Any:
+    """Columns of a matrix where a mask is true; NumPy takes four times as long by an index."""
+    return X[:, mask] if is_tensor(X) else np.compress(mask, X, axis=1)
+
+
 def on_host(X: Any) -> Any:
     """NumPy array of a tensor; anything else as it is."""
     return X.detach().cpu().numpy() if is_tensor(X) else X

@@ -22,7 +22,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from looms._arrays import empty, is_tensor, namespace
+from looms._arrays import columns, empty, is_tensor, namespace
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
 from looms.kernels import Kernel
@@ -157,7 +157,7 @@ class _SlopeMoments:
         T *= abs(d) ** 0.5
         square = T @ T.T
         if (d < 0).any():
-            below = T[:, d < 0]
+            below = columns(T, d < 0)
             square -= 2.0 * (below @ below.T)
         return (square, of_u), (u,)
 
@@ -391,8 +391,8 @@ def solve(
 
 def outputs(blocks: RowBlocks, landmarks: Landmarks, coef: Array, intercept: Any) -> Array:
     """f(x) = Σ_j c_j k(x, z_j) + b of rows in blocks, shaped as ``coef`` of several targets is."""
-    columns = np.vstack([targets_as_columns(coef), np.atleast_1d(intercept)])
-    _, (f,) = blocks.sweep(_Products(landmarks, columns))
+    theta = np.vstack([targets_as_columns(coef), np.atleast_1d(intercept)])
+    _, (f,) = blocks.sweep(_Products(landmarks, theta))
     return np.reshape(f, (len(f), *coef.shape[1:]))
 
 
