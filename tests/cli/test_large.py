@@ -73,10 +73,13 @@ def test_a_bad_cell_in_a_later_block_leaves_no_output(
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, large, tmp_path, name):
-    result = looms("fit", name, "-t", "y", "--rank", 20, "-o", "m.skops")
+    options = "--rank", 20, "-o", "m.skops", "--report", "r.html"
+    result = looms("fit", name, "-t", "y", *options)
     assert result.exit_code == 0, result.stderr
     assert f"{name}: 300 rows in blocks; columns are prepared as 100 of the rows" in result.stderr
-    assert {path.name for path in tmp_path.iterdir()} == {"m.skops", "t.csv", "t.parquet"}
+    assert "20 landmarks" in result.stdout
+    written = {path.name for path in tmp_path.iterdir()}
+    assert written == {"m.skops", "r.html", "t.csv", "t.parquet"}
     saved = load_model(tmp_path / "m.skops")
     machine = saved.model[-1]
     assert machine.landmarks_.shape == (20, machine.n_features_in_)
@@ -122,7 +125,6 @@ def test_where_the_sample_is_the_table_the_rows_are_kept(looms, large, monkeypat
         (("--rank", 301), "--rank 301 asks for more landmarks than there are rows, 300"),
         (("--rank", "0"), "--rank 0 is no number of landmarks"),
         (("--rank", 9, "--groups", "c"), "--groups c does not go with --rank"),
-        (("--rank", 9, "--report", "r.html"), "--report does not go with --rank"),
     ],
 )
 def test_what_is_refused_before_the_work(looms, large, one_line, tmp_path, options, text):

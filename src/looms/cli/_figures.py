@@ -285,6 +285,8 @@ def show_choice(model: Pipeline, metadata: Mapping[str, Any]) -> None:
         scales = [h for h in values if re.fullmatch(r".*\[\d+\]", h.name)]
         chosen = [f"{h.name} = {h.value:.4g}" for h in values if h not in scales]
         chosen.append(f"mu = {machine.mu_:.4g}")
+        if machine.landmarks_ is not None:
+            chosen.append(f"{machine.landmarks_.shape[0]} landmarks")
     if not is_regressor(machine) and machine.loo_.y.ndim == 1:
         one_side = abs(machine.threshold_) > 2**9 * np.abs(machine.held_out_.outputs).max()
         chosen.append(

@@ -103,7 +103,8 @@ def prepare_large(
     for name, column in first.columns.items():
         if name in ranges and column.n:
             ranges = ranges | {name: [column.least, column.greatest]}
-    prepared = replace(prepared, matrix=blocks, ranges=ranges)
+    rows = np.arange(1, first.n_rows + 1)
+    prepared = replace(prepared, matrix=blocks, ranges=ranges, rows=rows)
     if not on_disk:
         return prepared
     with writing(scratch.beside, "--output"), as_messages():

@@ -96,9 +96,7 @@ def fit(
     metadata = {**fitted.metadata, "target": target, "file": file.name}
     save_model(output, fitted.model, metadata)
     show_choice(fitted.model, metadata)
-    if getattr(fitted.model[-1], "landmarks_", None) is not None:
-        note("of a machine on landmarks no cautions are given, such as of copies of rows")
-    elif request.machine != "nonconformity":  # its machines are not left out one by one
+    if request.machine != "nonconformity":  # its machines are not left out one by one
         show_cautions(cautions(fitted.model))
     note(choice_of(fitted.model[-1]))
     note(f"the model is in {output}")
@@ -199,8 +197,6 @@ def check_report(
     """
     if report is None:
         return
-    if request.rank is not None:
-        raise InputError("--report does not go with --rank: leave one of them out")
     if request.machine != "lssvm":
         raise InputError("--report is for --machine lssvm")
     check_can_write(report, force, file, option="--report", holds=_PAGE)
