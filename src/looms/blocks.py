@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from looms._threads import available_threads, one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
@@ -76,6 +77,8 @@ class RowBlocks(ABC):
             number.
         columns : (n_rows, ...) each.
         """
+        if not self.shape[0]:
+            raise ValueError("There are no rows.")
         whole: list[Array] = []
 
         def summands() -> Iterator[tuple[Array, ...]]:
@@ -118,7 +121,8 @@ class ArrayBlocks(RowBlocks):
 
     Parameters
     ----------
-    X : (n_rows, n_features) array, memory map or CSR matrix; neither copied nor changed.
+    X : (n_rows, n_features) array, memory map or CSR matrix; neither copied nor changed. A block of
+        other numbers than float64 is converted when it is worked on.
     size : rows in a block; all blocks but the last have as many.
     n_threads : blocks that are worked on at once, each on one BLAS thread; as many as the machine
         has, or as are set for BLAS, unless given.
@@ -141,7 +145,7 @@ class ArrayBlocks(RowBlocks):
 
     def results(self, work: Work, *columns: Array) -> Iterator[Any]:
         def on(rows: slice | AnyArray) -> Any:
-            return work(self.X[rows], *(column[rows] for column in columns))
+            return work(self._block(rows), *(column[rows] for column in columns))
 
         return in_threads(on, self.places(), self.n_threads)
 
@@ -162,7 +166,27 @@ class ArrayBlocks(RowBlocks):
         return blocks
 
     def rows(self, places: AnyArray) -> Matrix:
-        return self.X[places]
+        return self._block(places)
+
+    def _block(self, rows: slice | AnyArray) -> Matrix:
+        """Some rows, of float64."""
+        X = self.X[rows]
+        return X.astype(np.float64, copy=False) if sp.issparse(X) else np.asarray(X, np.float64)
+
+    def part(self, rows: AnyArray) -> ArrayBlocks:
+        return ArrayBlocks(self.rows(rows), self.size, self.n_threads)
+
+    def check_finite(self) -> None:
+        """ValueError that names a row with NaN or infinity, if there is one."""
+        for place in self.places():
+            X = self._block(place)
+            bad = np.flatnonzero(~np.isfinite(X.data if sp.issparse(X) else X.sum(axis=1)))
+            if len(bad):
+                row = np.arange(self.shape[0])[place][0 if sp.issparse(X) else bad[0]]
+                raise ValueError(
+                    f"X holds NaN or infinity, in row {row}{' or after' * sp.issparse(X)}: leave "
+                    "out such rows, or fill their gaps."
+                )
 
 
 def in_threads(
@@ -215,5 +239,5 @@ def tree_sum(summands: Iterable[T], add: Callable[[T, T], T]) -> T:
 
 
 def _added(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Sums one by one; may overwrite those of ``a``."""
-    return tuple(np.add(x, y, out=x) if x.ndim else x + y for x, y in zip(a, b, strict=True))
+    """Sums one by one."""
+    return tuple(x + y for x, y in zip(a, b, strict=True))

@@ -228,6 +228,11 @@ def test_svmlight_blocks_have_the_rows_and_the_widest_row(tmp_path):
     np.testing.assert_allclose(blocks.rows(np.arange(N)).toarray(), expected.toarray())
     (total,), _ = blocks.sweep(lambda X: ((np.asarray(X.sum(axis=0)),), ()))
     np.testing.assert_allclose(total, expected.sum(axis=0))
+    path.write_bytes(text.getvalue() + b"1 60:2\n")  # a feature of no row of the sample
+    wide = first_pass(open_table(path), n_sample=10)
+    assert wide.sample.X.shape[1] == wide.n_features > whole.X.shape[1]
+    assert N not in wide.places
+    assert blocks_of(open_table(path), wide, size=64).rows(np.array([0, N])).shape[0] == 2
     path.write_bytes(text.getvalue() + b"1 3:x\n")
     with pytest.raises(TableError, match=f"line {N + 1}, column 3: '3:x' is not a number"):
         first_pass(reader)

@@ -92,6 +92,17 @@ def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
     assert_allclose(again.predict(X[N:]), other.predict(X[N:]), rtol=1e-12)
     with pytest.raises(ValueError, match="case deletion take the training rows"):
         again.predict_interval(X[N:])
+    single = ArrayBlocks(X[:N].astype(np.float32))
+    assert_allclose(
+        regressor().fit(single, NUMBERS[:N]).predict(X[N:]),
+        other.predict(X[N:]),
+        rtol=0.01,
+        atol=0.01,
+    )
+    gap = X[:N].copy()
+    gap[7, 1] = np.nan
+    with pytest.raises(ValueError, match="X holds NaN or infinity, in row 7"):
+        regressor().fit(ArrayBlocks(gap), NUMBERS[:N])
     whole = regressor(rank="auto").fit(blocks, NUMBERS[:N])
     assert whole.landmarks_ is None
     blocks.feature_names = list("abcd")
@@ -121,12 +132,16 @@ def test_groups_and_folds():
     assert_array_equal(together.groups_, patients)
     assert together.scores_["r2"] < 0.05
     assert apart.scores_["r2"] > 0.3
-    for cv in (5, "2x3", 3):
+    for cv in (5, 3):
         model = regressor(cv=cv).fit(X[:N], NUMBERS[:N])
         assert model.scores_["r2"] > 0.8
         assert not np.allclose(model.held_out_.outputs, model.loo_.outputs)
-    with pytest.raises(ValueError, match="in at most 128 larger ones: here there are 900"):
-        regressor(cv="2x450").fit(X[:N], NUMBERS[:N])
+    with pytest.raises(ValueError, match="each row is held out once: give cv a number of folds"):
+        regressor(cv="2x3").fit(X[:N], NUMBERS[:N])
+    half = np.arange(N) // (N // 2)
+    model = regressor().fit(X[:N], NUMBERS[:N], groups=half)
+    with pytest.raises(ValueError, match="Some group has more than 256 rows"):
+        model.predict_interval(X[N:])
 
 
 def test_rank_auto_takes_the_kernel_matrix_of_few_rows(monkeypatch):
@@ -148,6 +163,7 @@ def test_rank_auto_takes_the_kernel_matrix_of_few_rows(monkeypatch):
         ({"search": "grid"}, "search='grid' takes the whole kernel matrix: use rank=None"),
         ({"nested": "folds"}, "nested='folds' takes"),
         ({"combine": "stack"}, "combine='stack' takes"),
+        ({"kernel": "auto"}, "kernel='auto', a stack, takes"),
     ],
 )
 def test_what_takes_the_whole_kernel_matrix_is_refused(options, message):

@@ -21,11 +21,10 @@ from looms.cli._prepare import Prepared, no_target, open_file, prepare, target_o
 from looms.cli._request import MachineRequest
 from looms.datasets._first_pass import first_pass
 from looms.datasets._table_blocks import TableBlocks
+from looms.selection._low_rank_start import LARGEST_RANK
 
 #: Rows in a block that is worked on: of a dense table, and of a sparse one, read in every sweep.
 _SIZE, _SPARSE_SIZE = 512, 2048
-#: Landmarks that "auto" takes at most.
-_MOST_LANDMARKS = 4096
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
@@ -82,12 +81,13 @@ def prepare_large(
     size = _SPARSE_SIZE if issparse(sample) else None
     with as_messages():
         blocks = TableBlocks(reader, prepared.preprocessor, first, size)
-    n_outputs = 1 if known.task == "regression" else max(1, len(np.unique(known.y)) - 1)
-    rank = _MOST_LANDMARKS if request.rank == "auto" else int(request.rank or 0)
+    n_classes = 1 if known.task == "regression" else len(np.unique(known.y))
+    n_outputs = 1 if n_classes == 2 else n_classes
+    rank = LARGEST_RANK if request.rank == "auto" else int(request.rank or 0)
     most = memory or _physical_memory()
-    needed = bytes_needed(first.n_rows, n_outputs, rank)
+    needed = bytes_needed(blocks.shape, n_outputs, rank)
     if most is not None and needed > most:
-        fits = [m for m in range(1, rank) if bytes_needed(first.n_rows, n_outputs, m) <= most]
+        fits = [m for m in range(1, rank) if bytes_needed(blocks.shape, n_outputs, m) <= most]
         cure = f"--rank {fits[-1]} fits" if fits else "no rank fits: allow more by --memory"
         raise InputError(
             f"{path}: {count(first.n_rows, 'row')} and --rank {request.rank} take about "
@@ -111,12 +111,17 @@ def prepare_large(
         return replace(prepared, matrix=blocks.stored(scratch.made() / "X.npy", _SIZE))
 
 
-def bytes_needed(n_rows: int, n_outputs: int, rank: int) -> int:
-    """Memory of a fit, about: the program, m × m matrices, blocks at work, and columns of rows."""
-    threads = available_threads()
+def bytes_needed(shape: tuple[int, int], n_outputs: int, rank: int) -> int:
+    """Memory of a fit, about: the program, m × m matrices, blocks at work, columns of rows, and
+    the quarter of the rows that a search goes through before all of them.
+
+    The counts of matrices and columns are of fits with 2,000,000 rows and with 1000 landmarks.
+    """
+    (n_rows, n_features), threads = shape, available_threads()
     matrices = (30 + 4 * threads) * (rank + 1) ** 2
-    at_work = 8 * threads * _SPARSE_SIZE * rank
-    return 420 * 10**6 + 8 * (matrices + at_work + (45 + 10 * n_outputs) * n_rows)
+    at_work = 8 * threads * _SIZE * rank
+    subset = n_features * max(n_rows // 4, 20 * rank)
+    return 420 * 10**6 + 8 * (matrices + at_work + subset + (20 + 10 * n_outputs) * n_rows)
 
 
 def _physical_memory() -> int | None:

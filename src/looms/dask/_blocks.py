@@ -219,6 +219,8 @@ def in_blocks(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     if is_dask(X):
         X = DaskBlocks(X)
     if isinstance(X, DaskBlocks):
+        if y is None:
+            raise ValueError("y is None: a fit takes the target of each row.")
         y = X.column(y)
         if not (sample_weight is None or np.isscalar(sample_weight)):
             sample_weight = X.column(sample_weight, "sample_weight")

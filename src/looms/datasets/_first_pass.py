@@ -159,7 +159,11 @@ def first_pass(reader: RowReader, n_sample: int = SAMPLE, random_state: int = 0)
     chosen = kept <= np.sort(kept)[min(n_sample, n_rows) - 1]
     sample = reader.joined([part[0] for part in parts])
     rows = np.flatnonzero(chosen)
-    X = sample.X[rows] if sparse.issparse(sample.X) else sample.X.iloc[rows].reset_index(drop=True)
+    if sparse.issparse(sample.X):  # as wide as the table, of which rows outside may be wider
+        X = sample.X[rows]
+        X.resize(len(rows), n_features)
+    else:
+        X = sample.X.iloc[rows].reset_index(drop=True)
     y = _whole_target(targets, reader)
     places = np.concatenate([part[1] for part in parts])[rows]
     sample = Table(X, None if y is None else y[places], sample.name)

@@ -47,6 +47,7 @@ from looms.scores import (
     pooled_auc,
 )
 from looms.selection._decisions import Decided, Decisions
+from looms.selection._low_rank import LARGEST_SET
 from looms.selection._nested import Nested
 from looms.tensors import rows_of_tensors
 
@@ -56,7 +57,7 @@ _NEGLIGIBLE = 1e-10
 
 
 #: Attributes that are made of others when they are needed.
-_MADE_AGAIN = ("_machine_models", "_nested_models", "_held_out_scores")
+_MADE_AGAIN = ("_machine_models", "_nested_models", "_held_out_scores", "_system_on_landmarks")
 #: Attributes that only some fits set.
 _OF_SOME_FITS = ("certified_", "groups_", "landmarks_", "members_")
 
@@ -339,7 +340,13 @@ class LeastSquaresMachine(KernelMachine):
         # were chosen so.
         nested: Nested | None = self.nested_
         if self.landmarks_ is not None:
-            solution, blocks = self._low_rank_solution(getattr(self, "groups_", None))
+            if isinstance(X, RowBlocks):
+                raise ValueError("Intervals and sets take samples in memory, not rows in blocks.")
+            known = vars(self).get("_system_on_landmarks")
+            if known is None:
+                known = self._low_rank_solution(getattr(self, "groups_", None))
+                self._system_on_landmarks = known
+            solution, blocks = known
             residuals = solution.held_out_residuals.reshape(solution.fit.y.shape)
             return residuals, solution.outputs_without_rows(X, blocks)
         if nested is None:
@@ -368,6 +375,11 @@ class LeastSquaresMachine(KernelMachine):
         train = np.flatnonzero(self.fit_weight_)
         blocks = ArrayBlocks(training_rows(self.X_fit_, train, False))
         sets = None if groups is None else groups[train]
+        if sets is not None and np.bincount(sets).max() > LARGEST_SET:
+            raise ValueError(
+                f"Some group has more than {LARGEST_SET} rows: of a machine on landmarks models "
+                "without groups as large are not to be had."
+            )
         blocks = blocks if sets is None else blocks.holding(sets)
         y, zeta = self.loo_.y[train], self.fit_weight_[train]
         samples = Samples(self._basis, center=center_of(self._basis))

@@ -84,8 +84,9 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         with n rank². None: every sample is one, and the kernel matrix of n × n numbers is
         factorized. "auto" takes the whole matrix of up to 5000 samples, and beyond as many
         landmarks as pay: from 64 on twice as many, up to 2048, while that gains half a standard
-        error of the criterion. For a precomputed kernel, a stack, the grid and ``nested="folds"``
-        it is None.
+        error of the criterion. Precomputed kernels, stacks as ``kernel="auto"``, repeated folds,
+        ``search="grid"`` and ``nested="folds"`` take the whole matrix: with a rank they are
+        refused. Candidates are compared by the outputs that they were tuned by.
     search : {"gradient", "grid"}, default="gradient"
         Search by gradients, or a fixed grid of 63 points around the start. Parameters of one kernel
         move together there.
@@ -120,7 +121,8 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         for a single machine. What is made of one machine, such as `without`, is not to be had of a
         stack.
     landmarks_ : ndarray or sparse matrix of shape (rank, n_features), or None
-        Landmarks, of which ``dual_coef_`` are then the coefficients; None without `rank`.
+        Landmarks, of which ``dual_coef_`` are then the coefficients, fewer where these span all
+        samples; None without `rank`.
     loo_ : HeldOut
         Exact leave-one-out outputs of the machine chosen, or of the stack with its weights, before
         the threshold; targets ±1, one column a class for more than two. The hyper-parameters were
@@ -182,8 +184,8 @@ fit_intercept_, n_features_in_, feature_names_in_
     -----
     One evaluation of criterion and gradient costs about 2n³ flops, whatever the number
     of hyper-parameters; two or three are at full n. Memory: three n×n arrays, four for
-    sums of linear and RBF kernels. On m landmarks: about 9 n m² flops, or 5 n m² of folds, and
-    (m + 1)² matrices.
+    sums of linear and RBF kernels. On m landmarks: about 9 n m² flops, or 5 n m² with folds, and
+    (m + 1)² matrices, one more for each fold.
 
     References
     ----------

@@ -255,6 +255,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             raise ValueError("Rows in blocks need positive weights: leave out rows of weight zero.")
         if self.copies == "together":
             raise ValueError("copies='together' compares all rows, and they are in blocks.")
+        if isinstance(blocks, ArrayBlocks) and not isinstance(blocks, TensorBlocks):
+            blocks.check_finite()
         n = blocks.shape[0]
         if self.rank == "auto" and n <= FULL_ROWS:
             return blocks.rows(np.arange(n))
@@ -277,6 +279,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             if rank > n:
                 raise ValueError(f"rank={rank} asks for more landmarks than there are rows, {n}.")
         whole = {
+            "kernel='auto', a stack,": is_auto(self.kernel),
             "kernel='precomputed'": any(kernel.pairwise for kernel in self._kernels()),
             "search='grid'": self.search == "grid",
             "nested='folds'": self.nested == "folds",

@@ -96,13 +96,17 @@ class Landmarks:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Sums over a block: Σ ζ φ φᵀ and Σ ζ φ yᵀ."""
+    """Sums over a block, or some of its rows: Σ ζ φ φᵀ and Σ ζ φ yᵀ."""
 
     landmarks: Landmarks
     R_inverse: Array
     fit_intercept: bool
 
-    def __call__(self, X: Matrix, y: Array, zeta: Array) -> tuple[tuple[Array, ...], tuple[()]]:
+    def __call__(
+        self, X: Matrix, y: Array, zeta: Array, *some: AnyArray
+    ) -> tuple[tuple[Array, ...], tuple[()]]:
+        for rows in some:
+            X, y, zeta = X[rows], y[rows], zeta[rows]
         root = zeta**0.5
         K = self.landmarks.cross(X)
         K *= root

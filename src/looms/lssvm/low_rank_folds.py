@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from scipy.linalg import lapack
@@ -179,9 +180,9 @@ def solve(
     work = low_rank.Moments(landmarks, R_inverse, fit_intercept)
     sums = []
     for k in range(len(cells)):
-        rows = np.flatnonzero(cell.ravel() == k)
-        sums.append(blocks.part(rows).sweep(work, Y[rows], zeta[rows])[0])
-    A, b = (np.sum([one[k] for one in sums], axis=0) for k in (0, 1))
+        (A, b), _ = blocks.sweep(work, Y, zeta, cell.ravel() == k)
+        sums.append((A, b))
+    A, b = (reduce(np.add, parts) for parts in zip(*sums, strict=True))
     fit = low_rank.solve(
         blocks, y, mu, zeta, landmarks, fit_intercept=fit_intercept, moments=(A, b)
     ).fit
@@ -189,7 +190,8 @@ def solve(
     V, theta = np.empty((n_folds, q, q)), np.empty((q, n_folds, Y.shape[1]))
     for k in range(n_folds):
         rest = [one for one, of in zip(sums, cells, strict=True) if k not in of]
-        A, b = (np.sum([one[j] for one in rest], axis=0) for j in (0, 1))
+        A, b = (reduce(np.add, parts) for parts in zip(*rest, strict=True))
+        A = A.copy()
         A[np.arange(m), np.arange(m)] += n * mu
         L, failed = lapack.dpotrf(np.asfortranarray(A), lower=1, clean=1)
         if failed:

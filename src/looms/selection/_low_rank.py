@@ -16,13 +16,14 @@ from looms.kernels import Kernel
 from looms.kernels._landmarks import pivoted_landmarks
 from looms.kernels._samples import Samples, center_of
 from looms.lssvm import low_rank, low_rank_folds
+from looms.lssvm._folds import whole_repetitions
 from looms.selection._objective import HeldOutCriterion, Objective
 
 #: Rows on which a search begins, by the full kernel.
 SAMPLE_ROWS = 2000
 #: Rows of a set that is held out by the closed form, and sets that are held out by sums of their
 #: own, each a matrix of m × m.
-_LARGEST_SET, _MOST_FOLDS = 256, 128
+LARGEST_SET, _MOST_FOLDS = 256, 128
 
 
 class LowRankObjective(HeldOutCriterion):
@@ -86,13 +87,18 @@ class LowRankObjective(HeldOutCriterion):
     def _hold(self, blocks: RowBlocks) -> None:
         """Set how rows are held out: each by itself, in small sets of one block, or in folds."""
         sets = [rows for part in self.parts for rows in part.sets]
-        small = max(map(len, sets), default=1) <= _LARGEST_SET
+        small = max(map(len, sets), default=1) <= LARGEST_SET
         self._sets: AnyArray | None = None
         self._in_folds = bool(sets) and not (small and len(self.parts) == 1)
         n_folds = sum(len(part.single) for part in self.parts) + len(sets)
+        if len(whole_repetitions(self.parts)) > 1:
+            raise ValueError(
+                "On landmarks each row is held out once: give cv a number of folds, without "
+                "repetitions."
+            )
         if self._in_folds and n_folds > _MOST_FOLDS:
             raise ValueError(
-                f"On landmarks rows are held out in sets of at most {_LARGEST_SET} rows, each row "
+                f"On landmarks rows are held out in sets of at most {LARGEST_SET} rows, each row "
                 f"once, or in at most {_MOST_FOLDS} larger ones: here there are {n_folds}, the "
                 f"largest of {max(map(len, sets))} rows."
             )

@@ -15,15 +15,16 @@ from looms.kernels._landmarks import pivoted_landmarks
 from looms.kernels._names import KernelLike
 from looms.kernels._samples import Samples, center_of
 from looms.lssvm._system import Fit
+from looms.optimize import Point
 from looms.selection._low_rank import SAMPLE_ROWS, LowRankObjective
 from looms.selection._objective import Objective
 from looms.selection._tune import Tuning, log2_mu_shift, sampled_rows, tune
 
 #: Rows a landmark among which the landmarks are drawn.
-_ROWS_PER_LANDMARK = 10
+_POOL_PER_LANDMARK = 10
 #: "auto": from 64 landmarks on, twice as many as long as that gains half of the standard error of
 #: the criterion on 20,000 rows.
-_FIRST_RANK, _LARGEST_RANK, _WORTH_IT, _ROWS_OF_RANK = 64, 2048, 0.5, 20_000
+_FIRST_RANK, LARGEST_RANK, _WORTH_IT, _ROWS_OF_RANK = 64, 2048, 0.5, 20_000
 
 
 def low_rank_objective(
@@ -92,7 +93,7 @@ def low_rank_objective(
     drawn = rng.permutation(n)
 
     def on_landmarks(m: int) -> LowRankObjective:
-        X = blocks.rows(np.sort(drawn[: max(SAMPLE_ROWS, _ROWS_PER_LANDMARK * m)]))
+        X = blocks.rows(np.sort(drawn[: max(SAMPLE_ROWS, _POOL_PER_LANDMARK * m)]))
         with blas_threads(X.shape[0]):
             places = pivoted_landmarks(best, Samples(X, center=center_of(X)), m, rng)
         objective = objective_on(blocks, y, landmarks=X[places])
@@ -101,12 +102,18 @@ def low_rank_objective(
 
     if rank != "auto":
         return on_landmarks(int(rank))
-    objective, value = on_landmarks(_FIRST_RANK), np.inf
     rows = sampled_rows(y, _ROWS_OF_RANK, rng)
-    while True:
+
+    def valued(objective: LowRankObjective) -> Point:
         part = objective.subset(rows)
-        point = part.evaluate(part.theta0, gradient=False)
-        m = 2 * objective.samples.n_samples
-        if value - point.value < _WORTH_IT * point.standard_error or m > min(n, _LARGEST_RANK):
-            return objective
-        value, objective = point.value, on_landmarks(m)
+        return part.evaluate(part.theta0, gradient=False)
+
+    objective = on_landmarks(_FIRST_RANK)
+    value = valued(objective).value
+    while 2 * objective.samples.n_samples <= min(n, LARGEST_RANK):
+        more = on_landmarks(2 * objective.samples.n_samples)
+        point = valued(more)
+        if value - point.value < _WORTH_IT * point.standard_error:
+            break
+        objective, value = more, point.value
+    return objective
