@@ -5,8 +5,8 @@ GEMM a block, as many blocks at once as the library works on. An ARD kernel of 2
 derivatives. The peak of memory is that of a process of its own that draws the rows and evaluates
 value and gradient: libraries and rows are in it, Φ is not.
 
-Claims checked, for 100,000 rows and 500 landmarks: value at most 2.5 ×, value and gradient at most
-8 × the sweep.
+Bars, for 100,000 rows and 500 landmarks: value 2.5 ×, value and gradient 8 × the sweep. The first
+is missed by a little, as sums are of whitened features, a product more.
 
     python benchmarks/low_rank_cost.py [--rows 100000] [--rank 500]
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -17,7 +16,15 @@ from looms._words import count
 from looms.cli._errors import InputError
 from looms.cli._options import Reading
 from looms.cli._output import as_messages, note, writing
-from looms.cli._prepare import Prepared, no_target, open_file, prepare, target_of, without
+from looms.cli._prepare import (
+    Prepared,
+    no_target,
+    open_file,
+    physical_memory,
+    prepare,
+    target_of,
+    without,
+)
 from looms.cli._request import MachineRequest
 from looms.datasets._first_pass import first_pass
 from looms.datasets._table_blocks import TableBlocks
@@ -84,7 +91,7 @@ def prepare_large(
     n_classes = 1 if known.task == "regression" else len(np.unique(known.y))
     n_outputs = 1 if n_classes == 2 else n_classes
     rank = LARGEST_RANK if request.rank == "auto" else int(request.rank or 0)
-    most = memory or _physical_memory()
+    most = memory or physical_memory()
     needed = bytes_needed(blocks.shape, n_outputs, rank)
     if most is not None and needed > most:
         fits = [m for m in range(1, rank) if bytes_needed(blocks.shape, n_outputs, m) <= most]
@@ -122,9 +129,3 @@ def bytes_needed(shape: tuple[int, int], n_outputs: int, rank: int) -> int:
     at_work = 8 * threads * _SIZE * rank
     subset = n_features * max(n_rows // 4, 20 * rank)
     return 420 * 10**6 + 8 * (matrices + at_work + subset + (20 + 10 * n_outputs) * n_rows)
-
-
-def _physical_memory() -> int | None:
-    if not hasattr(os, "sysconf"):  # on Windows
-        return None
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -96,15 +96,21 @@ def read_training(
     if table.y is None:
         raise no_target(path, table.X)
     n_rows = table.X.shape[0]
-    if hasattr(os, "sysconf"):  # not on Windows
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        if 8 * n_rows**2 > memory:
-            raise InputError(
-                f"{path}: the kernel matrix of {n_rows:,} rows takes "
-                f"{8e-9 * n_rows**2:,.0f} GB, and this machine has {1e-9 * memory:,.0f}; give "
-                "--rank 1000, for a machine on so many rows, or a sample of the rows"
-            )
+    memory = physical_memory()
+    if memory is not None and 8 * n_rows**2 > memory:
+        raise InputError(
+            f"{path}: the kernel matrix of {n_rows:,} rows takes {8e-9 * n_rows**2:,.0f} GB, and "
+            f"this machine has {1e-9 * memory:,.0f}; give --rank 1000, for a machine on so many "
+            "landmarks, or a sample of the rows"
+        )
     return table, labels
+
+
+def physical_memory() -> int | None:
+    """Bytes of memory of this machine; None on Windows, which does not tell."""
+    if not hasattr(os, "sysconf"):
+        return None
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def without(X: Features, names: Sequence[str], path: Path) -> Features:
