@@ -99,6 +99,10 @@ def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
         rtol=0.01,
         atol=0.01,
     )
+    np.save(tmp_path / "X.npy", X[:N])
+    mapped = regressor().fit(np.load(tmp_path / "X.npy", mmap_mode="r"), NUMBERS[:N])
+    assert_allclose(mapped.predict(X[N:]), other.predict(X[N:]), rtol=1e-12)
+    assert mapped.X_fit_ is None
     gap = X[:N].copy()
     gap[7, 1] = np.nan
     with pytest.raises(ValueError, match="X holds NaN or infinity, in row 7"):
@@ -159,6 +163,7 @@ def test_rank_auto_takes_the_kernel_matrix_of_few_rows(monkeypatch):
     [
         ({"rank": 0}, "rank must be a positive integer, 'auto' or None, got 0"),
         ({"rank": "few"}, "got 'few'"),
+        ({"rank": True}, "got True"),
         ({"rank": 5000}, "rank=5000 asks for more landmarks than there are rows, 900"),
         ({"search": "grid"}, "search='grid' takes the whole kernel matrix: use rank=None"),
         ({"nested": "folds"}, "nested='folds' takes"),

@@ -99,6 +99,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
             )
         X, y, sample_weight = in_blocks(X, y, sample_weight)
         X, y, sample_weight = rows_of_tensors(X, y, sample_weight, getattr(self, "rank", None))
+        if isinstance(X, np.memmap) and X.ndim == 2 and getattr(self, "rank", None) is not None:
+            X = ArrayBlocks(X)
         if isinstance(X, RowBlocks):
             if not hasattr(self, "rank"):
                 raise ValueError(

@@ -343,9 +343,9 @@ n_features_in_, feature_names_in_
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix. With
             `rank` also a dask array or dataframe, beside which y, weights and groups may be dask
-            collections too, or `looms.blocks.RowBlocks`: nothing but the landmarks is kept. So of a
-            torch.Tensor: sums over its blocks are made where it lives, of float32 if it is
-            (`looms.tensors.TensorBlocks`). Without landmarks a tensor comes to the host.
+            collections too, a memory map, or `looms.blocks.RowBlocks`: nothing but the landmarks is
+            kept. So of a torch.Tensor: sums over its blocks are made where it lives, of float32 if
+            it is (`looms.tensors.TensorBlocks`). Without landmarks a tensor comes to the host.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -274,7 +274,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         if rank is None or (rank == "auto" and n <= FULL_ROWS):
             return None
         if rank != "auto":
-            if not (isinstance(rank, (int, np.integer)) and rank >= 1):
+            if isinstance(rank, bool) or not (isinstance(rank, (int, np.integer)) and rank >= 1):
                 raise ValueError(f"rank must be a positive integer, 'auto' or None, got {rank!r}.")
             if rank > n:
                 raise ValueError(f"rank={rank} asks for more landmarks than there are rows, {n}.")
