@@ -78,6 +78,7 @@ def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, large, tmp_path, nam
     assert result.exit_code == 0, result.stderr
     assert f"{name}: 300 rows in blocks; columns are prepared as 100 of the rows" in result.stderr
     assert "20 landmarks" in result.stdout
+    assert "so its figures flatter it; looms assess gives honest ones" in result.stderr
     written = {path.name for path in tmp_path.iterdir()}
     assert written == {"m.skops", "r.html", "t.csv", "t.parquet"}
     saved = load_model(tmp_path / "m.skops")

@@ -105,10 +105,11 @@ def choice_of(machine: Any) -> str:
             f"the choice was repeated without each {unit}, and the figures are of that; not so "
             "what was done to the columns before, such as scaling"
         )
-    return (
-        f"{METHODS[unit_of(machine)]} chose this machine, so its figures flatter it; "
-        "--nested folds and looms assess give honest ones"
-    )
+    outer = "--nested folds and looms assess give"
+    if getattr(machine, "landmarks_", None) is not None:
+        outer = "looms assess gives"
+    method = METHODS[unit_of(machine)]
+    return f"{method} chose this machine, so its figures flatter it; {outer} honest ones"
 
 
 def classification_figures(
