@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from clusters import quiet_clusters
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
@@ -346,17 +347,6 @@ def wait_until(condition, seconds=180):
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.1)
-
-
-def quiet_clusters(test):
-    """A cluster warns of ports in use and of sockets and files that its workers left open."""
-    for warning in (
-        "ignore::ResourceWarning",
-        "ignore::pytest.PytestUnraisableExceptionWarning",
-        "ignore:Port .* is already in use:UserWarning",
-    ):
-        test = pytest.mark.filterwarnings(warning)(test)
-    return test
 
 
 @pytest.mark.slow

@@ -65,14 +65,14 @@ class TensorBlocks(ArrayBlocks):
         like = self.X.new_empty(0, dtype=getattr(torch(), self.dtype))
         arrays = {f.name: getattr(work, f.name) for f in fields(cast(Any, work))}
         moved = {k: on_device(a, like) for k, a in arrays.items() if isinstance(a, np.ndarray)}
-        there = replace(cast(Any, work), **moved)
+        moved_work = replace(cast(Any, work), **moved)
         along = [
             on_device(column, like) if column.dtype.kind == "f" else column for column in columns
         ]
         for rows in self.places():
             X = self.X[rows].double()
             try:
-                results = there(X, *(column[rows] for column in along))
+                results = moved_work(X, *(column[rows] for column in along))
             except torch().linalg.LinAlgError as error:
                 raise np.linalg.LinAlgError(str(error)) from None
             yield tuple(tuple(on_host(a.double()) for a in arrays) for arrays in results)

@@ -10,6 +10,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
+from clusters import quiet_clusters
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from threadpoolctl import threadpool_info
@@ -170,17 +171,6 @@ TWO_PROCESSES = {
     **{"n_workers": 2, "threads_per_worker": 1, "processes": True},
     **{"silence_logs": 50, "dashboard_address": None},
 }
-
-
-def quiet_clusters(test):
-    """A cluster warns of ports in use and of sockets and files that its workers left open."""
-    for warning in (
-        "ignore::ResourceWarning",
-        "ignore::pytest.PytestUnraisableExceptionWarning",
-        "ignore:Port .* is already in use:UserWarning",
-    ):
-        test = pytest.mark.filterwarnings(warning)(test)
-    return test
 
 
 @pytest.mark.slow

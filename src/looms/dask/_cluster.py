@@ -1,4 +1,4 @@
-"""What dask computes, here or on a cluster whose workers may leave."""
+"""Computation of dask's graphs, here or on a cluster whose workers may leave."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks
-from looms.lssvm.low_rank import Landmarks, Solution, _triangular_product
+from looms.lssvm.low_rank import Landmarks, Solution, triangular_product
 
 _NUMBERS = 1 << 22  # in the rows of T of the units worked on at once
 
@@ -22,7 +22,7 @@ class _Squares:
     V: Array
 
     def __call__(self, X: Matrix) -> tuple[tuple[Array], tuple[()]]:
-        T = _triangular_product(self.V, self.landmarks.cross(X))
+        T = triangular_product(self.V, self.landmarks.cross(X))
         return (T @ T.T,), ()
 
 
@@ -58,7 +58,7 @@ def changes_without(
     residuals, mean_squares = np.empty((n, t)), np.empty(len(units))
     for part, rows in _of_one_size(units, _NUMBERS // len(M)):
         K = solution.landmarks.cross(blocks.rows(rows.ravel()))
-        T = _triangular_product(solution.V, K).T.reshape(*rows.shape, len(M))
+        T = triangular_product(solution.V, K).T.reshape(*rows.shape, len(M))
         held = np.eye(rows.shape[1]) - T @ (zeta[rows][:, :, None] * T).transpose(0, 2, 1)
         e = residuals[rows] = np.linalg.solve(held, r[rows])
         w = (T * zeta[rows][:, :, None]).transpose(0, 2, 1) @ e

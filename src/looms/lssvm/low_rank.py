@@ -87,6 +87,12 @@ class Landmarks:
             raise NotPositiveDefiniteError(mu)
         return np.asarray(lapack.dtrtri(R, lower=0)[0])
 
+    def gram_slopes(self, G: Array) -> tuple[Array, float]:
+        """Σ_ij G_ij ∂(K_ZZ + δ)_ij/∂θ, (p,), and Σ_ij G_ij (K_ZZ + δ)_ij."""
+        value = float(np.vdot(G, self.gram()))
+        of_trace = self.jitter * G.trace() * np.eye(len(G))
+        return self.kernel.values_gradient(Pairs(self.samples, self.samples), G + of_trace), value
+
     @property
     def jitter(self) -> float:
         """δ / trace K_ZZ; δ is ε of the mean diagonal where kernel values are of float32."""
@@ -110,7 +116,7 @@ class Moments:
         root = zeta**0.5
         K = self.landmarks.cross(X)
         K *= root
-        phi = _triangular_product(self.R_inverse, K, root if self.fit_intercept else None)
+        phi = triangular_product(self.R_inverse, K, root if self.fit_intercept else None)
         return (phi @ phi.T, phi @ (root[:, None] * y)), ()
 
 
@@ -127,7 +133,7 @@ class _HeldOut:
         self, X: Matrix, y: Array, zeta: Array, *labels: AnyArray
     ) -> tuple[tuple[()], tuple[Array, Array, Array]]:
         K = self.landmarks.cross(X)
-        T = _triangular_product(self.V, K)
+        T = triangular_product(self.V, K)
         xp = namespace(T)
         h = zeta * xp.einsum("ij,ij->j", T, T)
         residuals = y - (K.T @ self.coef + self.intercept)
@@ -148,7 +154,7 @@ class _SlopeMoments:
     def __call__(
         self, X: Matrix, g: Array, e: Array, zeta: Array, h: Array, *labels: AnyArray
     ) -> tuple[tuple[Array, Array], tuple[Array]]:
-        T = _triangular_product(self.V, self.landmarks.cross(X))
+        T = triangular_product(self.V, self.landmarks.cross(X))
         u = g / (1.0 - h)[:, None]
         sets = sets_of(*labels)
         for G in sets:
@@ -260,7 +266,7 @@ class Solution:
         -----
         6 n m² flops and two kernel values of every row and landmark, in two sweeps.
         """
-        m, rho, zeta = len(self.landmarks), len(self.h) * self.mu, self.fit.sample_weight
+        m, n, zeta = len(self.landmarks), len(self.h), self.fit.sample_weight
         coef = targets_as_columns(self.fit.alpha)
         e = self.held_out_residuals
         g = -slope.reshape(e.shape)
@@ -274,11 +280,8 @@ class Solution:
             *(u, e, self.residuals, zeta, *self.labels),
         )
         of_gram = 0.5 * (p[:m] @ coef.T + coef @ p[:m].T) - (W[:m] * values) @ W[:m].T
-        slope_mu = len(self.h) * float(np.vdot(of_gram, self.landmarks.gram()))
-        of_gram[np.diag_indices(m)] += self.landmarks.jitter * of_gram.trace()
-        samples = self.landmarks.samples
-        kernel = self.landmarks.kernel
-        return slopes + rho * kernel.values_gradient(Pairs(samples, samples), of_gram), slope_mu
+        of_penalty, value = self.landmarks.gram_slopes(of_gram)
+        return slopes + n * self.mu * of_penalty, n * value
 
     def outputs_without_rows(self, X: Matrix, blocks: RowBlocks) -> Iterator[tuple[slice, Array]]:
         """Outputs of the models without each row, or its set, at new points, some at a time.
@@ -360,17 +363,8 @@ def solve(
     R_inverse = landmarks.whitening(mu)
     if moments is None:
         moments, _ = blocks.sweep(Moments(landmarks, R_inverse, fit_intercept), Y, zeta)
-    A, b = moments
-    A = A.copy()
-    A[np.arange(m), np.arange(m)] += n * mu
-    L, failed = lapack.dpotrf(np.asfortranarray(A), lower=1, clean=1)
-    if failed or not np.isfinite(b).all():
-        raise NotPositiveDefiniteError(mu)
-    V, _ = lapack.dtrtri(np.asfortranarray(L.T), lower=0)  # L⁻ᵀ
-    coef = V @ (V.T @ b)
-    intercept = coef[m:].sum(axis=0)
-    coef = R_inverse @ coef[:m]
-    V[:m] = blas.dtrmm(1.0, R_inverse, V[:m])
+    V, theta = factorized(moments, n, mu, R_inverse)
+    coef, intercept = theta[:m], theta[m:].sum(axis=0)
     work = _HeldOut(landmarks, V, coef, intercept)
     labels = () if sets is None else (sets,)
     try:
@@ -393,6 +387,35 @@ def solve(
     return Solution(fit, mu, landmarks, V, h, residuals, e, labels)
 
 
+def factorized(
+    moments: tuple[Array, ...], n: int, mu: float, R_inverse: Array
+) -> tuple[Array, Array]:
+    """V and the coefficients θ = [c; b] of [k(x, Z), 1], A⁻¹ = V Vᵀ in these terms.
+
+    Parameters
+    ----------
+    moments : Σ ζ φ φᵀ and Σ ζ φ yᵀ.
+    n, mu : the ridge is n mu.
+    R_inverse : (m, m) φ = k(x, Z) R⁻¹, and 1 with an intercept.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If Σ ζ φ φᵀ plus ridge is not numerically positive definite.
+    """
+    (A, b), m = moments, len(R_inverse)
+    A = np.array(A, order="F")
+    A[np.arange(m), np.arange(m)] += n * mu
+    L, failed = lapack.dpotrf(A, lower=1, clean=1)
+    if failed or not np.isfinite(b).all():
+        raise NotPositiveDefiniteError(mu)
+    V, _ = lapack.dtrtri(np.asfortranarray(L.T), lower=0)  # L⁻ᵀ
+    theta = V @ (V.T @ b)
+    theta[:m] = R_inverse @ theta[:m]
+    V[:m] = blas.dtrmm(1.0, R_inverse, V[:m])
+    return V, theta
+
+
 def outputs(blocks: RowBlocks, landmarks: Landmarks, coef: Array, intercept: Any) -> Array:
     """f(x) = Σ_j c_j k(x, z_j) + b of rows in blocks, shaped as ``coef`` of several targets is."""
     theta = np.vstack([targets_as_columns(coef), np.atleast_1d(intercept)])
@@ -400,7 +423,7 @@ def outputs(blocks: RowBlocks, landmarks: Landmarks, coef: Array, intercept: Any
     return np.reshape(f, (len(f), *coef.shape[1:]))
 
 
-def _triangular_product(V: Array, K: Array, last: Array | None = None) -> Array:
+def triangular_product(V: Array, K: Array, last: Array | None = None) -> Array:
     """Vᵀ K, or Vᵀ [K; 1], for upper triangular ``V``, by panels; ``last`` is one more row of it.
 
     BLAS has a product for it, which SciPy calls with Python's lock held: threads would wait.

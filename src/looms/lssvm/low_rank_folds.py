@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-from scipy.linalg import lapack
 
 from looms._arrays import filled, namespace
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
-from looms.kernels._samples import Pairs
 from looms.lssvm import low_rank
 from looms.lssvm._folds import Repetition
-from looms.lssvm._system import Fit, NotPositiveDefiniteError, targets_as_columns
+from looms.lssvm._system import Fit, targets_as_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,13 +131,8 @@ class Solution:
         work = _Contraction(self.landmarks, self.coef, self.intercept, p)
         (slopes,), _ = blocks.sweep(work, Y, zeta, u, self.folds)
         of_gram = p[:m].reshape(m, -1) @ self.coef.reshape(m, -1).T
-        of_gram = 0.5 * (of_gram + of_gram.T)
-        slope_mu = n * float(np.vdot(of_gram, self.landmarks.gram()))
-        of_gram[np.diag_indices(m)] += self.landmarks.jitter * of_gram.trace()
-        pairs = Pairs(self.landmarks.samples, self.landmarks.samples)
-        return slopes + n * self.mu * self.landmarks.kernel.values_gradient(
-            pairs, of_gram
-        ), slope_mu
+        of_penalty, value = self.landmarks.gram_slopes(0.5 * (of_gram + of_gram.T))
+        return slopes + n * self.mu * of_penalty, n * value
 
 
 def solve(
@@ -182,23 +175,18 @@ def solve(
     for k in range(len(cells)):
         (A, b), _ = blocks.sweep(work, Y, zeta, cell.ravel() == k)
         sums.append((A, b))
-    A, b = (reduce(np.add, parts) for parts in zip(*sums, strict=True))
+
+    def moments(cells_of: Sequence[tuple[Array, Array]]) -> tuple[Array, ...]:
+        return tuple(reduce(np.add, each) for each in zip(*cells_of, strict=True))
+
     fit = low_rank.solve(
-        blocks, y, mu, zeta, landmarks, fit_intercept=fit_intercept, moments=(A, b)
+        blocks, y, mu, zeta, landmarks, fit_intercept=fit_intercept, moments=moments(sums)
     ).fit
-    m, q = len(landmarks), len(A)
+    m, q = len(landmarks), len(landmarks) + fit_intercept
     V, theta = np.empty((n_folds, q, q)), np.empty((q, n_folds, Y.shape[1]))
     for k in range(n_folds):
         rest = [one for one, of in zip(sums, cells, strict=True) if k not in of]
-        A, b = (reduce(np.add, parts) for parts in zip(*rest, strict=True))
-        A = A.copy()
-        A[np.arange(m), np.arange(m)] += n * mu
-        L, failed = lapack.dpotrf(np.asfortranarray(A), lower=1, clean=1)
-        if failed:
-            raise NotPositiveDefiniteError(mu)
-        V[k], _ = lapack.dtrtri(np.asfortranarray(L.T), lower=0)
-        V[k, :m] = R_inverse @ V[k, :m]
-        theta[:, k] = V[k] @ lapack.dtrtrs(L, b, lower=1)[0]
+        V[k], theta[:, k] = low_rank.factorized(moments(rest), n, mu, R_inverse)
     coef, intercept = theta[:m], theta[m:].sum(axis=0)
     _, (e,) = blocks.sweep(_Residuals(landmarks, coef, intercept), Y, folds)
     e[~tested] = np.nan

@@ -18,6 +18,7 @@ from looms.kernels._samples import Samples, center_of
 from looms.lssvm import low_rank, low_rank_folds
 from looms.lssvm._folds import whole_repetitions
 from looms.selection._objective import HeldOutCriterion, Objective
+from looms.selection._prior import HyperPrior
 
 #: Rows on which a search begins, by the full kernel.
 SAMPLE_ROWS = 2000
@@ -38,6 +39,7 @@ class LowRankObjective(HeldOutCriterion):
     bounds : (p + 1, 2) the box to search, log₂.
     mu : regularization of the start.
     criterion, sample_weight, selection_weight, fit_intercept, cv, groups : as for `Objective`.
+    prior : of the kernel's hyper-parameters, with its center; none unless given.
 
     Notes
     -----
@@ -61,6 +63,7 @@ class LowRankObjective(HeldOutCriterion):
         fit_intercept: bool = True,
         cv: Any = None,
         groups: npt.ArrayLike | None = None,
+        prior: HyperPrior | None = None,
     ) -> None:
         super().__init__(
             blocks.shape[0],
@@ -76,7 +79,7 @@ class LowRankObjective(HeldOutCriterion):
         self.kernel = kernel
         self.bounds = bounds
         self.theta0 = np.clip(np.append(kernel.theta, np.log2(mu)), *bounds.T)
-        self.prior = None
+        self.prior = prior
         self._landmarks = Samples(landmarks, center=center_of(landmarks))
 
     @property
@@ -127,7 +130,7 @@ class LowRankObjective(HeldOutCriterion):
 
     def subset(self, rows: AnyArray) -> LowRankObjective:
         shift = np.log2(self.n_samples / len(rows))
-        part = LowRankObjective(
+        return LowRankObjective(
             self.blocks.part(rows),
             self.y[rows],
             landmarks=self._landmarks.X,
@@ -140,9 +143,8 @@ class LowRankObjective(HeldOutCriterion):
             fit_intercept=self.fit_intercept,
             cv=None if self.folds is None else self.folds[:, rows],
             groups=None if self.groups is None else self.groups[rows],
+            prior=self.prior,
         )
-        part.prior = self.prior
-        return part
 
 
 def on_landmarks(
@@ -155,9 +157,8 @@ def on_landmarks(
     """
     with blas_threads(objective.n_samples):
         places = pivoted_landmarks(objective.kernel_at(theta), objective.samples, max(sizes), rng)
-    objectives = []
-    for size in sizes:
-        machine = LowRankObjective(
+    return [
+        LowRankObjective(
             ArrayBlocks(objective.X),
             objective.y,
             landmarks=objective.X[places[:size]],
@@ -168,7 +169,7 @@ def on_landmarks(
             sample_weight=objective.sample_weight,
             selection_weight=objective.selection_weight,
             fit_intercept=objective.fit_intercept,
+            prior=objective.prior,
         )
-        machine.prior = objective.prior
-        objectives.append(machine)
-    return objectives
+        for size in sizes
+    ]

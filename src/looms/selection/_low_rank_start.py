@@ -89,6 +89,7 @@ def low_rank_objective(
         fit_intercept=fit_intercept,
         cv=cv,
         groups=groups,
+        prior=sample.prior,
     )
     drawn = rng.permutation(n)
 
@@ -96,9 +97,7 @@ def low_rank_objective(
         X = blocks.rows(np.sort(drawn[: max(SAMPLE_ROWS, _POOL_PER_LANDMARK * m)]))
         with blas_threads(X.shape[0]):
             places = pivoted_landmarks(best, Samples(X, center=center_of(X)), m, rng)
-        objective = objective_on(blocks, y, landmarks=X[places])
-        objective.prior = sample.prior
-        return objective
+        return objective_on(blocks, y, landmarks=X[places])
 
     if rank != "auto":
         return on_landmarks(int(rank))
