@@ -51,12 +51,16 @@ def write_table(
 ) -> None:
     """Print a table and keep it as ``results/name.csv``, with the command and machine on top.
 
+    Of absolute paths in the command it has the last two parts.
     Versions of ``packages``, where they are installed, stand beside those of NumPy and so on.
     """
     lines = [",".join(header), *(",".join(_text(cell) for cell in row) for row in rows)]
     spec = sys.modules["__main__"].__spec__
     script = f"-m {spec.name}" if spec else f"benchmarks/{Path(sys.argv[0]).name}"
-    command = f"python {script} {shlex.join(sys.argv[1:])}".strip()
+    arguments = [
+        str(Path(*Path(a).parts[-2:])) if Path(a).is_absolute() else a for a in sys.argv[1:]
+    ]
+    command = f"python {script} {shlex.join(arguments)}".strip()
     installed = [f"{p} {metadata.version(p)}" for p in packages if find_spec(p) is not None]
     facts = " ".join([versions(), *installed])
     note = f"# {command}; {os.cpu_count()} cores, {platform.machine()}, {facts}"

@@ -80,18 +80,33 @@ def test_shapes_must_agree(y, outputs, sample_weight, message):
 
 def test_holds_what_is_not_finite():
     loo = HeldOut(np.full(2, np.inf), [np.inf, np.nan], [np.inf, np.inf])
-    assert repr(loo) == "HeldOut(n_samples=2, rms_residual=nan)"
+    assert repr(loo) == "HeldOut(n_samples=2)"
 
 
 @pytest.mark.parametrize(
     ("columns", "sample_weight", "expected"),
     [
-        (None, None, "HeldOut(n_samples=3, rms_residual=2)"),
-        (None, [2, 2, 2], "HeldOut(n_samples=3, rms_residual=2)"),
-        (None, [1, 1, 2], "HeldOut(n_samples=3, weighted=True, rms_residual=2)"),
-        (2, None, "HeldOut(n_samples=3, n_targets=2, rms_residual=2)"),
+        (None, None, "n_samples=3: rmse=2 ± 0, mae=2 ± 0, r2=–"),
+        (None, [2, 2, 2], "n_samples=3: rmse=2 ± 0, mae=2 ± 0, r2=–"),
+        (None, [1, 1, 2], "n_samples=3, weighted=True: rmse=2 ± 0, mae=2 ± 0, r2=–"),
+        (2, None, "n_samples=3, n_targets=2: rmse=2 ± 0, mae=2 ± 0, r2=–"),
     ],
 )
 def test_repr(columns, sample_weight, expected):
     y = np.zeros(3 if columns is None else (3, columns))
-    assert repr(HeldOut(y, y + 2, sample_weight)) == expected
+    assert repr(HeldOut(y, y + 2, sample_weight)) == f"HeldOut({expected})"
+
+
+@pytest.mark.parametrize("y", [[1, -1, 1, 1], [[1, -1], [-1, 1], [1, -1], [1, -1]]])
+def test_targets_of_plus_and_minus_one_are_numbers_too(y):
+    """A value cannot tell classes from numbers; the error rates of classes are the machine's."""
+    y = np.array(y)
+    text = repr(HeldOut(y, 0.5 * y))
+    assert ": rmse=0.5 ± 0, mae=0.5 ± 0, r2=" in text
+    assert "error" not in text
+
+
+def test_a_sample_of_weight_zero_is_in_no_figure():
+    y, outputs = np.array([1.0, -1.0, 1.0, 1.0]), np.array([0.5, -0.5, 0.2, -9.0])
+    assert "rmse=0.6164 ±" in repr(HeldOut(y, outputs, [1, 1, 1, 0]))
+    assert "rmse=5.028 ±" in repr(HeldOut(y, outputs))

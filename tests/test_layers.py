@@ -14,15 +14,18 @@ ROOT = Path(looms.__file__).parent
 FLOORS = [
     {"_typing", "_version"},
     {"_threads", "_files", "_optional", "_classes", "_checks", "_words", "_kernel_matrix"},
-    {"_arrays"},
-    {"kernels", "held_out", "copies", "folds", "blocks"},
-    {"criteria", "lssvm", "calibration", "dask", "tensors"},
+    {"_arrays", "_html"},
+    {"kernels", "copies", "folds", "blocks"},
+    {"criteria"},
+    {"_scores"},
+    {"held_out"},
+    {"lssvm", "calibration", "dask", "tensors"},
     {"optimize", "svm", "conformal"},
     {"selection"},
     {"threshold", "scores"},
     {"estimators"},
     {"tables", "datasets", "assessment", "diagnostics"},
-    {"model_files", "challenge", "report"},
+    {"model_files", "challenge", "report", "onnx"},
     {"cli"},
 ]
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

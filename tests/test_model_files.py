@@ -33,9 +33,15 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import VotingClassifier
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    OneHotEncoder,
+    StandardScaler,
+)
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeRegressor
 
@@ -69,7 +75,7 @@ from looms.kernels import (
     Weighted,
 )
 from looms.kernels._names import as_kernel
-from looms.model_files import ModelFileError, _types, _values, load_model, save_model
+from looms.model_files import ModelFileError, _files, _types, _values, load_model, save_model
 from looms.optimize import Outcome
 from looms.tables import table_preprocessor
 from looms.threshold import ThresholdRule
@@ -82,6 +88,13 @@ METADATA = {"target": "y", "columns": {"a": "int64"}, "n_rows": 6, "none": None}
 def fitted():
     kernel = RBF(gamma=2.0) * Linear() + as_kernel("normalized_ard") + as_kernel("ranked_rbf")
     return make_pipeline(StandardScaler(), LSSVMRegressor(kernel, mu=0.1)).fit(X, Y)
+
+
+def save_unchecked(path, model, metadata=METADATA):
+    """Save a model as an adversary would, who does not check what it holds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_files, "check_fitted", lambda *_: None)
+        save_model(path, model, metadata)
 
 
 def test_round_trip(tmp_path):
@@ -227,6 +240,49 @@ def test_what_reading_would_refuse_is_refused_when_saving(tmp_path):
         save_model(tmp_path / "m.skops", model, {})
 
 
+PREPARED = {
+    "indicators of gaps": make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()),
+    "a constant for gaps": SimpleImputer(strategy="constant", fill_value=0.0),
+    "the remainder passed on": ColumnTransformer(
+        [("scaled", StandardScaler(), ["a"])], remainder="passthrough"
+    ),
+    "the remainder scaled": ColumnTransformer(
+        [("scaled", SimpleImputer(), ["a"])], remainder=StandardScaler()
+    ),
+    "the first category dropped": OneHotEncoder(drop="first"),
+    "one of two categories dropped": OneHotEncoder(drop="if_binary", handle_unknown="ignore"),
+}
+
+
+@pytest.mark.parametrize("case", PREPARED)
+def test_what_is_saved_is_read(tmp_path, case):
+    words = isinstance(PREPARED[case], OneHotEncoder)
+    frame = pd.DataFrame({"a": [*"uvvuvu"], "b": [*"xyzxyz"]} if words else X, columns=["a", "b"])
+    if "gaps" in case:
+        frame.loc[2, "a"] = np.nan
+    model = make_pipeline(PREPARED[case], LSSVMRegressor("linear")).fit(frame, Y)
+    save_model(tmp_path / "m.skops", model, {})
+    again = load_model(tmp_path / "m.skops").model
+    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+
+
+@pytest.mark.parametrize(
+    ("step", "problem"),
+    [
+        (OneHotEncoder(dtype=np.float32), "OneHotEncoder: dtype is another"),
+        (
+            ColumnTransformer([("all", "passthrough", [0, 1])], n_jobs=2),
+            "ColumnTransformer: n_jobs",
+        ),
+    ],
+)
+def test_state_that_reading_would_refuse_is_refused_when_saving(tmp_path, step, problem):
+    model = make_pipeline(step, LSSVMRegressor("linear")).fit(X, Y)
+    with pytest.raises(ModelFileError, match=f"could not be read again .{problem}"):
+        save_model(tmp_path / "m.skops", model, {})
+    assert not os.listdir(tmp_path)
+
+
 @pytest.mark.parametrize("name", _types.TYPES)
 def test_names_of_what_a_file_may_hold_are_right(name):
     module, _, part = name.rpartition(".")
@@ -288,6 +344,11 @@ def test_saving_where_there_is_no_folder(tmp_path):
         save_model(tmp_path / "nowhere" / "m.skops", fitted(), {})
 
 
+def test_a_model_in_the_place_of_the_path(tmp_path):
+    with pytest.raises(TypeError, match="the path first, then the model; got Pipeline as path"):
+        save_model(fitted(), tmp_path / "m.skops", {})
+
+
 def test_metadata_that_json_cannot_hold(tmp_path):
     with pytest.raises(TypeError):
         save_model(tmp_path / "m.skops", fitted(), {"array": np.ones(2)})
@@ -337,7 +398,7 @@ def test_a_flipped_bit(tmp_path):
     [
         (b"", "the file is empty"),
         (b"PK\x03\x04", "not a model file, or not a whole one"),
-        (pickle.dumps({"a": 1}), "not a model file, or not a whole one"),
+        (pickle.dumps({"a": 1}), "it is not a model file. looms fit and .*save_model write them"),
     ],
 )
 def test_not_a_zip_file(tmp_path, data, problem):
@@ -518,9 +579,7 @@ def test_sparse_samples_come_back_checked(tmp_path, steps):
     loaded = loaded[-1] if steps else loaded
     np.testing.assert_array_equal(loaded.X_fit_.toarray(), np.eye(6))
     model.X_fit_.indices[:] = 1_000_000
-    save_model(tmp_path / "m.skops", saved, {})
-    with pytest.raises(ModelFileError, match="its content is damaged"):
-        load_model(tmp_path / "m.skops")
+    refused(tmp_path, saved)
 
 
 def column_transformer(hidden):
@@ -548,9 +607,7 @@ def test_hostile_sparse_samples_are_found_anywhere(tmp_path, case):
     save_model(tmp_path / "m.skops", model, {})
     load_model(tmp_path / "m.skops")
     samples.indices[:] = 1_000_000
-    save_model(tmp_path / "m.skops", model, {})
-    with pytest.raises(ModelFileError, match="its content is damaged"):
-        load_model(tmp_path / "m.skops")
+    refused(tmp_path, model)
 
 
 # Fitted state that contradicts itself ------------------------------------------------
@@ -692,7 +749,7 @@ TAMPERED = [
 
 
 def refused(folder, model):
-    save_model(folder / "m.skops", model, {})
+    save_unchecked(folder / "m.skops", model)
     with pytest.raises(ModelFileError, match="its content is damaged"):
         load_model(folder / "m.skops")
 
@@ -790,6 +847,19 @@ def test_other_types_are_admitted_by_name_only(tmp_path, trusted):
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 
 
+def test_a_class_of_a_script_cannot_be_imported_elsewhere(tmp_path, monkeypatch):
+    class Script(PCA):
+        pass
+
+    Script.__module__, Script.__qualname__ = "__main__", "Script"
+    monkeypatch.setattr(sys.modules["__main__"], "Script", Script, raising=False)
+    path = tmp_path / "m.skops"
+    save_model(path, make_pipeline(Script(1)).fit(X), {}, trusted=[Script])
+    monkeypatch.undo()
+    with pytest.raises(ModelFileError, match=r"holds __main__\.Script, which cannot be imported"):
+        load_model(path, trusted=["__main__.Script"])
+
+
 # Files that are larger than they look -----------------------------------------------
 
 
@@ -842,7 +912,7 @@ def test_a_newer_looms_is_named(tmp_path):
         load_model(path)
     model = copy.deepcopy(machine("two classes"))
     model.mu_ = -1.0
-    save_model(path, model, {"looms_version": "99.1rc2"})
+    save_unchecked(path, model, {"looms_version": "99.1rc2"})
     with pytest.raises(ModelFileError, match=r"of looms 99\.1rc2, and this is looms .* upgrade"):
         load_model(path)
     save_model(path, make_pipeline(PCA()), {"looms_version": "99.1rc2"}, trusted=[PCA])

@@ -1,21 +1,20 @@
 """The names of the package, which are imported when they are first used."""
 
+import re
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 import looms
 
-#: Public names that need no example yet.
-WITHOUT_EXAMPLES = {
-    *("BoundWarning", "CopiesWarning", "OneClassWarning", "main"),
-    *("CandidatesDisplay", "CaseDeletionDisplay", "CriterionHistoryDisplay", "ImportanceDisplay"),
-    *("OptimismDisplay", "PrecisionRecallDisplay", "RelevanceDisplay"),
-}
-
 ROOMS = sorted(name for name in dir(looms) if name.islower() and name not in looms.__all__)
+
+
+def public_names(room):
+    return import_module(f"looms.{room}").__all__
 
 
 def test_all_names_are_there():
@@ -55,5 +54,13 @@ def test_names_are_looked_up_once():
 @pytest.mark.parametrize("room", ROOMS)
 def test_public_names_have_examples(room):
     module = import_module(f"looms.{room}")
-    docs = {name: getattr(module, name).__doc__ or "" for name in module.__all__}
-    assert {name for name, doc in docs.items() if ">>>" not in doc} <= WITHOUT_EXAMPLES
+    docs = {name: getattr(module, name).__doc__ or "" for name in public_names(room)}
+    assert [name for name, doc in docs.items() if ">>>" not in doc] == []
+
+
+def test_every_room_stands_in_the_pages_of_the_interface():
+    """Its page then lists its names, each with a page: ``docs/_templates/autosummary``."""
+    page = Path(__file__).parents[1] / "docs/reference/api/index.md"
+    listed = re.findall(r"^   looms\.(\w+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    own = [room for room in ROOMS if set(public_names(room)) - set(looms.__all__)]
+    assert sorted(listed) == own

@@ -17,18 +17,13 @@ from sklearn.metrics import (
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms._classes import class_indices
+from looms._scores import class_scores, effective_size, number_scores, pooled_auc
 from looms.calibration import class_probabilities
 from looms.criteria import mean_class_error
 from looms.folds import GapKFold
 from looms.lssvm import solve
 from looms.lssvm._folds import repetitions
-from looms.scores import (
-    class_scores,
-    effective_size,
-    held_out_decisions,
-    number_scores,
-    pooled_auc,
-)
+from looms.scores import held_out_decisions
 from looms.selection._fold_pairs import fold_pairs
 
 N = 14

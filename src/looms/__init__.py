@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from looms import kernels as kernels
     from looms import lssvm as lssvm
     from looms import model_files as model_files
+    from looms import onnx as onnx
     from looms import optimize as optimize
     from looms import report as report
     from looms import selection as selection
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
         OneClassWarning,
         PrevalenceClassifier,
         TransformedTargetRegressorCV,
+        machine_of,
+        predict_interval,
+        predict_set,
     )
     from looms.held_out import HeldOut
 
@@ -63,6 +67,9 @@ __all__ = [
     "__version__",
     "assess",
     "compare",
+    "machine_of",
+    "predict_interval",
+    "predict_set",
 ]
 
 #: Rooms of the names that are not in `looms.estimators`.

@@ -115,12 +115,12 @@ def _renamed(beside: Path, path: Path) -> bool:
     except FileNotFoundError:
         return False
     if os.name == "posix":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            with suppress(OSError):  # some network file systems cannot, and need not
+        with suppress(OSError):  # a folder that may not be listed, or some network file systems
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
                 os.fsync(folder)
-        finally:
-            os.close(folder)
+            finally:
+                os.close(folder)
     return True
 
 

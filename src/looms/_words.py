@@ -1,8 +1,13 @@
-"""Counts and lists of names in messages."""
+"""Counts, figures and names as text."""
 
 from __future__ import annotations
 
+import math
+import unicodedata
 from collections.abc import Callable, Iterable
+
+#: Marks that turn the direction of writing.
+_DIRECTIONS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
 def count(n: int, what: str) -> str:
@@ -15,3 +20,24 @@ def listed(names: Iterable[object], most: int = 5, quoted: Callable[[str], str] 
     shown = [quoted(str(name)) for name in names]
     more = f" and {len(shown) - most} more" if len(shown) > most else ""
     return ", ".join(shown[:most]) + more
+
+
+def with_error(value: float, error: float = math.nan) -> str:
+    """A figure, and its standard error where there is one; a dash for no figure."""
+    if not math.isfinite(value):
+        return "–"
+    return f"{value:.4g} ± {error:.2g}" if math.isfinite(error) else f"{value:.4g}"
+
+
+def clean(text: object) -> str:
+    """A name on one line: blanks and what cannot be printed become one space.
+
+    Marks that turn the direction of writing are left out, so that a name in any script
+    leaves the text around it alone.
+    """
+    kept = (
+        " " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") else c
+        for c in str(text)
+        if c not in _DIRECTIONS
+    )
+    return " ".join("".join(kept).split()) or "(empty)"

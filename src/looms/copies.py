@@ -18,6 +18,8 @@ from looms._typing import AnyArray, Array, Matrix
 __all__ = ["copy_groups", "n_unexpected_copies"]
 
 _BLOCK = 1 << 20  # values hashed at a time
+#: Columns that are compared first.
+_FIRST = 32
 #: Share of rows from which copies matter. On four real tables with a tenth of the rows copied,
 #: the width of an RBF kernel moved up to fortyfold and the test error by less than its standard
 #: error; with a fifth, the error of one rose from 0.20 to 0.28.
@@ -43,7 +45,8 @@ def copy_groups(X: Matrix) -> AnyArray:
 
     Notes
     -----
-    O(n n_features), or of the stored entries for sparse rows.
+    O(n n_features), or of the stored entries for sparse rows; where rows differ in the first 32
+    columns already, the others are not looked at.
 
     Examples
     --------
@@ -52,8 +55,13 @@ def copy_groups(X: Matrix) -> AnyArray:
     >>> bool(groups[0] == groups[2]), bool(groups[0] == groups[1])
     (True, False)
     """
-    hashes = _row_hashes(X, np.arange(X.shape[1]))
-    return np.asarray(np.unique(hashes, return_inverse=True)[1])
+    groups = np.zeros(X.shape[0], dtype=np.intp)
+    for n_columns in sorted({min(_FIRST, X.shape[1]), X.shape[1]}):
+        alike = np.flatnonzero(np.bincount(groups)[groups] > 1)
+        hashes = _row_hashes(X[:, :n_columns][alike], np.arange(n_columns))
+        groups[alike] = len(groups) + np.unique(hashes, return_inverse=True)[1]
+        groups = np.unique(groups, return_inverse=True)[1]
+    return np.asarray(groups)
 
 
 def n_unexpected_copies(X: Matrix, groups: AnyArray) -> int:
@@ -154,7 +162,7 @@ def _row_hashes(X: Matrix, columns: AnyArray) -> AnyArray:
         return np.asarray(ends[X.indptr[1:]] - ends[X.indptr[:-1]])
     step = max(1, _BLOCK // max(1, X.shape[1]))
     return np.concatenate(
-        [_hashes(X[i : i + step], columns).sum(axis=1) for i in range(0, len(X), step)]
+        [_hashes(X[i : i + step], columns).sum(axis=1) for i in range(0, max(1, len(X)), step)]
     )
 
 

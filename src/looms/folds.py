@@ -338,7 +338,8 @@ class GapKFold:
         if time.shape != (n,) or time.dtype.kind not in "iufM":
             raise ValueError(
                 f"time must hold a number or a date without time zone for each of {n} rows, got "
-                f"{time.dtype} of shape {time.shape}."
+                f"{time.dtype} of shape {time.shape}. Where parts of the rows are fitted, sort "
+                "them by time, and leave it out."
             )
         if (time != time).any():
             raise ValueError(f"time is missing in row {int(np.argmax(time != time))}.")

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from looms import _html
+from looms._scores import Scores, number_scores
 from looms._typing import Array
+from looms._words import count, with_error
 
 __all__ = ["HeldOut"]
 
@@ -61,7 +64,7 @@ class HeldOut:
     >>> mean_of_the_others = (y.sum() - y) / 2
     >>> loo = HeldOut(y, mean_of_the_others)
     >>> loo
-    HeldOut(n_samples=3, rms_residual=3.24)
+    HeldOut(n_samples=3: rmse=3.24 ± 0.81, mae=3 ± 0.87, r2=-1.25 ± 0)
     >>> loo.residuals
     array([-3. , -1.5,  4.5])
     """
@@ -115,13 +118,29 @@ class HeldOut:
         """Leave-one-out residuals, ``y - outputs``."""
         return self.y - self.outputs
 
-    def __repr__(self) -> str:
+    def _scores(self) -> Scores:
+        """Scores of the outputs as they are; none if nothing is finite or has a weight."""
+        y, outputs, weight = (values[self.sample_weight > 0] for values in self)
         with np.errstate(all="ignore"):  # nothing here is checked to be finite
-            rms = np.sqrt(np.mean(self.residuals**2))
-            weighted = bool(np.ptp(self.sample_weight) > 0)
+            if not (len(y) and all(np.isfinite(values).all() for values in (y, outputs, weight))):
+                return {}
+            return number_scores(y, outputs[None], weight)
+
+    def __repr__(self) -> str:
         parts = [f"n_samples={self.n_samples}"]
         if self.y.ndim == 2:
             parts.append(f"n_targets={self.y.shape[1]}")
-        if weighted:
+        if (self.sample_weight != self.sample_weight[0]).any():
             parts.append("weighted=True")
-        return f"HeldOut({', '.join(parts)}, rms_residual={rms:.3g})"
+        scores = ", ".join(f"{name}={with_error(*pair)}" for name, pair in self._scores().items())
+        return f"HeldOut({', '.join(parts)}{': ' if scores else ''}{scores})"
+
+    def _repr_html_(self) -> str:
+        notes = [
+            "Of outputs beside targets as they are, ±1 for classes: error rates are in scores_ of "
+            "the machine.",
+            "Standard errors take each sample for one draw.",
+        ]
+        rows = [(name, with_error(*pair)) for name, pair in self._scores().items()]
+        caption = f"Held-out outputs of {count(self.n_samples, 'sample')}"
+        return _html.table(["score", "value ± s.e."], rows, caption, notes)

@@ -14,20 +14,17 @@ from typing import NamedTuple
 import numpy as np
 
 from looms._classes import class_indices
+from looms._scores import Scores, class_scores, number_scores
 from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator
-from looms.criteria import mean_class_error, standard_error
-from looms.kernels._samples import variances
-from looms.lssvm._folds import HeldOutBlocks, Repetition, whole_repetitions
+from looms.held_out import HeldOut
+from looms.lssvm._folds import HeldOutBlocks, Repetition, repetitions, whole_repetitions
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm._without_folds import fold_of_rows
 from looms.selection._decisions import Decided, Decisions
-from looms.selection._fold_pairs import fold_pairs, largest_tie, pair_auc
+from looms.selection._fold_pairs import fold_pairs, pair_auc
 
 __all__ = ["class_scores", "number_scores"]
-
-#: Value and standard error of each score; NaN where there is none.
-Scores = dict[str, tuple[float, float]]
 
 
 class Scored(NamedTuple):
@@ -43,101 +40,6 @@ class Scored(NamedTuple):
     scores: Scores
     rows: AnyArray
     decisions: Decisions | None
-
-
-def class_scores(
-    labels: AnyArray,
-    wrong: Array,
-    auc: tuple[float, Array],
-    weight: Array,
-    groups: AnyArray | None = None,
-    losses: Array | None = None,
-) -> Scores:
-    """Error rates, area under the ROC curve and log loss of held-out predictions.
-
-    Parameters
-    ----------
-    labels : (n,) class indices.
-    wrong : (n,) 1 for a row that was given another class, or the share of such decisions.
-    auc : the area, and what each row adds to its deviation, (n,).
-    weight : (n,) nonnegative.
-    groups : (n,) numbers, the same for rows that count as one draw; each row by itself unless
-        given.
-    losses : (n,) −log p of the class of the row, or None.
-
-    Returns
-    -------
-    scores : "error", "ber", "auc" and "log_loss". Standard errors are over draws of as many rows,
-        or groups, the machines given; those of error rates are of (wrong + 1) / (n + 2), in each
-        class, so that no error among n is no certainty. Machines that share most of their rows
-        err together: over draws of the training rows the scores vary more.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> labels, wrong = np.array([0, 0, 0, 1]), np.array([0.0, 0.0, 0.0, 1.0])
-    >>> class_scores(labels, wrong, (0.5, np.zeros(4)), np.ones(4))["ber"][0]
-    0.5
-    """
-    present = np.unique(labels[weight > 0])
-    rates = np.array([np.average(wrong[labels == k], weights=weight[labels == k]) for k in present])
-    sizes = np.array([effective_size(weight * (labels == k), groups) for k in present])
-    error = np.asarray(np.average(wrong, weights=weight))
-    size = np.asarray(effective_size(weight, groups))
-    area, deviations = auc
-    scores = {
-        "error": (float(error), float(np.sqrt(_variance(error, size)))),
-        "ber": (
-            mean_class_error(labels, wrong, weight),
-            float(np.sqrt(_variance(rates, sizes).sum()) / len(present)),
-        ),
-        "auc": (area, standard_error(deviations, groups)),
-    }
-    if losses is not None:
-        scores["log_loss"] = mean_and_error(losses, weight, groups)
-    return scores
-
-
-def number_scores(
-    y: Array, outputs: Array, weight: Array, groups: AnyArray | None = None
-) -> Scores:
-    """Root mean square error, mean absolute error and R² of held-out outputs.
-
-    Parameters
-    ----------
-    y : (n,) or (n, t). Of several targets the root of the mean square over all, and the
-        mean of absolute error and R².
-    outputs : (n_repetitions, n) or (n_repetitions, n, t), NaN where a row is not held out. Errors
-        are means over repetitions.
-    weight, groups : as for `class_scores`.
-
-    Returns
-    -------
-    scores : "rmse" and "mae" in units of the targets, and "r2", against the weighted variance.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> round(number_scores(np.array([1.0, 3.0]), np.array([[2.0, 3.0]]), np.ones(2))["r2"][0], 3)
-    0.5
-    """
-    residuals = (y - outputs).reshape(len(outputs), len(y), -1)
-    y = targets_as_columns(y)
-    squares = np.nanmean(residuals**2, axis=0)
-    mean, error = mean_and_error(squares.mean(axis=1), weight, groups)
-    rmse = float(np.sqrt(mean))
-    share, total = weight / weight.sum(), variances(y, weight)
-    varies = total > 0
-    gain = (share[:, None] * ((y - share @ y) ** 2 - squares))[:, varies] / total[varies]
-    r2 = float(gain.sum(axis=0).mean()) if varies.any() else float("nan")
-    # Contributions to R² = 1 − Σ w e² / Σ w (y − m)², to first order.
-    kept = (1.0 - gain.sum(axis=0)) * share[:, None] * (y - share @ y)[:, varies] ** 2
-    moved = (kept - share[:, None] * squares[:, varies]) / total[varies]
-    return {
-        "rmse": (rmse, error / (2 * rmse) if rmse > 0 else 0.0),
-        "mae": mean_and_error(np.nanmean(np.abs(residuals), axis=0).mean(axis=1), weight, groups),
-        "r2": (r2, standard_error(moved.mean(axis=1), groups) if varies.any() else float("nan")),
-    }
 
 
 def held_out_decisions(
@@ -206,63 +108,11 @@ def fold_outputs(P: Array, alpha: Array, y: Array, parts: Sequence[Repetition], 
     return blocks.outputs(y, blocks.solve(alpha))
 
 
-def pooled_auc(y: Array, outputs: Array, weight: Array) -> tuple[float, Array]:
-    """Area under the ROC curve of outputs, all compared with all, and what each row adds to it.
+def area_within(held_out: HeldOut, folds: AnyArray | None) -> tuple[float, Array]:
+    """Area under the ROC curve of rows of one fold; NaN where no classes meet in one.
 
-    For machines whose outputs without pairs are not known. Ties, up to rounding, count half. The
-    deviations are those of DeLong, DeLong & Clarke-Pearson (1988), from the share of the other
-    class that each output is above; O(n log n) by sorting. Of several classes both are means.
+    ``folds``, (n,) or (n_repetitions, n), test each row once; None is of no folds.
     """
-    areas, deviations = [], []
-    for t, f in zip(targets_as_columns(y).T, targets_as_columns(outputs).T, strict=True):
-        above, below = (side & (weight > 0) for side in (t > 0, t <= 0))
-        if not (above.any() and below.any()):
-            continue
-        v, w, each = weight[above], weight[below], np.zeros(len(f))
-        tie = largest_tie(f, len(f))
-        area, each[above] = _mean_and_deviations(_share_under(f[above], f[below], w, tie), v)
-        _, each[below] = _mean_and_deviations(-_share_under(f[below], f[above], v, tie), w)
-        areas.append(area)
-        deviations.append(each)
-    if not areas:
-        return float("nan"), np.full(len(weight), np.nan)
-    return float(np.mean(areas)), np.mean(deviations, axis=0)
-
-
-def _share_under(values: Array, others: Array, weight: Array, tie: float) -> Array:
-    """Weight of the ``others`` under each value, ties by half, over their total."""
-    order = np.argsort(others, kind="stable")
-    total = np.concatenate([[0.0], np.cumsum(weight[order])])
-    ordered = others[order]
-    ends = (
-        np.searchsorted(ordered, values - tie, "left"),
-        np.searchsorted(ordered, values + tie, "right"),
-    )
-    return np.asarray(sum(total[end] for end in ends) / (2 * total[-1]))
-
-
-def effective_size(weight: Array, groups: AnyArray | None = None) -> float:
-    """Number of samples of one weight that say as much: (Σ w)² / Σ W², W by group."""
-    return float((weight.sum() / standard_error(weight, groups)) ** 2)
-
-
-def _variance(rate: Array, n: Array) -> Array:
-    smoothed = (rate * n + 1) / (n + 2)
-    return np.asarray(smoothed * (1 - smoothed) / n)
-
-
-def mean_and_error(
-    values: Array, weight: Array, groups: AnyArray | None = None
-) -> tuple[float, float]:
-    """Weighted mean and its standard error; that of unit weights is s / √n."""
-    mean, deviations = _mean_and_deviations(values, weight, groups)
-    return mean, standard_error(deviations, groups)
-
-
-def _mean_and_deviations(
-    values: Array, weight: Array, groups: AnyArray | None = None
-) -> tuple[float, Array]:
-    share, n = weight / weight.sum(), effective_size(weight, groups)
-    mean = float(share @ values)
-    freedom = n / (n - 1) if n > 1 + 1e-9 else np.nan
-    return mean, np.sqrt(freedom) * share * (values - mean)
+    y, f, weight = (targets_as_columns(each) for each in held_out)
+    sets = [] if folds is None else [G for part in repetitions(folds, len(y)) for G in part.folds]
+    return pair_auc(y, f, sets, [], [], weight[:, 0])

@@ -111,6 +111,8 @@ class FBeta(ThresholdRule):
 class Cost(ThresholdRule):
     """Least expected cost; the loss is the mean cost of a sample.
 
+    Of an estimator the positive class is ``classes_[1]``, the later label in order.
+
     Parameters
     ----------
     false_positive, false_negative, true_positive, true_negative : cost of a decision of each
@@ -148,7 +150,7 @@ class RequiredPrecision(ThresholdRule):
 
     Parameters
     ----------
-    precision : of the positive class, in (0, 1].
+    precision : of the positive class, in (0, 1]; of an estimator that is ``classes_[1]``.
 
     Examples
     --------
@@ -175,7 +177,7 @@ class RequiredRecall(ThresholdRule):
 
     Parameters
     ----------
-    recall : of the positive class, in (0, 1].
+    recall : of the positive class, in (0, 1]; of an estimator that is ``classes_[1]``.
 
     Examples
     --------

@@ -227,6 +227,21 @@ def test_the_name_is_on_the_disk_too(tmp_path, monkeypatch):
     assert synced == [False, True]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="folders of POSIX")
+def test_a_file_in_its_place_is_written_even_where_its_folder_cannot_be_listed(
+    tmp_path, monkeypatch
+):
+    def refused(path, *arguments, **options):
+        if Path(path) == tmp_path:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return real(path, *arguments, **options)
+
+    real = os.open
+    monkeypatch.setattr(os, "open", refused)
+    write_whole(tmp_path / "a", b"data")
+    assert (tmp_path / "a").read_bytes() == b"data"
+
+
 def test_damaged_versions(counted, tmp_path):
     counted()
     (about,) = tmp_path.glob("store/*/about.json")

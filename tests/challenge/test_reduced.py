@@ -41,7 +41,7 @@ def test_is_a_fit_to_the_other_rows(kernel, form):
     X, y, settled = made()
     model = reduced(kernel, threshold="ber").fit(form(X), y)
     plain = looms.LSSVMClassifierCV(kernel, threshold="ber").fit(form(X[~settled]), y[~settled])
-    machine = model.estimator_
+    machine = model.machine_
     assert model.settling_.tolist() == [2]
     assert machine.mu_ == pytest.approx(plain.mu_, rel=1e-6)
     np.testing.assert_allclose(machine.dual_coef_[~settled], plain.dual_coef_, rtol=1e-5, atol=1e-9)
@@ -85,7 +85,7 @@ def test_given_threshold_and_weights():
     model = reduced(threshold=0.25).fit(X, y, weight)
     plain = looms.LSSVMClassifierCV("linear").fit(X[~settled], y[~settled], weight[~settled])
     assert model.threshold_ == 0.25
-    assert model.estimator_.mu_ == pytest.approx(plain.mu_, rel=1e-6)
+    assert model.machine_.mu_ == pytest.approx(plain.mu_, rel=1e-6)
 
 
 RULES = ["ber", BalancedError(), "f1", FBeta(2.0), Cost(1, 5), RequiredPrecision(0.6)]
@@ -127,5 +127,5 @@ def test_leave_one_out_scores_of_splits_count_the_settled_rows():
         machine = estimator_of(data, experiment).fit(X[train], y[train])[-1]
         rate = balanced_error_rate(*machine.loo_, threshold=machine.threshold_)
         assert split.loo_scores["ber"] == pytest.approx(rate, abs=1e-12)
-        assert rate < balanced_error_rate(*machine.estimator_.loo_, threshold=machine.threshold_)
-        assert split.chosen["mu"] == machine.estimator_.mu_
+        assert rate < balanced_error_rate(*machine.machine_.loo_, threshold=machine.threshold_)
+        assert split.chosen["mu"] == machine.machine_.mu_

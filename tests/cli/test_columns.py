@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from looms.cli._prepare import Target, prepare
+from looms.cli._prepare import prepare
+from looms.cli._target import Target
 from looms.tables._transformers import TableColumns
 
 ROWS = np.arange(30)
@@ -17,7 +18,11 @@ def said(capsys):
     """The notes on a frame of these columns."""
 
     def notes(target=TARGET, **columns):
-        notes = "".join(f"Note: {each}\n" for each in prepare(pd.DataFrame(columns), target).notes)
+        levels = [
+            f"{'Warning' if 'is taken for text, a feature' in each else 'Note'}: {each}\n"
+            for each in prepare(pd.DataFrame(columns), target).notes
+        ]
+        notes = "".join(levels)
         assert capsys.readouterr().err == notes
         return notes
 
@@ -59,14 +64,31 @@ def test_identifiers(said, values):
     assert said(number=values[:15], b=ROWS[:15] % 5) == ""
 
 
-@pytest.mark.parametrize(("name", "values"), [("who", "P{}"), ("patient_id", "{}"), ("ID", "{}")])
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("who", "P{}"), ("patient_id", "{}"), ("ID", "{}"), ("PatientNr", "{}"), ("patient", "{}")],
+)
 def test_a_column_that_may_say_which_rows_belong_together(said, name, values):
     column = pd.Series([values.format(k // 3) for k in range(90)])
     column = pd.to_numeric(column) if values == "{}" else column
     target = Target(np.arange(90), "regression", "as asked")
-    assert f"each in several rows: '{name}'; if rows of one value" in said(target, **{name: column})
-    assert said(target, **{name: [*column[:-1], 99]}) == ""
-    assert said(target, acid=np.arange(90) // 3, color=["x", "y", "z"] * 30) == ""
+    note = f"most rows share theirs: '{name}'; if rows of one value"
+    shuffled = column.sample(frac=1, random_state=0, ignore_index=True)
+    assert note in said(target, **{name: shuffled})
+    alone = pd.Series(
+        [column.dtype.type(100 + k) if values == "{}" else f"P{k + 100}" for k in range(50)]
+    )
+    assert note in said(target, **{name: [*column[:-9], *alone[:9]]})  # some have one row only
+    assert said(target, **{name: [*column[:-50], *alone]}) == ""
+    acid = np.random.default_rng(0).permutation(np.arange(90) // 3)
+    assert said(target, acid=acid, color=["x", "y", "z"] * 30) == ""
+
+
+def test_whole_numbers_whose_rows_follow_one_another_may_say_which_belong_together(said):
+    target = Target(np.arange(90), "regression", "as asked")
+    visits = np.repeat(np.arange(36), [1, 4, 2, 3] * 9)
+    assert "share theirs: 'code'" in said(target, code=visits)
+    assert said(target, code=visits % 30) == ""  # such as an age, which two patients may share
 
 
 def test_sparse_features_give_no_note(capsys):

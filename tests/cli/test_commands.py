@@ -203,7 +203,6 @@ def test_options_reach_the_estimator(looms, pets):
         optimizer="scg",
         threshold="ber",
         class_weight="balanced",
-        selection_weight="balanced",
         max_iter=7,
         nested=None,
         random_state=3,

@@ -49,6 +49,37 @@ def test_copies_are_pointed_out_where_they_are_no_accident(fit, replicates):
     assert load_model("together.skops").model[-1].groups_ is not None
 
 
+def test_the_model_is_certified(fit, replicates, monkeypatch):
+    result = fit(replicates, "-t", "c", "-o", "m.skops")
+    assert "outputs of 3 rows agree with refits" in result.stderr
+    assert load_model("m.skops").model[-1].certificate_.holds
+    monkeypatch.setattr("looms.cli.fit._CHEAP", 30)
+    result = fit(replicates, "-t", "c", "-o", "two.skops")
+    assert "agree with refits" not in result.stderr
+    result = fit(replicates, "-t", "c", "-o", "three.skops", "--certify")
+    assert "agree with refits" in result.stderr
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
+def test_a_certificate_that_is_cut_short_leaves_the_model(fit, replicates, monkeypatch, failure):
+    def cut_short(*arguments, **options):
+        raise failure
+
+    monkeypatch.setattr("looms.estimators._certificate.CertifiedMachine.certify", cut_short)
+    result = fit(replicates, "-t", "c", "-o", "m.skops", "--certify")
+    assert result.exit_code == (130 if failure is KeyboardInterrupt else 1)
+    assert "the model is in m.skops, without a certificate" in result.stderr
+    assert not hasattr(load_model("m.skops").model[-1], "certificate_")
+
+
+def test_a_machine_without_certain_digits_is_warned_of(fit, replicates, monkeypatch):
+    monkeypatch.setattr("looms.estimators._certificate.LARGEST_BOUND", 0.0)
+    result = fit(replicates, "-t", "c", "-o", "m.skops")
+    assert result.exit_code == 0
+    (line,) = [each for each in result.stderr.splitlines() if "refits" in each]
+    assert line.startswith("Warning: Outputs of 3 rows are too ill-conditioned to tell")
+
+
 def test_prior_reaches_the_estimator(fit, replicates):
     assert fit(replicates, "-t", "c", "-k", "ard", "--prior", "-o", "m.skops").exit_code == 0
     saved = load_model("m.skops")
@@ -56,8 +87,8 @@ def test_prior_reaches_the_estimator(fit, replicates):
     assert json.loads(json.dumps(saved.metadata))["options"]["prior"] is True
 
 
-def test_a_table_goes_through_each_room_once(fit, pets):
-    """The rooms that the command line calls, one after the other."""
+def test_a_table_goes_through_each_room_in_turn(fit, pets):
+    """The rooms that the command line calls; a model is saved before and after its certificate."""
     stations = ("cli", "datasets", "tables", "estimators", "model_files", "report")
     walk = []
 
@@ -82,7 +113,7 @@ def test_a_table_goes_through_each_room_once(fit, pets):
     finally:
         sys.setprofile(None)
     assert result.exit_code == 0, result.stderr
-    assert tuple(walk) == stations[1:]
+    assert tuple(walk) == (*stations[1:-1], "estimators", "model_files", "report")
 
 
 @pytest.mark.parametrize(

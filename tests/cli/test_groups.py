@@ -70,7 +70,9 @@ def test_the_grid_repeats_the_choice(looms, visits, figures):
     assert figures(result.stdout) == pytest.approx(list(machine.scores_.values()), abs=1e-4)
     with open("r.html", encoding="utf-8") as page:
         text = page.read()
-    assert "the choice was repeated without each fold" in text
+    assert "the choice was repeated without each fold of whole groups" in text
+    asked = text[text.index('<dl class="asked">') :]
+    assert "<dt>groups</dt>" in asked
     assert "outputs of machines chosen without the fold" in text
     assert "flatter" not in text
 

@@ -63,6 +63,7 @@ def test_assess(looms, pets):
         (("--cv", "1"), "of 2 folds to as many as rows, 40, got 1"),
         (("--task", "regression"), "--machine nonconformity is for classification"),
         (("--report", "page.html"), "--report is for --machine lssvm"),
+        (("--certify",), "--certify is not for --machine nonconformity"),
     ],
 )
 def test_what_does_not_apply_is_refused_by_name(looms, pets, one_line, options, text):

@@ -176,3 +176,11 @@ def test_models_on_landmarks_are_refused_by_name_or_do_without_rows(looms, fit, 
         assert result.exit_code == covered
         if covered:
             one_line(result, 2, "--coverage 0.8: Intervals, sets and case deletion take")
+
+
+@pytest.mark.parametrize("label", ["nein", "yes"])
+def test_a_class_of_one_row_is_refused(fit, pets, one_line, label):
+    frame = pd.read_csv(pets)
+    frame["ill"] = [label, *["no"] * (len(frame) - 1)]
+    frame.to_csv(pets, index=False)
+    one_line(fit(pets, "-t", "ill"), 2, f"the class {label} has one row only, and without that row")

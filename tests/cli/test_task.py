@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from looms.cli._errors import InputError
-from looms.cli._prepare import MOST_CLASSES, numbers, target_of, text
+from looms.cli._target import MOST_CLASSES, numbers, target_of, text
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """--threshold and --calibration: what they stand for, and what is refused."""
 
+import pandas as pd
 import pytest
 from sklearn.metrics import f1_score
 
@@ -102,6 +103,21 @@ def test_what_is_refused_is_refused_before_any_work(looms, fit, pets, one_line, 
             one_line(result, 2, f"--threshold {text} is none of 0, ber, f1, recall=0.9,")
     result = fit(data_folder / "liver.csv", "-t", "target", "--threshold", "f1")
     one_line(result, 2, "--threshold f1 is for two classes, and the target has 4")
+
+
+def test_a_positive_class_of_most_rows_is_warned_of(fit, pets):
+    frame = pd.read_csv(pets)
+    frame["ill"] = ["ja" if k % 4 == 0 else "nein" for k in range(len(frame))]
+    frame["healthy"] = ["no" if k % 4 else "yes" for k in range(len(frame))]
+    frame.to_csv(pets, index=False)
+    for rule in ("recall=0.9", "precision=0.5", "f1", "cost=1:5"):
+        result = fit(pets, "-t", "ill", "--threshold", rule, "-o", "m.skops", "--force")
+        assert result.exit_code == 0, result.stderr
+        assert f"Warning: --threshold {rule} takes nein for the positive class" in result.stderr
+    for options in (("ill", "--threshold", "ber"), ("healthy", "--threshold", "f1")):
+        result = fit(pets, "--drop", "indoors", "-t", *options, "-o", "m.skops", "--force")
+        assert result.exit_code == 0, result.stderr
+        assert "positive class" not in result.stderr
 
 
 @pytest.mark.parametrize("name", ["sigmoid", "isotonic", "beta", "none"])

@@ -149,8 +149,8 @@ def test_a_separator_inside_quotation_marks_does_not_count(tmp_path):
     ("text", "problem"),
     [
         ("a, cm;b\n1,84;3\n1,5;4\n", r'not clear: .* divided by "," and ";"'),
-        ("a;b;c\n1;2;3\n4;5\n", "Row #3: Expected 3 columns, got 2: 4;5"),
-        ("a\n1,84\n", "Row #2: Expected 1 columns, got 2"),
+        ("a;b;c\n1;2;3\n4;5\n", "data row 2: Expected 3 columns, got 2: 4;5"),
+        ("a\n1,84\n", "data row 1: Expected 1 columns, got 2"),
     ],
 )
 def test_no_separator_is_guessed(tmp_path, text, problem):

@@ -103,7 +103,7 @@ def test_all_cells_decide_the_types_of_a_text_in_pieces(tmp_path, monkeypatch, t
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("a,b\n" + "1,2\n" * 50 + "3\n", r"Row #52: Expected 2 columns, got 1"),
+        ("a,b\n" + "1,2\n" * 50 + "3\n", r"data row 51: Expected 2 columns, got 1"),
         ("a,b\n" + "1,2\n" * 50 + '3,"4\n5,6\n', r"line 52, character 3: .* is not closed"),
         ("a,b\n" + "1,2\n" * 50 + '3,"4"x\n', r"line 52, character 3: .* is closed before 'x'"),
         ("a,b\n" + "1,2\n" * 50 + "\0,1\n", "line 52 holds the character NUL"),

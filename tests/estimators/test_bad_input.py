@@ -130,6 +130,7 @@ class TestLabels:
         with pytest.raises(ValueError, match="class_weight " + message):
             Estimator(class_weight=weight).fit(X, LABELS)
         if Estimator is LSSVMClassifierCV:
+            message = message.replace("must be None", "must be 'class_weight', None")
             with pytest.raises(ValueError, match="selection_weight " + message):
                 Estimator(selection_weight=weight).fit(X, LABELS)
 

@@ -122,7 +122,7 @@ def test_a_support_vector_machine_tells_of_each_setting(options):
 
 
 def test_stopping_in_a_stage_on_a_subsample_still_fits_all_samples(monkeypatch):
-    monkeypatch.setattr("looms.selection._tune._SCAN_SAMPLES", 5)
+    monkeypatch.setattr("looms.selection._subsamples._SCAN_SAMPLES", 5)
     recorder = Recorder(stop=lambda context: depth(context) == ITERATION)
     model = fitted(recorder, LSSVMRegressorCV("ard"))
     assert len(recorder.ended(ITERATION)) == 1
@@ -209,7 +209,7 @@ def test_scoring_monitor():
 
 
 def test_evaluations_are_heard_of_by_who_wants_them(monkeypatch):
-    monkeypatch.setattr("looms.selection._tune._SCAN_SAMPLES", 5)
+    monkeypatch.setattr("looms.selection._subsamples._SCAN_SAMPLES", 5)
 
     class Counter(Recorder):
         evaluations = ()

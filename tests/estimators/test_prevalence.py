@@ -24,14 +24,15 @@ WEIGHT = rng.uniform(0.3, 3.0, size=90)
     [
         LSSVMClassifier("linear", class_weight="balanced"),
         LSSVMClassifier("linear", calibration="isotonic"),
+        SVCCV("linear", param_grid={"C": [1.0]}, search="grid", class_weight="balanced"),
         SVCCV("linear", param_grid={"C": [1.0]}, search="grid", selection_weight="balanced"),
     ],
-    ids=["balanced", "isotonic", "svm"],
+    ids=["balanced", "isotonic", "balanced svm", "svm"],
 )
 def test_training_prevalences_change_nothing(machine, y):
     machine.fit(X, y, sample_weight=WEIGHT)
     weights = WEIGHT
-    if machine.get_params().get("class_weight") or machine.get_params().get("selection_weight"):
+    if machine.class_weight:
         weights = WEIGHT / np.array([WEIGHT[y == label].sum() for label in y])
     shares = np.array([weights[y == k].sum() for k in machine.classes_]) / weights.sum()
     prevalence = dict(zip(machine.classes_.tolist(), shares.tolist(), strict=True))

@@ -1,15 +1,19 @@
 """Machines on landmarks."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from looms import LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.blocks import ArrayBlocks
-from looms.estimators import _search
+from looms.estimators import _least_squares, _search
+from looms.estimators._folds import outer_folds
 from looms.lssvm import low_rank
 from looms.model_files import load_model, save_model
+from looms.report import cautions, summary
 
 RNG = np.random.default_rng(0)
 N = 900
@@ -120,6 +124,51 @@ def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
             regressor(**options).fit(blocks, NUMBERS[:N], sample_weight=weight)
     with pytest.raises(ValueError, match="X has 900 rows, and y has 5"):
         regressor().fit(blocks, NUMBERS[:5])
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_the_area_is_of_rows_under_one_machine_that_was_fitted_without_them(
+    kernel, grouped, monkeypatch
+):
+    """Of linear machines of many rows, and of machines on landmarks, here at every row."""
+    monkeypatch.setattr(_least_squares, "_MANY", 100)
+    rows, y, weight = X[:200], CLASSES[:200], RNG.uniform(0.5, 2.0, 200)
+    groups = np.arange(200) // 3 if grouped else None
+    model = classifier(kernel=kernel, rank=None if kernel == "linear" else 200)
+    model.fit(rows, y, weight, groups=groups)
+    labels = (y == "yes").astype(int)
+    folds = outer_folds(None, labels, groups, labels, 0)
+    right = total = 0.0
+    for k in range(10):
+        out, rest = folds == k, folds != k
+        mu = model.mu_ * weight.sum() / weight[rest].sum()
+        one = LSSVMClassifier(model.kernel_, mu=mu).fit(rows[rest], y[rest], weight[rest])
+        above, f = labels[out] == 1, one.decision_function(rows[out])
+        w = np.outer(weight[out][above], weight[out][~above])
+        right += (w * (f[above][:, None] > f[~above])).sum()
+        total += w.sum()
+    assert model.scores_["auc"] == pytest.approx(right / total, abs=1e-3)
+    assert 0.0 < model.scores_se_["auc"] < 0.1
+
+
+def test_without_folds_that_have_both_classes_there_is_no_area():
+    y = np.where(np.arange(N) < 2, "yes", "no")
+    model = classifier(threshold="ber").fit(X[:N], y)
+    assert np.isnan([model.scores_["auc"], model.scores_se_["auc"]]).all()
+    by_key = {one["key"]: one["value"] for one in summary(model)["loo"]["figures"]}
+    assert by_key["auc"] is None
+    assert not any("AUC" in caution["text"] for caution in cautions(model))
+
+
+def test_rows_in_blocks_have_the_figures_of_a_matrix(tmp_path):
+    whole = classifier().fit(X[:N], CLASSES[:N])
+    model = classifier().fit(ArrayBlocks(X[:N]), CLASSES[:N])
+    save_model(tmp_path / "m.skops", model, {})
+    for one in (model, load_model(tmp_path / "m.skops").model, pickle.loads(pickle.dumps(model))):
+        assert one.X_fit_ is None
+        assert one.scores_ == pytest.approx(whole.scores_, rel=1e-9)
+        assert one.scores_se_ == pytest.approx(whole.scores_se_, rel=1e-9)
 
 
 def test_sparse_samples():

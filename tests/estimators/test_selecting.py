@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import scale
 
 from looms import (
@@ -215,7 +216,7 @@ class TestRecord:
         assert best.n_evaluations == tuning.n_evaluations
 
     def test_large_data_are_searched_in_stages(self, monkeypatch):
-        monkeypatch.setattr("looms.selection._tune._SCAN_SAMPLES", 50)
+        monkeypatch.setattr("looms.selection._subsamples._SCAN_SAMPLES", 50)
         rng = np.random.default_rng(0)
         X = rng.normal(size=(820, 2))
         y = np.sin(3 * X[:, 0]) + 0.3 * rng.normal(size=820)
@@ -303,9 +304,30 @@ class TestOptions:
         assert_array_equal(model.loo_.sample_weight, np.ones(N))
         fit = LSSVMClassifier(model.kernel_, mu=model.mu_).fit(X, LABELS)
         assert_allclose(fit.dual_coef_, model.dual_coef_, rtol=1e-6)
-        weighted = LSSVMClassifierCV(class_weight={True: 30}).fit(X, LABELS)
-        expected = PRESS().evaluate(*weighted.loo_).value
+        weighted = LSSVMClassifierCV(class_weight={True: 30}, selection_weight=None)
+        expected = PRESS().evaluate(*weighted.fit(X, LABELS).loo_).value
         assert weighted.selection_.value == pytest.approx(expected)
+
+    def test_class_weight_counts_in_the_criterion_too_unless_that_has_weights_of_its_own(self):
+        both = LSSVMClassifierCV(class_weight={True: 30}).fit(X, LABELS)
+        assert_array_equal(both.selection_weight_, np.where(LABELS, 30.0, 1.0))
+        rng = np.random.default_rng(0)
+        rare = rng.random(1400) < 0.06
+        features = rng.normal(size=(1400, 3)) + 1.2 * rare[:, None] * [1, 1, 0]
+        model = LSSVMClassifierCV(class_weight="balanced", nested=None)
+        outputs = model.fit(features[:400], rare[:400]).decision_function(features[400:])
+        assert roc_auc_score(rare[400:], outputs) > 0.85  # 0.67 where the criterion has no weights
+
+    def test_linear_machines_learn_from_columns_of_other_units(self):
+        rng = np.random.default_rng(0)
+        features = rng.normal(size=(60, 4))
+        y = features[:, 0] + 0.5 * rng.normal(size=60)
+        plain = LSSVMRegressorCV("linear", nested=None).fit(features, y)
+        for unit, offset in ((1e6, 0.0), (1.0, 1e8), (1e7, 1.7e9)):
+            other = features * [1, 1, unit, 1] + [0, 0, offset, 0]
+            machine = LSSVMRegressorCV("linear", nested=None).fit(other, y)
+            assert machine.scores_["r2"] == pytest.approx(plain.scores_["r2"], abs=0.01)
+            assert_allclose(machine.predict(other), plain.predict(features), atol=0.1)
 
     def test_threshold_ber_is_that_of_the_chosen_outputs(self):
         model = LSSVMClassifierCV(["rbf", "linear"], threshold="ber", cv=EACH_ROW).fit(X, LABELS)
@@ -342,7 +364,7 @@ class TestOptions:
         assert thrice.value == min(search.best.value for _, search in thrice.stages)
 
     def test_random_state_draws_the_subsamples(self, monkeypatch):
-        monkeypatch.setattr("looms.selection._tune._SCAN_SAMPLES", 20)
+        monkeypatch.setattr("looms.selection._subsamples._SCAN_SAMPLES", 20)
 
         def tuned(random_state):
             return LSSVMRegressorCV(random_state=random_state).fit(X, Y).selection_.theta

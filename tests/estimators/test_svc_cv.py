@@ -243,7 +243,7 @@ class TestScores:
 
     def test_class_weights_count_in_costs_and_sigmoids(self):
         factor = np.where(TWO == "yes", 5.0, 1.0)
-        model = fitted(class_weight={"yes": 5.0}, probability="single")
+        model = fitted(class_weight={"yes": 5.0}, selection_weight=None, probability="single")
         refitted = Refitted(TWO, factor)
         refitted.weight = np.ones(N)
         score = refitted.score("log_likelihood", probability="single")
@@ -253,7 +253,7 @@ class TestScores:
     @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
     def test_class_weights_of_three_classes_count_in_the_sigmoids(self):
         factor = np.where(THREE == 2, 30.0, 1.0)
-        model = fitted(THREE, class_weight={2: 30.0}, probability="single")
+        model = fitted(THREE, class_weight={2: 30.0}, selection_weight=None, probability="single")
         refitted = Refitted(THREE, factor)
         refitted.weight = np.ones(N)
         score = refitted.score("log_likelihood", probability="single")
@@ -513,7 +513,7 @@ class TestBadInput:
             ({"param_grid": {"eta": [1]}}, r"names \['eta'\].* known are \['C', 'gamma'\]"),
             ({"kernel": 0.5 * RBF() + 0.5 * Linear()}, "has 3 hyper-parameters here"),
             ({"class_weight": "even"}, "class_weight must be None, 'balanced' or a dict"),
-            ({"selection_weight": "even"}, "selection_weight must be None"),
+            ({"selection_weight": "even"}, "selection_weight must be 'class_weight', None"),
             ({"kernel": "precomputed"}, "square matrix"),
         ],
     )

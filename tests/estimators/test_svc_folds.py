@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 from sklearn import config_context
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 
 from looms import SVCCV
@@ -18,9 +19,9 @@ from looms.calibration._sigmoid import fit_increasing_sigmoid
 from looms.conformal import prediction_sets
 from looms.conformal._sets import class_margins
 from looms.criteria import DIFFERENTIABLE, error_rate
+from looms.estimators._folds import outer_folds
 from looms.kernels import RBF
 from looms.model_files import load_model, save_model
-from looms.scores import pooled_auc
 from looms.selection._fold_pairs import pair_auc
 from looms.svm import solve
 
@@ -246,13 +247,26 @@ class TestScores:
         scores = model.scores_
         assert list(scores) == list(model.scores_se_) == ["error", "ber", "auc", "log_loss"]
         assert scores["error"] == pytest.approx(np.average(wrong, weights=WEIGHT))
-        assert scores["auc"] == pooled_auc(held_out.y, held_out.outputs, WEIGHT)[0]
+        folds = outer_folds(None, held_out.y, NUMBERS, labels, 0)
+        apart = SVCCV(**HELD, cv=folds).fit(X, y, WEIGHT, groups=GROUPS)
+        assert scores["auc"] == pytest.approx(apart.scores_["auc"], abs=1e-9)
         p = np.exp(held_out.outputs)
         if y is TWO:
             p = model.calibrators_[0].probability(held_out.outputs)
             p = np.column_stack([1 - p, p])
         loss = -np.log(p[np.arange(N), labels])
         assert scores["log_loss"] == pytest.approx(np.average(loss, weights=WEIGHT))
+
+    def test_the_area_of_noise_is_a_half_however_smooth_the_machine(self):
+        smooth = {"param_grid": {"C": [0.05], "gamma": [0.1]}, "search": "grid"}
+        areas = []
+        for seed in range(12):
+            rng = np.random.default_rng(seed)
+            noise, label = rng.normal(size=(60, 5)), rng.permutation(60) < 30
+            model = SVCCV(**smooth).fit(noise, label)
+            assert roc_auc_score(label, model.loo_.outputs) < 0.2  # as each leans from its class
+            areas.append(model.scores_["auc"])
+        assert abs(np.mean(areas) - 0.5) < 3 * np.std(areas) / np.sqrt(12)
 
     def test_without_probabilities_there_is_no_log_loss(self):
         for y in (TWO, THREE):
@@ -265,7 +279,7 @@ class TestScores:
         repeated = SVCCV(param_grid=quarter, search="grid", threshold=0.0)
         repeated.fit(X[four], TWO[four], groups=four)
         assert_allclose(repeated.held_out_.outputs, plain.loo_.outputs[four], atol=1e-8)
-        for name in ("error", "ber", "auc"):
+        for name in ("error", "ber"):
             assert repeated.scores_[name] == pytest.approx(plain.scores_[name])
             assert repeated.scores_se_[name] == pytest.approx(plain.scores_se_[name], rel=0.03)
 

@@ -136,7 +136,7 @@ def test_distances_far_from_zero_keep_their_digits(samples, convert):
 
 
 def test_centring_keeps_sparse_samples_sparse():
-    S = sp.random_array((200, 50), density=0.05, rng=np.random.default_rng(0), format="csr")
+    S = sp.random(200, 50, density=0.05, random_state=0, format="csr")
     assert Samples(S, center=center_of(S)).centered is S
     full = sp.csr_array(sp.hstack([S, np.full((200, 1), 1e6)]))
     assert Samples(full, center=center_of(full)).centered.nnz <= full.nnz

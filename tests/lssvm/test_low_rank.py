@@ -112,6 +112,11 @@ def test_folds_are_what_refits_give(folds):
         ).fit
         single = low_rank.solve(blocks, y, mu, zeta, landmarks, fit_intercept=intercept).fit
         assert_allclose(fit.outputs, single.outputs, atol=1e-9)
+        if (folds[0] >= 0).all():
+            alone = low_rank_folds.held_out_outputs(
+                blocks, y, mu, zeta, landmarks, folds[0], fit_intercept=intercept
+            )
+            assert_allclose(alone, fit.held_out[0], atol=1e-9)
         for held_out, numbers in zip(fit.held_out, folds, strict=True):
             assert_array_equal(np.isnan(held_out.reshape(90, -1)[:, 0]), numbers < 0)
             for label in np.unique(numbers[numbers >= 0]):

@@ -26,6 +26,7 @@ from looms import (
     LSSVMRegressorCV,
     assess,
 )
+from looms.held_out import HeldOut
 from looms.kernels import RBF
 from looms.report import cautions, summary
 from looms.report._choice import _essence
@@ -124,6 +125,23 @@ def test_bounds_and_early_stop(points):
     assert "gamma\u2069 ended at its lower bound 32" in found["Hyper-parameter at a bound"][1]
     stopped = titles(quietly(LSSVMRegressorCV("ard", max_iter=1), X, X[:, 0] ** 2))
     assert "max_iter" in stopped["Search stopped early"][1]
+
+
+def test_held_out_outputs_that_are_not_those_of_refits(points):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    machine = LSSVMRegressor("linear", mu=1e-2).fit(X, X[:, 0] + rng.normal(size=120))
+    certificate = summary(machine)["certificate"]
+    assert certificate["holds"]
+    assert certificate["n_rows"] == 3
+    assert not hasattr(machine, "certificate_")
+    machine.loo_ = HeldOut(machine.loo_.y, machine.loo_.outputs + 1e-3)
+    assert "Outputs are not those of refits" in titles(machine)
+    few = LSSVMRegressor("rbf", mu=1e-16).fit(X[:, :1], X[:, 0])
+    few.certify()
+    (level,) = (c["level"] for c in cautions(few) if "without certain digits" in c["title"])
+    assert level == "serious"
+    assert summary(few)["certificate"]["verdict"] == "cannot tell"
 
 
 def test_replicates(points):

@@ -14,10 +14,10 @@ from sklearn.metrics import (
 )
 
 from looms import HeldOut, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms._scores import pooled_auc
 from looms.report import PrecisionRecallDisplay, ResidualsDisplay, RocDisplay, summary
 from looms.report.figures import error_by_class, gain_over_mean, guess_error, guess_rmse
 from looms.report.model import model_of, predicted_labels
-from looms.scores import pooled_auc
 
 
 def scores_of(model):

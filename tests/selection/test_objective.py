@@ -31,7 +31,7 @@ from looms.kernels._samples import Samples
 from looms.lssvm import NotPositiveDefiniteError, refit_loo
 from looms.optimize import Point
 from looms.selection import Objective
-from looms.selection._objective import HyperPrior
+from looms.selection._prior import HyperPrior
 
 N = 18
 RNG = np.random.default_rng(0)

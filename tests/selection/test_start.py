@@ -8,7 +8,6 @@ from looms.selection import Objective
 from looms.selection._starts import (
     GRID_SHIFTS,
     KERNEL_SHIFTS,
-    RIDGES,
     grid_points,
     starting_points,
 )
@@ -107,5 +106,5 @@ def test_the_scan_moves_scales_and_tries_powers():
 def test_the_scan_is_wide():
     assert KERNEL_SHIFTS[0] <= -8
     assert KERNEL_SHIFTS[-1] >= 4
-    assert RIDGES[0] <= -12
-    assert RIDGES[-1] >= 4
+    assert Objective.ridges[0] <= -12
+    assert Objective.ridges[-1] >= 4

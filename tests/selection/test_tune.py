@@ -11,7 +11,8 @@ from looms.optimize import Outcome, Point
 from looms.selection import Objective, tune
 from looms.selection._low_rank import LowRankObjective
 from looms.selection._starts import starting_points
-from looms.selection._tune import _nested_subsets, _searched, stage_sizes
+from looms.selection._subsamples import nested_subsets, stage_sizes
+from looms.selection._tune import _searched
 
 rng = np.random.default_rng(2)
 N = 240
@@ -23,7 +24,7 @@ WEIGHT = rng.uniform(0.2, 3.0, size=N)
 
 @pytest.fixture
 def small_stages(monkeypatch):
-    monkeypatch.setattr("looms.selection._tune._SCAN_SAMPLES", 15)
+    monkeypatch.setattr("looms.selection._subsamples._SCAN_SAMPLES", 15)
 
 
 class TestStages:
@@ -52,7 +53,7 @@ class TestStages:
 
     def test_subsets_are_nested_and_keep_the_classes(self, small_stages):
         objective = Objective(X, LABELS)
-        subsets = _nested_subsets(objective, np.random.RandomState(0))
+        subsets = nested_subsets(objective, np.random.RandomState(0))
         assert [len(s) for s in subsets] == [15, 60]
         assert set(subsets[0]) < set(subsets[1])
         share = (LABELS > 0).mean()
@@ -63,7 +64,7 @@ class TestStages:
     def test_a_rare_class_is_in_every_subset(self, small_stages):
         rare = np.full((N, 3), -1.0)
         rare[np.arange(N), np.where(np.arange(N) == 100, 2, np.arange(N) % 2)] = 1
-        for subset in _nested_subsets(Objective(X, rare), np.random.RandomState(1)):
+        for subset in nested_subsets(Objective(X, rare), np.random.RandomState(1)):
             assert 100 in subset
 
     def test_every_stage_begins_where_the_last_one_leads(self, small_stages):
@@ -83,7 +84,7 @@ class TestStages:
         objective = Objective(X, Y)
         staged, _ = tune(objective)
         assert len(staged.history) < staged.n_evaluations
-        monkeypatch.setattr("looms.selection._tune._SCAN_SAMPLES", N)
+        monkeypatch.setattr("looms.selection._subsamples._SCAN_SAMPLES", N)
         direct, _ = tune(objective)
         assert [size for size, _ in direct.stages] == [N]
         assert abs(staged.value - direct.value) < 0.1 * direct.standard_error
@@ -248,7 +249,7 @@ def test_subsamples_are_of_whole_groups():
     groups = rng.permutation(np.repeat(np.arange(n // 4), 4))
     X, y = rng.normal(size=(n, 2)), np.where(rng.random(n // 4)[groups] < 0.3, 1.0, -1.0)
     objective = Objective(X, y, kernel=RBF(0.5), groups=groups)
-    subsets = _nested_subsets(objective, np.random.RandomState(0))
+    subsets = nested_subsets(objective, np.random.RandomState(0))
     assert [len(rows) for rows in subsets] == stage_sizes(n)
     for rows in subsets:
         members = np.bincount(groups[rows], minlength=n // 4)

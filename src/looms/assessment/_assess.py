@@ -171,9 +171,10 @@ def assess(
     Standard errors are of the delta method of [1]_, and need 20 resamples.
 
     Scores of a test part are of one machine, which saw none of its rows; those of several splits
-    are averaged, and outputs of different machines never ranked together. Leave-one-out
-    scores are the exception: each output is of another machine, so that a rank score of them,
-    "loo_auc", compares outputs of different machines.
+    are averaged, and outputs of different machines never ranked together. Nor are they for
+    "loo_auc", which compares rows under one machine that has seen neither, as ``scores_`` does;
+    other scores of ranks, as "average_precision", rank leave-one-out outputs of different machines,
+    which lean away from the class of the row.
 
     Groups are drawn so that the shares of rows, in all and of each class, come as near as whole
     groups allow; a group of several classes counts as of the one that the fewest groups have.
@@ -250,10 +251,10 @@ def stored(
     Parameters
     ----------
     estimator, X, y, n_splits, store, random_state
-        As for `assess`.
+        As for `looms.assess`.
     **options
-        As for `assess`: ``test_size``, ``scoring``, ``method``, ``sample_weight``, ``groups``,
-        ``copies``, ``gap``.
+        As for `looms.assess`: ``test_size``, ``scoring``, ``method``, ``sample_weight``,
+        ``groups``, ``copies``, ``gap``.
 
     Returns
     -------

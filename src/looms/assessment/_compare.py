@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
+from looms import _html
 from looms._checks import check_share
 from looms._optional import require
+from looms._words import with_error
 from looms.assessment._assess import Progress, finished
 from looms.assessment._experiment import Experiment, checked_seed
 from looms.assessment._result import Assessment, corrected_error
@@ -29,6 +31,18 @@ class Comparison:
     ----------
     results : dict of str to Assessment
         By the names that the estimators were given.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import looms
+    >>> X, y = load_iris(return_X_y=True)
+    >>> comparison = looms.compare(
+    ...     {kernel: looms.LSSVMClassifierCV(kernel) for kernel in ("linear", "rbf")},
+    ...     X, y, n_splits=5, scoring="error", random_state=0,
+    ... )
+    >>> comparison.table.index.to_list(), comparison.differences().index.to_list()
+    (['linear', 'rbf'], [('linear', 'rbf', 'error')])
     """
 
     results: dict[str, Assessment]
@@ -42,8 +56,8 @@ class Comparison:
     def differences(self, level: float = 0.95) -> pd.DataFrame:
         r"""Paired differences by the corrected resampled t-test.
 
-        .. math:: t = \bar d \Big/ \sqrt{\left(\tfrac{1}{J}
-                  + \tfrac{n_{test}}{n_{train}}\right) S_d^2},
+        .. math:: t = \frac{\bar d}{\sqrt{\left(\tfrac{1}{J}
+                  + \tfrac{n_{test}}{n_{train}}\right) S_d^2}},
 
         with J − 1 degrees of freedom, d the differences of the score in the J splits that
         went well for both [1]_.
@@ -67,22 +81,24 @@ class Comparison:
         """
         check_share(level, "level")
         pandas = require("pandas", "The table of a comparison")
-        pairs = list(combinations(self.results, 2))
-        names = next(iter(self.results.values())).scores
-        rows = {
-            (first, second, name): paired(self.results[first], self.results[second], name, level)
-            for first, second in pairs
-            for name in names
-        }
+        rows = self._tests(level)
         index = pandas.MultiIndex.from_tuples(rows, names=["first", "second", "score"])
         return pandas.DataFrame(list(rows.values()), index=index)
+
+    def _tests(self, level: float = 0.95) -> dict[tuple[str, str, str], dict[str, float]]:
+        """Test of every pair and score."""
+        names = next(iter(self.results.values())).scores
+        return {
+            (first, second, name): paired(self.results[first], self.results[second], name, level)
+            for first, second in combinations(self.results, 2)
+            for name in names
+        }
 
     def summary(self) -> str:
         """Every estimator's figures, then every difference."""
         parts = [f"{name}: {result.summary()}" for name, result in self.results.items()]
         lines = [f"{'difference':<36}{'mean':>10}{'s.e.':>9}{'95 % interval':>22}{'p':>9}"]
-        for key, row in self.differences().iterrows():
-            first, second, name = key
+        for (first, second, name), row in self._tests().items():
             interval = f"{row['low']:.4f} to {row['high']:.4f}"
             lines.append(
                 f"{f'{name}, {first} − {second}':<36}{row['difference']:>10.4f}"
@@ -92,6 +108,34 @@ class Comparison:
 
     def __repr__(self) -> str:
         return self.summary()
+
+    def _repr_html_(self) -> str:
+        names = next(iter(self.results.values())).scores
+        rows = []
+        for estimator, result in self.results.items():
+            figures = [result.figures(name) for name in names]
+            rows.append((estimator, *(with_error(f.value, f.standard_error) for f in figures)))
+        first = next(iter(self.results.values()))
+        means = _html.table(["mean ± s.e.", *names], rows, first._design())
+        tests = [
+            (
+                f"{name}, {one} − {other}",
+                with_error(test["difference"], test["standard_error"]),
+                f"{test['low']:.4f} to {test['high']:.4f}",
+                f"{test['t']:.2f}",
+                f"{test['p_value']:.2g}",
+                str(test["n_splits"]),
+            )
+            for (one, other, name), test in self._tests().items()
+        ]
+        head = ["difference", "mean ± s.e.", "95 % interval", "t", "p", "splits"]
+        note = "Corrected resampled t-test, two-sided, each pair by itself."
+        remarks = [
+            f"{name}: {remark}"
+            for name, result in self.results.items()
+            for remark in result._remarks()
+        ]
+        return means + _html.table(head, tests, notes=[note, *remarks])
 
 
 def compare(
@@ -118,9 +162,9 @@ def compare(
     random_state : int, RandomState instance or None, default=None
         Seed of the splits, which are the same for all.
     store, n_jobs, progress
-        As for `assess`.
+        As for `looms.assess`.
     **options
-        As for `assess`: ``n_splits``, ``test_size``, ``scoring``, ``method`` "shuffle" or
+        As for `looms.assess`: ``n_splits``, ``test_size``, ``scoring``, ``method`` "shuffle" or
         "kfold", ``sample_weight``, which all of them must take, ``groups``, which
         those that take them get, ``copies``.
 
@@ -133,7 +177,7 @@ def compare(
     Warns
     -----
     CopiesWarning
-        As `assess` does, once.
+        As `looms.assess` does, once.
 
     Examples
     --------

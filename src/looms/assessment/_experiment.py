@@ -39,7 +39,8 @@ from looms.assessment._split_run import (
 from looms.assessment._splits import WHOLE, Rows, Split, plan
 from looms.assessment._store import FORMAT, Store, StoreError
 from looms.copies import copy_groups, n_unexpected_copies
-from looms.estimators import CopiesWarning, machine_of
+from looms.estimators import CopiesWarning
+from looms.estimators._in_pipelines import parts_of
 from looms.estimators._warnings import level_of_user
 from looms.folds import group_numbers, joined_groups
 
@@ -210,13 +211,11 @@ class Experiment:
         groups = None if self.groups is None else self.groups[train]
         arguments = fit_arguments(model, sample_weight=w_train, groups=groups)
         model.fit(X_train, y_train, **arguments)
-        last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-        wraps = hasattr(last, "loo_") and hasattr(last, "estimator_")  # outputs of its own
-        machine = machine_of(last.estimator_ if wraps else last)
-        source = last if wraps else machine
+        parts = parts_of(model)
+        machine = parts.machine
         values = {
             "scores": all_scores(self.scorers, model, X_test, y_test, w_test),
-            "loo_scores": {} if machine is None else loo_scores(source, self.scorers, w_train),
+            "loo_scores": {} if machine is None else loo_scores(parts.last, self.scorers, w_train),
             "chosen": chosen_by(model, machine),
         }
         if split.index == WHOLE:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
+from looms import _html
 from looms._checks import check_share
 from looms._optional import require
 from looms._typing import Array
-from looms._words import count
+from looms._words import count, with_error
 from looms.assessment._bootstrap632 import LEAST, OutOfBag, plus_632, standard_error_632
 from looms.assessment._scoring import OWN, ScoreKind, kind_of
 from looms.assessment._split_run import SplitResult, without_numbers
@@ -64,7 +65,7 @@ class ScoreFigures:
 class Assessment:
     """Performance of an estimator, the whole selection repeated in every split.
 
-    Result of `assess`; its text is a summary.
+    Result of `looms.assess`; its text is a summary.
 
     Attributes
     ----------
@@ -87,9 +88,20 @@ class Assessment:
         Whether the estimator is a classifier; None if that is not known.
     out_of_bag : mapping of str to OutOfBag, or None
         Of the bootstrap, ``score`` and ``standard_error`` of the rows that resamples left out, a
-        mean over the rows of each one's mean loss; see `assess`.
+        mean over the rows of each one's mean loss; see `looms.assess`.
     n_samples : int or None
         Number of rows that were split; None if that is not known.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import looms
+    >>> X, y = load_iris(return_X_y=True)
+    >>> result = looms.assess(looms.LSSVMClassifierCV(), X, y, n_splits=5, random_state=0)
+    >>> result.scores, len(result.table)
+    (('ber', 'error'), 5)
+    >>> bool(result.mean["ber"] < 0.1)
+    True
     """
 
     splits: tuple[SplitResult, ...]
@@ -109,7 +121,7 @@ class Assessment:
 
         Index "split"; columns: "n_train" and "n_test"; every score of the test part under
         its name; for machines of looms the same score of their leave-one-out outputs
-        under "loo_" and the name, each of many machines (see the notes of `assess`); what was
+        under "loo_" and the name, each of many machines (see the notes of `looms.assess`); what was
         chosen; and "failure", the reason of a split that
         raised, whose other values are missing. Times are not in it (see `seconds`): the
         same splits give the same table, to the last digit.
@@ -265,10 +277,7 @@ class Assessment:
 
     def summary(self) -> str:
         """Summary: every score with standard error, interval and optimism, and failures."""
-        error = (
-            "delta method" if self.method == "bootstrap" else "corrected for the rows they share"
-        )
-        lines = [f"{self.estimator}", f"{self._count()}, seed {self.random_state}; s.e.: {error}"]
+        lines = [f"{self.estimator}", self._design()]
         lines.append(f"{'':<12}{'mean':>10}{'s.e.':>9}{'95 % interval':>20}{'LOO':>10}")
         for name in self.scores:
             f = self.figures(name)
@@ -282,6 +291,21 @@ class Assessment:
 
     def __repr__(self) -> str:
         return self.summary()
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for name in self.scores:
+            f = self.figures(name)
+            interval = "–" if np.isnan(f.low) else f"{f.low:.4f} to {f.high:.4f}"
+            row = [name, with_error(f.value, f.standard_error), interval]
+            if not np.isnan(f.loo):
+                row += [f"{f.loo:.4f}", with_error(f.optimism, f.optimism_error)]
+            rows.append(row)
+        head = ["score", "mean ± s.e.", "95 % interval", "LOO", "LOO − mean"]
+        width = max(map(len, rows))
+        cells = [[*row, *[""] * (width - len(row))] for row in rows]
+        caption = f"{self.estimator}: {self._design()}"
+        return _html.table(head[:width], cells, caption, self._remarks())
 
     def optimism_text(self, score: str, method: str = "leave-one-out") -> str:
         """Sentence on the optimism of leave-one-out.
@@ -310,6 +334,12 @@ class Assessment:
         what, size = ("difference", difference) if flattered is None else ("optimism", flattered)
         by = f": {size:.2g} ± {figures.optimism_error:.2g}" if size else ""
         return f"No {what} of {method} is discernible in {self._count()} ({score}{by})."
+
+    def _design(self) -> str:
+        error = (
+            "delta method" if self.method == "bootstrap" else "corrected for the rows they share"
+        )
+        return f"{self._count()}, seed {self.random_state}; s.e.: {error}"
 
     def _count(self) -> str:
         of = {

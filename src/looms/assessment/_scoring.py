@@ -15,6 +15,7 @@ from sklearn.metrics import (
     check_scoring,
     get_scorer,
     make_scorer,
+    roc_auc_score,
     root_mean_squared_error,
     zero_one_loss,
 )
@@ -192,6 +193,12 @@ def takes_weights(scorer: Any) -> bool:
     if "sample_weight" not in inspect.signature(scorer._score_func).parameters:
         return False
     return scorer.get_metadata_routing().score.requests.get("sample_weight") is not False
+
+
+def is_area(scorer: Any) -> bool:
+    """True for the scorer of the whole area under the ROC curve."""
+    function = getattr(scorer, "_score_func", None)
+    return function is roc_auc_score and not getattr(scorer, "_kwargs", {})
 
 
 def _is_scikit_learns(scorer: Any) -> bool:

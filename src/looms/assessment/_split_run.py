@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
-from looms.assessment._scoring import Scorer, all_scores
+from looms.assessment._scoring import Scorer, all_scores, is_area, takes_weights
 from looms.held_out import HeldOut
 from looms.kernels._names import kernel_name
 
@@ -35,8 +35,9 @@ class SplitResult:
     n_train, n_test : rows of each part. A row that the bootstrap drew several times counts
         once if `fit` takes weights, else as often as it was drawn.
     scores : of the test part, by name.
-    loo_scores : of the leave-one-out outputs of the machine fitted, where it has them. Each
-        output is of another machine, so that scores of ranks compare those of different ones.
+    loo_scores : of the leave-one-out outputs of the machine fitted, where it has them. The area
+        under the ROC curve compares rows under one machine that has seen neither; other scores of
+        ranks compare outputs of different ones.
     chosen : kernel, hyper-parameters and threshold chosen; of a stack the weight and the
         hyper-parameters "of" each machine.
     no_information : scores expected of these predictions if targets had nothing to do
@@ -87,8 +88,10 @@ def loo_scores(
     """Scores of the leave-one-out outputs, by the scorers of the test part.
 
     Where rows were held out together, by group or fold, of those held-out outputs. Each output
-    is of a machine that did not train on the row: an area under the curve pools those of as many
-    machines as there are rows, groups or folds, and is biased by that.
+    is of a machine that did not train on the row. The area under the ROC curve of two classes is of
+    rows compared under one machine that has seen neither, for n³ flops of a least-squares machine;
+    another score of ranks pools the outputs of as many machines as there are rows, groups or folds,
+    and leans by that.
 
     Weighted by the (n_train,) ``weight``, where it is given.
 
@@ -105,6 +108,12 @@ def loo_scores(
     scores: dict[str, float] = {}
     for name, scorer in scorers.items():
         try:
+            if is_area(scorer) and is_classifier(machine) and loo.y.ndim == 1:
+                train = np.flatnonzero(machine.fit_weight_)
+                own = weight if takes_weights(scorer) else None
+                own = np.ones(len(loo.y)) if own is None else own
+                scores[name] = machine._area(own[train])[0]
+                continue
             scores |= all_scores({name: scorer}, stand_in, rows, y, weight)
         except Exception:  # of any scorer, whatever it asks for
             scores[name] = float("nan")

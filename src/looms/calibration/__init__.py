@@ -1,6 +1,7 @@
 """Probabilities from leave-one-out outputs, and their scores.
 
 Outputs and calibrators:
+
 - new samples: the outputs of the model of all samples, a calibrator fitted to all leave-one-out
   outputs (`fit_calibrator`, `class_probabilities`);
 - training samples: their leave-one-out outputs, each with a calibrator fitted without it

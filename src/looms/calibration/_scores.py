@@ -61,7 +61,7 @@ def loo_deviance(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
 def deviance_of(log_likelihood: Array, weight: Array | None = None) -> float:
     r"""Deviance of log probabilities of the classes that the samples have.
 
-    .. math:: -2 \sum_i w_i \log \hat p_{y_i}(x_i)
+    .. math:: -2 \sum_i w_i \log {\hat p}_{y_i}(x_i)
 
     Parameters
     ----------

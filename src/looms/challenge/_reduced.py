@@ -30,7 +30,7 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
 
     Attributes
     ----------
-    estimator_ : the machine, fitted to the other rows, with threshold 0.
+    machine_ : the machine, fitted to the other rows, with threshold 0.
     settling_ : ndarray of int
         The features that settle.
     floor_ : float
@@ -88,7 +88,7 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         threshold = 0.0 if rule is None else rule
         if not isinstance(threshold, int | float):
             threshold, _ = find_threshold(loo, threshold)
-        self.estimator_, self.settling_, self.floor_ = machine, settling, floor
+        self.machine_, self.settling_, self.floor_ = machine, settling, floor
         self.threshold_, self.loo_, self.classes_ = float(threshold), loo, classes
         self.X_fit_, self.n_features_in_ = machine.X_fit_, X.shape[1]
         return self
@@ -101,8 +101,8 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         X : array-like or sparse matrix of shape (n_samples, n_features)
             New samples.
         """
-        check_is_fitted(self, "estimator_")
-        outputs = self.estimator_.decision_function(X)
+        check_is_fitted(self, "machine_")
+        outputs = self.machine_.decision_function(X)
         return np.where(_has(X, self.settling_), self.floor_, outputs) - self.threshold_
 
     def predict(self, X: Any) -> AnyArray:

@@ -7,7 +7,20 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; the entry point of the script ``looms``."""
+    """Run the command line; the entry point of the script ``looms``.
+
+    It ends by `SystemExit`, as a program does.
+
+    Examples
+    --------
+    >>> import sys
+    >>> from unittest.mock import patch
+    >>> from looms.cli import main
+    >>> with patch.object(sys, "argv", ["looms", "--version"]):
+    ...     main()
+    Traceback (most recent call last):
+    SystemExit: 0
+    """
     if sys.stderr is None:  # closed by whoever started us
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if sys.stdout is None:

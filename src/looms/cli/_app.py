@@ -27,7 +27,18 @@ COMMANDS = {
 _MODULES = {"demo": "fit", "score": "predict", "show": "predict"}
 
 
-class Command(TyperCommand):
+class PlainFlags:
+    """Commands whose flags are shown without a type, for they take no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+        return params
+
+
+class Command(PlainFlags, TyperCommand):
     """A command whose help is in paragraphs, and whose flags and files have no brackets."""
 
     def __init__(self, *args: Any, help: str | None = None, **options: Any) -> None:
@@ -36,20 +47,12 @@ class Command(TyperCommand):
             *args, help="\n\n".join(" ".join(p.split()) for p in paragraphs), **options
         )
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Parameters, the flags without a type, for they take no value."""
-        params = super().get_params(ctx)
-        for param in params:
-            if getattr(param, "is_flag", False):
-                param.metavar = ""
-        return params
-
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Pieces of the usage line, required arguments by their names."""
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 
-class LazyGroup(TyperGroup):
+class LazyGroup(PlainFlags, TyperGroup):
     """The commands by name and first line of help, each imported when it runs."""
 
     def __init__(self, **options: Any) -> None:
@@ -74,27 +77,32 @@ app = typer.Typer(
     cls=LazyGroup,
     help="Kernel machines for tables, tuned by their exact leave-one-out predictions.",
     epilog="Start with: looms demo",
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        with reported():
-            typer.echo(f"looms {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
+@app.callback(invoke_without_command=True)
 def looms(
+    ctx: typer.Context,
     version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit; see --verbose.")
+    ] = False,
+    verbose: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+            "--verbose", help="With --version: also of Python, packages and BLAS, for bug reports."
         ),
     ] = False,
 ) -> None:
     """Kernel machines for tables, tuned by their exact leave-one-out predictions."""
+    if verbose and not version:
+        raise typer.BadParameter("it goes with --version", param_hint="--verbose")
+    if version:
+        with reported():
+            versions = import_module("looms.cli._versions").versions if verbose else None
+            typer.echo(versions() if versions else f"looms {__version__}")
+        raise typer.Exit
+    if ctx.invoked_subcommand is None:
+        ctx.fail("Missing command.")

@@ -72,6 +72,12 @@ def held_out_figures(machine: Any) -> tuple[dict[str, float], dict[str, float]]:
     return values, errors
 
 
+def by_key(figures: Mapping[str, float]) -> dict[str, float]:
+    """Figures by the keys that `looms.report.summary` has for them, not by their names."""
+    keys = {name: key for key, name in _NAMES.items()} | {MEAN_AREA: "auc", "Brier": "brier"}
+    return {keys[name]: value for name, value in figures.items()}
+
+
 def method_of(machine: Any) -> str:
     """Name of the way that rows were held out."""
     nested = machine.nested_ is not None

@@ -16,16 +16,9 @@ from looms._words import count
 from looms.cli._errors import InputError
 from looms.cli._options import Reading
 from looms.cli._output import as_messages, note, writing
-from looms.cli._prepare import (
-    Prepared,
-    no_target,
-    open_file,
-    physical_memory,
-    prepare,
-    target_of,
-    without,
-)
+from looms.cli._prepare import Prepared, no_target, open_file, physical_memory, prepare, without
 from looms.cli._request import MachineRequest
+from looms.cli._target import target_of
 from looms.datasets._first_pass import first_pass
 from looms.datasets._table_blocks import TableBlocks
 from looms.selection._low_rank_start import LARGEST_RANK

@@ -95,6 +95,10 @@ TargetOption = Annotated[
 DropOption = Annotated[
     list[str] | None, typer.Option("--drop", help="Column to leave out; may be given again.")
 ]
+JsonOption = Annotated[
+    bool,
+    typer.Option("--json", help="Figures as JSON on standard output, which holds nothing else."),
+]
 StoreOption = Annotated[
     Path | None,
     typer.Option(

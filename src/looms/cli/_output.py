@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import warnings
@@ -43,6 +44,11 @@ def note(message: str) -> None:
     say(f"Note: {message}")
 
 
+def warning(message: str) -> None:
+    """Write to stderr what may make the result another than was wanted."""
+    say(f"Warning: {message}")
+
+
 def show_cautions(cautions: Sequence[Caution]) -> None:
     """Write cautions of `looms.report`, the serious ones as warnings."""
     for each in cautions:
@@ -51,7 +57,7 @@ def show_cautions(cautions: Sequence[Caution]) -> None:
         for words, option in _BY_OPTION.items():
             text = text.replace(words, option)
         if each["level"] == "serious":
-            say(f"Warning: {text}")
+            warning(text)
         else:
             note(text)
 
@@ -93,6 +99,11 @@ def to_stdout(text: str) -> None:
     """Write a result; what a terminal would obey is shown to it instead."""
     sys.stdout.write(visible(text, keep="\n\t") if sys.stdout.isatty() else text)
     sys.stdout.flush()
+
+
+def show_json(values: Mapping[str, Any]) -> None:
+    """Write plain values as JSON; ASCII, for no terminal obeys what is in a name."""
+    to_stdout(f"{json.dumps(values, allow_nan=False, indent=1)}\n")
 
 
 class _Visible(Console):

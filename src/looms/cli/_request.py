@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV, NonconformityClassifier
 from looms.cli._errors import InputError
 from looms.cli._options import IntervalMethod, Task
-from looms.cli._output import as_messages
+from looms.cli._output import as_messages, warning
 from looms.cli._prepare import Prepared
 from looms.criteria import DIFFERENTIABLE
 from looms.folds import NUMBER_OF_FOLDS, GapKFold, fold_numbers, group_numbers
@@ -199,8 +199,9 @@ class MachineRequest:
         Literal["folds", "none"] | None,
         typer.Option(
             help=(
-                "folds searches anew without each of ten folds: honest figures, at ten times the "
-                "cost; default for up to 1000 rows of lssvm, unless none."
+                "folds searches anew without each of up to ten folds: honest figures, at up to "
+                "ten times the cost; default of lssvm for up to 1000 rows, or 200 of several "
+                "candidates, unless none."
             )
         ),
     ] = None
@@ -395,15 +396,28 @@ class MachineRequest:
         if target.task == "regression":
             self._check_regression()
             return LSSVMRegressorCV(kernel, criterion, **search)
-        threshold, n_classes = threshold_of(self.threshold), len(np.unique(target.y))
+        labels, counts = np.unique(target.y, return_counts=True)
+        threshold, n_classes = threshold_of(self.threshold), len(labels)
         if n_classes > 2 and threshold not in (None, 0.0):
             raise InputError(
                 f"--threshold {self.threshold} is for two classes, and the target has "
                 f"{n_classes}; against classes of unequal size use --weight balanced"
             )
+        if n_classes == 2 and counts.min() == 1:
+            raise InputError(
+                f"the class {labels[counts.argmin()]} has one row only, and without that row there "
+                "is no second class to learn; give more rows of it, or name another --target"
+            )
+        if threshold not in (None, 0.0, "ber"):
+            other, positive = labels
+            if counts[1] > counts[0]:
+                warning(
+                    f"--threshold {self.threshold} takes {positive} for the positive class, for it "
+                    f"is later in order, and most rows are of it. If {other} is what is to be "
+                    "detected, write the labels so that it is the later, such as 1 beside 0"
+                )
         weight = "balanced" if self.weight == "balanced" else None
-        options: dict[str, Any] = {"class_weight": weight, "selection_weight": weight}
-        options["threshold"] = threshold
+        options: dict[str, Any] = {"class_weight": weight, "threshold": threshold}
         calibration = None if self.calibration == "none" else self.calibration or "sigmoid"
         if self.machine == "svm":
             probability = calibration and "loo"

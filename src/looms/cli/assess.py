@@ -11,11 +11,13 @@ from sklearn.pipeline import Pipeline
 
 from looms.assessment import AssessmentInterrupted
 from looms.assessment import assess as assess_splits
+from looms.assessment._result import Assessment
 from looms.cli._errors import InputError
 from looms.cli._options import (
     DropOption,
     FileArgument,
     ForceOption,
+    JsonOption,
     Reading,
     StoreOption,
     TargetOption,
@@ -26,6 +28,7 @@ from looms.cli._output import (
     check_can_write,
     csv_text,
     note,
+    show_json,
     to_stdout,
     write_or_print,
 )
@@ -33,6 +36,8 @@ from looms.cli._prepare import prepare_file
 from looms.cli._progress import Meter
 from looms.cli._request import MachineRequest
 from looms.cli.fit import check_report, train, write_report
+from looms.report.figures import outer
+from looms.report.text import plain
 
 
 @command
@@ -71,6 +76,7 @@ def assess(
         Path | None, typer.Option(help="HTML page on the machine of all rows and how good it is.")
     ] = None,
     reading: Reading,
+    json: JsonOption = False,
     force: ForceOption = False,
 ) -> None:
     """Assess the whole selection on outer splits, whose test rows it never sees."""
@@ -106,11 +112,19 @@ def assess(
             )
     except AssessmentInterrupted as interrupt:
         if interrupt.result is not None:
-            to_stdout(f"{interrupt.result.summary()}\n")
+            show_result(interrupt.result, json)
         raise
-    to_stdout(f"{result.summary()}\n")
+    show_result(result, json)
     if output is not None:
         write_or_print(output, csv_text(result.table), "a row for each split is in")
     if report is not None:
         model = train(prepared, replace(request, nested="none")).model
         write_report(report, model, prepared, target, file, result)
+
+
+def show_result(result: Assessment, json: bool) -> None:
+    """Figures of an assessment on standard output."""
+    if json:
+        show_json(plain(outer(result)))
+    else:
+        to_stdout(f"{result.summary()}\n")

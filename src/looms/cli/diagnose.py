@@ -41,9 +41,10 @@ from looms.cli._output import (
     write_or_print,
     write_output,
 )
-from looms.cli._prepare import Target, labels_of_groups, prepare, read_training, target_of
+from looms.cli._prepare import labels_of_groups, prepare, read_training
 from looms.cli._progress import Meter
 from looms.cli._svm_request import SVMRequest
+from looms.cli._target import Target, target_of
 from looms.cli.predict import load, rows_for
 from looms.copies import copy_groups, n_unexpected_copies
 from looms.diagnostics import (

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from scipy.sparse import issparse
@@ -29,19 +29,40 @@ from looms.cli._figures import (
     show_figures,
 )
 from looms.cli._large import ScratchFolder, memory_of, prepare_large
-from looms.cli._options import DropOption, FileArgument, ForceOption, Reading, TargetOption, command
-from looms.cli._output import as_messages, check_can_write, console, note, show_cautions, writing
+from looms.cli._options import (
+    DropOption,
+    FileArgument,
+    ForceOption,
+    JsonOption,
+    Reading,
+    TargetOption,
+    command,
+)
+from looms.cli._output import (
+    as_messages,
+    check_can_write,
+    console,
+    note,
+    show_cautions,
+    show_json,
+    writing,
+)
 from looms.cli._predictions import Predictions
-from looms.cli._prepare import Prepared, prepare, prepare_file, target_of
+from looms.cli._prepare import Prepared, prepare, prepare_file
 from looms.cli._progress import USUAL_EVALUATIONS, Meter
 from looms.cli._request import MachineRequest
+from looms.cli._target import target_of
 from looms.datasets._table import table_name
+from looms.estimators import Certificate
+from looms.estimators._base import KernelMachine
 from looms.model_files import save_model
 from looms.model_files._files import SavedModel
-from looms.report import cautions, write_html
+from looms.report import cautions, summary, write_html
 
 #: Beginning of a page of `looms.report`.
 _PAGE = r'<!doctype html>[\s\S]*<meta name="generator" content="looms '
+#: Rows up to which the refits take about a second, and the same on m landmarks, n m².
+_CHEAP, _CHEAP_ON_LANDMARKS = 2000, 3e9
 #: No option holds the values searched.
 _IN_PYTHON = {"in param_grid": "as param_grid of looms.SVCCV in Python"}
 
@@ -67,6 +88,14 @@ def fit(
         str | None,
         typer.Option(help="Most memory to use with --rank, such as 2GB; default what there is."),
     ] = None,
+    json: JsonOption = False,
+    certify: Annotated[
+        bool,
+        typer.Option(
+            "--certify",
+            help="Compare three held-out outputs with refits; without it too where that is cheap.",
+        ),
+    ] = False,
     force: ForceOption = False,
 ) -> None:
     """Fit a kernel machine to a table, chosen by exact leave-one-out, and store it.
@@ -81,6 +110,10 @@ def fit(
             f"{output}: the name of a model file ends in .skops, not in {output.suffix}"
         )
     check_report(report, request, force, file, output, "the model")
+    if json and request.machine != "lssvm":
+        raise InputError("--json is for --machine lssvm")
+    if certify and request.machine == "nonconformity":
+        raise InputError("--certify is not for --machine nonconformity: it is not refitted by row")
     if memory is not None and request.rank is None:
         raise InputError("--memory goes with --rank, the number of landmarks")
     most = memory_of(memory)
@@ -93,9 +126,21 @@ def fit(
             scratch = ScratchFolder(output.parent, stack)
             prepared = prepare_large(file, target, drop, reading, request, most, scratch)
         fitted = train(prepared, request)
-    metadata = {**fitted.metadata, "target": target, "file": file.name}
-    save_model(output, fitted.model, metadata)
-    show_choice(fitted.model, metadata)
+        metadata = {**fitted.metadata, "target": target, "file": file.name}
+        save_model(output, fitted.model, metadata)
+        try:
+            certificate = certified(fitted.model[-1], prepared.matrix, certify)
+        except (KeyboardInterrupt, MemoryError):
+            note(f"the model is in {output}, without a certificate")
+            raise
+    if certificate is not None:
+        if certificate.holds:  # otherwise it is among the cautions
+            note(str(certificate))
+        save_model(output, fitted.model, metadata)
+    if json:
+        show_json(summary(fitted.model, **known_of(prepared, target, file)))
+    else:
+        show_choice(fitted.model, metadata)
     if request.machine != "nonconformity":  # its machines are not left out one by one
         show_cautions(cautions(fitted.model))
     note(choice_of(fitted.model[-1]))
@@ -183,6 +228,17 @@ def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
     return SavedModel(Pipeline([("table", prepared.preprocessor), ("machine", machine)]), metadata)
 
 
+def certified(machine: Any, X: Any, always: bool) -> Certificate | None:
+    """Certificate of a machine, where it is asked for, or cheap beside the fit; None without."""
+    if not isinstance(machine, KernelMachine):
+        return None
+    n, landmarks = X.shape[0], getattr(machine, "landmarks_", None)
+    cheap = n <= _CHEAP if landmarks is None else n * landmarks.shape[0] ** 2 <= _CHEAP_ON_LANDMARKS
+    if not (cheap or always):
+        return None
+    return machine.certify(X=X if machine.X_fit_ is None else None)
+
+
 def check_report(
     report: Path | None,
     request: MachineRequest,
@@ -215,21 +271,20 @@ def write_report(
     assessment: Assessment | None = None,
 ) -> None:
     """Write the page of a fitted model."""
-    pandas = require("pandas", "--report")
-    title = f"{target}, {file.name}" if target else file.name
-    y = pandas.Series(prepared.target.y, name=target)
+    with writing(path, "--report"):
+        write_html(model, path, assessment=assessment, **known_of(prepared, target, file))
+    note(f"the report is in {path}")
+
+
+def known_of(prepared: Prepared, target: str | None, file: Path) -> dict[str, Any]:
+    """What a report is told of the data of a fit, by the names of its arguments."""
+    pandas = require("pandas", "A report")
     # People count the rows of a file from 1; only the names of the samples matter here.
     rows = pandas.Index(prepared.rows, name="row in the file, counted from 1 after any header")
-    X = pandas.DataFrame(index=rows)
-    with writing(path, "--report"):
-        write_html(
-            model,
-            path,
-            X=X,
-            y=y,
-            groups=prepared.groups,
-            assessment=assessment,
-            title=title,
-            notes=prepared.notes,
-        )
-    note(f"the report is in {path}")
+    return {
+        "X": pandas.DataFrame(index=rows),
+        "y": pandas.Series(prepared.target.y, name=target),
+        "groups": prepared.groups,
+        "title": f"{target}, {file.name}" if target else file.name,
+        "notes": prepared.notes,
+    }

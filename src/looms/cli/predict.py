@@ -14,22 +14,33 @@ from looms import PrevalenceClassifier
 from looms._optional import require
 from looms._words import count, listed
 from looms.cli._errors import InputError
-from looms.cli._figures import show_choice, show_confusion, show_figures, show_request
-from looms.cli._options import ForceOption, MaxBytesOption, ModelArgument, Reading, command
+from looms.cli._figures import by_key, show_choice, show_confusion, show_figures, show_request
+from looms.cli._options import (
+    ForceOption,
+    JsonOption,
+    MaxBytesOption,
+    ModelArgument,
+    Reading,
+    command,
+)
 from looms.cli._output import (
     as_messages,
     check_can_write,
     note,
     note_formulas,
     output_in_parts,
+    show_json,
     without_formulas,
 )
 from looms.cli._predictions import Predictions, Unlike
-from looms.cli._prepare import open_file, read, text
+from looms.cli._prepare import open_file, read
 from looms.cli._request import CoverageRequest
+from looms.cli._target import text
 from looms.datasets._table import Table, no_rows
 from looms.model_files import load_model
 from looms.model_files._files import SavedModel
+from looms.report import summary
+from looms.report.text import plain
 
 #: Metadata of a model of looms fit.
 METADATA = {
@@ -144,6 +155,7 @@ def score(
     model: ModelArgument,
     file: Annotated[Path, typer.Argument(help="Rows with the target.", metavar="FILE")],
     *,
+    json: JsonOption = False,
     reading: Reading,
 ) -> None:
     """Score the model on rows whose target is known."""
@@ -163,15 +175,33 @@ def score(
         labels = [*classes, *unknown]
     for remark in (*unlike.notes(), *predictions.trained_on()):
         note(remark)
+    if json:
+        show_json(plain({"n_rows": table.X.shape[0], "figures": by_key(figures)}))
+        return
     show_figures({f"{count(table.X.shape[0], 'row')} of {file.name}": figures})
     if labels:
         show_confusion(truth, text(predictions.predicted), labels)
 
 
 @command
-def show(model: ModelArgument, *, max_bytes: MaxBytesOption = Reading.max_bytes) -> None:
+def show(
+    model: ModelArgument,
+    *,
+    json: JsonOption = False,
+    max_bytes: MaxBytesOption = Reading.max_bytes,
+) -> None:
     """Show what was asked, what was chosen, the candidates and the leave-one-out figures."""
     saved = load(model, max_bytes)
+    if json:
+        if saved.metadata["options"].get("machine") != "lssvm":
+            raise InputError(f"--json is for --machine lssvm, and {model} is of another")
+        target, file = saved.metadata["target"], saved.metadata["file"]
+        pandas = require("pandas", "--json")
+        # Of the targets only the name counts.
+        y = pandas.Series(range(saved.metadata["n_rows"]), name=target)
+        title = f"{target}, {file}" if target else file
+        show_json(summary(saved.model, y=y, title=title))
+        return
     show_request(saved.metadata)
     show_choice(saved.model, saved.metadata)
 

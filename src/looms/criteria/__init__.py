@@ -4,7 +4,7 @@ Every criterion is a mean over samples, by their weights, and over targets where
 several (the one-against-rest columns of a multi-class problem). Smaller is better. With labels
 t = ±1 and outputs f the leave-one-out margin is t f, and t r = 1 − t f.
 
-Those in `DIFFERENTIABLE` have a gradient and guide the search; the error rates are
+Those in ``DIFFERENTIABLE`` have a gradient and guide the search; the error rates are
 steps, for the choice among tuned candidates and for reports.
 
 Sources are cited by the keys of docs/references.md.
@@ -14,13 +14,14 @@ from looms.criteria._differentiable import DIFFERENTIABLE as DIFFERENTIABLE
 from looms.criteria._differentiable import (
     PRESS,
     WMW,
+    Criterion,
     CrossEntropy,
+    Evaluation,
     Hinge,
+    PointwiseCriterion,
     SmoothedError,
     SquaredHinge,
 )
-from looms.criteria._differentiable import Criterion as Criterion
-from looms.criteria._differentiable import Evaluation as Evaluation
 from looms.criteria._differentiable import as_criterion as as_criterion
 from looms.criteria._differentiable import standard_error as standard_error
 from looms.criteria._error_rates import balanced_error_rate, error_rate
@@ -29,8 +30,11 @@ from looms.criteria._error_rates import mean_class_error as mean_class_error
 __all__ = [
     "PRESS",
     "WMW",
+    "Criterion",
     "CrossEntropy",
+    "Evaluation",
     "Hinge",
+    "PointwiseCriterion",
     "SmoothedError",
     "SquaredHinge",
     "balanced_error_rate",

@@ -21,6 +21,13 @@ class Evaluation(NamedTuple):
     value : the criterion J.
     standard_error : of J as an estimate from a sample.
     slope : ∂J/∂f, shaped like the outputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.criteria import PRESS
+    >>> PRESS().evaluate(np.array([1.0, 3.0]), np.array([2.0, 2.0]), np.ones(2)).slope
+    array([ 1., -1.])
     """
 
     value: float
@@ -29,7 +36,17 @@ class Evaluation(NamedTuple):
 
 
 class Criterion(ABC):
-    """Base class of differentiable criteria."""
+    """Base class of differentiable criteria.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.criteria import Criterion, PRESS
+    >>> isinstance(PRESS(), Criterion)
+    True
+    >>> PRESS().evaluate(np.array([1.0, 3.0]), np.array([2.0, 3.0]), np.ones(2)).value
+    0.5
+    """
 
     #: Whether targets must be labels ±1.
     needs_labels: bool = True
@@ -68,7 +85,17 @@ class Criterion(ABC):
 
 
 class PointwiseCriterion(Criterion):
-    """Criterion that is a weighted mean of one loss a sample and target."""
+    """Criterion that is a weighted mean of one loss a sample and target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.criteria import PRESS, PointwiseCriterion
+    >>> issubclass(PRESS, PointwiseCriterion)
+    True
+    >>> PRESS().loss(np.array([1.0]), np.array([3.0]))  # and its derivative in the output
+    (array([4.]), array([4.]))
+    """
 
     @abstractmethod
     def loss(self, y: Array, f: Array) -> tuple[Array, Array]:

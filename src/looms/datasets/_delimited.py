@@ -85,13 +85,11 @@ def typed(text: str, sep: str, decimal: str | None, path: Path) -> tuple[Columns
     """Typed columns of a text, and their decimal mark."""
     require("pandas", "Reading tables")
     pa = require("pyarrow", "Reading CSV files")
-    pc = require("pyarrow.compute", "Reading CSV files")
     inferred = parsed(text, sep, path)
     names = inferred.column_names
     check_columns(names, path)
     raw = parsed(text, sep, path, as_text=names)
-    missing, gap = pa.array(MISSING), pa.scalar(None, pa.string())
-    cells = {name: pc.if_else(pc.is_in(raw[name], missing), gap, raw[name]) for name in names}
+    cells = cells_of(raw)
     signs = {name: Signs().add(cells[name]) for name in names}
     types = number_types(signs, decimal, other_decimal=sep != ",")
     columns = cells | {name: types.values(name, cells[name]) for name in types.whole}
@@ -103,6 +101,15 @@ def typed(text: str, sep: str, decimal: str | None, path: Path) -> tuple[Columns
     table = pa.table(columns)
     frame = table.to_pandas(date_as_object=False)
     return Columns(frame, lambda name: raw[name].to_pylist(), types.notes), types.decimal
+
+
+def cells_of(rows: Any) -> dict[str, Any]:
+    """Cells by column of a table of text, null for a missing one."""
+    pa = require("pyarrow", "Reading CSV files")
+    pc = require("pyarrow.compute", "Reading CSV files")
+    # not a null for all rows: with it pyarrow 15 to 22 read other cells in a slice of a table
+    missing, gaps = pa.array(MISSING), pa.nulls(len(rows), pa.string())
+    return {n: pc.if_else(pc.is_in(rows[n], missing), gaps, rows[n]) for n in rows.column_names}
 
 
 def parsed(text: str, sep: str, path: Path, as_text: Sequence[str] | None = None) -> Any:
@@ -124,9 +131,10 @@ def parsed(text: str, sep: str, path: Path, as_text: Sequence[str] | None = None
             convert_options=csv_files.ConvertOptions(**conversion),
         )
     except pa.ArrowInvalid as error:
+        problem = first_line(error).removeprefix("CSV parse error: ")
         raise TableError(
             path,
-            first_line(error).removeprefix("CSV parse error: "),
+            re.sub(r"^Row #(\d+)", lambda match: f"data row {int(match[1]) - 1}", problem),
             "Correct that row, or name what separates the cells by sep=...; a file "
             "with decimal commas is mostly separated by ';'.",
         ) from None

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from looms._optional import require
 from looms.datasets._bytes import chunks
-from looms.datasets._columns import MISSING, Signs, number_types
+from looms.datasets._columns import Signs, number_types
 from looms.datasets._delimited import (
+    cells_of,
     check_quotes,
     encoding_of,
     parsed,
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 
 #: Bytes that are parsed at once, and characters of the longest row.
 _PIECE, _LONGEST = 2**22, 2**26
-#: Row in a message of pyarrow.
-_ROW = re.compile(r"Row #(\d+)")
+#: Row in a message of `parsed`.
+_ROW = re.compile(r"^data row (\d+)")
 _BOOLEANS = r"^(?:0|1|true|True|TRUE|false|False|FALSE)$"
 
 
@@ -63,7 +64,7 @@ class DelimitedRows(ColumnReader):
                 signs = {name: Signs() for name in rows.column_names}
                 others = {name: _other_types() for name in rows.column_names}
                 self.n_columns = len(signs)
-            for name, cells in _cells(rows).items():
+            for name, cells in cells_of(rows).items():
                 signs[name].add(cells)
                 others[name] = [t for t in others[name] if _as_type(cells, t) is not None]
         self._numbers = number_types(signs, decimal, other_decimal=self._sep != ",")
@@ -108,13 +109,13 @@ class DelimitedRows(ColumnReader):
         try:
             return parsed(text, self._sep, self.path, as_text=names)
         except TableError as error:
-            problem = _ROW.sub(lambda match: f"Row #{int(match[1]) + n_rows}", error.problem)
+            problem = _ROW.sub(lambda match: f"data row {int(match[1]) + n_rows}", error.problem)
             raise TableError(self.path, problem, error.advice) from None
 
     def columns(self, rows: pa.Table, first: int) -> Columns:
         """Typed columns of some rows."""
         pa = require("pyarrow", "Reading CSV files")
-        cells = _cells(rows)
+        cells = cells_of(rows)
         for name, column in cells.items():
             if name in self._numbers.whole:
                 cells[name] = self._numbers.values(name, column)
@@ -128,14 +129,6 @@ class DelimitedRows(ColumnReader):
 
     def _texts(self) -> Iterator[str]:
         return texts(self._chunks(), self._encoding, self.path)
-
-
-def _cells(rows: pa.Table) -> dict[str, Any]:
-    """Cells by column, null for a missing one."""
-    pa = require("pyarrow", "Reading CSV files")
-    pc = require("pyarrow.compute", "Reading CSV files")
-    missing, gap = pa.array(MISSING), pa.scalar(None, pa.string())
-    return {n: pc.if_else(pc.is_in(rows[n], missing), gap, rows[n]) for n in rows.column_names}
 
 
 def _other_types() -> list[Any]:

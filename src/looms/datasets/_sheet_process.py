@@ -50,7 +50,8 @@ def main() -> None:
         book = calamine.CalamineWorkbook.from_filelike(BytesIO(sys.stdin.buffer.read()))
         for name in book.sheet_names:
             write(name)
-            for row in book.get_sheet_by_name(name).iter_rows():
+            sheet = book.get_sheet_by_name(name)
+            for row in sheet.iter_rows() if sheet.height else ():
                 cells = [cell_of(cell) for cell in row]
                 if any(cell != "" for cell in cells):
                     write(cells)

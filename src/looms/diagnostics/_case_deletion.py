@@ -17,7 +17,8 @@ from looms._optional import require
 from looms._typing import AnyArray, Array
 from looms.criteria import WMW, Criterion, as_criterion
 from looms.diagnostics._margins import margins_of
-from looms.estimators import SVCCV, machine_of
+from looms.estimators._in_pipelines import parts_of
+from looms.estimators._least_squares import LeastSquaresMachine
 from looms.estimators._search import chosen_criterion
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
@@ -142,7 +143,7 @@ class CaseDeletion:
     def mislabeled(self, n: int | None = None) -> pd.DataFrame:
         """Samples whose label contradicts the machine trained without them, the clearest first.
 
-        These have a negative `margin`, smallest first. Where classes overlap, most of them are
+        These have a negative ``margin``, smallest first. Where classes overlap, most of them are
         not wrong; look at the first ones. Where groups are left out, the table has the group of
         each sample.
 
@@ -260,8 +261,8 @@ def case_deletion(
     >>> case_deletion(model, groups=np.repeat(["Mon", "Tue", "Wed", "Thu", "Fri"], 6))
     CaseDeletion(n_samples=30, n_groups=5, criterion='press', most_influential='Thu')
     """
-    machine = machine_of(model)
-    if machine is None or isinstance(machine, SVCCV):
+    machine: Any = parts_of(model).last
+    if not isinstance(machine, LeastSquaresMachine):
         raise TypeError(
             "Case deletion in closed form is for fitted LSSVMClassifier, LSSVMRegressor, their CV "
             f"versions, and pipelines and searches that end in one, got {type(model).__name__}."
@@ -275,11 +276,12 @@ def case_deletion(
             f"names must hold one name for each of the {n} training samples, but has shape "
             f"{names.shape}."
         )
-    low_rank = machine.landmarks_ is not None
-    if low_rank and criterion is not None:
+    landmarks = machine.landmarks_
+    low_rank = landmarks is not None
+    if landmarks is not None and criterion is not None:
         raise ValueError(
             f"The change of a criterion takes every pair of samples, and this machine has "
-            f"{machine.landmarks_.shape[0]} landmarks: leave out criterion."
+            f"{landmarks.shape[0]} landmarks: leave out criterion."
         )
     criterion = chosen_criterion(machine) if criterion is None else criterion
     chosen = as_criterion(criterion)

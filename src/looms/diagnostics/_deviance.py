@@ -22,8 +22,8 @@ def deviance(
 ) -> Deviance:
     r"""Deviance of a classifier on its training samples, and its leave-one-out version.
 
-    .. math:: D = -2 \sum_i \log \hat p_{y_i}(x_i), \qquad
-              \mathrm{CV} = -2 \sum_i \log \hat p^{(-i)}_{y_i}(x_i)
+    .. math:: D = -2 \sum_i \log {\hat p}_{y_i}(x_i), \qquad
+              \mathrm{CV} = -2 \sum_i \log {\hat p}^{(-i)}_{y_i}(x_i)
 
     where :math:`\hat p^{(-i)}` is of the machine *and* the sigmoid fitted without sample i, or
     its group [T11 section 2.2.1 and eq. 15]. T11 calls CV an average; its values are this sum.

@@ -30,8 +30,8 @@ def influence(
 ) -> Influence:
     r"""Change of the deviance when a sample, or a group, is deleted, for every one.
 
-    .. math:: \mathrm{values}_i = D - D_{(-i)} = -2 \Bigl(\sum_j \log \hat p_{y_j}(x_j)
-              - \sum_{j \ne i} \log \hat p^{(-i)}_{y_j}(x_j)\Bigr)
+    .. math:: \mathrm{values}_i = D - D_{(-i)} = -2 \Bigl(\sum_j \log {\hat p}_{y_j}(x_j)
+              - \sum_{j \ne i} \log {\hat p}^{(-i)}_{y_j}(x_j)\Bigr)
 
     where :math:`D_{(-i)}` is the deviance over the n − 1 other samples of the machine, and of
     its sigmoid, fitted to them [T11 section 2.4]. If the model were true, the change would follow

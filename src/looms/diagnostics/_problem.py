@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.estimators import SVCCV, LSSVMClassifier, LSSVMClassifierCV
+from looms.estimators._in_pipelines import parts_of
 
 PREPROCESSING = ("auto", "held", "refitted")
 
@@ -93,7 +94,12 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
         check_is_fitted(estimator)
     except NotFittedError:
         estimator = clone(estimator).fit(X, y)
-    steps, fitted = _steps_and_machine(estimator)
+    steps, fitted = parts_of(estimator)
+    if isinstance(fitted, BaseSearchCV):
+        raise ValueError(
+            f"{type(fitted).__name__} has no best_estimator_: use refit=True, or pass the "
+            "estimator with the parameters that it chose."
+        )
     machine = frozen(fitted)
     apart = isinstance(fitted, SVCCV) or np.ndim(getattr(fitted, "threshold_", 0.0)) > 0
     threshold = fitted.threshold_ if apart else 0.0
@@ -127,22 +133,6 @@ def classes_and_labels(y: AnyArray) -> tuple[AnyArray, AnyArray]:
 def last_step(machine: Any) -> Any:
     """The last step of a pipeline; other machines as they are."""
     return machine[-1] if isinstance(machine, Pipeline) else machine
-
-
-def _steps_and_machine(fitted: Any) -> tuple[list[tuple[str, Any]], Any]:
-    """The steps before the machine, and the machine: of a search, the best one."""
-    if isinstance(fitted, BaseSearchCV):
-        if not hasattr(fitted, "best_estimator_"):
-            raise ValueError(
-                f"{type(fitted).__name__} has no best_estimator_: use refit=True, or pass the "
-                "estimator with the parameters that it chose."
-            )
-        return _steps_and_machine(fitted.best_estimator_)
-    if not isinstance(fitted, Pipeline):
-        return [], fitted
-    steps = [(name, step) for name, step in fitted.steps[:-1] if step not in ("passthrough", None)]
-    inner, machine = _steps_and_machine(fitted.steps[-1][1])
-    return [*steps, *((f"inner_{name}", step) for name, step in inner)], machine
 
 
 def _learns_from_targets(before: Pipeline, X: Any, Z: Any) -> bool:

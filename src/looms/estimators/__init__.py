@@ -1,8 +1,9 @@
 """The scikit-learn face: validate, encode, delegate."""
 
-from looms.estimators._base import machine_of
+from looms.estimators._certificate import Certificate
 from looms.estimators._classifier import LSSVMClassifier
 from looms.estimators._classifier_cv import LSSVMClassifierCV
+from looms.estimators._in_pipelines import machine_of, predict_interval, predict_set
 from looms.estimators._largest_margin import LargestMarginClassifier
 from looms.estimators._nonconformity import NonconformityClassifier
 from looms.estimators._prevalence import PrevalenceClassifier
@@ -14,6 +15,7 @@ from looms.estimators._warnings import BoundWarning, CopiesWarning, OneClassWarn
 __all__ = [
     "SVCCV",
     "BoundWarning",
+    "Certificate",
     "CopiesWarning",
     "LSSVMClassifier",
     "LSSVMClassifierCV",
@@ -25,4 +27,6 @@ __all__ = [
     "PrevalenceClassifier",
     "TransformedTargetRegressorCV",
     "machine_of",
+    "predict_interval",
+    "predict_set",
 ]

@@ -6,7 +6,7 @@ from typing import Any
 
 from looms.optimize import Point
 from looms.selection._candidates import Candidate
-from looms.selection._objective import HeldOutCriterion
+from looms.selection._held_out_criterion import HeldOutCriterion
 
 # Callbacks came with scikit-learn 1.9, and are experimental there.
 try:

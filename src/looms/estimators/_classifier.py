@@ -12,7 +12,6 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.calibration import class_probabilities, fit_calibrator
 from looms.calibration._calibrators import as_calibration
 from looms.dask._predict import lazy_for_dask
-from looms.estimators._base import GivenMachine
 from looms.estimators._encoding import (
     ThresholdedClassifier,
     check_threshold,
@@ -21,6 +20,7 @@ from looms.estimators._encoding import (
     number_or_rule,
     threshold_and_loss,
 )
+from looms.estimators._least_squares import GivenMachine
 from looms.estimators._updates import UpdatableMachine
 from looms.estimators._warnings import warn_of_missed_precision
 from looms.held_out import HeldOut
@@ -206,8 +206,10 @@ class LSSVMClassifier(Classifier, GivenMachine):
         Weights of the samples in the fit.
     fit_intercept_ : bool
         Whether it was fitted with an intercept.
-    groups_, certified_
+    groups_
         Only of machines that `without` or `with_rows` made of another.
+    certificate_ : Certificate
+        Of the last `certify`, `without` or `with_rows`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

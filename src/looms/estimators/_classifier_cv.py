@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._classifier import Classifier
-from looms.estimators._encoding import class_weights
+from looms.estimators._encoding import class_weights, selection_weights
 from looms.estimators._search import SelectingMachine
 from looms.estimators._warnings import (
     warn_of_missed_precision,
@@ -40,8 +40,10 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         L-BFGS-B, scaled conjugate gradients, or the Nelder-Mead simplex.
     fit_intercept, class_weight
         As for `LSSVMClassifier`.
-    selection_weight : dict, "balanced" or None, default=None
-        Weights of the classes in the criterion; they multiply ``sample_weight``.
+    selection_weight : "class_weight", dict, "balanced" or None, default="class_weight"
+        Weights of the classes in the criterion, those of the fit unless given; they multiply
+        ``sample_weight``. With None the criterion counts classes as they come, whatever their
+        weights in the fit, and prefers machines that give up a rare one.
     threshold : None, float, str, looms.threshold.ThresholdRule or callable, default=None
         As for `LSSVMClassifier`, set for every candidate by its own leave-one-out outputs and
         calibrator.
@@ -213,7 +215,7 @@ fit_intercept_, n_features_in_, feature_names_in_
         optimizer: str = "lbfgs",
         fit_intercept: bool = True,
         class_weight: Any = None,
-        selection_weight: Any = None,
+        selection_weight: Any = "class_weight",
         threshold: Any = None,
         calibration: str | None = "sigmoid",
         prior: bool = False,
@@ -278,9 +280,7 @@ fit_intercept_, n_features_in_, feature_names_in_
         X, y, weight = self._validated(X, y, sample_weight)
         classes, labels, targets = self._encoded(y, weight)
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
-        selection_weight = weight * class_weights(
-            self.selection_weight, labels, classes, weight, "selection_weight"
-        )
+        selection_weight = weight * selection_weights(self, labels, classes, weight)
         watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
         choice, fitted = self._selected(
             X, targets, weight, fit_weight, selection_weight, groups, y, self._score, watcher

@@ -219,13 +219,14 @@ def class_weights(
     """
     if class_weight is None:
         return np.ones(len(labels))
-    if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise ValueError(f"{name} must be None, 'balanced' or a dict, got {class_weight!r}.")
+    if isinstance(class_weight, str) and class_weight == "balanced":
         mass = np.bincount(labels, weights=sample_weight, minlength=len(classes))
         return np.asarray((mass.sum() / (len(classes) * mass))[labels])
     if not isinstance(class_weight, dict):
-        raise ValueError(f"{name} must be None, 'balanced' or a dict, got {class_weight!r}.")
+        default = "'class_weight', " * (name == "selection_weight")
+        raise ValueError(
+            f"{name} must be {default}None, 'balanced' or a dict, got {class_weight!r}."
+        )
     unknown = [label for label in class_weight if label not in list(classes)]
     if unknown:
         raise ValueError(
@@ -238,6 +239,16 @@ def class_weights(
     if not ((weights > 0) & np.isfinite(weights)).all():
         raise ValueError(f"{name} must be positive numbers, got {class_weight!r}.")
     return np.asarray(weights[labels])
+
+
+def selection_weights(
+    machine: Any, labels: AnyArray, classes: AnyArray, sample_weight: Array
+) -> Array:
+    """(n,) weight of each sample's class in the criterion of a machine, as of `class_weights`."""
+    given = machine.selection_weight
+    if isinstance(given, str) and given == "class_weight":
+        given = machine.class_weight
+    return class_weights(given, labels, classes, sample_weight, "selection_weight")
 
 
 def check_threshold(threshold: Any, targets: Array) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -14,6 +13,7 @@ from sklearn.utils import get_tags
 
 from looms._classes import class_factors
 from looms._typing import AnyArray, Array, Matrix
+from looms.estimators._warnings import kept_warnings
 from looms.folds import NUMBER_OF_FOLDS, check_rest, fold_numbers
 from looms.kernels._samples import training_rows
 from looms.threshold import as_rule
@@ -94,6 +94,17 @@ def outer_folds(
                 f"{min(of_classes)} of some class: too few to hold some out again."
             )
     return numbers
+
+
+def folds_of_area(labels: AnyArray, groups: AnyArray | None) -> AnyArray | None:
+    """Number of the fold of each row, for an area under the ROC curve within folds.
+
+    None where some class has too few rows, or groups.
+    """
+    try:
+        return outer_folds(None, labels, groups, labels, 0)
+    except ValueError:
+        return None
 
 
 def takes_outer_folds(
@@ -177,8 +188,7 @@ def _machine_without(
         _, labels = np.unique(y, return_inverse=True)
         own_weight = own_weight * class_factors(labels, weight, rest)
         own_weight *= weight[rest].sum() / own_weight.sum()  # C counts in units of them
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the machine of all rows has the same to say
+    with kept_warnings():  # the machine of all rows has the same to say
         return clone(machine).fit(
             training_rows(X, rest, pairwise),
             y[rest],

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.calibration import at_prevalence
-from looms.estimators._base import machine_of
-from looms.estimators._svc import SupportVectorClassifier
+from looms.estimators._base import KernelMachine
+from looms.estimators._in_pipelines import parts_of
 
 _ROUNDING = 1e-6  # of prevalences that are to sum to one
 
@@ -93,16 +93,14 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         given = self.training_prevalence
         if given is not None:
             return _shares("training_prevalence", given, self.classes_, None)
-        machine = machine_of(self.classifier)
-        if machine is None:
+        machine = parts_of(self.classifier).last
+        if not isinstance(machine, KernelMachine):
             raise ValueError(
                 f"training_prevalence must be given: {type(self.classifier).__name__} does not "
                 "tell at which shares of the classes its probabilities are right."
             )
         check_is_fitted(machine, "dual_coef_")
-        learned_from_selection = isinstance(machine, SupportVectorClassifier)
-        weight = machine.selection_weight_ if learned_from_selection else machine.fit_weight_
-        totals = np.bincount(class_indices(machine.loo_.y), weights=weight)
+        totals = np.bincount(class_indices(machine.loo_.y), weights=machine.fit_weight_)
         return np.asarray(totals / totals.sum())
 
     @property

@@ -15,8 +15,8 @@ from looms.conformal._jackknife import required_rank
 from looms.criteria import PRESS
 from looms.dask._blocks import in_blocks
 from looms.dask._predict import lazy_for_dask
-from looms.estimators._base import GivenMachine
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
+from looms.estimators._least_squares import GivenMachine
 from looms.estimators._search import SelectingMachine
 from looms.estimators._updates import UpdatableMachine
 from looms.estimators._warnings import warn_of_search
@@ -200,7 +200,7 @@ class LSSVMRegressor(Regressor, GivenMachine):
     loo_ : HeldOut
         Exact leave-one-out outputs. A sample of weight zero has its ordinary output there.
     kernel_, mu_, dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, groups_, \
-certified_, n_features_in_, feature_names_in_
+certificate_, n_features_in_, feature_names_in_
         As for `LSSVMClassifier`, with one column a target where there are several.
 
     Examples

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from functools import partial
 from itertools import product
@@ -11,26 +11,27 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.stats import rankdata
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from looms._arrays import on_host
 from looms._checks import check_known
-from looms._classes import class_factors, class_indices
+from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks
 from looms.copies import copy_groups
 from looms.criteria import Criterion, as_criterion
 from looms.dask._blocks import gathered
-from looms.estimators._base import LeastSquaresMachine, check_flag, one_or_many
+from looms.estimators._area import outputs_of_choice
+from looms.estimators._base import check_flag, one_or_many
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
+from looms.estimators._combination import combined, folds_of_choice
+from looms.estimators._cv_results import candidates_table
 from looms.estimators._folds import (
     CHOICE_FOLDS,
     OUTER_FOLDS,
     folds_of_fit,
-    is_number_of_folds,
     machines_without,
     of_all_rows,
     outer_folds,
@@ -38,8 +39,9 @@ from looms.estimators._folds import (
     takes_weight,
     unfitted,
 )
+from looms.estimators._least_squares import LeastSquaresMachine
 from looms.estimators._tuned_in_folds import TunedInFolds, stack_of
-from looms.estimators._warnings import warn_of_copies, warn_of_no_stack
+from looms.estimators._warnings import warn_of_copies
 from looms.folds import group_numbers, joined_groups
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
@@ -49,11 +51,11 @@ from looms.kernels._tensors import check_on_tensors
 from looms.lssvm._system import Fit
 from looms.optimize._minimize import OPTIMIZERS
 from looms.selection import Objective, tune
-from looms.selection._candidates import Candidate, Choice, Score, choose
+from looms.selection._candidates import Candidate, Candidates, Choice, Score, choose
+from looms.selection._features import objective_of
 from looms.selection._low_rank_start import low_rank_objective
 from looms.selection._nested import Nested, choose_on_grid, nested_predictions
-from looms.selection._stack import stacking_weights
-from looms.selection._tune import Tuning
+from looms.selection._tuning import Tuning
 from looms.tensors import TensorBlocks
 
 COPIES = ("apart", "together")
@@ -170,7 +172,6 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             "groups": own_groups,
             "prior": self.prior,
         }
-        objective_of = partial(Objective, X_train, targets[train], **options)
 
         weighs = takes_weight(self)
 
@@ -187,7 +188,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             choice, in_folds, machines = choose_on_grid(
                 kernels,
                 criteria[0],
-                objective_of=objective_of,
+                objective_of=partial(Objective, X_train, targets[train], **options),
                 scorer=score,
                 watcher=watcher,
                 repeated=self.nested is not None,
@@ -198,7 +199,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             choice = choose(
                 kernels,
                 criteria,
-                objective_of=objective_of
+                objective_of=partial(objective_of, X_train, targets[train], **options)
                 if rank is None
                 else partial(
                     low_rank_objective,
@@ -215,21 +216,23 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 random_state=seed,
             )
             if rank is None:
-                outer = self._choice_folds(choice, targets[train], own_groups, own_labels, seed)
+                outer = folds_of_choice(self, choice, targets[train], own_groups, own_labels, seed)
             if outer is not None:
                 data = X, targets if labels is None else labels, weight, groups
                 tried = list(product(kernels, criteria))
-                choice, tuned = self._combined(choice, tried, outer, train, data, fit_weight, score)
+                choice, tuned = combined(self, choice, tried, outer, train, data, fit_weight, score)
                 rules = None if labels is None else tuned.rules(choice.fit.y, weight[train], score)
                 nested = tuned.nested(train, choice.fit.y, weight[train], rules)
-        best, candidates = choice.best, choice.candidates
+        best, candidates, for_area = choice.best, choice.candidates, None
+        if isinstance(X, RowBlocks) and labels is not None and self.cv is None:
+            for_area = outputs_of_choice(X, choice, groups, fit_intercept=self.fit_intercept)
         # A choice by folds of few rows tells of the rows that it predicts.
         few = self.nested == "auto" and n <= FEW_ROWS
         later = for_outer_folds if nested is None or few or self.nested == "folds" else None
         return choice, {
-            "candidates_": candidates,
+            "candidates_": Candidates(candidates),
             "best_index_": candidates.index(best),
-            "cv_results_": _candidates_table(candidates),
+            "cv_results_": candidates_table(candidates),
             "selection_": choice.tuning,
             "n_iter_": max(1, choice.tuning.n_iterations),
             "groups_": groups,
@@ -243,6 +246,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             "_nested": nested,
             "_unfitted": later,
             "_outer_seed": seed,
+            "_outputs_in_folds": for_area,
             "selection_weight_": selection_weight,
             **stack_of(X, weight, targets, choice, tuned),
         }
@@ -338,77 +342,6 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         tuned = TunedInFolds.of(machines, folds, X, train)
         return tuned.nested(train, targets[train], weight[train], rules)
 
-    def _choice_folds(
-        self,
-        choice: Choice,
-        targets: Array,
-        groups: AnyArray | None,
-        labels: AnyArray | None,
-        seed: int,
-    ) -> AnyArray | None:
-        """Folds for the choice among several candidates; None where three cannot be had."""
-        if sum(fit is not None for _, fit in choice.machines) < 2:
-            return None
-        if not is_number_of_folds(self.cv):
-            reason = "cv is of splits, which are made for all rows"
-        else:
-            try:
-                return outer_folds(self.cv, targets, groups, labels, seed, CHOICE_FOLDS)
-            except ValueError as error:
-                reason = str(error).removeprefix("nested='folds': ").rstrip(".")
-        if self._is_stack:
-            warn_of_no_stack(reason)
-        return None
-
-    def _combined(
-        self,
-        choice: Choice,
-        tried: Sequence[tuple[Any, Any]],
-        folds: AnyArray,
-        train: AnyArray,
-        data: tuple[Matrix, AnyArray, Array, AnyArray | None],
-        fit_weight: Array,
-        scorer: Callable[..., Score],
-    ) -> tuple[Choice, TunedInFolds]:
-        """The best candidate, or a stack, by rows that each candidate was tuned without.
-
-        ``tried`` are kernel and criterion of each candidate. With it come the machines that are
-        combined so without each fold, by the rows of other folds.
-        """
-        evaluated = [k for k, (_, fit) in enumerate(choice.machines) if fit is not None]
-        machines = [
-            unfitted(self, kernel=tried[k][0], criterion=tried[k][1], combine="best")
-            for k in evaluated
-        ]
-        candidates = [
-            TunedInFolds.of(each, folds, data[0], train)
-            for each in machines_without(self, machines, folds, train, data)
-        ]
-        y, outputs = choice.fit.y, np.array([candidate.outputs for candidate in candidates])
-        sizes = [len(choice.candidates[k].kernel.theta) for k in evaluated]
-        probable = getattr(self, "calibration", None) is not None
-
-        def compared(rows: AnyArray) -> tuple[Array, Array]:
-            """Weights of the candidates by some rows, and their losses on these."""
-            factor = np.ones(len(rows))
-            if is_classifier(self):
-                factor = class_factors(class_indices(y), data[2][train], rows)
-            losses = [scorer(HeldOut(y[rows], f[rows]), rows, factor).value for f in outputs]
-            if self._is_stack:
-                own = factor * fit_weight[train[rows]]
-                shares = stacking_weights(y[rows], outputs[:, rows], own, labeled=probable)
-            else:  # of equal ones the simplest
-                shares = np.zeros(len(losses))
-                shares[min(range(len(losses)), key=lambda k: (losses[k], sizes[k]))] = 1.0
-            return shares, np.array(losses)
-
-        of_folds = [compared(np.flatnonzero(folds != k))[0] for k in range(int(folds.max()) + 1)]
-        tuned = TunedInFolds.stacked(candidates, np.array(of_folds))
-        weights, losses = np.zeros((2, len(choice.candidates)))
-        losses += np.inf
-        weights[evaluated], losses[evaluated] = compared(np.arange(len(y)))
-        return choice.combined(weights, losses, scorer(HeldOut(y, tuned.outputs))), tuned
-
     @property
     def _is_stack(self) -> bool:
         return self.combine == "stack" or (self.combine == "auto" and is_auto(self.kernel))
@@ -471,25 +404,3 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 def is_auto(kernel: Any) -> bool:
     """True for the kernels that looms chooses."""
     return isinstance(kernel, str) and kernel == "auto"
-
-
-def _candidates_table(candidates: list[Candidate]) -> dict[str, Any]:
-    """``cv_results_`` of tuned candidates."""
-    scores = np.array([candidate.score for candidate in candidates])
-    return results_table(
-        [{h.name: h.value for h in c.kernel.hyperparameters} | {"mu": c.mu} for c in candidates],
-        scores,
-        rankdata(scores, method="min").astype(int),
-        kernel=[candidate.kernel_name for candidate in candidates],
-        criterion=[str(candidate.criterion) for candidate in candidates],
-    ) | {"seconds": np.array([candidate.seconds for candidate in candidates])}
-
-
-def results_table(
-    params: list[dict[str, Any]], scores: Array, ranks: AnyArray, **columns: list[str]
-) -> dict[str, Any]:
-    """``cv_results_``: a row for each point, a column for each hyper-parameter that is a number."""
-    names = dict.fromkeys(name for row in params for name in row if "[" not in name)
-    values = {f"param_{k}": np.array([row.get(k, np.nan) for row in params]) for k in names}
-    scored = {"params": params, "loo_score": scores, "rank_loo_score": ranks}
-    return columns | values | scored

@@ -2,43 +2,49 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
 from sklearn.utils.metaestimators import available_if
 
 from looms._classes import class_indices
+from looms._scores import class_scores
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration import class_probabilities
 from looms.calibration._sigmoid import Sigmoid
-from looms.estimators._base import outputs
 from looms.estimators._encoding import ThresholdedClassifier
-from looms.estimators._folds import machines_without, unfitted
+from looms.estimators._folds import folds_of_area, machines_without, unfitted
 from looms.estimators._held_out_models import kernel_blocks
+from looms.estimators._least_squares import outputs
+from looms.folds import left_out_with
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples, center_of, training_rows
-from looms.lssvm._system import targets_as_columns
-from looms.scores import Scored, class_scores, pooled_auc
+from looms.scores import Scored, area_within
 from looms.selection import _svm_search as svm_search
-from looms.selection._decisions import Decided, Decisions
-from looms.selection._fold_pairs import pair_auc
+from looms.selection._decisions import Decided, Decisions, NestedFigures
 from looms.svm._one_against_one import FittedTo, Machines, class_log_probabilities
-from looms.svm._problem import Loss
+from looms.svm._problem import KKT_TOLERANCE, Loss
+from looms.svm.dual import solve
 
 _NUMBERS = 1 << 20  # in an array of a block
+_ITERATIONS = 100_000  # of LIBSVM
 
 
 def _has_probabilities(model: SupportVectorClassifier) -> bool:
     return model.probability is not None
 
 
-@dataclass(frozen=True, eq=False)
-class NestedMachines:
+@dataclass(frozen=True, eq=False, repr=False)
+class NestedMachines(NestedFigures):
     """Held-out predictions by support vector machines that were chosen without the rows.
 
     Attributes
@@ -62,6 +68,10 @@ class NestedMachines:
     decisions: Decisions
     auc: tuple[float, Array]
     machines: tuple[SupportVectorClassifier, ...]
+
+    @property
+    def _of_classes(self) -> tuple[Decisions, tuple[float, Array]]:
+        return self.decisions, self.auc
 
     @classmethod
     def of(
@@ -91,17 +101,6 @@ class NestedMachines:
 def columns_of(machine: SupportVectorClassifier, X: Matrix, rest: AnyArray) -> Matrix:
     """Samples as a machine of the rows ``rest`` takes them: of kernel values these columns."""
     return X[:, rest] if machine.kernel_.pairwise else X
-
-
-def area_within(held_out: HeldOut, folds: AnyArray | None) -> tuple[float, Array]:
-    """Area under the ROC curve of rows of one fold; of all rows where no classes meet in a fold."""
-    y, f, weight = (targets_as_columns(each) for each in held_out)
-    if folds is not None:
-        sets = [np.flatnonzero(folds == number) for number in np.unique(folds)]
-        within = pair_auc(y, f, sets, [], [], weight[:, 0])
-        if np.isfinite(within[0]):
-            return within
-    return pooled_auc(y, f, weight[:, 0])
 
 
 class SupportVectorClassifier(ThresholdedClassifier):
@@ -231,17 +230,30 @@ class SupportVectorClassifier(ThresholdedClassifier):
         train = np.flatnonzero(self.fit_weight_)
         held_out = HeldOut(*(each[train] for each in self.held_out_))
         labels = class_indices(held_out.y)
+        groups = None if self.groups_ is None else self.groups_[train]
         if self.nested_ is None:
             decisions = Decisions.of(
                 [self._decided(np.arange(len(train)), held_out.outputs)], labels
             )
-            auc = area_within(held_out, None if self.folds_ is None else self.folds_[0, train])
+            auc = self._area(held_out.sample_weight)
         else:
             decisions, auc = self.nested_.decisions, self.nested_.auc
-        groups = None if self.groups_ is None else self.groups_[train]
         weight = held_out.sample_weight
         scores = class_scores(labels, decisions.wrong, auc, weight, groups, decisions.losses)
         return Scored(scores, train, decisions)
+
+    def _area(self, weight: Array) -> tuple[float, Array]:
+        # within the folds, drawn where each row or group is held out
+        train = np.flatnonzero(self.fit_weight_)
+        y, outputs, _ = (each[train] for each in self.held_out_)
+        held_out = HeldOut(y, outputs, weight)
+        groups = None if self.groups_ is None else self.groups_[train]
+        within = area_within(held_out, None if self.folds_ is None else self.folds_[0, train])
+        folds = folds_of_area(class_indices(y), groups)
+        if np.isfinite(within[0]) or folds is None:
+            return within
+        values = replace(self._machines(), folds=folds).held_out(self._fitted_to).outputs
+        return area_within(HeldOut(y, values, weight), folds)
 
     def _machines(self) -> Machines:
         """The machines of all pairs, with those without each sample, or group.
@@ -263,6 +275,46 @@ class SupportVectorClassifier(ThresholdedClassifier):
                 cached = sample.solved(svm_search.kernel_matrix(self.kernel_, sample.X), self.C_)
             self._machine_models = cached
         return cached
+
+    def _refitted(
+        self, places: AnyArray, train: AnyArray, X: Any
+    ) -> tuple[Array, float | None, float, str]:
+        samples = training_rows(self.X_fit_, train, self.kernel_.pairwise)
+        K, targets = svm_search.kernel_matrix(self.kernel_, samples), self.loo_.y[train]
+        C, labels = self.C_ * self.fit_weight_[train], class_indices(targets)
+        pairs = list(combinations(range(int(labels.max()) + 1), 2))
+        differences, steepest, exactness = [], 1.0, 0.0
+        for held_out, (numbers,) in self._passes(places, train):
+            f = np.zeros((len(train), len(pairs)))
+            for number in np.unique(numbers[numbers >= 0]):
+                out = left_out_with(numbers) == number
+                for q, (a, b) in enumerate(pairs):
+                    own = np.flatnonzero(~out & ((labels == a) | (labels == b)))
+                    f[out, q], to = _refitted_pair(K, own, out, labels == b, C, self.loss)
+                    exactness = max(exactness, to)
+            values = f[:, 0]
+            if len(pairs) > 1:  # coupled by the sigmoids of the fit
+                together = self.groups_ if self.folds_ is None else self.folds_[0]
+                folds = None if held_out is self.loo_ or together is None else together[train]
+                machines = replace(self._machines(), folds=folds)
+                with one_blas_thread():
+                    slopes, intercepts = machines.held_out_sigmoids(self._fitted_to)
+                steepest = max(steepest, float(np.abs(slopes).sum(axis=1).max()))
+                values = class_log_probabilities(-(slopes * f + intercepts))
+            differences.append(np.abs(held_out.outputs[train] - values)[places].ravel())
+        outputs = self._pair_outputs(self.X_fit_[train[places]])  # in order, as are the places
+        chosen = np.isin(np.arange(len(train)), places)
+        for q, (a, b) in enumerate(pairs):
+            own = np.flatnonzero((labels == a) | (labels == b))
+            whole, to = _refitted_pair(K, own, chosen, labels == b, C, self.loss)
+            differences.append(np.abs(outputs[:, q] - whole))
+            exactness = max(exactness, to)
+        return (
+            np.concatenate(differences),
+            None,
+            exactness * steepest,
+            "scikit-learn's SVC, polished",
+        )
 
     def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
         if self.nested_ is not None:
@@ -298,3 +350,28 @@ class SupportVectorClassifier(ThresholdedClassifier):
                     log_odds = -(slopes * f + intercepts).reshape(-1, n_pairs)
                     values = class_log_probabilities(log_odds).reshape(*f.shape[:2], -1)
                 yield slice(first, first + len(f)), values
+
+
+def _refitted_pair(
+    K: Array, own: AnyArray, rows: AnyArray, second: AnyArray, C: Array, loss: Loss
+) -> tuple[Array, float]:
+    """Outputs at some rows of a machine that is fitted to the rows ``own``, and how exact they are.
+
+    LIBSVM, whose kernel values are of float32, finds the margin; KKT conditions to machine
+    precision follow. The squared hinge is the hinge of a kernel with 1 / 2C on its diagonal, and no
+    upper bound.
+    """
+    y = np.where(second[own], 1.0, -1.0)
+    if (y == y[0]).all():
+        return np.full(int(rows.sum()), y[0]), 0.0
+    K_own, squared, largest = K[np.ix_(own, own)], loss == "squared_hinge", C[own].max()
+    svc = SVC(kernel="precomputed", C=1e9 * largest if squared else largest, max_iter=_ITERATIONS)
+    added = np.diag(0.5 / C[own]) if squared else 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # it is the start of a solution
+        svc.fit(K_own + added, y, sample_weight=None if squared else C[own] / largest)
+    start = np.zeros(len(own))
+    start[svc.support_] = np.abs(svc.dual_coef_[0])
+    solution = solve(K_own, y, C[own], start, loss=loss)
+    f = K[np.ix_(rows, own)] @ (solution.alpha * y) + solution.intercept
+    return f, max(KKT_TOLERANCE, 2.0 * solution.exactness) * float(1.0 + np.abs(f).max())

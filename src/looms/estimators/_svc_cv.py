@@ -16,16 +16,17 @@ from looms.copies import copy_groups
 from looms.criteria import balanced_error_rate, error_rate
 from looms.estimators._base import one_or_many
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher, with_callbacks
+from looms.estimators._cv_results import results_table
 from looms.estimators._encoding import (
     check_threshold,
     class_weights,
     classes_of_one,
     encoded,
     number_or_rule,
+    selection_weights,
     threshold_and_loss,
 )
 from looms.estimators._folds import folds_of_fit, is_number_of_folds, of_all_rows, outer_folds
-from looms.estimators._search import results_table
 from looms.estimators._svc import NestedMachines, SupportVectorClassifier
 from looms.estimators._svm_grid import positive_values
 from looms.estimators._warnings import (
@@ -71,7 +72,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         not searched; at most two can be.
     criterion : str or looms.criteria.Criterion, default="log_likelihood"
         What is minimized. "log_likelihood" is the held-out deviance
-        :math:`-2 \sum_i w_i \log \hat p_{(i)}`, for which machine and sigmoid are both
+        :math:`-2 \sum_i w_i \log {\hat p}_{(i)}`, for which machine and sigmoid are both
         fitted without sample i, or its fold [1]_: it sees how sure a machine is, where the error
         rate is the same over wide regions of C and kernel. Its sigmoids are those of
         ``probability``, so that it judges the probabilities that the machine will give; those of
@@ -104,7 +105,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         Factors of C for the samples of each class; "balanced" ones, of the numbers of all
         samples, stay while a sample is left out. Also weights in the sigmoids, which decide:
         probabilities are those of a population with such classes.
-    selection_weight : dict, "balanced" or None, default=None
+    selection_weight : "class_weight", dict, "balanced" or None, default="class_weight"
         As for `LSSVMClassifierCV`.
     cv : int, splitter, iterable, ndarray or None, default=None
         Samples that are held out together: None for each by itself, or each group; else as for
@@ -142,9 +143,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
     scores_, scores_se_ : dict of float
         Figures to quote, and their standard errors: of ``nested_`` where there is one, else of
         ``held_out_``, by which the machine was chosen. "auc" compares samples of one fold, which
-        one machine has not seen, with `cv` or `nested`. Otherwise it compares all held-out outputs
-        with each other. These are of different machines, and lean away from the class of the
-        sample: that area is below a half where nothing is to be learned.
+        one machine has not seen: a fold of `cv` or `nested`, else one of ten, left out for this.
     cv_results_ : dict of lists and arrays
         A row for each point searched: "kernel", "params", "param_C" and so on, "loo_score",
         "rank_loo_score", "n_support", "seconds", and "failure", the solver's message where there
@@ -222,7 +221,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         probability: str | None = "loo",
         threshold: Any = None,
         class_weight: Any = None,
-        selection_weight: Any = None,
+        selection_weight: Any = "class_weight",
         cv: Any = None,
         nested: str | None = None,
         n_jobs: int | None = None,
@@ -268,9 +267,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         classes, labels, targets = encoded(y, weight)
         check_threshold(self.threshold, targets)
         cost = weight * class_weights(self.class_weight, labels, classes, weight)
-        selection_weight = weight * class_weights(
-            self.selection_weight, labels, classes, weight, "selection_weight"
-        )
+        selection_weight = weight * selection_weights(self, labels, classes, weight)
         watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
         train = np.flatnonzero(weight)
         groups = None if groups is None else group_numbers(groups, len(y))

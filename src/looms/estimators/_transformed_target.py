@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -13,17 +12,21 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._checks import check_known
+from looms._scores import Scores, number_scores
 from looms._typing import AnyArray, Array, Matrix
 from looms.conformal._jackknife import intervals_of_ends, required_rank
 from looms.estimators._base import checked_sample_weight, one_or_many
 from looms.estimators._folds import machines_without, outer_folds, takes_outer_folds, unfitted
 from looms.estimators._regressor import LSSVMRegressorCV, Regressor
 from looms.estimators._search import NESTED
+from looms.estimators._warnings import kept_warnings, warn
 from looms.held_out import HeldOut
-from looms.scores import Scores, number_scores
+from looms.selection._decisions import NestedFigures
 from looms.selection._target_transforms import (
     TARGET_TRANSFORMS,
     TargetTransform,
+    TransformCandidate,
+    TransformCandidates,
     log_likelihood,
     means_without_own,
     smeared_means,
@@ -33,23 +36,8 @@ CRITERIA = ("error", "likelihood")
 STATISTICS = ("mean", "median")
 
 
-class TransformCandidate(NamedTuple):
-    """Held-out figures of a transform.
-
-    Attributes
-    ----------
-    name : of the transform.
-    error : root mean square error of the means, or mean absolute error of the medians.
-    log_likelihood : mean log density of the targets.
-    """
-
-    name: str
-    error: float
-    log_likelihood: float
-
-
-@dataclass(frozen=True, eq=False)
-class NestedTransformed:
+@dataclass(frozen=True, eq=False, repr=False)
+class NestedTransformed(NestedFigures):
     """Predictions by machines that were chosen, with their transform, without the rows.
 
     Attributes
@@ -142,7 +130,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
 
     machine_: Regressor
     transform_: str
-    candidates_: list[TransformCandidate]
+    candidates_: TransformCandidates
     loo_: HeldOut
     held_out_: HeldOut
     _nested: NestedTransformed | None
@@ -209,11 +197,10 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         if "nested" in regressor.get_params():
             regressor.set_params(nested=None)
         options = {"sample_weight": weight} | ({} if groups is None else {"groups": groups})
-        fits, candidates = [], []
+        fits, candidates = [], TransformCandidates()
         for name in names:
             transform = TARGET_TRANSFORMS[name]
-            with warnings.catch_warnings(record=True) as warned:
-                warnings.simplefilter("always")
+            with kept_warnings() as warned:
                 machine = clone(regressor).fit(X, transform.forward(admitted), **options)
             outputs = copy(machine)._outputs_by_repetition()  # whose n² numbers go with the copy
             repeated = self._predicted_by_repetition(transform, outputs, machine)
@@ -237,8 +224,8 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         self.machine_, self.transform_, self.candidates_ = machine, names[best], candidates
         self.held_out_ = self._predictions(machine.held_out_, y)
         self.loo_ = self._predictions(machine.loo_, y)
-        for each in warned:
-            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+        for message, category in warned:
+            warn(message, category)
         return self
 
     def predict(self, X: Any) -> Array:

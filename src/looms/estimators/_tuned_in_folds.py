@@ -11,7 +11,7 @@ import numpy as np
 from looms._classes import class_factors, class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration._calibrators import Calibrator
-from looms.estimators._base import Member, fitted_machine, members_of
+from looms.estimators._least_squares import Member, fitted_machine, members_of
 from looms.held_out import HeldOut
 from looms.lssvm._system import targets_as_columns
 from looms.selection._candidates import Choice, Score
@@ -28,11 +28,13 @@ class TunedInFolds:
     ----------
     folds : (m,) number of the fold of each row.
     outputs : (m,) or (m, t) of each row by the machine that was tuned without its fold.
+    own : held-out outputs of each of these machines, of the rows outside its fold.
     members : of each of these machines, with coefficients of the rows outside its fold.
     """
 
     folds: AnyArray
     outputs: Array
+    own: tuple[Array, ...]
     members: tuple[tuple[Member, ...], ...]
 
     @classmethod
@@ -48,7 +50,12 @@ class TunedInFolds:
             outputs = np.empty((len(folds), *f.shape[1:])) if outputs is None else outputs
             outputs[out] = f
         assert outputs is not None
-        return cls(folds, outputs, tuple(members_of(machine) for machine in machines))
+        own = tuple(machine.held_out_.outputs for machine in machines)
+        members = [
+            tuple(_of_dual(member, machine.X_fit_) for member in members_of(machine))
+            for machine in machines
+        ]
+        return cls(folds, outputs, own, tuple(members))
 
     @classmethod
     def stacked(cls, candidates: Sequence[TunedInFolds], weights: Array) -> TunedInFolds:
@@ -65,20 +72,25 @@ class TunedInFolds:
             )
             for k in range(len(weights))
         )
-        return cls(folds, (of_rows * outputs).sum(axis=0), tuple(members))
+        own = (
+            sum(w * candidate.own[k] for w, candidate in zip(weights[k], candidates, strict=True))
+            for k in range(len(weights))
+        )
+        return cls(folds, (of_rows * outputs).sum(axis=0), tuple(own), tuple(members))
 
     def rules(
         self, y: Array, weight: Array, scorer: Callable[..., Score]
     ) -> list[tuple[float | Array, Calibrator | None]]:
-        """Threshold and calibrator of each fold, by the outputs of the other folds.
+        """Threshold and calibrator of each fold, by the machine's own held-out outputs.
 
-        Classes weigh in them what they do in all rows.
+        Those of the other folds are of machines whose outputs may be a hundred times as large.
+        Classes weigh in the rules what they do in all rows.
         """
         rules = []
-        for k in range(len(self.members)):
+        for k, own in enumerate(self.own):
             rest = np.flatnonzero(self.folds != k)
             factor = class_factors(class_indices(y), weight, rest)
-            score = scorer(HeldOut(y[rest], self.outputs[rest]), rest, factor)
+            score = scorer(HeldOut(y[rest], own), rest, factor)
             rules.append((score.threshold, score.calibrator))
         return rules
 
@@ -129,6 +141,15 @@ class TunedInFolds:
         )
 
 
+def _of_dual(member: Member, X: Matrix) -> Member:
+    """The member by its dual coefficients; what rounding leaves of them the intercept takes up."""
+    if member.coef is None:
+        return member
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    left = mean @ (member.coef - X.T @ member.dual_coef)
+    return replace(member, intercept=member.intercept + left, coef=None)
+
+
 def stack_of(
     X: Matrix, weight: Array, targets: Array, choice: Choice, tuned: TunedInFolds | None
 ) -> dict[str, Any]:
@@ -148,7 +169,14 @@ def stack_of(
                 assert fit is not None
                 one = fitted_machine(X, weight, targets, candidate.kernel, candidate.mu, fit)
             members.append(
-                Member(share, one["kernel_"], one["mu_"], one["dual_coef_"], one["intercept_"])
+                Member(
+                    share,
+                    one["kernel_"],
+                    one["mu_"],
+                    one["dual_coef_"],
+                    one["intercept_"],
+                    one.get("coef_"),
+                )
             )
             outputs += share * one["loo_"].outputs
         fitted["loo_"], fitted["members_"] = HeldOut(targets, outputs, weight), tuple(members)

@@ -18,18 +18,15 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.estimators._base import (
-    GivenMachine,
-    LeastSquaresMachine,
-    check_flag,
-    checked_sample_weight,
-    fitted_machine,
-)
+from looms.estimators._base import check_flag, checked_sample_weight
+from looms.estimators._certificate import Certificate
 from looms.estimators._held_out_models import MachineModels
+from looms.estimators._least_squares import GivenMachine, LeastSquaresMachine, fitted_machine
 from looms.kernels._samples import Pairs, Samples, center_of, check_scale, training_rows
 from looms.lssvm import refit_loo
 from looms.lssvm._folds import HeldOutBlocks, repetitions
 from looms.lssvm._system import Fit, LeverageError, check_finite, ridge, targets_as_columns
+from looms.lssvm.conditioning import condition_of, rounding_bound
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 from looms.lssvm.updates import Inverse
 
@@ -60,16 +57,16 @@ class UpdatableMachine(LeastSquaresMachine):
         rows : array-like of int, or of bool of shape (n_samples,)
             Indices of the rows to remove, from 0, or a mask of them.
         certify : bool, default=True
-            Whether outputs of three rows are compared with a refit without them.
+            Whether outputs of three rows are compared with a refit without all of them.
 
         Returns
         -------
         machine : LSSVMClassifier or LSSVMRegressor
             A new one; this one does not change. ``mu`` is such that the ridge of the other
             rows, ``n_samples * mu / weight``, is what it was, and weights that were "balanced"
-            are given as they were. ``certified_`` is the largest difference from the refit, in
-            standard deviations of the targets. With ``groups_`` the rest of a group is held out
-            together; of `cv` nothing stays, each row is held out by itself.
+            are given as they were. ``certificate_`` has the largest difference from the refit.
+            With ``groups_`` the rest of a group is held out together; of `cv` nothing stays, each
+            row is held out by itself.
 
         Raises
         ------
@@ -93,7 +90,7 @@ class UpdatableMachine(LeastSquaresMachine):
         >>> X = np.linspace(0, 1, 50)[:, None]
         >>> machine = LSSVMRegressor(mu=1e-6).fit(X, np.sin(6 * X[:, 0]))
         >>> others = machine.without([0, 7])
-        >>> len(others.X_fit_), others.certified_ < 1e-8
+        >>> len(others.X_fit_), others.certificate_.relative < 1e-8
         (48, True)
         >>> again = LSSVMRegressor(others.kernel, mu=others.mu).fit(others.X_fit_, others.loo_.y)
         >>> bool(np.abs(again.loo_.outputs - others.loo_.outputs).max() < 1e-8)
@@ -161,7 +158,7 @@ class UpdatableMachine(LeastSquaresMachine):
         >>> X = np.linspace(0, 1, 50)[:, None]
         >>> machine = LSSVMRegressor(mu=1e-6).fit(X[:48], np.sin(6 * X[:48, 0]))
         >>> more = machine.with_rows(X[48:], np.sin(6 * X[48:, 0]))
-        >>> len(more.X_fit_), more.certified_ < 1e-8
+        >>> len(more.X_fit_), more.certificate_.relative < 1e-8
         (50, True)
         """
         check_is_fitted(self, "dual_coef_")
@@ -257,7 +254,7 @@ class UpdatableMachine(LeastSquaresMachine):
         if groups is not None:
             attributes["groups_"] = groups
         if certify:
-            attributes["certified_"] = _difference_from_refit(trained, inverse, mu)
+            attributes["certificate_"] = _certificate(trained, inverse, mu)
         attributes["n_features_in_"] = len(features)
         if hasattr(self, "feature_names_in_"):
             attributes["feature_names_in_"] = self.feature_names_in_[features]
@@ -329,10 +326,10 @@ def _inverse(models: LeaveOneOutModels) -> Inverse:
     return Inverse(models.P, models.share, models.corner, alpha, intercept)
 
 
-def _difference_from_refit(trained: MachineModels, inverse: Inverse, mu: float) -> float:
-    """Largest difference of outputs of a few rows from a refit without them.
+def _certificate(trained: MachineModels, inverse: Inverse, mu: float) -> Certificate:
+    """Outputs of a few rows compared with a refit without all of them.
 
-    In standard deviations of the targets. RuntimeError if it is no rounding.
+    RuntimeError if the difference is no rounding.
     """
     fit = trained.models.fit
     n = len(fit.y)
@@ -351,12 +348,20 @@ def _difference_from_refit(trained: MachineModels, inverse: Inverse, mu: float) 
             folds=folds,
         ).residuals[G]
         ours = np.linalg.solve(inverse.P[np.ix_(G, G)], inverse.alpha[G])
-    spread = Y.std(axis=0)
-    difference = float((np.abs(ours - refitted) / np.where(spread > 0, spread, 1.0)).max())
-    if not difference <= _WRONG:
+        K[np.diag_indices(n)] += ridge(mu, fit.sample_weight)
+        condition = condition_of(K)
+    certificate = Certificate.of(
+        trained.train[G],
+        np.abs(ours - refitted),
+        Y,
+        condition=condition,
+        bound=rounding_bound(condition, fit.loo),
+    )
+    if not certificate.relative <= _WRONG:
         raise RuntimeError(
-            f"Outputs of rows held out differ from those of a refit by {difference:.2g} standard "
+            "Outputs of rows held out differ from those of a refit by "
+            f"{certificate.relative:.2g} standard "
             f"deviations of the targets, and {_WRONG:g} is the limit: at mu = {mu:.3g} the inverse "
             "has lost too many digits. Fit the machine anew to these rows, or use a larger mu."
         )
-    return difference
+    return certificate

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from looms.copies import n_unexpected_copies
 from looms.held_out import HeldOut
 from looms.optimize import Outcome
 from looms.selection._candidates import Candidate
-from looms.selection._tune import BoundMet
+from looms.selection._tuning import BoundMet
 from looms.threshold import RequiredPrecision
 
 _ROUNDING = 1e-10  # of targets; a criterion below its square has nothing left to fall
@@ -29,15 +31,86 @@ _PACKAGES = tuple(
 
 
 class BoundWarning(UserWarning):
-    """A hyper-parameter of the chosen candidate ended at the edge of what was searched."""
+    """A hyper-parameter of the chosen candidate ended at the edge of what was searched.
+
+    Wider bounds are those of a kernel object, such as ``RBF(gamma_bounds=(1e-6, 1e6))``.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from looms import BoundWarning, LSSVMRegressorCV
+    >>> from looms.kernels import RBF
+    >>> x = np.linspace(0, 1, 60)
+    >>> narrow = RBF(gamma_bounds=(1e-3, 1e-2))  # for a wave that needs more
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
+    ...     model = LSSVMRegressorCV(kernel=narrow).fit(x[:, None], np.sin(20 * x))
+    >>> {warning.category.__name__ for warning in caught}
+    {'BoundWarning'}
+    """
 
 
 class CopiesWarning(UserWarning):
-    """Many rows are copies of others, which leaving out one of them leaves in."""
+    """Many rows are copies of others, which leaving out one of them leaves in.
+
+    ``copies="together"`` holds out equal rows at once.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn.datasets import make_classification
+    >>> from looms import CopiesWarning, LSSVMClassifierCV
+    >>> X, y = make_classification(120, random_state=0)
+    >>> X[60:], y[60:] = X[:60], y[:60]  # every row entered twice
+    >>> with warnings.catch_warnings(action="error", category=CopiesWarning):
+    ...     LSSVMClassifierCV().fit(X, y)
+    Traceback (most recent call last):
+    looms.estimators._warnings.CopiesWarning: 60 of 120 rows are copies of other rows...
+    >>> with warnings.catch_warnings(action="error", category=CopiesWarning):
+    ...     model = LSSVMClassifierCV(copies="together").fit(X, y)
+    """
 
 
 class OneClassWarning(UserWarning):
-    """A machine that chose its hyper-parameters takes all of its samples for one class."""
+    """A machine that chose its hyper-parameters takes all of its samples for one class.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from looms import LSSVMClassifierCV, OneClassWarning
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(100, 2)), np.arange(100) < 5  # a rare class, and noise
+    >>> with warnings.catch_warnings(action="error", category=OneClassWarning):
+    ...     LSSVMClassifierCV(nested=None).fit(X, y)
+    Traceback (most recent call last):
+    looms.estimators._warnings.OneClassWarning: Every training sample, left out, is taken for ...
+    """
+
+
+#: Warnings of a fit that another one will give, or none will: of this thread, as the filters of
+#: `warnings` are of the process, and threads that set them for a while undo each other's.
+_KEPT: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("kept", default=None)
+
+
+@contextmanager
+def kept_warnings() -> Iterator[list[tuple[str, type[Warning]]]]:
+    """Context in which fits give no warning; message and category of each are in the list."""
+    kept: list[tuple[str, type[Warning]]] = []
+    token = _KEPT.set(kept)
+    try:
+        yield kept
+    finally:
+        _KEPT.reset(token)
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the user, or keep the warning where `kept_warnings` are."""
+    kept = _KEPT.get()
+    if kept is None:
+        warnings.warn(message, category, stacklevel=level_of_user())
+    else:
+        kept.append((message, category))
 
 
 def warn_of_search(chosen: Candidate, targets: Array) -> None:
@@ -45,10 +118,9 @@ def warn_of_search(chosen: Candidate, targets: Array) -> None:
     exact = chosen.value <= _ROUNDING**2 * float(np.mean(targets**2))  # all left is rounding
     worrying = {Outcome.MAX_ITER} if exact else {Outcome.MAX_ITER, Outcome.NO_PROGRESS}
     if chosen.outcome in worrying:
-        warnings.warn(
+        warn(
             f"Search for hyper-parameters: {chosen.outcome.value}.",
             ConvergenceWarning,
-            stacklevel=level_of_user(),
         )
     warn_of_bounds(chosen.at_bounds)
 
@@ -56,18 +128,17 @@ def warn_of_search(chosen: Candidate, targets: Array) -> None:
 def warn_of_bounds(messages: Sequence[str | BoundMet]) -> None:
     """BoundWarning for each hyper-parameter at the edge of what was searched."""
     for message in messages:
-        warnings.warn(f"{message}.", BoundWarning, stacklevel=level_of_user())
+        warn(f"{message}.", BoundWarning)
 
 
 def warn_of_lone_samples(classes: Sequence[Any]) -> None:
     """UserWarning for each class of one sample."""
     for label in classes:
-        warnings.warn(
+        warn(
             f"Class {label!r} has one sample only: without it there is nothing to learn the class "
             "from, so that it counts as an error whatever the machine. Add samples of the class, "
             "or leave it out.",
             UserWarning,
-            stacklevel=level_of_user(),
         )
 
 
@@ -75,11 +146,10 @@ def warn_of_failures(failures: Sequence[str | None]) -> None:
     """ConvergenceWarning if some settings of a search have no score."""
     failed = [failure for failure in failures if failure is not None]
     if failed:
-        warnings.warn(
+        warn(
             f"{len(failed)} of {len(failures)} settings have no score and were passed "
             f"over; of the first: {failed[0]}",
             ConvergenceWarning,
-            stacklevel=level_of_user(),
         )
 
 
@@ -87,22 +157,20 @@ def warn_of_copies(X: Matrix, groups: AnyArray, remedy: str) -> None:
     """CopiesWarning if rows repeat others where that is no accident."""
     n_copies = n_unexpected_copies(X, groups)
     if n_copies:
-        warnings.warn(
+        warn(
             f"{n_copies} of {len(groups)} rows are copies of other rows, equal in every feature. "
             "Leaving a row out leaves its copies in: leave-one-out flatters, and hyper-parameters "
             f"chosen by it drift to a nearest neighbor. {remedy}",
             CopiesWarning,
-            stacklevel=level_of_user(),
         )
 
 
 def warn_of_no_stack(reason: str) -> None:
     """UserWarning that the best candidate is taken, by the outputs that it was tuned by."""
-    warnings.warn(
+    warn(
         f"The candidates are not stacked, since they cannot be tuned without each of some folds: "
         f"{reason}. The best is taken, by the held-out outputs that it was tuned by.",
         UserWarning,
-        stacklevel=level_of_user(),
     )
 
 
@@ -120,23 +188,21 @@ def warn_of_one_class(machine: Any, classes: Any, loo: HeldOut, threshold: float
     if len(taken) == 1:
         settings = settings_for_rare_classes(machine, len(classes))
         remedy = f"{', '.join(settings)} or another kernel" if settings else "another kernel"
-        warnings.warn(
+        warn(
             f"Every training sample, left out, is taken for class {classes[taken].tolist()[0]!r}: "
             f"the machine predicts no other. Try {remedy}.",
             OneClassWarning,
-            stacklevel=level_of_user(),
         )
 
 
 def warn_of_missed_precision(threshold: Any, loss: float) -> None:
     """Warn if no threshold reaches the required precision."""
     if isinstance(threshold, RequiredPrecision) and loss >= 1.0:
-        warnings.warn(
+        warn(
             f"No threshold reaches a leave-one-out precision of {threshold.precision:g}; the "
             f"greatest is {threshold.precision + 1.0 - loss:.3g}, and its threshold was taken. "
             "Require less, or find features that tell more.",
             UserWarning,
-            stacklevel=level_of_user(),
         )
 
 

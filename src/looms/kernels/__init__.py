@@ -1,13 +1,15 @@
 """Kernels: values, contraction with their derivatives, and hyper-parameters."""
 
-from looms.kernels._base import Constant, Kernel, Product, Sum
+from looms.kernels._base import Constant, Kernel, ParametricKernel, Product, Sum
 from looms.kernels._categories import Hamming, HammingARD
 from looms.kernels._columns import Columns
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
+from looms.kernels._hyperparameters import Parameter
 from looms.kernels._laplacian import Laplacian
 from looms.kernels._names import Function, Precomputed
 from looms.kernels._normalized import Normalized
 from looms.kernels._ranked import Ranked
+from looms.kernels._samples import Pairs, Samples
 from looms.kernels._stationary import (
     ARD,
     RBF,
@@ -33,12 +35,16 @@ __all__ = [
     "Matern",
     "MaternARD",
     "Normalized",
+    "Pairs",
+    "Parameter",
+    "ParametricKernel",
     "Polynomial",
     "PowerExponential",
     "PowerExponentialARD",
     "Precomputed",
     "Product",
     "Ranked",
+    "Samples",
     "Sum",
     "Weighted",
 ]

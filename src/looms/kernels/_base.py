@@ -71,6 +71,10 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         """Σ_i v_i ∂k(x_i, x_i)/∂θ for every free hyper-parameter θ, (p,)."""
         return np.zeros(0)
 
+    def feature_weights(self, samples: Samples, alpha: Array) -> Array | None:
+        """w, (n_features,) or (n_features, t), of Σ_j α_j k(x_j, x) = w·x; None if not linear."""
+        return None
+
     # Hyper-parameters ----------------------------------------------------
 
     @property
@@ -160,6 +164,12 @@ class ParametricKernel(Kernel):
 
     Subclasses name them in ``_parameters``, and take each and its bounds in their ``__init__``.
     Where tuning starts depends on the samples for one of them at most.
+
+    Examples
+    --------
+    >>> from looms.kernels import RBF, ParametricKernel
+    >>> issubclass(RBF, ParametricKernel), [parameter.name for parameter in RBF().free]
+    (True, ['gamma'])
     """
 
     _parameters: ClassVar[tuple[Parameter, ...]]

@@ -39,6 +39,9 @@ class Linear(Kernel):
     def self_values(self, samples: Samples) -> Array:
         return samples.square_norms.copy()
 
+    def feature_weights(self, samples: Samples, alpha: Array) -> Array | None:
+        return np.asarray(samples.X.T @ alpha) if type(self) is Linear else None
+
 
 class DotProduct(ParametricKernel):
     """Base of the kernels k(x, x') = f(x·x') with one hyper-parameter."""

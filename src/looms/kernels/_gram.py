@@ -17,7 +17,8 @@ from looms.kernels._samples import Pairs, Samples, center_of, check_range
 
 _BLOCK = 256
 #: Passes over the pairs that keep nothing: the start of a search and one evaluation, of which the
-#: memory is that of one matrix.
+#: memory is that of one matrix. Of rows with as many numbers as there are pairs nothing is made
+#: twice.
 _PASSING = 2
 
 
@@ -27,8 +28,8 @@ class GramBlocks:
     Parameters
     ----------
     X : (n, n_features) float64 array or CSR matrix; neither copied nor changed.
-    uses : the quantities of `Pairs` to keep from the third pass on, ``kernel.uses``; n² numbers
-        each.
+    uses : the quantities of `Pairs` to keep from the third pass on, or from the first if ``X`` has
+        n² numbers itself, ``kernel.uses``; n² numbers each.
     weight : (n,) how often each sample counts where a kernel takes a value from the data.
     """
 
@@ -38,11 +39,12 @@ class GramBlocks:
         n = self.samples.n_samples
         self._parts = [self.samples.rows(i, min(i + _BLOCK, n)) for i in range(0, n, _BLOCK)]
         self._uses, self._n_passes = uses, 0
+        self._passing = _PASSING if (X.size if isinstance(X, np.ndarray) else X.nnz) < n**2 else 0
         self._kept: dict[str, Array] = {}
 
     def __iter__(self) -> Iterator[tuple[slice, slice, Pairs]]:
         self._n_passes += 1
-        if self._n_passes > _PASSING and not self._kept:
+        if self._n_passes > self._passing and not self._kept:
             self._kept = {name: self._computed(name) for name in sorted(self._uses)}
         for b, cols in enumerate(self._parts):
             for rows in self._parts[b:]:
@@ -108,6 +110,9 @@ def expansion(kernel: Kernel, X: Matrix, basis: Samples, alpha: Array) -> Array:
     Blocks hold about as many numbers as those of the Gram matrix, so that memory
     does not grow with the number of rows.
     """
+    weights = kernel.feature_weights(basis, alpha)
+    if weights is not None:
+        return np.asarray(X @ weights)
     n = X.shape[0]
     step = max(1, _BLOCK * _BLOCK * 16 // max(basis.n_samples, 1))
     values = np.empty((n, *alpha.shape[1:]))

@@ -53,6 +53,13 @@ class Parameter:
     per_feature : True if it holds a number for each feature.
     bounds : bounds unless others are given; the upper one is also the largest value.
     tried : as of `Hyperparameter`; the first is the start. Empty if that depends on the samples.
+
+    Examples
+    --------
+    >>> from looms.kernels import RBF, Parameter
+    >>> gamma = Parameter("gamma")
+    >>> gamma.is_fixed(RBF(0.5, gamma_bounds="fixed"))
+    True
     """
 
     name: str

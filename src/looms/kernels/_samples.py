@@ -40,6 +40,13 @@ class Samples:
         columns that it would fill.
     weight : (n_samples,) how often each sample counts where a kernel takes a value from
         the data; once unless given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.kernels import Samples
+    >>> Samples(np.array([[3.0, 4.0], [0.0, 1.0]])).square_norms
+    array([25.,  1.])
     """
 
     def __init__(
@@ -94,6 +101,20 @@ class Pairs:
 
     Its quantities, ``dot`` and distances, are computed at the first use unless ``given``. They are
     shared: a kernel reads them and never writes to them.
+
+    Parameters
+    ----------
+    rows, cols : samples of the rows and of the columns.
+    given : quantities that are known, by name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms.kernels import Pairs, Samples
+    >>> samples = Samples(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    >>> Pairs(samples, samples).squared_distances
+    array([[ 0., 25.],
+           [25.,  0.]])
     """
 
     def __init__(self, rows: Samples, cols: Samples, **given: Array) -> None:

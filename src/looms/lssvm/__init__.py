@@ -1,7 +1,8 @@
 """Least-squares SVM and its exact leave-one-out, by several routes.
 
 All return the same `looms.HeldOut`: `solve` by a Cholesky factorization, the
-default; `low_rank.solve` on landmarks, for rows in blocks; `decompose` by eigenvectors, for
+default; ``low_rank.solve`` on landmarks, for rows in blocks; ``features.decompose_features`` for
+the linear kernel of few features; `decompose` by eigenvectors, for
 one kernel matrix and many μ; `gauss_jordan_loo`, the reference algorithm of Saadi, Cawley &
 Talbot; `refit_loo` by n refits, the oracle. `Solution.models` has the n leave-one-out models
 themselves.

@@ -103,6 +103,14 @@ def whole_repetitions(parts: Sequence[Repetition]) -> list[tuple[AnyArray, AnyAr
     return [(places[places >= 0], np.flatnonzero(places >= 0)) for places in once]
 
 
+def held_out_outputs(parts: Sequence[Repetition], Y: Array, residuals: Array) -> Array:
+    """Held-out outputs Y − e, (n_repetitions, n, t); NaN for rows that are not tested."""
+    outputs = np.full(residuals.shape, np.nan)
+    for r, part in enumerate(parts):
+        outputs[r, part.tested] = Y[part.tested] - residuals[r, part.tested]
+    return outputs
+
+
 class HeldOutBlocks:
     """Factorized diagonal blocks of P that belong to rows held out together.
 
@@ -164,11 +172,8 @@ class HeldOutBlocks:
         return solved
 
     def outputs(self, Y: Array, residuals: Array) -> Array:
-        """Held-out outputs Y − e, (n_repetitions, n, t); NaN for rows that are not tested."""
-        outputs = np.full(residuals.shape, np.nan)
-        for r, part in enumerate(self.parts):
-            outputs[r, part.tested] = Y[part.tested] - residuals[r, part.tested]
-        return outputs
+        """`held_out_outputs` of these parts."""
+        return held_out_outputs(self.parts, Y, residuals)
 
     def add_square(self, P: Array, e: Array, v: Array, C: Array) -> Array:
         """C + P H P in the lower triangle of ``C``, H = ½ Σ (e vᵀ + v eᵀ) within each fold.

@@ -27,6 +27,8 @@ class Fit:
         without the fold of the row; NaN where it is in no fold.
     landmarks : (m, n_features) samples that the coefficients are of, (m,) or (m, t); None where
         these are the n rows.
+    coef : (n_features,) or (n_features, t) weights w of a linear machine f(x) = w·x + b that was
+        solved for them; None where it was solved for α.
     """
 
     alpha: Array
@@ -36,6 +38,7 @@ class Fit:
     sample_weight: Array
     held_out: Array
     landmarks: Matrix | None = None
+    coef: Array | None = None
 
     @property
     def loo(self) -> HeldOut:

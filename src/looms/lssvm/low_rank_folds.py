@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain
 
 import numpy as np
 
@@ -19,6 +20,25 @@ from looms.blocks import RowBlocks
 from looms.lssvm import low_rank
 from looms.lssvm._folds import Repetition
 from looms.lssvm._system import Fit, targets_as_columns
+
+_NUMBERS = 1 << 23  # in the sums of a block over several cells
+
+
+@dataclass(frozen=True, eq=False)
+class _CellMoments:
+    """Σ ζ φ φᵀ and Σ ζ φ yᵀ over the rows of a block in each of some cells."""
+
+    landmarks: low_rank.Landmarks
+    R_inverse: Array
+    fit_intercept: bool
+    cells: range
+
+    def __call__(
+        self, X: Matrix, y: Array, zeta: Array, cell: AnyArray
+    ) -> tuple[tuple[Array, ...], tuple[()]]:
+        moments = low_rank.Moments(self.landmarks, self.R_inverse, self.fit_intercept)
+        of_cells = (moments(X, y, zeta, cell == k)[0] for k in self.cells)
+        return tuple(chain.from_iterable(of_cells)), ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,31 +188,86 @@ def solve(
         for G in (*part.single[:, None], *part.sets):
             folds[G, r], n_folds = n_folds, n_folds + 1
         tested[:, r] = part.tested
-    cells, cell = np.unique(folds, axis=0, return_inverse=True)
-    R_inverse = landmarks.whitening(mu)
-    work = low_rank.Moments(landmarks, R_inverse, fit_intercept)
-    sums = []
-    for k in range(len(cells)):
-        (A, b), _ = blocks.sweep(work, Y, zeta, cell.ravel() == k)
-        sums.append((A, b))
-
-    def moments(cells_of: Sequence[tuple[Array, Array]]) -> tuple[Array, ...]:
-        return tuple(reduce(np.add, each) for each in zip(*cells_of, strict=True))
-
+    sums, V, coef, intercept = _machines(
+        blocks, Y, mu, zeta, landmarks, folds, n_folds, fit_intercept
+    )
     fit = low_rank.solve(
-        blocks, y, mu, zeta, landmarks, fit_intercept=fit_intercept, moments=moments(sums)
+        blocks, y, mu, zeta, landmarks, fit_intercept=fit_intercept, moments=_added(sums)
     ).fit
-    m, q = len(landmarks), len(landmarks) + fit_intercept
-    V, theta = np.empty((n_folds, q, q)), np.empty((q, n_folds, Y.shape[1]))
-    for k in range(n_folds):
-        rest = [one for one, of in zip(sums, cells, strict=True) if k not in of]
-        V[k], theta[:, k] = low_rank.factorized(moments(rest), n, mu, R_inverse)
-    coef, intercept = theta[:m], theta[m:].sum(axis=0)
     _, (e,) = blocks.sweep(_Residuals(landmarks, coef, intercept), Y, folds)
     e[~tested] = np.nan
     held_out = (Y[:, None] - e).swapaxes(0, 1).reshape(len(parts), *y.shape)
     whole = Fit(fit.alpha, fit.intercept, y, fit.outputs, zeta, held_out, landmarks.samples.X)
     return Solution(whole, mu, landmarks, V, coef, intercept, folds, tested)
+
+
+def held_out_outputs(
+    blocks: RowBlocks,
+    y: Array,
+    mu: float,
+    zeta: Array,
+    landmarks: low_rank.Landmarks,
+    folds: AnyArray,
+    *,
+    fit_intercept: bool = True,
+) -> Array:
+    """Outputs of each row by the machine without its fold, shaped like ``y``.
+
+    Parameters
+    ----------
+    blocks, y, mu, zeta, landmarks, fit_intercept : as for `low_rank.solve`.
+    folds : (n,) number of the fold of each row, from 0.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If the system without some fold is not numerically positive definite.
+
+    Notes
+    -----
+    n m² flops and two kernel values of every row and landmark, in two sweeps; in more where the
+    sums over the folds are larger than 64 MB.
+    """
+    Y, numbers = targets_as_columns(y), folds[:, None]
+    n_folds = int(folds.max()) + 1
+    _, _, coef, intercept = _machines(
+        blocks, Y, mu, zeta, landmarks, numbers, n_folds, fit_intercept
+    )
+    _, (e,) = blocks.sweep(_Residuals(landmarks, coef, intercept), Y, numbers)
+    return np.asarray((Y - e[:, 0]).reshape(y.shape))
+
+
+def _machines(
+    blocks: RowBlocks,
+    Y: Array,
+    mu: float,
+    zeta: Array,
+    landmarks: low_rank.Landmarks,
+    folds: AnyArray,
+    n_folds: int,
+    fit_intercept: bool,
+) -> tuple[list[tuple[Array, ...]], Array, Array, Array]:
+    """Sums over each cell; V, coefficients and intercept of the machine without each fold."""
+    m, q = len(landmarks), len(landmarks) + fit_intercept
+    cells, number = np.unique(folds, axis=0, return_inverse=True)
+    cell: AnyArray = number.ravel()
+    R_inverse = landmarks.whitening(mu)
+    sums: list[tuple[Array, ...]] = []
+    step = max(1, _NUMBERS // q**2)
+    for start in range(0, len(cells), step):
+        some = range(start, min(start + step, len(cells)))
+        work = _CellMoments(landmarks, R_inverse, fit_intercept, some)
+        flat, _ = blocks.sweep(work, Y, zeta, cell)
+        sums += zip(flat[::2], flat[1::2], strict=True)
+    V, theta = np.empty((n_folds, q, q)), np.empty((q, n_folds, Y.shape[1]))
+    for k in range(n_folds):
+        rest = [one for one, of in zip(sums, cells, strict=True) if k not in of]
+        V[k], theta[:, k] = low_rank.factorized(_added(rest), len(Y), mu, R_inverse)
+    return sums, V, theta[:m], theta[m:].sum(axis=0)
+
+
+def _added(sums: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
+    return tuple(reduce(np.add, each) for each in zip(*sums, strict=True))
 
 
 def _spread(values: Array, folds: AnyArray, n_folds: int) -> Array:

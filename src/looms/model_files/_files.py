@@ -9,7 +9,9 @@ import re
 import warnings
 import zipfile
 from collections.abc import Collection, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +77,10 @@ def save_model(
     path : path
         The file to write; an existing one is replaced.
     model : estimator
-        The fitted model: estimators and kernels of looms, transformers of
-        `looms.tables.table_preprocessor`, pipelines of them.
+        The fitted model: estimators and kernels of looms; ``SimpleImputer``, ``StandardScaler``,
+        ``MaxAbsScaler`` and ``OneHotEncoder`` (of texts, to float64) of scikit-learn, and
+        ``ColumnTransformer`` without ``n_jobs`` and ``transformer_weights``; pipelines of them
+        without ``memory``.
     metadata : mapping
         Values that JSON can hold. ``looms_version`` is added.
     trusted : collection of types or of their names, default=()
@@ -86,10 +90,10 @@ def save_model(
     Raises
     ------
     ModelFileError
-        If the model holds an object that `load_model` would reject, such as a function, or the
-        file cannot be written.
+        If the model holds what `load_model` would refuse, such as a function, or the file cannot
+        be written. An existing file stays as it was.
     TypeError
-        If JSON cannot hold the metadata.
+        If JSON cannot hold the metadata, or the path is none.
     ImportError
         If skops is not installed.
 
@@ -105,6 +109,10 @@ def save_model(
     ...     load_model(Path(folder, "model.looms")).metadata["unit"]
     'm'
     """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(
+            f"save_model takes the path first, then the model; got {type(path).__name__} as path."
+        )
     path = Path(path)
     skops_io = require("skops.io", "Writing a model file")
     content = {
@@ -122,6 +130,15 @@ def save_model(
             "you add to a model in the metadata; name other types in trusted, to save_model and "
             "to load_model.",
         )
+    try:
+        check_fitted(deepcopy(model), _names(trusted))  # what is cached is not written
+    except ValueError as error:
+        raise ModelFileError(
+            path,
+            f"the model could not be read again ({error})",
+            "A model file holds fitted models with the options that help(save_model) names; "
+            "prepare the columns by others.",
+        ) from error
     try:
         write_whole(path, data)
     except OSError as error:
@@ -194,6 +211,14 @@ def load_model(
             model = _built(skops_io, data, names, path)
             check_fitted(model, names)
     except Exception as error:  # a damaged or hostile file may raise any error
+        absent = sorted(name for name in names if not _is_importable(name))
+        if absent and isinstance(error, (ImportError, AttributeError)):
+            raise ModelFileError(
+                path,
+                f"it holds {listed(absent, quoted=str)}, which cannot be imported here",
+                "Define it in a module of that name that can be imported; a class of a script or "
+                "a notebook is in __main__, and only there: move it to a module, and save again.",
+            ) from error
         problem = f"its content is damaged ({_brief(error)})"
         raise ModelFileError(path, problem, upgrade if newer else _AGAIN) from error
     if problems:
@@ -241,6 +266,10 @@ def _opened(path: Path, max_bytes: int) -> tuple[bytes, Any]:
         packed = path.read_bytes()
     if not packed:
         raise ModelFileError(path, "the file is empty", _AGAIN)
+    if not packed.startswith(b"PK"):
+        raise ModelFileError(
+            path, "it is not a model file", "looms fit and looms.model_files.save_model write them."
+        )
     try:
         data = repacked(packed, Allowance(max_bytes))
         schema = _schema(data)
@@ -264,6 +293,15 @@ def _schema(data: bytes) -> Any:
 
 def _names(trusted: Collection[type | str]) -> set[str]:
     return {one if isinstance(one, str) else type_name(one) for one in trusted}
+
+
+def _is_importable(name: str) -> bool:
+    """True if a type that the caller trusts can be had by its module and name."""
+    module, _, attribute = name.rpartition(".")
+    try:
+        return hasattr(import_module(module), attribute)
+    except (ImportError, ValueError):
+        return False
 
 
 def _described(schema: Any, path: Path) -> tuple[dict[str, Any], str | None]:

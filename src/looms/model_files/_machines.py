@@ -14,7 +14,8 @@ from looms.calibration._beta import Beta
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.calibration._softmax import Softmax
-from looms.estimators._base import Member
+from looms.estimators._certificate import Certificate
+from looms.estimators._least_squares import Member
 from looms.estimators._svc import NestedMachines, SupportVectorClassifier
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
@@ -82,7 +83,9 @@ def _weights(owner: Any, n: int) -> None:
 
 
 def _together(owner: Any, n: int) -> None:
-    """What is held out together."""
+    """What is held out together, and what was refitted."""
+    if hasattr(owner, "certificate_"):
+        require(isinstance(owner.certificate_, Certificate), "certificate_ is none")
     if getattr(owner, "groups_", None) is not None:
         numbers(owner, "groups_", n)
     if getattr(owner, "folds_", None) is not None:
@@ -112,6 +115,8 @@ def _stacked(machine: Any) -> None:
             positive(one, name)
         numbers(one, "dual_coef", *machine.dual_coef_.shape)
         numbers(one, "intercept", *np.shape(machine.intercept_))
+        if one.coef is not None:
+            numbers(one, "coef", machine.n_features_in_, *machine.dual_coef_.shape[1:])
     require(abs(sum(one.weight for one in members) - 1) < 1e-6, "the weights do not sum to one")
 
 
@@ -126,6 +131,8 @@ def least_squares(machine: Any) -> None:
         require(not machine.kernel_.pairwise, "landmarks_ are of a kernel matrix")
     _kernel_of(machine.kernel_, machine._basis)
     positive(machine, "mu_")
+    if machine.coef_ is not None:
+        numbers(machine, "coef_", machine.n_features_in_, *machine.dual_coef_.shape[1:])
     if machine.members_ != ():
         _stacked(machine)
     for name in ("loo_", "held_out_"):
@@ -136,6 +143,8 @@ def least_squares(machine: Any) -> None:
         require(type(machine._unfitted) is type(machine), "_unfitted is no such machine")
         require(type(machine._outer_seed) is int, "_outer_seed is no integer")
     _nested_of(machine, "_nested", Nested)
+    if machine._outputs_in_folds is not None:
+        numbers(machine, "_outputs_in_folds", *machine.loo_.y.shape)
     if "candidates_" in vars(machine):
         candidates = machine.candidates_
         require(
@@ -146,6 +155,15 @@ def least_squares(machine: Any) -> None:
         if machine.candidate_weights_ is not None:
             numbers(machine, "candidate_weights_", len(candidates))
         require(isinstance(machine.cv_results_, dict), "cv_results_ is no table")
+
+
+def certificate(certificate: Any) -> None:
+    require(numbers(certificate, "rows", None).dtype.kind in "iu", "rows are no integers")
+    for name in ("difference", "relative", "bound", "condition"):
+        value = getattr(certificate, name)
+        proper = type(value) is float and not value < 0
+        require(proper or (value is None and name == "condition"), f"{name} is no size")
+    require(type(certificate.solver) is str, "solver is no name")
 
 
 def classifier(machine: Any) -> None:

@@ -31,7 +31,7 @@ _SCALARS |= {"numpy.bool", "numpy.bool_"}  # one type; its name depends on the v
 #: Names by the kind of node.
 ADMITTED: dict[str, set[str]] = {
     "DictNode": {"builtins.dict"},
-    "ListNode": {"builtins.list"},
+    "ListNode": {"builtins.list", "looms.selection._candidates.Candidates"},
     "TupleNode": {"builtins.tuple"},
     "SetNode": {"builtins.set"},
     "SliceNode": {"builtins.slice"},

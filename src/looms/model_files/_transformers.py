@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.impute import MissingIndicator
 
 from looms._typing import AnyArray
 from looms.model_files._values import indices, numbers, positive, require
@@ -27,17 +29,26 @@ def scaler(transformer: Any) -> None:
 
 
 def imputer(transformer: Any) -> None:
-    """Check one number a feature for its gaps, none for a feature without values."""
-    require(not transformer.add_indicator, "add_indicator is set")
-    if "statistics_" in vars(transformer):
-        statistics = transformer.statistics_
-        proper = isinstance(statistics, np.ndarray) and statistics.dtype.kind == "f"
-        proper = proper and statistics.shape == (transformer.n_features_in_,)
-        require(proper, f"statistics_ is not of {transformer.n_features_in_} numbers")
-        require(transformer.indicator_ is None, "indicator_ is set")
-        for name in ("_fit_dtype", "_fill_dtype"):
-            kind = getattr(transformer, name, statistics.dtype)
-            require(isinstance(kind, np.dtype) and kind.kind in "biuf", f"{name} is of no numbers")
+    """Check one number or text a feature for its gaps, and the features whose gaps are told."""
+    if "statistics_" not in vars(transformer):
+        return
+    n, statistics = transformer.n_features_in_, transformer.statistics_
+    proper = isinstance(statistics, np.ndarray) and statistics.dtype.kind in "fO"
+    proper = proper and statistics.shape == (n,)
+    require(proper, f"statistics_ is not of {n} values")
+    for name in ("_fit_dtype", "_fill_dtype"):
+        kind = getattr(transformer, name, statistics.dtype)
+        proper = isinstance(kind, np.dtype) and kind.kind in "biufO"
+        require(proper, f"{name} is of no numbers or texts")
+        allowed = Real | str if kind.kind == "O" else Real
+        proper = all(isinstance(value, allowed) for value in statistics.tolist())
+        require(proper, f"statistics_ holds what is not of {name}")
+    indicator = transformer.indicator_
+    if not transformer.add_indicator:
+        require(indicator is None, "indicator_ is set")
+        return
+    proper = isinstance(indicator, MissingIndicator) and "features_" in vars(indicator)
+    require(proper and indicator.n_features_in_ == n, f"indicator_ is not of {n} features")
 
 
 def missing(indicator: Any) -> None:
@@ -54,14 +65,11 @@ def encoder(one_hot: Any) -> None:
     Encoding writes to columns without a check of their number, and searches categories as
     sorted; both are derived from the categories and the rare ones among them.
     """
-    require(one_hot.drop is None, "drop is set")
     require(one_hot.dtype is np.float64, "dtype is another")
     if "categories_" not in vars(one_hot):
         return
     n = one_hot.n_features_in_
     require(_is_list(one_hot.categories_, n), f"categories_ is not of {n} columns")
-    for name in ("drop_idx_", "_drop_idx_after_grouping"):
-        require(getattr(one_hot, name) is None, f"{name} is set")
     kinds = [None] * n
     rare, mappings = kinds, kinds
     if one_hot._infrequent_enabled:
@@ -75,6 +83,23 @@ def encoder(one_hot: Any) -> None:
         same = mapping is None if expected is None else np.array_equal(mapping, expected)
         require(same, "a mapping of rare categories is another")
         n_outs.append(len(values) if expected is None else int(expected.max()) + 1)
+    sizes = {
+        "drop_idx_": [len(values) for values in one_hot.categories_],
+        "_drop_idx_after_grouping": n_outs.copy(),
+    }
+    for name, n_places in sizes.items():
+        dropped = getattr(one_hot, name)
+        if one_hot.drop is None:
+            require(dropped is None, f"{name} is set")
+            continue
+        proper = isinstance(dropped, np.ndarray) and dropped.dtype == object
+        require(proper and dropped.shape == (n,), f"{name} is not of {n} columns")
+        for place, bound in zip(dropped.tolist(), n_places, strict=True):
+            proper = isinstance(place, int | np.integer) and 0 <= place < bound
+            require(place is None or proper, f"{name} points beyond the categories")
+    if one_hot.drop is not None:
+        for k, place in enumerate(one_hot._drop_idx_after_grouping):
+            n_outs[k] -= place is not None
     require(one_hot._n_features_outs == n_outs, f"_n_features_outs is not {n_outs}"[:100])
 
 
@@ -117,7 +142,7 @@ def columns(transformer: Any) -> None:
     """Check estimators, each with existing columns."""
     for name in ("n_jobs", "transformer_weights"):
         require(getattr(transformer, name) is None, f"{name} is set")
-    require(transformer.remainder == "drop", "remainder is not dropped")
+    _step(transformer.remainder)
     named = isinstance(transformer.verbose_feature_names_out, bool)
     require(named, "verbose_feature_names_out is a format")
     fitted = "transformers_" in vars(transformer)
@@ -127,8 +152,10 @@ def columns(transformer: Any) -> None:
         return
     n = transformer.n_features_in_
     remainder = transformer._remainder
-    proper = isinstance(remainder, tuple) and len(remainder) == 3 and remainder[1] == "drop"
-    require(proper, "_remainder is not dropped")
+    require(isinstance(remainder, tuple) and len(remainder) == 3, "_remainder is no step")
+    _step(remainder[1])
+    same = remainder[1] == transformer.remainder or isinstance(remainder[1], BaseEstimator)
+    require(same, "_remainder is another than remainder")
     places = transformer._transformer_to_input_indices
     require(isinstance(places, dict), "the columns of the steps are none")
     names = getattr(transformer, "feature_names_in_", ())
@@ -155,6 +182,11 @@ def _places(chosen: Any, n: int, names: Collection[str]) -> None:
 def _step(step: Any) -> None:
     proper = isinstance(step, BaseEstimator) or step in ("passthrough", "drop", None)
     require(proper, f"a step of it is {type(step).__name__}, no estimator")
+
+
+def function(transformer: Any) -> None:
+    """Check that there is no function but one that the caller admits."""
+    require(not isinstance(transformer.func, type), "func is a type")
 
 
 def table_columns(transformer: Any) -> None:

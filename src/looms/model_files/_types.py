@@ -16,24 +16,26 @@ from sklearn.base import BaseEstimator
 from looms.model_files import _machines as machines
 from looms.model_files import _transformers as transformers
 from looms.model_files._values import require, type_name
+from looms.selection._candidates import Candidates
 
 _FEATURES = "n_features_in_ feature_names_in_"
 #: Attributes of every estimator of scikit-learn; the version is taken out again when it is read.
 _SKLEARN = f"{_FEATURES} _sklearn_version"
 _REGRESSOR = (
-    f"{_FEATURES} X_fit_ dual_coef_ fit_intercept_ fit_weight_ held_out_ intercept_ "
-    "kernel_ loo_ mu_"
+    f"{_FEATURES} X_fit_ certificate_ coef_ dual_coef_ fit_intercept_ fit_weight_ held_out_ "
+    "intercept_ kernel_ loo_ mu_"
 )
 _SELECTED = (
-    "_nested _outer_seed _unfitted best_index_ candidate_weights_ candidates_ choice_folds_ "
-    "cv_results_ folds_ groups_ landmarks_ members_ n_iter_ selection_ selection_weight_"
+    "_nested _outer_seed _outputs_in_folds _unfitted best_index_ candidate_weights_ candidates_ "
+    "choice_folds_ cv_results_ folds_ groups_ landmarks_ members_ n_iter_ selection_ "
+    "selection_weight_"
 )
-_UPDATED = "certified_ groups_"
+_UPDATED = "groups_"
 _CLASSIFIER = f"{_REGRESSOR} calibrator_ classes_ threshold_"
 _SVM = (
-    f"{_FEATURES} C_ X_fit_ best_index_ calibrators_ classes_ cv_results_ dual_coef_ fit_weight_ "
-    "folds_ groups_ held_out_ intercept_ kernel_ loo_ loo_score_ nested_ selection_weight_ "
-    "support_ support_vectors_ threshold_"
+    f"{_FEATURES} C_ X_fit_ best_index_ calibrators_ certificate_ classes_ cv_results_ "
+    "dual_coef_ fit_weight_ folds_ groups_ held_out_ intercept_ kernel_ loo_ loo_score_ "
+    "nested_ selection_weight_ support_ support_vectors_ threshold_"
 )
 _POOLED = f"{_FEATURES} _pool classes_ pool_"
 _SCORED = (
@@ -77,7 +79,8 @@ TYPES = {
     "looms.criteria._differentiable.SmoothedError": Held(),
     "looms.criteria._differentiable.SquaredHinge": Held(),
     "looms.criteria._differentiable.WMW": Held(),
-    "looms.estimators._base.Member": Held(),
+    "looms.estimators._certificate.Certificate": Held(machines.certificate),
+    "looms.estimators._least_squares.Member": Held(),
     "looms.estimators._classifier.LSSVMClassifier": Held(
         machines.classifier, f"{_CLASSIFIER} {_UPDATED}"
     ),
@@ -125,8 +128,8 @@ TYPES = {
     "looms.selection._decisions.Decisions": Held(machines.decisions),
     "looms.selection._nested.Nested": Held(machines.nested),
     "looms.selection._prior.HyperPrior": Held(),
-    "looms.selection._tune.BoundMet": Held(),
-    "looms.selection._tune.Tuning": Held(),
+    "looms.selection._tuning.BoundMet": Held(),
+    "looms.selection._tuning.Tuning": Held(),
     "looms.tables._transformers.PairScaler": Held(transformers.scaler, f"{_FEATURES} mean_ scale_"),
     "looms.tables._transformers.SparseColumns": Held(
         transformers.sparse_columns, f"{_FEATURES} columns_"
@@ -156,6 +159,10 @@ TYPES = {
     "sklearn.preprocessing._encoders.OneHotEncoder": Held(
         transformers.encoder, f"{_SKLEARN} {_ONE_HOT}"
     ),
+    # What a ColumnTransformer makes of "passthrough".
+    "sklearn.preprocessing._function_transformer.FunctionTransformer": Held(
+        transformers.function, f"{_SKLEARN} _sklearn_output_config"
+    ),
 }
 
 
@@ -172,7 +179,7 @@ def attributes(name: str) -> frozenset[str]:
     return frozenset(own.union(TYPES[name].fitted.split()))
 
 
-_CONTAINERS = (list, tuple, set)
+_CONTAINERS = (list, tuple, set, Candidates)
 _PLAIN = (str, int, float, bool, type(None), slice, np.generic, np.dtype)
 _SPARSE = (sparse.csr_array, sparse.csr_matrix)
 #: Attributes that hold a type or a function, which the check of their owner knows.

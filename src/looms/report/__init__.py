@@ -1,7 +1,8 @@
 """Reports of fitted machines: displays, cautions, a dict and an HTML page."""
 
+from looms.report._card import card
 from looms.report._cautions import cautions
-from looms.report._summary import summary
+from looms.report._summary import summary, summary_schema
 from looms.report.displays.classes import (
     PrecisionRecallDisplay,
     ReliabilityDisplay,
@@ -34,8 +35,10 @@ __all__ = [
     "ResidualsDisplay",
     "RocDisplay",
     "SearchPathDisplay",
+    "card",
     "cautions",
     "feature_importance",
     "summary",
+    "summary_schema",
     "write_html",
 ]

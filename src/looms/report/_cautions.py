@@ -10,7 +10,7 @@ import numpy as np
 from looms._words import count
 from looms.assessment._result import Assessment
 from looms.copies import copy_groups, n_unexpected_copies
-from looms.estimators import machine_of
+from looms.estimators import Certificate, machine_of
 from looms.estimators._warnings import settings_for_rare_classes
 from looms.report._caution import Caution, note, serious
 from looms.report._choice import close_candidates, foreign, optimism, search_cautions
@@ -44,7 +44,9 @@ def cautions(estimator: Any) -> list[Caution]:
     These are a machine that is no better than a guess, takes every sample for one class or
     seldom predicts a rare one; a feature that alone gives the target; a search that ended at a
     bound or early; samples that stand twice, or look like repeats of others; few samples, or few
-    of a class. That figures of a machine without ``nested_`` flatter, since leave-one-out chose it,
+    of a class; outputs that refits disagree with, or that are too ill-conditioned to tell, where
+    the machine has certified itself.
+    That figures of a machine without ``nested_`` flatter, since leave-one-out chose it,
     is not among them.
 
     Parameters
@@ -77,14 +79,18 @@ def cautions(estimator: Any) -> list[Caution]:
     >>> [caution["title"] for caution in cautions(LSSVMClassifier().fit(X, y))]
     ['One class for all', 'A small class']
     """
-    machine: Any = machine_of(estimator)
-    if machine is None:
-        raise TypeError(f"{type(estimator).__name__} is no machine of looms, nor ends in one.")
-    return _ordered(_of_fit(named(estimator, machine)))
+    machine = machine_of(estimator)
+    certificate = getattr(machine, "certificate_", None)
+    return _ordered([*_of_fit(named(estimator, machine)), *_rounding(certificate)])
 
 
 def cautions_of_report(
-    whole: Any, model: Model, assessment: Assessment | None, steps: list[str], notes: Sequence[str]
+    whole: Any,
+    model: Model,
+    certificate: Certificate | None,
+    assessment: Assessment | None,
+    steps: list[str],
+    notes: Sequence[str],
 ) -> list[Caution]:
     """Those of the fit, and of how the machine was chosen and assessed, the serious first.
 
@@ -93,6 +99,7 @@ def cautions_of_report(
     return _ordered(
         [
             *_of_fit(model),
+            *_rounding(certificate),
             *optimism(model, assessment),
             *([] if assessment is None else foreign(whole, model, assessment)),
             *close_candidates(model),
@@ -175,18 +182,19 @@ def _guessing(model: Model) -> Iterator[Caution]:
     (ber, error), (area, area_error) = scores["ber"], scores["auc"]
     guess, seldom = 1 - 1 / len(model.classes), _rarest_in_predictions(model)
     ranks = not area - 2 * area_error <= 0.5
+    known = f", AUC {area:.3g}" if np.isfinite(area) else ""
     remedy = _remedy(model) if ranks else _OTHERS
     predicted = np.unique(predicted_labels(model)[model.has_weight])
     if len(predicted) == 1:
         title = "One class for all"
         text = (
             f"The machine takes every sample for {isolated(model.classes[predicted[0]])}: balanced "
-            f"error rate {ber:.3g}, AUC {area:.3g}. {remedy}"
+            f"error rate {ber:.3g}{known}. {remedy}"
         )
     elif ber + 2 * error >= guess:
         text = (
             f"The {model.method} balanced error rate {ber:.3g} ± {error:.2g} is no better than "
-            f"guessing ({guess:.3g}), AUC {area:.3g}. {seldom}{remedy}"
+            f"guessing ({guess:.3g}){known}. {seldom}{remedy}"
         )
     elif not ranks:
         text = (
@@ -249,6 +257,21 @@ def _sizes(model: Model) -> Iterator[Caution]:
             "Unequal classes",
             f"Always saying the largest class is wrong for {100 * guess:.1f} %, this machine for "
             f"{100 * rate:.1f} %; judge it by the balanced error rate.{advice}",
+        )
+
+
+def _rounding(certificate: Certificate | None) -> Iterator[Caution]:
+    if certificate is None:
+        return
+    titles = {
+        "differs": "Outputs are not those of refits",
+        "cannot tell": "Outputs without certain digits",
+    }
+    if certificate.verdict in titles:
+        parameter = "larger mu" if certificate.solver.startswith("LU") else "smaller C"
+        yield serious(
+            titles[certificate.verdict],
+            f"{sentence(str(certificate))}. Use a {parameter}, or features of one scale.",
         )
 
 

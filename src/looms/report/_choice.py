@@ -12,7 +12,7 @@ import numpy as np
 from looms._words import count
 from looms.assessment._experiment import estimator_text
 from looms.assessment._result import Assessment
-from looms.estimators._base import members_of
+from looms.estimators._least_squares import members_of
 from looms.estimators._search import SelectingMachine
 from looms.optimize import Outcome
 from looms.report._caution import Caution, note, serious

@@ -7,10 +7,10 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 from looms._classes import class_indices
+from looms._scores import mean_and_error
 from looms._typing import AnyArray, Array
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 from looms.report.model import Model
-from looms.scores import mean_and_error
 
 #: Samples held out at once: each and those nearest to it.
 TOGETHER = 8

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from looms._typing import Array
 from looms._version import __version__
+from looms._words import count
 from looms.assessment._result import Assessment
 from looms.copies import copy_groups
 from looms.criteria import WMW, as_criterion
 from looms.diagnostics import CaseDeletion, case_deletion
+from looms.estimators import Certificate
+from looms.estimators._in_pipelines import parts_of
 from looms.estimators._search import SelectingMachine, chosen_criterion
 from looms.report._cautions import cautions_of_report
 from looms.report._samples import groups_left_out, samples
@@ -33,8 +38,8 @@ from looms.report.model import (
 )
 from looms.report.text import clean, plain, words
 
-#: Version of the schema; a new one where a key changes its meaning or goes.
-SCHEMA = 2
+#: Version of summary.schema.json; a new one where a key changes its meaning or goes.
+SCHEMA = 3
 #: Rows of the tables.
 MOST_CLASSES, MOST_CANDIDATES, MOST_PARAMETERS = 30, 50, 15
 MOST_FEATURES = 60
@@ -58,6 +63,7 @@ class Facts:
     )  # None of a stack, for many samples, or fewer than three, or groups, or rows not kept
     probabilities: Array | None  # of held-out outputs; None without a calibration
     assessment: Assessment | None
+    certificate: Certificate | None  # None for many samples, unless made before, or rows not kept
 
 
 def facts_of(
@@ -121,6 +127,8 @@ def facts_of(
         deletion=deletion,
         probabilities=None if calibration is None else probabilities_of(model, calibration),
         assessment=assessment,
+        certificate=getattr(model.machine, "certificate_", None)
+        or (copy(model.machine).certify() if few and model.rows is not None else None),
     )
 
 
@@ -154,81 +162,12 @@ def summary(
     Returns
     -------
     summary : dict
-        Numbers that are not finite are None. Keys:
-
-        schema
-            Version of this list, 2.
-        title, date, looms_version
-            Text; the date in ISO format.
-        task
-            "classification" or "regression".
-        data
-            ``n_samples``, ``n_landmarks`` (that the coefficients are of; None where these are all
-            samples), ``n_features`` (of the machine), ``n_columns`` (that they were made
-            of), ``named`` (whether the features have names), ``n_replicates`` (None where rows are
-            not kept), ``n_weight_zero``, ``steps`` (before the machine), ``target`` (its name or
-            None), ``n_targets``, ``classes``: a list of ``label``, ``n``, ``error`` (held out), the
-            largest first, and ``n_classes``; for a regression ``classes`` is empty.
-        asked
-            List of ``name``, ``value``: parameters of the machine.
-        chosen
-            ``kernel``, ``criterion``, ``reason``, ``parameters``: a list of ``name``,
-            ``value``, ``bound`` (what it means if it is at one, else None), and
-            ``n_parameters``; ``mu``, ``mu_bound``, ``threshold`` (None unless there are two
-            classes), ``criterion_value``, ``criterion_error``, ``n_evaluations`` of the searches,
-            ``n_measured`` between them, ``outcome``, ``outcome_text``, ``n_stages``. What concerns
-            a search is None for a machine that was given its hyper-parameters. ``members`` of a
-            stack, the largest first, are a list of ``kernel``, ``criterion``, ``weight`` and
-            ``mu``, empty for one machine; all else but the threshold is of the largest.
-        candidates
-            List of ``kernel``, ``criterion``, ``value``, ``standard_error``, ``score``,
-            ``n_evaluations``, ``seconds``, ``outcome``, ``weight`` (in a stack; else None) and
-            ``chosen``, the best score first.
-        n_candidates
-            Their number.
-        score
-            ``name`` of what the candidates competed by, ``key`` of the figure that it is, empty if
-            it is none, and ``method`` that held samples out for it, such as "leave-one-out" or
-            "5-fold cross-validation".
-        loo
-            ``figures``: list of ``key``, ``name``, ``value``, ``standard_error``,
-            ``smaller_is_better``; and ``confusion``: None, or ``labels``, ``counts``
-            (rows are the true class) and ``weighted`` (whether these are sums of weights);
-            ``method``: "leave-one-out", "leave-one-group-out" or "cross-validation"; ``unit`` held
-            out at a time: "sample", "group" or "fold"; and ``nested``: whether the choice was
-            repeated without each, or candidates were tuned so; and ``repeated``, that in words,
-            None for nothing. The figures are the scores of the machine.
-        assessment
-            None, or ``method``, ``n_splits``, ``n_failed``, ``estimator``, and ``scores``: list
-            of ``key``, ``name``, ``value``, ``standard_error``, ``low``, ``high``, ``loo``,
-            ``optimism`` (positive: leave-one-out flatters), ``optimism_error`` and
-            ``smaller_is_better``; the first and last are None where nobody says which way is
-            better.
-        headline
-            ``key``, ``name``, ``value``, ``low``, ``high`` (of 95 % intervals), ``honest``
-            (whether it comes from outer splits or a nested choice), ``loo``, ``guess`` (of a
-            machine that knows no features: equal odds, or the mean of the targets).
-        features
-            ``rows``: list of ``name``, ``importance`` (rise of PRESS without it),
-            ``standard_error``, ``relative`` and ``relative_error`` (both over PRESS),
-            ``relevance`` (share, None unless ARD); ``n_features`` in all, ``n_samples`` they were
-            computed on. For a kernel matrix None; of rows in blocks, which are not kept, the
-            relevance alone, computed on the landmarks, and None without.
-        samples
-            ``rows``: list of ``name``, ``target``, ``output``, ``predicted`` and ``margin``
-            (None for a regression), ``residual`` (its size; of classes by how much the output
-            falls short of the label), and of `looms.diagnostics.case_deletion` ``surprise``,
-            ``rms_change``, ``criterion_change``, ``leverage`` (None of a stack, for many samples,
-            for rows in blocks, and the first three where groups are left out): the
-            largest residuals, then the most influential samples that are not among them;
-            ``n_samples`` that have a weight, ``named_by``: what their names are, and the
-            ``criterion`` of the change, on landmarks None.
-        groups
-            None where none are left out, or ``rows``: list of ``name``, ``n_samples``,
-            ``residual`` (root mean square), ``surprise``, ``rms_change``, ``criterion_change`` of
-            the most influential; ``n_groups``; and ``criterion``.
-        cautions
-            List of ``level`` ("serious" or "note"), ``title``, ``text``.
+        Numbers that are not finite are None. Its keys, all of which `looms.report.summary_schema`
+        describes: ``schema``, ``title``, ``date``, ``looms_version``, ``task``; the ``data``; what
+        was ``asked``; what was ``chosen`` of the ``candidates``, ``n_candidates``, by which
+        ``score``; ``loo``: figures of held-out predictions; the ``assessment`` by outer splits;
+        the ``headline``; the ``features``, ``samples`` and ``groups`` that matter; the
+        ``certificate`` of held-out outputs; ``cautions``.
 
     Raises
     ------
@@ -250,16 +189,36 @@ def summary(
     return summarized(facts_of(estimator, X, y, assessment, groups), title, notes)
 
 
+def summary_schema() -> dict[str, Any]:
+    """JSON schema of `looms.report.summary`, draft 2020-12.
+
+    Returns
+    -------
+    schema : dict
+        It describes every key. Validators are elsewhere, such as in jsonschema.
+
+    Examples
+    --------
+    >>> from looms.report import summary_schema
+    >>> summary_schema()["properties"]["task"]
+    {'enum': ['classification', 'regression']}
+    """
+    text = files("looms.report").joinpath("summary.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
 def summarized(facts: Facts, title: str | None, notes: Sequence[str]) -> dict[str, Any]:
     """The dict of `summary`."""
     model, assessment = facts.model, facts.assessment
     task = "classification" if model.classification else "regression"
     if title is None:
         title = task.capitalize() + (f" of {facts.target}" if facts.target is not None else "")
-    estimator = getattr(facts.estimator, "best_estimator_", facts.estimator)
-    steps = estimator.steps[:-1] if isinstance(estimator, Pipeline) else []
-    names = [clean(name) for name, step in steps if step not in (None, "passthrough")]
-    parameters, machine = model.machine.get_params(deep=False), model.selecting
+    names = [clean(name) for name, _ in parts_of(facts.estimator).steps]
+    asked, machine = model.machine.get_params(deep=False), model.selecting
+    if model.groups is not None:
+        n_groups = len(np.unique(model.groups))
+        asked["groups"] = f"{n_groups} of {count(model.held_out.n_samples, 'sample')}"
     report: dict[str, Any] = plain(
         {
             "schema": SCHEMA,
@@ -268,7 +227,7 @@ def summarized(facts: Facts, title: str | None, notes: Sequence[str]) -> dict[st
             "looms_version": __version__,
             "task": task,
             "data": _data(model, names, facts.target),
-            "asked": [{"name": name, "value": _text(v)} for name, v in parameters.items()],
+            "asked": [{"name": name, "value": _text(v)} for name, v in asked.items()],
             "chosen": _chosen(model),
             "candidates": [] if machine is None else _candidates(machine),
             "n_candidates": 0 if machine is None else len(machine.candidates_),
@@ -280,7 +239,10 @@ def summarized(facts: Facts, title: str | None, notes: Sequence[str]) -> dict[st
             "features": None if model.pairwise else _features(model, facts.importance),
             "samples": samples(model, facts.deletion, facts.names, facts.named_by),
             "groups": groups_left_out(facts.deletion),
-            "cautions": cautions_of_report(facts.estimator, model, assessment, names, notes),
+            "certificate": _certificate(facts.certificate),
+            "cautions": cautions_of_report(
+                facts.estimator, model, facts.certificate, assessment, names, notes
+            ),
         }
     )
     return report
@@ -401,6 +363,16 @@ def _candidates(machine: SelectingMachine) -> list[dict[str, Any]]:
         )
     ]
     return sorted(rows, key=lambda row: row["score"])[:MOST_CANDIDATES]
+
+
+def _certificate(certificate: Certificate | None) -> dict[str, Any] | None:
+    if certificate is None:
+        return None
+    names = ("difference", "relative", "bound", "verdict", "holds", "condition", "solver")
+    return {
+        "n_rows": len(certificate.rows),
+        **{name: getattr(certificate, name) for name in names},
+    }
 
 
 def _features(model: Model, importance: ImportanceDisplay | None) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from looms._classes import class_indices
+from looms._scores import mean_and_error
 from looms._typing import AnyArray, Array
 from looms.assessment._result import Assessment
 from looms.calibration import brier_score
@@ -16,7 +17,6 @@ from looms.folds import left_out_with
 from looms.kernels._samples import variances
 from looms.report.model import Model, predicted_labels
 from looms.report.text import number, percent, signed
-from looms.scores import mean_and_error
 
 #: Classes up to which there is a table of confusion.
 MOST_CONFUSED = 12

@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics import loo_margins
-from looms.estimators import machine_of
-from looms.estimators._base import LeastSquaresMachine
+from looms.estimators._in_pipelines import parts_of
+from looms.estimators._least_squares import LeastSquaresMachine
 from looms.estimators._search import SelectingMachine, chosen_criterion
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Weighted
@@ -76,7 +76,7 @@ class Model:
 
         Of classes those decided on, means over the pairs in which a sample is left out; where
         the choice was repeated without the sample, of the machines so chosen. n³ flops. On
-        landmarks those of single samples, which lean by 1 / n.
+        landmarks, without folds of ``cv``, those of the machines without one of ten folds.
         """
         held_out, nested, decisions = self.held_out, self.nested, None
         outputs = held_out.outputs.copy()
@@ -147,10 +147,12 @@ class Model:
         """What was repeated without the sample; None for nothing."""
         if self.nested is None:
             return None
+        of_groups = self.unit == "fold" and self.groups is not None
+        each = f"{self.unit} of whole groups" if of_groups else self.unit
         if combined_by_rest(self.machine):
             verb = "weighed" if self.stacked else "chosen"
-            return f"candidates were tuned anew without each fold, and {verb} by the other folds"
-        return f"the choice was repeated without each {self.unit}"
+            return f"candidates were tuned anew without each {each}, and {verb} by the other folds"
+        return f"the choice was repeated without each {each}"
 
     @property
     def stacked(self) -> bool:
@@ -208,7 +210,7 @@ def model_of(estimator: Any) -> Model:
     The estimator is the machine, a pipeline that ends in it, or a search with such a
     ``best_estimator_``.
     """
-    machine = machine_of(estimator)
+    machine = parts_of(estimator).last
     if not isinstance(machine, LeastSquaresMachine):
         raise TypeError(
             f"A report shows least-squares machines of looms, such as LSSVMClassifierCV, and "
@@ -269,8 +271,8 @@ def named(estimator: Any, machine: Any) -> Model:
     # What else is computed of it on the way, such as an n×n matrix, does not.
     known, machine = vars(machine), copy(machine)
     vars(machine).update(known)
-    estimator = getattr(estimator, "best_estimator_", estimator)
-    steps = list(_flattened(estimator[:-1])) if isinstance(estimator, Pipeline) else []
+    before = Pipeline(parts_of(estimator).steps)
+    steps = list(_flattened(before))
     if steps and isinstance(steps[0], SparseColumns):
         columns = [f"column {column}" for column in steps[0].columns_]
         return Model(machine, columns, columns, False)
@@ -279,7 +281,7 @@ def named(estimator: Any, machine: Any) -> Model:
         return Model(machine, [name for name, _ in pairs], [column for _, column in pairs], True)
     if steps:
         try:
-            names = [str(name) for name in estimator[:-1].get_feature_names_out()]
+            names = [str(name) for name in before.get_feature_names_out()]
         except (AttributeError, ValueError):  # a step without names, or names that it lacks
             names = []
         if names == [f"x{k}" for k in range(len(names))]:  # those that scikit-learn makes up

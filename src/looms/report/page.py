@@ -220,12 +220,14 @@ def _of_search(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
         drawn["path"] = _search_path(facts, of_largest)
     history = CriterionHistoryDisplay.compute(estimator)
     n, value = len(history.value), history.value
-    drawn["history"] = picture(
-        history,
-        f"The criterion at each of {n} evaluations, and the best so far in each stage.{of_largest}",
-        f"Line plot of {history.criterion} falling from {value[0]:.4g} at the first of {n} "
-        f"evaluations to {value[np.isfinite(value)][-1]:.4g} at the last.",
-    )
+    if n > 1:
+        drawn["history"] = picture(
+            history,
+            f"The criterion at each of {n} evaluations, and the best so far in each stage."
+            f"{of_largest}",
+            f"Line plot of {history.criterion} falling from {value[0]:.4g} at the first of {n} "
+            f"evaluations to {value[np.isfinite(value)][-1]:.4g} at the last.",
+        )
     return drawn
 
 
@@ -286,12 +288,8 @@ def _of_outputs(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
         return drawn
     against = " of each class against the rest" if several else ""
     pooled = (
-        ""
-        if model.n_landmarks
-        else (
-            "; each sample stands at its mean over the machines that have not seen it, and the "
-            "area in the table compares samples under one of these"
-        )
+        "; each sample stands at its mean over the machines that have not seen it, and the area in "
+        "the table compares samples under one of these"
     )
     # By the machine of the facts, which knows these outputs.
     roc, curve = (each.compute(model.machine) for each in (RocDisplay, PrecisionRecallDisplay))

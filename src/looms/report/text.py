@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import unicodedata
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
+from looms._words import clean as clean
+
 _NOTHING = "–"
 #: Characters of a name that are shown in a picture.
 _LONGEST_NAME = 28
-_DIRECTIONS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -67,20 +67,6 @@ def day(iso: str) -> str:
 def signed(text: str) -> str:
     """With a true minus sign, and none for what was rounded to zero."""
     return text.replace("-", "−" if float(text) else "")
-
-
-def clean(text: Any) -> str:
-    """A name on one line: blanks and what cannot be printed become one space.
-
-    Marks that turn the direction of writing are left out, so that a name in any script
-    leaves the text around it alone.
-    """
-    kept = (
-        " " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") else c
-        for c in str(text)
-        if c not in _DIRECTIONS
-    )
-    return " ".join("".join(kept).split()) or "(empty)"
 
 
 def isolated(text: Any) -> str:

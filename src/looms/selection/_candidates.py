@@ -10,7 +10,9 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from looms import _html
 from looms._typing import Array
+from looms._words import count, with_error
 from looms.calibration._calibrators import Calibrator
 from looms.criteria import Criterion
 from looms.held_out import HeldOut
@@ -19,8 +21,8 @@ from looms.kernels._names import KernelLike, as_kernel, kernel_name
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm._system import Fit
 from looms.optimize import Outcome, Point
-from looms.selection._objective import HeldOutCriterion
-from looms.selection._tune import BoundMet, Tuning
+from looms.selection._held_out_criterion import HeldOutCriterion
+from looms.selection._tuning import BoundMet, Tuning
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +68,28 @@ class Candidate:
 
     def __repr__(self) -> str:
         return f"Candidate({self.name}, score={self.score:.4g})"
+
+
+class Candidates(list[Candidate]):
+    """Candidates in the order they were tried; a notebook shows them as a table."""
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                candidate.kernel_name,
+                str(candidate.criterion),
+                with_error(candidate.value, candidate.standard_error),
+                with_error(candidate.score),
+                with_error(candidate.mu),
+                str(candidate.n_evaluations),
+                f"{candidate.seconds:.2f}",
+                candidate.outcome.name.lower().replace("_", " "),
+            )
+            for candidate in self
+        ]
+        value = ("value ± s.e.", "score, less is better", "mu")
+        head = ["kernel", "criterion", *value, "evaluations", "seconds", "stopped"]
+        return _html.table(head, rows, count(len(self), "candidate"))
 
 
 def candidate_name(kernel: KernelLike, criterion: str | Criterion) -> str:

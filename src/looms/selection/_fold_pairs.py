@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from looms._scores import largest_tie, share_under
 from looms._typing import AnyArray, Array
 
 #: Partners that each fold draws for each of its classes.
@@ -104,15 +105,6 @@ def pair_auc(
     return float(np.mean(areas)), np.mean(deviations, axis=0)
 
 
-def largest_tie(outputs: Array, n: int) -> float:
-    """Difference up to which outputs of a machine of n rows are equal but for rounding.
-
-    They are targets ±1 less residuals, so that what is left of those of a machine that has learned
-    nothing tells the targets. Their rounding errors, the targets being larger, are below 0.15 n ε.
-    """
-    return n * float(np.finfo(np.float64).eps * max(1.0, np.abs(outputs).max(initial=0.0)))
-
-
 def _compare(
     y: AnyArray,
     f: Array,
@@ -122,14 +114,24 @@ def _compare(
     mass: Array,
     side: AnyArray | None = None,
 ) -> None:
-    """Add the comparisons of positive with negative rows, of different sides if there are any."""
-    p, q = np.flatnonzero(y[rows]), np.flatnonzero(~y[rows])
+    """Add the comparisons of positive with negative rows, of different sides if there are any.
+
+    Without sides O(m log m) for m rows.
+    """
+    p, q = (np.flatnonzero(of & (weight[rows] > 0)) for of in (y[rows], ~y[rows]))
     if not (len(p) and len(q)):
         return
+    tie = largest_tie(f, len(y))
+    if side is None:
+        v, w = weight[rows[p]], weight[rows[q]]
+        right[rows[p]] += v * w.sum() * share_under(f[p], f[q], w, tie)
+        right[rows[q]] += w * v.sum() * (1.0 - share_under(f[q], f[p], v, tie))
+        mass[rows[p]] += v * w.sum()
+        mass[rows[q]] += w * v.sum()
+        return
     w = np.outer(weight[rows[p]], weight[rows[q]])
-    if side is not None:
-        w *= side[p][:, None] != side[q]
-    difference, tie = f[p][:, None] - f[q], largest_tie(f, len(y))
+    w *= side[p][:, None] != side[q]
+    difference = f[p][:, None] - f[q]
     above = w * ((difference > tie) + 0.5 * (np.abs(difference) <= tie))
     right[rows[p]] += above.sum(axis=1)
     right[rows[q]] += above.sum(axis=0)

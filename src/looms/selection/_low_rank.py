@@ -17,7 +17,8 @@ from looms.kernels._landmarks import pivoted_landmarks
 from looms.kernels._samples import Samples, center_of
 from looms.lssvm import low_rank, low_rank_folds
 from looms.lssvm._folds import whole_repetitions
-from looms.selection._objective import HeldOutCriterion, Objective
+from looms.selection._held_out_criterion import HeldOutCriterion
+from looms.selection._objective import Objective
 from looms.selection._prior import HyperPrior
 
 #: Rows on which a search begins, by the full kernel.

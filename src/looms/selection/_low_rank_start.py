@@ -16,9 +16,11 @@ from looms.kernels._names import KernelLike
 from looms.kernels._samples import Samples, center_of
 from looms.lssvm._system import Fit
 from looms.optimize import Point
+from looms.selection._features import objective_of
 from looms.selection._low_rank import SAMPLE_ROWS, LowRankObjective
-from looms.selection._objective import Objective
-from looms.selection._tune import Tuning, log2_mu_shift, sampled_rows, tune
+from looms.selection._subsamples import log2_mu_shift, sampled_rows
+from looms.selection._tune import tune
+from looms.selection._tuning import Tuning
 
 #: Rows a landmark among which the landmarks are drawn.
 _POOL_PER_LANDMARK = 10
@@ -61,7 +63,7 @@ def low_rank_objective(
     rows = sampled_rows(y, SAMPLE_ROWS, rng)
     X = blocks.rows(rows)
     weights = [None if w is None else w[rows] for w in (sample_weight, selection_weight)]
-    sample = Objective(
+    sample = objective_of(
         X,
         y[rows],
         kernel=kernel,

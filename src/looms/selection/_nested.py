@@ -27,11 +27,11 @@ from looms.lssvm._without_folds import InnerFolds, fold_of_rows
 from looms.optimize import Outcome, Point
 from looms.optimize._search import Search
 from looms.selection._candidates import Candidate, Choice, Score, Watcher, candidate_name
-from looms.selection._decisions import Decided, Decisions
+from looms.selection._decisions import Decided, Decisions, NestedFigures
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._objective import Objective
 from looms.selection._starts import grid_points
-from looms.selection._tune import Tuning
+from looms.selection._tuning import Tuning
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,8 +170,8 @@ def _values_of(objective: Objective, Y: Array, outputs: Array, rows: AnyArray) -
     return np.where(np.isfinite(values), values, np.inf)
 
 
-@dataclass(frozen=True, eq=False)
-class Nested:
+@dataclass(frozen=True, eq=False, repr=False)
+class Nested(NestedFigures):
     """Held-out predictions by machines that were chosen without the rows they predict.
 
     Attributes
@@ -218,6 +218,10 @@ class Nested:
     chosen: AnyArray
     alphas: Array | None = None
     intercepts: Array | None = None
+
+    @property
+    def _of_classes(self) -> tuple[Decisions, tuple[float, Array]] | None:
+        return None if self.decisions is None or self.auc is None else (self.decisions, self.auc)
 
 
 def choose_on_grid(

@@ -14,12 +14,10 @@ from itertools import product
 import numpy as np
 
 from looms._typing import Array
-from looms.selection._objective import Objective, feature_space_variance
+from looms.selection._scanned_criterion import ScannedCriterion
 
 #: Powers of two by which all kernel parameters with a unit are multiplied together.
 KERNEL_SHIFTS = (-8.0, -5.0, -2.0, 1.0, 4.0)
-#: n μ over the variance of the samples in feature space, log₂.
-RIDGES = np.arange(-12.0, 5.0, 2.0)
 #: Points of `grid_points` around the start, log₂: kernel parameters together, and n μ. On nine
 #: real tables of 60 and 200 rows the test error of the best of these is that of a search by
 #: gradients, and that of twice as many points no less.
@@ -27,7 +25,7 @@ GRID_SHIFTS = np.arange(-6.0, 4.0, 1.5)
 GRID_RIDGES = np.arange(-9.0, 8.0, 2.0)
 
 
-def starting_points(objective: Objective, n_points: int) -> list[Array]:
+def starting_points(objective: ScannedCriterion, n_points: int) -> list[Array]:
     """Best ``n_points`` points of the scan, at most one for each kernel, best first.
 
     Points that cannot be evaluated are left out; if none can, the objective's own
@@ -35,10 +33,8 @@ def starting_points(objective: Objective, n_points: int) -> list[Array]:
     """
     best = []
     for theta in _moved_kernels(objective, KERNEL_SHIFTS):
-        K = objective.gram(objective.kernel.with_theta(theta))
         with np.errstate(invalid="ignore"):  # of a kernel matrix that is not finite
-            spread = feature_space_variance(K, objective.fit_intercept)
-        log2_mu = np.log2(spread / objective.n_samples) + RIDGES
+            log2_mu = np.log2(objective.spread(theta) / objective.n_samples) + objective.ridges
         points = objective.along_mu(theta, np.clip(log2_mu, *objective.bounds[-1]))
         best.append(min(points, key=lambda point: point.value))
     ranked = sorted((p for p in best if np.isfinite(p.value)), key=lambda point: point.value)
@@ -46,7 +42,7 @@ def starting_points(objective: Objective, n_points: int) -> list[Array]:
     return starts or [objective.theta0]
 
 
-def grid_points(objective: Objective) -> list[Array]:
+def grid_points(objective: ScannedCriterion) -> list[Array]:
     """Points of a grid around the start, (p + 1,) each: kernel parameters as in a scan, and μ.
 
     It depends on the features only, by the start, and not on the targets.
@@ -63,7 +59,7 @@ def grid_points(objective: Objective) -> list[Array]:
     return list(np.unique(points, axis=0))
 
 
-def _moved_kernels(objective: Objective, shifts: Iterable[float]) -> list[Array]:
+def _moved_kernels(objective: ScannedCriterion, shifts: Iterable[float]) -> list[Array]:
     """log₂ parameters of the kernel, numbers with a unit moved together, others as they try."""
     free = objective.kernel.hyperparameters
     moves = np.array([0.0 if h.tried else 1.0 for h in free])

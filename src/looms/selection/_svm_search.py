@@ -47,7 +47,7 @@ _DIGITS = 10  # of log₂: what rounding leaves of a power of two is that power
 def held_out_deviance(fitted_to: FittedTo, machines: Machines, weight: Array) -> float:
     r"""Held-out deviance, left out one by one the "CV score" of [T11 section 2.2.1].
 
-    .. math:: -2 \sum_i w_i \log \hat p_{(i)}(y_i)
+    .. math:: -2 \sum_i w_i \log {\hat p}_{(i)}(y_i)
 
     with the probability of the class of sample i by machines and sigmoids fitted without it, or
     its fold, coupled over the pairs if there are more than two classes. The sigmoids are those that

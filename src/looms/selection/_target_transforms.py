@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from looms import _html
 from looms._typing import Array
+from looms._words import count, with_error
 from looms.held_out import HeldOut
 
 _NUMBERS = 1 << 20  # in an array of a block
@@ -63,6 +66,32 @@ TARGET_TRANSFORMS = {
         lambda y: -np.log1p(y),
     ),
 }
+
+
+class TransformCandidate(NamedTuple):
+    """Held-out figures of a transform.
+
+    Attributes
+    ----------
+    name : of the transform.
+    error : root mean square error of the means, or mean absolute error of the medians.
+    log_likelihood : mean log density of the targets.
+    """
+
+    name: str
+    error: float
+    log_likelihood: float
+
+
+class TransformCandidates(list[TransformCandidate]):
+    """Candidates in the order they were tried; a notebook shows them as a table."""
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (each.name, with_error(each.error), with_error(each.log_likelihood)) for each in self
+        ]
+        head = ["transform", "error, less is better", "log-likelihood, more is better"]
+        return _html.table(head, rows, count(len(self), "candidate"))
 
 
 def smeared_means(transform: TargetTransform, outputs: Array, held_out: HeldOut) -> Array:

@@ -172,6 +172,18 @@ class PrecisionRecallDisplay(ClassCurves):
 
     For two classes one curve, for more one for each against the rest. ``chosen`` are recall and
     precision at the threshold.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from looms import LSSVMClassifier
+    >>> from looms.report import PrecisionRecallDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LSSVMClassifier("linear").fit(X / X.std(axis=0), y)
+    >>> display = PrecisionRecallDisplay.from_estimator(model)
+    >>> recall, precision = display.chosen
+    >>> bool(recall > 0.9), bool(precision > 0.9)
+    (True, True)
     """
 
     legend_place = "lower left"

@@ -29,6 +29,16 @@ class OptimismDisplay(Display):
         Name of the score.
     smaller_is_better : bool or None
         Direction of the score; None if it is unknown.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from looms import LSSVMClassifierCV, assess
+    >>> from looms.report import OptimismDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = OptimismDisplay.from_assessment(assess(LSSVMClassifierCV(), X, y, n_splits=5))
+    >>> display.score, len(display.loo), abs(display.optimism) < 0.05
+    ('ber', 5, True)
     """
 
     loo: Array

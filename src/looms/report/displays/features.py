@@ -10,7 +10,7 @@ from scipy import sparse
 
 from looms._typing import Array, Matrix
 from looms.criteria import standard_error
-from looms.estimators._base import members_of
+from looms.estimators._least_squares import members_of
 from looms.lssvm import NotPositiveDefiniteError
 from looms.report.displays.base import MachineDisplay, ink, label_ticks
 from looms.report.model import (
@@ -19,7 +19,7 @@ from looms.report.model import (
     sampled_rows,
     training_objective,
 )
-from looms.selection._tune import log2_mu_shift
+from looms.selection._subsamples import log2_mu_shift
 
 _FLOPS = 1.5e10  # of all factorizations, a second or two on one thread
 
@@ -40,6 +40,17 @@ class ImportanceDisplay(MachineDisplay):
     press : with all columns.
     n_samples : that it was computed on.
     n_columns : of the table, of which the ones looked at may be a part.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from looms import LSSVMClassifierCV
+    >>> from looms.report import ImportanceDisplay
+    >>> data = load_iris(as_frame=True)
+    >>> model = LSSVMClassifierCV().fit(data.data, data.target)
+    >>> display = ImportanceDisplay.from_estimator(model)
+    >>> display.names[0], display.ax_.get_xlabel()
+    ('petal length (cm)', 'rise of PRESS without it')
     """
 
     names: list[str]
@@ -187,6 +198,17 @@ class RelevanceDisplay(MachineDisplay):
         Of all features.
     relevance : ndarray of shape (n_features,)
         Share of each in the mean squared distance of the kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms import LSSVMRegressorCV
+    >>> from looms.report import RelevanceDisplay
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> model = LSSVMRegressorCV(kernel="ard").fit(X, np.sin(X[:, 1]))
+    >>> display = RelevanceDisplay.from_estimator(model)
+    >>> display.names[display.relevance.argmax()]
+    'feature 2'
     """
 
     names: list[str]

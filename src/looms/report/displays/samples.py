@@ -43,6 +43,18 @@ class CaseDeletionDisplay(MachineDisplay):
         Label of the axis.
     unit : str, default="sample"
         What each value is of: "sample" or "group".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms import LSSVMRegressor
+    >>> from looms.report import CaseDeletionDisplay
+    >>> x = np.arange(12.0)
+    >>> y = np.where(x == 7, 3.0, 0.1 * x)  # one mistake
+    >>> model = LSSVMRegressor("linear").fit(x[:, None], y)
+    >>> display = CaseDeletionDisplay.from_estimator(model, kind="residual")
+    >>> display.names[display.value.argmax()]
+    '7'
     """
 
     value: Array

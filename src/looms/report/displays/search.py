@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from looms._optional import require
 from looms._typing import AnyArray, Array
 from looms.estimators._search import chosen_criterion
 from looms.report.displays.base import MachineDisplay, ink, label_axes, label_ticks
@@ -24,7 +25,7 @@ from looms.report.model import (
 )
 from looms.report.text import short
 from looms.selection import Objective
-from looms.selection._tune import log2_mu_shift
+from looms.selection._subsamples import log2_mu_shift
 
 _MARGIN = 2.0  # log₂ units shown beyond the path
 _LEAST_WIDTH = 8.0
@@ -154,7 +155,8 @@ class SearchPathDisplay(MachineDisplay):
         levels = np.unique(np.nanquantile(values, np.linspace(0, 1, 13)))
         if len(levels) > 1:
             # One color, the deeper the worse: legible on light and on dark ground.
-            colors = [("C0", alpha) for alpha in np.linspace(0.03, 0.6, len(levels) - 1)]
+            to_rgba = require("matplotlib.colors", "A display", "plot").to_rgba
+            colors = [to_rgba("C0", alpha) for alpha in np.linspace(0.03, 0.6, len(levels) - 1)]
             ax.contourf(*self.axes, values.T, levels, colors=colors)
         ax.plot(*self.path.T, "-o", color=ink(), linewidth=0.9, markersize=2.5)
         ax.plot(*self.best, "o", color="C1", markersize=7)
@@ -176,6 +178,16 @@ class CriterionHistoryDisplay(MachineDisplay):
         Samples that it was evaluated on: searches begin on some of them.
     criterion : str
         Its name.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from looms import LSSVMClassifierCV
+    >>> from looms.report import CriterionHistoryDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = CriterionHistoryDisplay.from_estimator(LSSVMClassifierCV().fit(X, y))
+    >>> int(display.n_samples[-1]), display.criterion, bool(display.value[-1] < display.value[0])
+    (150, 'press', True)
     """
 
     value: Array
@@ -236,6 +248,17 @@ class CandidatesDisplay(MachineDisplay):
         Its name.
     chosen : int
         The candidate taken, of a stack the largest.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from looms import LSSVMClassifierCV
+    >>> from looms.report import CandidatesDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LSSVMClassifierCV(kernel=["linear", "rbf"]).fit(X, y)
+    >>> display = CandidatesDisplay.from_estimator(model)
+    >>> display.names, display.names[display.chosen]
+    (['linear, press', 'rbf, press'], 'rbf, press')
     """
 
     names: list[str]

@@ -1,0 +1,101 @@
+"""Configuration of the documentation, built by `python -m sphinx -n -W docs build/site`.
+
+``-D plot_gallery=0`` leaves the examples of the gallery out of the run.
+"""
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import looms
+
+# one thread of BLAS, as small problems want
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+project = "looms"
+author = "The looms developers"
+copyright = author
+release = version = looms.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "command_line",
+    "docstrings",
+    "llms_txt",
+    "mathml",
+    "sample_reports",
+    "whole_site",
+]
+exclude_patterns = ["build", "_*"]
+templates_path = ["_templates"]
+html_static_path = ["_static"]
+default_role = "autolink"
+
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+# A page for each public name: `_templates/autosummary`.
+autosummary_generate = True
+ROOMS = [f"looms.{room.name}" for room in iter_modules(looms.__path__) if room.name[0] != "_"]
+autosummary_context = {
+    "public": {
+        "looms": [name for name in looms.__all__ if name != "__version__"],
+        **{room: set(import_module(room).__all__) - set(looms.__all__) for room in ROOMS},
+    }
+}
+# Names that differ by the case of letters alone are one file on some disks.
+autosummary_filename_map = {
+    f"{room}.{name}": f"{room}.{name}_function"
+    for room, names in autosummary_context["public"].items()
+    for name in names
+    if name.islower() and any(name != other and name == other.lower() for other in names)
+}
+named = [
+    f"{room}.{name}" for room, names in autosummary_context["public"].items() for name in names
+]
+pages = {*ROOMS, "looms", *(autosummary_filename_map.get(name, name) for name in named)}
+generated = list((Path(__file__).parent / "reference" / "api").glob("*.rst"))
+if {page.stem for page in generated} - pages:  # a name is no longer public: all are made anew
+    for page in generated:
+        page.unlink()
+autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
+numpydoc_show_class_members = False
+
+# What docstrings refer to and is documented elsewhere.
+nitpick_ignore_regex = [("py:.*", r"(sklearn|numpy|scipy|pandas|joblib|matplotlib|dask)\..*")]
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "backreferences_dir": "gallery/backreferences",
+    "doc_module": ("looms",),
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "looms"
+html_math_renderer = "mathml"
+html_css_files = ["looms.css"]
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True

@@ -1,0 +1,63 @@
+"""
+Finding labels that are wrong
+=============================
+
+A row whose label contradicts what all other rows say of it is a suspect. Case deletion says so for
+every row of a fitted machine, in closed form.
+"""
+
+# %%
+# The threes and eights of the digits that scikit-learn ships; one label in ten is turned over.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+
+from looms import LSSVMClassifierCV
+from looms.diagnostics import case_deletion
+
+digits = load_digits()
+rows = np.isin(digits.target, [3, 8])
+X, y = digits.data[rows] / 16, digits.target[rows]
+wrong = np.random.default_rng(0).choice(len(y), len(y) // 10, replace=False)
+given = y.copy()
+given[wrong] = 11 - y[wrong]
+
+machine = LSSVMClassifierCV().fit(X, given)
+deletion = case_deletion(machine)
+suspects = deletion.mislabeled(len(wrong))
+print(suspects.head())
+
+# %%
+# The margin is the output for the label given, by the machine that was trained without the row.
+# The most suspect rows have the most negative one.
+
+order = np.argsort(deletion.margin)
+fig, ax = plt.subplots(figsize=(5.4, 3.4), layout="constrained")
+is_wrong = np.isin(order, wrong)
+place = np.arange(len(order))
+ax.bar(place[~is_wrong], deletion.margin[order][~is_wrong], 1.0, color="0.75", label="label right")
+ax.bar(
+    place[is_wrong], deletion.margin[order][is_wrong], 1.0, color="C3", label="label turned over"
+)
+ax.set(xlabel="rows, most suspect first", ylabel="held-out margin", xlim=(-1, 80))
+ax.legend(frameon=False)
+plt.show()
+
+# %%
+# What a person would be asked to look at: the twelve most suspect, with the labels that they came
+# with.
+
+fig, axes = plt.subplots(3, 4, figsize=(5.4, 4.6), layout="constrained")
+for ax, k in zip(axes.flat, order, strict=False):
+    ax.imshow(X[k].reshape(8, 8), cmap="gray_r")
+    color = "C3" if k in wrong else "0.3"
+    ax.set_title(f"given as {given[k]}", color=color, fontsize=11)
+    ax.set_axis_off()
+plt.show()
+
+# %%
+# Red titles are labels that were turned over.
+
+share = np.isin(order[: len(wrong)], wrong).mean()
+print(f"{share:.0%} of the {len(wrong)} most suspect rows are wrong")

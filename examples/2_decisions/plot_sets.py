@@ -1,0 +1,52 @@
+"""
+Sets of classes for digits that are hard to read
+================================================
+
+With many classes one answer may be too few. ``predict_set`` gives all classes that are possible at
+a coverage that you name: one for a clear digit, several for one that is hard to read.
+"""
+
+# %%
+# A machine of 400 digits, and 800 others, all with noise on every pixel. At a coverage of 0.98 the
+# right class should be missing in one of fifty sets.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+
+from looms import LSSVMClassifierCV
+
+digits = load_digits()
+rows = np.random.default_rng(0).permutation(len(digits.target))[:1200]
+X, y = digits.data[rows] / 16, digits.target[rows]
+X = X + 0.2 * np.random.default_rng(1).normal(size=X.shape)
+machine = LSSVMClassifierCV(nested=None).fit(X[:400], y[:400])
+
+sets = machine.predict_set(X[400:], coverage=0.98)
+inside = sets[np.arange(800), y[400:]]
+print(f"right class inside: {inside.mean():.1%}; one class in {np.mean(sets.sum(axis=1) == 1):.0%}")
+
+# %%
+# The share of digits by the number of classes in the set, for three coverages.
+
+fig, ax = plt.subplots(figsize=(5.4, 3.4), layout="constrained")
+for k, (coverage, color) in enumerate(((0.9, "C2"), (0.98, "C0"), (0.995, "C1"))):
+    some = machine.predict_set(X[400:], coverage=coverage)
+    share = np.bincount(some.sum(axis=1), minlength=11)[:7] / len(some)
+    covered = some[np.arange(800), y[400:]].mean()
+    label = f"coverage {coverage}: {covered:.1%} hold the right class"
+    ax.bar(np.arange(7) + (k - 1) * 0.27, share, 0.25, color=color, label=label)
+ax.set(xlabel="classes in the set", ylabel="share of digits")
+ax.legend(frameon=False)
+plt.show()
+
+# %%
+# Digits that may be one of two or three, at 0.98, as the set puts it.
+
+fig, axes = plt.subplots(2, 4, figsize=(5.4, 3.4), layout="constrained")
+hardest = np.flatnonzero(np.isin(sets.sum(axis=1), (2, 3)))[:8]
+for ax, k in zip(axes.flat, hardest, strict=False):
+    ax.imshow(X[400 + k].reshape(8, 8), cmap="gray_r")
+    ax.set_title(f"{', '.join(map(str, np.flatnonzero(sets[k])))}?", fontsize=11)
+    ax.set_axis_off()
+plt.show()

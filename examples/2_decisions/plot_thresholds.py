@@ -1,0 +1,65 @@
+"""
+Thresholds, costs and rare events
+=================================
+
+Where errors of one kind cost more than those of the other, the threshold decides as much as the
+machine. It is set by the leave-one-out outputs, so that no rows have to be set aside for it.
+"""
+
+# %%
+# One row in twelve is an event. To miss one costs ten times as much as a false alarm. Thirty
+# thousand other rows show what a threshold costs in truth.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import make_classification
+from sklearn.model_selection import train_test_split
+
+from looms import LSSVMClassifierCV
+from looms.threshold import Cost
+
+X, y = make_classification(
+    30_600, 10, n_informative=5, weights=[0.92], flip_y=0.02, class_sep=0.8, random_state=1
+)
+X, X_new, y, y_new = train_test_split(X, y, train_size=600, stratify=y, random_state=0)
+
+rule = Cost(false_positive=1, false_negative=10)
+machine = LSSVMClassifierCV(threshold=rule).fit(X, y)
+
+
+def costs(outputs, events, thresholds):
+    alarm = outputs[:, None] > thresholds
+    return np.mean(alarm & ~events[:, None], axis=0) + 10 * np.mean(
+        ~alarm & events[:, None], axis=0
+    )
+
+
+# %%
+# The cost of every threshold, by leave-one-out outputs and by new rows. ``decision_function`` is
+# the output less the threshold.
+
+thresholds = np.linspace(-1.4, 0.6, 400)
+held_out = costs(machine.loo_.outputs, machine.loo_.y > 0, thresholds)
+new = costs(machine.decision_function(X_new) + machine.threshold_, y_new == 1, thresholds)
+
+fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
+ax.plot(thresholds, held_out, color="C1", linewidth=2, label="leave-one-out, 600 rows")
+ax.plot(thresholds, new, color="C0", linewidth=2, label="30,000 new rows")
+for place, text, align in ((machine.threshold_, "chosen ", "right"), (0.0, " zero", "left")):
+    ax.axvline(place, color="0.4", linestyle=":")
+    ax.text(place, 0.97, text, ha=align, va="top", color="0.3", transform=ax.get_xaxis_transform())
+ax.set(xlabel="threshold of the output", ylabel="mean cost of a row", ylim=(0, None))
+ax.legend(loc="lower right", frameon=False)
+plt.show()
+
+# %%
+# Other rules take the same outputs. Each line is one fit.
+
+print(f"{'threshold':>24}  recall  precision   cost")
+for name in (None, "ber", "f1", rule):
+    predicted = LSSVMClassifierCV(threshold=name).fit(X, y).predict(X_new)
+    hit = np.sum((predicted == 1) & (y_new == 1))
+    recall, precision = hit / np.sum(y_new == 1), hit / max(1, np.sum(predicted == 1))
+    cost = np.mean((predicted == 1) & (y_new == 0)) + 10 * np.mean((predicted == 0) & (y_new == 1))
+    shown = "probability ½" if name is None else name if isinstance(name, str) else "costs 1 and 10"
+    print(f"{shown:>24}  {recall:6.2f}  {precision:9.2f}  {cost:5.2f}")

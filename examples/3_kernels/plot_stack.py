@@ -1,0 +1,63 @@
+"""
+A stack of kernels against each by itself
+=========================================
+
+Which kernel? ``kernel="auto"`` tunes four and weights their held-out predictions, so that the
+question need not be answered.
+"""
+
+# %%
+# The diabetes data, 150 rows to train and 292 to test, in three splits.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_diabetes
+from sklearn.model_selection import ShuffleSplit
+from sklearn.preprocessing import scale
+
+from looms import LSSVMRegressorCV
+
+X, y = load_diabetes(return_X_y=True)
+X = scale(X)
+kernels = ("linear", "rbf", "ranked_laplacian", "weighted_matern12", "auto")
+
+rmse, weights = np.empty((3, 5)), np.zeros((3, 4))
+for k, (train, test) in enumerate(ShuffleSplit(3, train_size=150, random_state=0).split(X)):
+    for m, kernel in enumerate(kernels):
+        machine = LSSVMRegressorCV(kernel, nested=None).fit(X[train], y[train])
+        rmse[k, m] = np.sqrt(np.mean((y[test] - machine.predict(X[test])) ** 2))
+    if machine.candidate_weights_ is not None:
+        weights[k] = machine.candidate_weights_
+    else:
+        weights[k, machine.best_index_] = 1.0
+
+# %%
+# Errors relative to the best single kernel of each split, which one would have to know beforehand;
+# and the weights in the stack.
+
+fig, (left, right) = plt.subplots(2, 1, figsize=(5.4, 5.6), layout="constrained")
+relative = rmse / rmse[:, :4].min(axis=1, keepdims=True)
+for m, kernel in enumerate(kernels):
+    color = "C1" if kernel == "auto" else "C0"
+    left.plot(relative[:, m], np.full(3, m), "o", color=color, alpha=0.6)
+    left.plot(relative[:, m].mean(), m, "|", color="k", markersize=20)
+left.axvline(1, color="0.6", linestyle=":")
+left.set_yticks(range(5), kernels)
+left.set(xlabel="test error / that of the best single kernel")
+left.invert_yaxis()
+
+start = np.zeros(3)
+for m, kernel in enumerate(kernels[:4]):
+    right.barh(range(3), weights[:, m], left=start, color=plt.cm.viridis(m / 3.2), label=kernel)
+    start += weights[:, m]
+right.set(xlabel="weight in the stack", ylabel="split", yticks=range(3), xlim=(0, 1))
+right.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.5, 1.3), frameon=False, fontsize=9)
+plt.show()
+
+# %%
+# The numbers are the means. On these data the kernels differ by a few percent in three splits, and
+# the stack is within three percent of the best, which one would not have known beforehand. It
+# costs the tuning of all four, in five folds more.
+
+for kernel, value in zip(kernels, relative.mean(axis=0), strict=True):
+    print(f"{kernel:18} {value:.3f}")

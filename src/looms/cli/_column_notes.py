@@ -1,0 +1,123 @@
+"""Notes on columns that may not be what they are taken for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from looms._optional import require
+from looms._words import listed
+from looms.cli._target import FEWEST_ROWS, MOST_CLASSES, number_like
+from looms.tables._kinds import Kind
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Name of a column of whole numbers that may be identifiers.
+_IDENTIFIER = re.compile(
+    r"(?i:(?:^|[^a-z])(?:id|no|nr|number))$|[a-z](?:I[Dd]|No|N[Rr]|Number)$"
+    r"|(?i:^(?:patient|person|subject|participant|customer|user)s?$)"
+)
+
+#: Order of the numbers in kinds of date.
+_ORDERS = {
+    "date": "",
+    "day-first date": ", the day before the month,",
+    "month-first date": ", the month before the day,",
+}
+
+
+def words_among_numbers(
+    X: pd.DataFrame, kinds: Mapping[str, tuple[Kind, ...]], columns: pd.DataFrame
+) -> tuple[list[str], str]:
+    """Columns taken for text though most of their cells are numbers, and what to do about them.
+
+    ``kinds`` are `column_kinds` of ``X``, ``columns`` its floats and text.
+    """
+    categorical = require("pandas", "A table of mixed columns").CategoricalDtype
+    broken = []
+    for name, of in kinds.items():
+        if of == ("category",) and not isinstance(X[name].dtype, categorical):
+            like = number_like(columns[name])
+            wrong = columns[name].notna().to_numpy() & ~like
+            if like.sum() > wrong.sum() > 0:
+                broken.append((name, int(wrong.sum()), int(wrong.argmax())))
+    if not broken:
+        return [], ""
+    name, n_wrong, first = broken[0]
+    others = f", and so are {listed([each[0] for each in broken[1:]])}" if broken[1:] else ""
+    return [each[0] for each in broken], (
+        f"column {name!r} is taken for text, a feature for each value, for {n_wrong} of its "
+        f"cells {'is' if n_wrong == 1 else 'are'} no number, first "
+        f"{str(columns[name].iloc[first])!r} in data row {first + 1}{others}; correct such "
+        "cells or leave them empty"
+    )
+
+
+def column_notes(
+    X: pd.DataFrame,
+    kinds: Mapping[str, tuple[Kind, ...]],
+    columns: pd.DataFrame,
+    known: Collection[str],
+) -> Iterator[str]:
+    """Notes on columns that are dates, constants, or, but for the known, identifiers.
+
+    ``kinds`` are `column_kinds` of ``X``, ``columns`` its floats and text.
+    """
+    constant = [name for name, of in kinds.items() if not of]
+    if constant:
+        yield f"left out, for they have the same value in every row: {listed(constant)}"
+    unclear = [name for name, of in kinds.items() if len(of) > 1]
+    if unclear:
+        yield (
+            f"{listed(unclear)}: taken for text, for these are dates whose day and month may be "
+            "either number; write them as 2021-12-31 to have them read as dates"
+        )
+    certain = {name: of[0] for name, of in kinds.items() if len(of) == 1}
+    yield from date_notes(
+        certain,
+        "; leave it out by --drop unless new rows are of the same days, and if rows tell of the "
+        "next ones, hold out windows of time by --time",
+    )
+    countable = [
+        name
+        for name, kind in certain.items()
+        if name not in known
+        and len(X) >= FEWEST_ROWS
+        and (kind == "category" or (kind == "number" and (columns[name] % 1 == 0).all()))
+    ]
+    counts = {name: X[name].value_counts(dropna=False) for name in countable}
+    alike = [name for name in countable if len(counts[name]) == len(X)]
+    if alike:
+        yield (
+            f"a different value in every row: {listed(alike)}; if this is an identifier, which "
+            "says nothing of new rows, leave it out by --drop"
+        )
+    repeated = [
+        name
+        for name in countable
+        if len(counts[name]) > MOST_CLASSES
+        and counts[name][counts[name] > 1].sum() > len(X) / 2
+        and (certain[name] == "category" or _IDENTIFIER.search(name) or _in_blocks(X[name]))
+    ]
+    if repeated:
+        yield (
+            f"many values, and most rows share theirs: {listed(repeated)}; if rows of one value "
+            "belong together, such as those of a patient, leaving out one row leaves the others "
+            "in, and the figures flatter: hold them out together by --groups"
+        )
+
+
+def _in_blocks(column: pd.Series) -> bool:
+    """True if the rows of each value follow one another, as the visits of each patient do."""
+    return bool((column != column.shift()).sum() == column.nunique())
+
+
+def date_notes(kinds: Mapping[str, str], advice: str = "") -> Iterator[str]:
+    """Notes on columns, of kinds of `looms.tables`, that are read as dates, with the advice."""
+    for kind, order in _ORDERS.items():
+        names = [name for name, of in kinds.items() if of == kind]
+        if names:
+            as_dates = f"read as {'a date' if len(names) == 1 else 'dates'}{order}"
+            yield f"{listed(names)}: {as_dates} and used as a number of days{advice}"

@@ -1,0 +1,156 @@
+"""The target of a table: the task, and targets as the machines take them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from looms._optional import require
+from looms._typing import AnyArray
+from looms.cli._errors import InputError
+from looms.cli._options import Task
+from looms.cli._output import MOST_NAMES
+from looms.tables._kinds import as_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: A table as it is read, and a column of one.
+Features: TypeAlias = "pd.DataFrame | sparse.csr_array"
+Column: TypeAlias = "pd.Series | AnyArray"
+
+#: Whole numbers with no more different values than this are taken for classes.
+MOST_CLASSES = 20
+#: In fewer rows different values are no sign of an identifier.
+FEWEST_ROWS = 20
+
+#: A number in some country's writing, with or without thousands.
+_NUMBER = re.compile(
+    r"[+-]?(\d+|\d{1,3}([.,'\s]\d{3})+|(?=[.,]\d))([.,]\d*)?(e[+-]?\d+)?", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Target as the estimators take it, the task with its reason, and notes on labels.
+
+    Classes are integers if all are whole numbers, else text; a regression has floats.
+    """
+
+    y: AnyArray
+    task: Task
+    reason: str
+    notes: tuple[str, ...] = ()
+
+
+def target_of(column: Column, task: Task) -> Target:
+    """The target of a column as it was read; the task "auto" is decided by it.
+
+    InputError if there is one value only; if a regression has no numbers; of an undecided task, if
+    the target is text and most of it looks like numbers, or most labels are in a single row.
+    """
+    numeric = is_number(column)
+    floats = numbers(column) if numeric or task == "regression" else np.empty(0)
+    whole = numeric and bool(np.all(np.isfinite(floats) & (floats == np.round(floats))))
+    if numeric and (task == "regression" or (task == "auto" and not whole)):
+        y = floats
+    else:
+        y = np.asarray(column, dtype=np.int64) if whole else text(column)
+    counts = np.unique(y, return_counts=True)[1]
+    n_values, n_alone = len(counts), int((counts == 1).sum())
+    if n_values == 1:
+        raise InputError(
+            f"the target has one value only, {y[:1].tolist()[0]!r}: name another column with "
+            "--target, or give rows of other values too"
+        )
+    reason = "as asked"
+    if task == "auto":
+        many = numeric and (not whole or n_values > MOST_CLASSES)
+        task = "regression" if many else "classification"
+        what = "whole numbers" if whole else "numbers, not all whole" if numeric else "labels"
+        reason = f"the target has {n_values} different {what}; choose with --task"
+        if n_alone and not many:
+            reason += (
+                f"; {n_alone} of them in one row only, which no machine without that row can know"
+            )
+        if not numeric:
+            _check_labels(column, y, n_values, n_alone)
+    if task == "regression":
+        return Target(floats, task, reason)
+    alike: dict[str, list[str]] = {}
+    for value in () if numeric else sorted(set(map(str, column))):
+        alike.setdefault(value.strip().casefold(), []).append(value)
+    groups = [", ".join(map(repr, group)) for group in alike.values() if len(group) > 1]
+    remark = (
+        f"labels that differ only by case or by blanks around them: "
+        f"{'; '.join(groups[:MOST_NAMES])}; write those of one class alike (blanks are taken away, "
+        "case makes another class)"
+    )
+    return Target(y, task, reason, (remark,) if groups else ())
+
+
+def _check_labels(column: Column, labels: AnyArray, n_values: int, n_alone: int) -> None:
+    """Refuse to take text for classes that is more likely to be something else."""
+    if isinstance(column.dtype, require("pandas", "Reading tables").CategoricalDtype):
+        return
+    like = number_like(labels)
+    codes = n_values <= MOST_CLASSES and all(value.isdecimal() for value in labels[like])
+    if like.sum() > len(labels) / 2 and not codes:
+        others = np.flatnonzero(~like)
+        if len(others):
+            shown = ", ".join(f"{labels[row]!r} in data row {row + 1}" for row in others[:3])
+            are = "is" if len(others) == 1 else "are"
+            why = f"{len(others)} {are} not: {shown}{', ...' if len(others) > 3 else ''}"
+            cure = "correct them or take their rows away"
+        elif all(value.isdecimal() for value in labels):
+            why, cure = f"it is stored as text: {labels[0]!r} in data row 1", "store it as numbers"
+        else:
+            why = f"its decimal mark is not clear: {labels[0]!r} in data row 1"
+            cure = "choose the mark by --decimal"
+        raise InputError(
+            f"the target is text, though {like.sum()} of its {len(labels)} values look like "
+            f"numbers, for {why}; {cure}, or use --task classification to make a class of each "
+            "value"
+        )
+    if n_values > 2 and max(n_values / len(labels), n_alone / n_values) > 0.5:
+        raise InputError(
+            f"the target has {n_values} different labels in {len(labels)} rows, {n_alone} of them "
+            "in one row only; name another column with --target, or use --task classification to "
+            "make a class of each label"
+        )
+
+
+def is_number(column: Column) -> bool:
+    """True if the values are numbers, and not booleans."""
+    types = require("pandas", "Reading tables").api.types
+    return bool(types.is_numeric_dtype(column) and not types.is_bool_dtype(column))
+
+
+def numbers(column: Column) -> AnyArray:
+    """Target of a regression; refuses what is no number."""
+    if not is_number(column):
+        values = text(column)
+        row = int(number_like(values).argmin())  # the first of all if all look like numbers
+        raise InputError(
+            f"the target of a regression must be numbers, and this one holds {values[row]!r}; use "
+            f"--task classification, or correct data row {row + 1} and others like it, or choose "
+            "the decimal mark of the file by --decimal"
+        )
+    return np.asarray(column, dtype=float)
+
+
+def number_like(values: Iterable[object]) -> AnyArray:
+    """True if texts look like numbers, with a decimal point or comma; gaps do not."""
+    return np.array(
+        [isinstance(value, str) and _NUMBER.fullmatch(value) is not None for value in values]
+    )
+
+
+def text(values: Column) -> AnyArray:
+    """Labels as text, in which labels of files and of models can be compared."""
+    return as_text(require("pandas", "Reading tables").Series(values))

@@ -1,0 +1,97 @@
+"""The best of several candidates, or a stack of them, by rows that each was tuned without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from looms._classes import class_factors, class_indices
+from looms._typing import AnyArray, Array, Matrix
+from looms.estimators._folds import (
+    CHOICE_FOLDS,
+    is_number_of_folds,
+    machines_without,
+    outer_folds,
+    unfitted,
+)
+from looms.estimators._tuned_in_folds import TunedInFolds
+from looms.estimators._warnings import warn_of_no_stack
+from looms.held_out import HeldOut
+from looms.selection._candidates import Choice, Score
+from looms.selection._stack import stacking_weights
+
+
+def folds_of_choice(
+    machine: Any,
+    choice: Choice,
+    targets: Array,
+    groups: AnyArray | None,
+    labels: AnyArray | None,
+    seed: int,
+) -> AnyArray | None:
+    """Folds for the choice among several candidates; None where three cannot be had."""
+    if sum(fit is not None for _, fit in choice.machines) < 2:
+        return None
+    if not is_number_of_folds(machine.cv):
+        reason = "cv is of splits, which are made for all rows"
+    else:
+        try:
+            return outer_folds(machine.cv, targets, groups, labels, seed, CHOICE_FOLDS)
+        except ValueError as error:
+            reason = str(error).removeprefix("nested='folds': ").rstrip(".")
+    if machine._is_stack:
+        warn_of_no_stack(reason)
+    return None
+
+
+def combined(
+    machine: Any,
+    choice: Choice,
+    tried: Sequence[tuple[Any, Any]],
+    folds: AnyArray,
+    train: AnyArray,
+    data: tuple[Matrix, AnyArray, Array, AnyArray | None],
+    fit_weight: Array,
+    scorer: Callable[..., Score],
+) -> tuple[Choice, TunedInFolds]:
+    """The best candidate, or a stack, by rows that each candidate was tuned without.
+
+    ``tried`` are kernel and criterion of each candidate. With it come the machines that are
+    combined so without each fold, by the rows of other folds.
+    """
+    evaluated = [k for k, (_, fit) in enumerate(choice.machines) if fit is not None]
+    machines = [
+        unfitted(machine, kernel=tried[k][0], criterion=tried[k][1], combine="best")
+        for k in evaluated
+    ]
+    candidates = [
+        TunedInFolds.of(each, folds, data[0], train)
+        for each in machines_without(machine, machines, folds, train, data)
+    ]
+    y, outputs = choice.fit.y, np.array([candidate.outputs for candidate in candidates])
+    sizes = [len(choice.candidates[k].kernel.theta) for k in evaluated]
+    probable = getattr(machine, "calibration", None) is not None
+
+    def compared(rows: AnyArray) -> tuple[Array, Array]:
+        """Weights of the candidates by some rows, and their losses on these."""
+        factor = np.ones(len(rows))
+        if is_classifier(machine):
+            factor = class_factors(class_indices(y), data[2][train], rows)
+        losses = [scorer(HeldOut(y[rows], f[rows]), rows, factor).value for f in outputs]
+        if machine._is_stack:
+            own = factor * fit_weight[train[rows]]
+            shares = stacking_weights(y[rows], outputs[:, rows], own, labeled=probable)
+        else:  # of equal ones the simplest
+            shares = np.zeros(len(losses))
+            shares[min(range(len(losses)), key=lambda k: (losses[k], sizes[k]))] = 1.0
+        return shares, np.array(losses)
+
+    of_folds = [compared(np.flatnonzero(folds != k))[0] for k in range(int(folds.max()) + 1)]
+    tuned = TunedInFolds.stacked(candidates, np.array(of_folds))
+    weights, losses = np.zeros((2, len(choice.candidates)))
+    losses += np.inf
+    weights[evaluated], losses[evaluated] = compared(np.arange(len(y)))
+    return choice.combined(weights, losses, scorer(HeldOut(y, tuned.outputs))), tuned

@@ -1,0 +1,210 @@
+"""Machine at the end of a pipeline or a search, and predictions that these do not pass on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from looms._typing import AnyArray, Array
+from looms.estimators._base import KernelMachine
+from looms.estimators._transformed_target import TransformedTargetRegressorCV
+
+
+class Parts(NamedTuple):
+    """Steps of a model before its last estimator, and that.
+
+    Attributes
+    ----------
+    steps : name and transformer of each, those of inner pipelines too; no "passthrough".
+    last : estimator that is no pipeline and has no ``best_estimator_``.
+    """
+
+    steps: list[tuple[str, Any]]
+    last: Any
+
+    @property
+    def machine(self) -> KernelMachine | None:
+        """The last estimator, or its ``machine_`` whose outputs it changes; None if not of looms.
+
+        NotFittedError if there is to be one by ``fit``.
+        """
+        self.check_refitted()
+        if isinstance(self.last, TransformedTargetRegressorCV):
+            check_is_fitted(self.last, "machine_")
+        machine = getattr(self.last, "machine_", self.last)
+        return machine if isinstance(machine, KernelMachine) else None
+
+    def check_refitted(self) -> None:
+        """NotFittedError for a search without ``best_estimator_``."""
+        if isinstance(self.last, BaseSearchCV):
+            raise NotFittedError(
+                f"{type(self.last).__name__} has no best_estimator_: fit it, with refit=True."
+            )
+
+
+def parts_of(model: Any) -> Parts:
+    """Steps and last estimator of a model: of a pipeline, or a search's ``best_estimator_``."""
+    if hasattr(model, "best_estimator_"):
+        return parts_of(model.best_estimator_)
+    if not isinstance(model, Pipeline):
+        return Parts([], model)
+    steps = [(name, step) for name, step in model.steps[:-1] if step not in ("passthrough", None)]
+    inner, last = parts_of(model.steps[-1][1])
+    return Parts([*steps, *((f"inner_{name}", step) for name, step in inner)], last)
+
+
+def machine_of(model: Any) -> KernelMachine:
+    """Machine of looms, with leave-one-out outputs, that gives a model's outputs.
+
+    What pipelines and searches do not pass on is there: ``loo_``, ``scores_``, ``selection_``,
+    ``without``.
+
+    Parameters
+    ----------
+    model : estimator
+        Of a pipeline the last step counts, of a search its ``best_estimator_``, of
+        `looms.TransformedTargetRegressorCV` its ``machine_``, on the scale of the transform.
+
+    Returns
+    -------
+    machine : estimator
+        A least-squares machine or `looms.SVCCV`, fitted if the model is; the model's own, no copy.
+
+    Raises
+    ------
+    TypeError
+        If there is none.
+    NotFittedError
+        If a search has no ``best_estimator_``, or there is no ``machine_``, before ``fit``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import looms
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), looms.LSSVMRegressor("linear")).fit(X, y)
+    >>> looms.machine_of(model).loo_.outputs.shape
+    (442,)
+    """
+    machine = parts_of(model).machine
+    if machine is None:
+        raise TypeError(f"{type(model).__name__} is no machine of looms, nor ends in one.")
+    return machine
+
+
+def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) -> Array:
+    """Prediction interval for each sample by the machine at the end of a model.
+
+    ``X`` goes through the steps before it, as for ``predict``.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A pipeline that ends in a regressor of looms, a search with such a ``best_estimator_``, or
+        the regressor itself.
+    X : samples as the model takes them
+    coverage : float, default=0.9
+        Nominal share of new targets inside, between 0 and 1.
+    **options
+        Of `looms.LSSVMRegressor.predict_interval`, such as ``method="minmax"``.
+
+    Returns
+    -------
+    intervals : ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
+        Lower and upper ends, in units of the training targets.
+
+    Raises
+    ------
+    TypeError
+        If the estimator at the end of the model has no ``predict_interval``.
+
+    Notes
+    -----
+    What is promised stands at `looms.LSSVMRegressor.predict_interval`. The steps before the machine
+    have seen all training samples; those that look at targets, as a selection of features does,
+    make intervals too small.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import looms
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), looms.LSSVMRegressor(mu=0.1))
+    >>> model = model.fit(X[:300], y[:300])
+    >>> lower, upper = looms.predict_interval(model, X[300:]).T
+    >>> float(((lower <= y[300:]) & (y[300:] <= upper)).mean().round(2))
+    0.95
+    """
+    intervals: Array = _predicted(model, "predict_interval", X, coverage, options)
+    return intervals
+
+
+def predict_set(model: Any, X: Any, coverage: float = 0.9, **options: Any) -> AnyArray:
+    """Prediction set for each sample by the machine at the end of a model.
+
+    ``X`` goes through the steps before it, as for ``predict``.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A pipeline that ends in a classifier of looms, a search with such a ``best_estimator_``, or
+        the classifier itself.
+    X : samples as the model takes them
+    coverage : float, default=0.9
+        Nominal share of new samples whose class is in their set, between 0 and 1.
+    **options
+        Of `looms.LSSVMClassifier.predict_set`, such as ``class_conditional=True``.
+
+    Returns
+    -------
+    sets : ndarray of bool, of shape (n_samples, n_classes)
+        Columns as in ``classes_``.
+
+    Raises
+    ------
+    TypeError
+        If the estimator at the end of the model has no ``predict_set``.
+
+    Notes
+    -----
+    As for `looms.predict_interval`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import looms
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), looms.LSSVMClassifier("linear"))
+    >>> sets = looms.predict_set(model.fit(X[::2], y[::2]), X[1::2], coverage=0.95)
+    >>> float(sets[range(89), y[1::2]].mean().round(2))
+    1.0
+    """
+    sets: AnyArray = _predicted(model, "predict_set", X, coverage, options)
+    return sets
+
+
+def _predicted(model: Any, method: str, X: Any, coverage: float, options: dict[str, Any]) -> Any:
+    parts = parts_of(model)
+    parts.check_refitted()
+    steps, last = parts
+    if not hasattr(last, method):
+        kind, ends = type(model).__name__, ""
+        if last is not model:
+            ends = f" ends in {type(last).__name__}, which"
+        raise TypeError(
+            f"{kind}{ends} has no {method}: intervals are of regressors of looms, sets of "
+            "LSSVMClassifier, LSSVMClassifierCV, SVCCV and NonconformityClassifier."
+        )
+    for _, step in steps:
+        X = step.transform(X)
+    return getattr(last, method)(X, coverage, **options)

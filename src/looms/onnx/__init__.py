@@ -1,0 +1,9 @@
+"""Fitted machines as ONNX graphs, which run without Python and without looms.
+
+`register_converters` teaches skl2onnx the machines of looms, also as steps of pipelines. It needs
+the extra ``onnx``.
+"""
+
+from looms.onnx._machines import register_converters
+
+__all__ = ["register_converters"]

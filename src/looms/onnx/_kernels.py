@@ -1,0 +1,225 @@
+"""Kernels of a tensor of rows and constant samples, as nodes of an ONNX graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from looms._typing import Array
+from looms.kernels import (
+    ARD,
+    RBF,
+    Boolean,
+    Columns,
+    Constant,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    MaternARD,
+    Normalized,
+    Polynomial,
+    PowerExponential,
+    PowerExponentialARD,
+    Product,
+    Ranked,
+    Sum,
+    Weighted,
+)
+from looms.kernels._samples import Samples
+from looms.onnx._graph import Graph
+
+
+class Pairs:
+    """Pairs of a row of a tensor and a constant sample.
+
+    Parameters
+    ----------
+    graph : that the nodes go to.
+    X : name of an (m, n_features) tensor.
+    Z : (n, n_features) samples.
+    weights : (n_features,) of the features in inner products and squared distances.
+
+    Notes
+    -----
+    Factors of inner products are in the constant samples: onnxruntime makes one node of a product
+    of matrices and a number, which is then in single precision.
+    """
+
+    def __init__(self, graph: Graph, X: str, Z: Array, weights: Array | None = None) -> None:
+        self.graph = graph
+        self.X = X
+        self.Z = Z
+        self.weights = np.ones(Z.shape[1]) if weights is None else weights
+
+    def weighted(self, weights: Any) -> Pairs:
+        """Pairs whose features count ``weights`` times what they do here."""
+        return Pairs(self.graph, self.X, self.Z, self.weights * np.asarray(weights))
+
+    def filled(self, value: float) -> str:
+        """A number for each pair, (m, n)."""
+        g = self.graph
+        n_rows = g("Gather", g("Shape", self.X), np.array([0]))
+        return g(
+            "Expand", np.full((1, len(self.Z)), value), g("Concat", n_rows, np.array([1]), axis=0)
+        )
+
+    def dot(self, factor: float = 1.0) -> str:
+        """Inner products x_i·z_j times a factor, (m, n)."""
+        return self.graph("MatMul", self.X, (factor * self.weights * self.Z).T)
+
+    @cached_property
+    def square_norms(self) -> str:
+        """Inner products x_i·x_i, (m, 1)."""
+        squares = self.graph("Mul", self.graph("Mul", self.X, self.X), self.weights)
+        return self.graph("ReduceSum", squares, np.array([1]), keepdims=1)
+
+    @cached_property
+    def scaled(self) -> tuple[str, Array]:
+        """Rows and samples of which each feature is times the root of its weight."""
+        if (self.weights == 1.0).all():
+            return self.X, self.Z
+        scale = np.sqrt(self.weights)
+        return self.graph("Mul", self.X, scale), self.Z * scale
+
+    @cached_property
+    def manhattan_distances(self) -> str:
+        """Σ_k |x_ik − z_jk|, (m, n)."""
+        return self.graph.sum_of_differences("Abs", *self.scaled)
+
+    @cached_property
+    def squared_distances(self) -> str:
+        """‖x_i − z_j‖², (m, n)."""
+        return self.graph.sum_of_differences("Square", *self.scaled)
+
+
+def expansion(kernel: Kernel, pairs: Pairs, alpha: Array) -> str:
+    """Σ_j k(x_i, z_j) α_j, (m, t), for (n, t) coefficients.
+
+    Of a sum of kernels it is the sum of theirs, and of a linear kernel one vector for each output.
+    """
+    g = pairs.graph
+    if isinstance(kernel, Sum):
+        return g("Add", *(expansion(part, pairs, alpha) for part in kernel.parts))
+    if type(kernel) is Linear:
+        return g("MatMul", pairs.X, (pairs.weights * pairs.Z).T @ alpha)
+    return g("MatMul", values(kernel, pairs), alpha)
+
+
+def values(kernel: Kernel, pairs: Pairs) -> str:
+    """k(x_i, z_j), (m, n); ValueError for a kernel that has no form."""
+    formula = _FORMULAS.get(type(kernel))
+    if formula is None:
+        names = ", ".join(sorted(one.__name__ for one in _FORMULAS))
+        raise ValueError(
+            f"{type(kernel).__name__} has no ONNX form; kernels that have one are {names}."
+        )
+    return formula(kernel, pairs)
+
+
+def self_values(kernel: Kernel, pairs: Pairs) -> str | float:
+    """k(x_i, x_i), (m, 1), or a number that is the same for all."""
+    g = pairs.graph
+    if isinstance(kernel, (Sum, Product)):
+        operator = "Add" if isinstance(kernel, Sum) else "Mul"
+        return g(operator, *(self_values(part, pairs) for part in kernel.parts))
+    if isinstance(kernel, Constant):
+        return kernel.number("value")
+    if isinstance(kernel, (Columns, Ranked, Weighted)):
+        return self_values(kernel.kernel, _mapped(kernel, pairs))
+    if isinstance(kernel, Normalized):
+        inner = self_values(kernel.kernel, pairs)
+        return g.cast(g("Greater", inner, 0.0), g.dtype)
+    if isinstance(kernel, Linear):
+        return pairs.square_norms
+    if isinstance(kernel, Polynomial):
+        return _power(kernel, g, pairs.square_norms)
+    if isinstance(kernel, Boolean):
+        return g("Exp", g("Mul", pairs.square_norms, _rate(kernel)))
+    return 1.0  # stationary
+
+
+def _power(kernel: Polynomial, g: Graph, dot: str) -> str:
+    return g("Pow", g("Add", dot, kernel.number("c")), float(kernel.degree))
+
+
+def _rate(kernel: Boolean) -> float:
+    return float(np.log1p(kernel.number("gamma")))
+
+
+def _scaled(kernel: Any, pairs: Pairs) -> str:
+    """Scaled distances of a stationary kernel, (m, n)."""
+    if isinstance(kernel, (ARD, MaternARD, PowerExponentialARD)):
+        return pairs.weighted(kernel.gammas).squared_distances
+    return pairs.graph("Mul", getattr(pairs, kernel.distance.name), kernel.number("gamma"))
+
+
+def _gaussian(kernel: Kernel, pairs: Pairs) -> str:
+    return pairs.graph("Exp", pairs.graph("Neg", _scaled(kernel, pairs)))
+
+
+def _matern(kernel: Matern | MaternARD, pairs: Pairs) -> str:
+    g = pairs.graph
+    r = g("Sqrt", g("Mul", _scaled(kernel, pairs), 2.0 * kernel.nu))
+    decay = g("Exp", g("Neg", r))
+    if kernel.nu == 0.5:
+        return decay
+    factor = g("Add", r, 1.0)
+    if kernel.nu == 2.5:
+        factor = g("Add", factor, g("Div", g("Mul", r, r), 3.0))
+    return g("Mul", factor, decay)
+
+
+def _power_exponential(kernel: PowerExponential | PowerExponentialARD, pairs: Pairs) -> str:
+    g = pairs.graph
+    return g("Exp", g("Neg", g("Pow", _scaled(kernel, pairs), 0.5 * kernel.number("power"))))
+
+
+def _normalized(kernel: Normalized, pairs: Pairs) -> str:
+    g = pairs.graph
+    samples = Samples(pairs.scaled[1])
+    K = g("Mul", values(kernel.kernel, pairs), kernel._inverse_norms(samples))
+    squares = self_values(kernel.kernel, pairs)
+    positive = g("Greater", squares, 0.0)
+    norms = g("Sqrt", g("Where", positive, squares, 1.0))
+    return g("Where", positive, g("Div", K, norms), 0.0)
+
+
+def _mapped(kernel: Any, pairs: Pairs) -> Pairs:
+    """Pairs as a kernel of mapped features sees them."""
+    if isinstance(kernel, Weighted):
+        return pairs.weighted(kernel.weights)
+    g, (X, Z) = pairs.graph, pairs.scaled
+    if isinstance(kernel, Columns):
+        X = g("Gather", X, np.asarray(kernel.columns), axis=1)
+    else:
+        X = g.interpolated(X, *kernel.scores)
+    return Pairs(g, X, kernel._seen(Samples(Z)).X)
+
+
+def _both(operator: str) -> Callable[[Any, Pairs], str]:
+    return lambda kernel, pairs: pairs.graph(
+        operator, *(values(part, pairs) for part in kernel.parts)
+    )
+
+
+def _of_mapped(kernel: Any, pairs: Pairs) -> str:
+    return values(kernel.kernel, _mapped(kernel, pairs))
+
+
+_FORMULAS: dict[type[Kernel], Callable[[Any, Pairs], str]] = {
+    Constant: lambda kernel, pairs: pairs.filled(kernel.number("value")),
+    Sum: _both("Add"),
+    Product: _both("Mul"),
+    Normalized: _normalized,
+    **dict.fromkeys((Columns, Ranked, Weighted), _of_mapped),
+    Linear: lambda kernel, pairs: pairs.dot(),
+    Polynomial: lambda kernel, pairs: _power(kernel, pairs.graph, pairs.dot()),
+    Boolean: lambda kernel, pairs: pairs.graph("Exp", pairs.dot(_rate(kernel))),
+    **dict.fromkeys((RBF, ARD, Laplacian), _gaussian),
+    **dict.fromkeys((Matern, MaternARD), _matern),
+    **dict.fromkeys((PowerExponential, PowerExponentialARD), _power_exponential),
+}

@@ -1,0 +1,231 @@
+"""Converters of the machines for skl2onnx."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from looms._optional import require
+from looms._typing import Array
+from looms.calibration._beta import Beta
+from looms.calibration._isotonic import Isotonic
+from looms.calibration._sigmoid import Sigmoid
+from looms.calibration._softmax import Softmax
+from looms.estimators import (
+    SVCCV,
+    LSSVMClassifier,
+    LSSVMClassifierCV,
+    LSSVMRegressor,
+    LSSVMRegressorCV,
+)
+from looms.estimators._least_squares import Member, as_expansion, members_of
+from looms.kernels._samples import dense
+from looms.lssvm._system import targets_as_columns
+from looms.onnx._graph import Graph
+from looms.onnx._kernels import Pairs, expansion
+
+_LEAST = 1e-10  # probability of a pair of classes, as in `looms.calibration.couple`
+
+
+def register_converters() -> None:
+    """Teach skl2onnx the machines of looms.
+
+    `LSSVMClassifier`, `LSSVMClassifierCV`, `LSSVMRegressor`, `LSSVMRegressorCV`, stacks among them,
+    and `SVCCV` then convert by ``skl2onnx.to_onnx``, alone and in pipelines. The options of
+    classifiers are those of scikit-learn's: ``zipmap``, ``output_class_labels``, ``nocl`` and
+    ``raw_scores`` (`decision_function`; of two classes a column for each, the first negative).
+    For rows in float64 ``zipmap=False`` is needed: the dicts that skl2onnx makes by default, of
+    scikit-learn's classifiers too, are of float32 only, and a runtime refuses the graph.
+    Without calibration scores stand in the place of probabilities. Rows in float32 are computed
+    with in float64, and results are float32; with the option ``float64=False`` all arithmetic is in
+    single precision, for devices without any other.
+
+    Raises
+    ------
+    ImportError
+        If skl2onnx is not installed.
+
+    Notes
+    -----
+    Kernels of categories, precomputed ones and functions are refused by name when a machine is
+    converted. The graph holds the training rows, but of a linear machine only one vector for each
+    output.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from looms import LSSVMClassifier
+    >>> from looms.onnx import register_converters
+    >>> X, y = load_iris(return_X_y=True)
+    >>> machine = LSSVMClassifier("rbf").fit(X, y)
+    >>> register_converters()  # doctest: +SKIP
+    >>> from skl2onnx import to_onnx  # doctest: +SKIP
+    >>> model = to_onnx(machine, X[:1], options={"zipmap": False})  # doctest: +SKIP
+    """
+    skl2onnx = require("skl2onnx", "ONNX", extra="onnx")
+    shapes = require("skl2onnx.common.shape_calculator", "ONNX", extra="onnx")
+    precision = {"float64": [True, False]}
+    for machine in (LSSVMRegressor, LSSVMRegressorCV):
+        skl2onnx.update_registered_converter(
+            machine,
+            f"Looms{machine.__name__}",
+            _regressor_shapes,
+            _convert_regressor,
+            options=precision,
+        )
+    of_classes = {
+        "zipmap": [True, False, "columns"],
+        "output_class_labels": [False, True],
+        "raw_scores": [False, True],
+        "nocl": [False, True],
+    }
+    for classifier in (LSSVMClassifier, LSSVMClassifierCV, SVCCV):
+        skl2onnx.update_registered_converter(
+            classifier,
+            f"Looms{classifier.__name__}",
+            shapes.calculate_linear_classifier_output_shapes,
+            _convert_classifier,
+            options=precision | of_classes,
+        )
+
+
+def _regressor_shapes(operator: Any) -> None:
+    check_is_fitted(operator.raw_operator)
+    targets = targets_as_columns(operator.raw_operator.loo_.y).shape[1]
+    operator.outputs[0].type.shape = [operator.inputs[0].get_first_dimension(), targets]
+
+
+def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
+    g, X = _graph_and_rows(scope, operator, container)
+    f = _outputs(g, X, operator.raw_operator)
+    _give(g, f, operator.outputs[0])
+
+
+def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
+    machine = operator.raw_operator
+    g, X = _graph_and_rows(scope, operator, container)
+    f, two = _outputs(g, X, machine), len(machine.classes_) == 2
+    if isinstance(machine, SVCCV) and not two:
+        coupled = _coupled(g, f, machine)
+        decision = g("Log", coupled)
+        probabilities = None if machine.probability is None else coupled
+    else:
+        svm = isinstance(machine, SVCCV)
+        (calibrator,) = (machine.calibrators_ or (None,)) if svm else (machine.calibrator_,)
+        decision = g("Sub", f, np.asarray(machine.threshold_, dtype=np.float64))
+        n_outputs = 1 if two else len(machine.classes_)
+        probabilities = None
+        if calibrator is not None:
+            probabilities = _probabilities(g, f, calibrator, n_outputs)
+    if two:
+        positive = g("Greater", decision, 0.0)
+        index = g("Squeeze", g.cast(positive, np.int64), np.array([1]))
+    else:
+        index = g("ArgMax", decision, axis=1, keepdims=0)
+    utilities = require("skl2onnx.common.utils_classifier", "ONNX", extra="onnx")
+    classes = utilities.get_label_classes(scope, machine)
+    classes = classes.astype(object if classes.dtype.kind in "OU" else np.int64)
+    labels = g("Gather", classes, index)
+    container.add_node("Identity", labels, operator.outputs[0].full_name)
+    raw = container.get_options(machine, {"raw_scores": False})["raw_scores"]
+    if raw or probabilities is None:
+        probabilities = g("Concat", g("Neg", decision), decision, axis=1) if two else decision
+    _give(g, probabilities, operator.outputs[1])
+
+
+def _graph_and_rows(scope: Any, operator: Any, container: Any) -> tuple[Graph, str]:
+    machine = operator.raw_operator
+    double = container.get_options(machine, {"float64": True})["float64"]
+    g = Graph(scope, container, "float64" if double else "float32")
+    return g, g.cast(operator.inputs[0].full_name, g.dtype)
+
+
+def _give(g: Graph, name: str, output: Any) -> None:
+    """Make a result, as the type that skl2onnx declared, an output of the operator."""
+    types = require("skl2onnx.common.data_types", "ONNX", extra="onnx")
+    dtype = np.float64 if isinstance(output.type, types.DoubleTensorType) else np.float32
+    g.container.add_node("Identity", g.cast(name, dtype), output.full_name)
+
+
+def _outputs(g: Graph, X: str, machine: Any) -> str:
+    """Outputs of a machine, (m, t), before thresholds; of a support vector machine of its pairs."""
+    if isinstance(machine, SVCCV):
+        values = machine.kernel_, machine.C_, machine.dual_coef_, machine.intercept_
+        members: tuple[Member, ...] = (Member(1.0, *values),)
+        basis = dense(machine.support_vectors_)
+    else:
+        members, basis = members_of(machine), dense(machine._basis)
+    parts = []
+    for one in members:
+        Z, coefficients = as_expansion(basis, one.dual_coef, one.coef)
+        alpha = one.weight * targets_as_columns(coefficients)
+        counts = alpha.any(axis=1)  # not samples of weight zero
+        parts.append(expansion(one.kernel, Pairs(g, X, Z[counts]), alpha[counts]))
+    f = g("Sum", *parts) if len(parts) > 1 else parts[0]
+    return g("Add", f, sum(one.weight * np.atleast_1d(one.intercept) for one in members))
+
+
+def _log_odds(g: Graph, f: str, slope: float | Array, intercept: float | Array) -> str:
+    return g("Neg", g("Add", g("Mul", f, slope), intercept))
+
+
+def _probabilities(g: Graph, f: str, calibrator: Any, n_outputs: int) -> str:
+    """`looms.calibration.class_probabilities` of outputs (m, n_outputs)."""
+    if isinstance(calibrator, Softmax):
+        return g("Softmax", g("Add", g("Mul", f, calibrator.slope), calibrator.constants), axis=1)
+    if isinstance(calibrator, Sigmoid):
+        p = g("Sigmoid", _log_odds(g, f, calibrator.slope, calibrator.intercept))
+    elif isinstance(calibrator, Isotonic):
+        knots, heights = calibrator.outputs[:, None], calibrator.probabilities[:, None]
+        columns = np.zeros(n_outputs, dtype=int)
+        p = g.interpolated(f, knots[:, columns], heights[:, columns])
+    elif isinstance(calibrator, Beta):
+        score = calibrator.sigmoid
+        z = _log_odds(g, f, score.slope, score.intercept)  # of the positive class
+        logs = [g("Neg", _softplus(g, one)) for one in (g("Neg", z), z)]
+        odds = g("Sub", g("Mul", logs[0], calibrator.a), g("Mul", logs[1], calibrator.b))
+        p = g("Sigmoid", g("Add", odds, calibrator.c))
+    else:
+        raise ValueError(f"A calibrator of type {type(calibrator).__name__} has no ONNX form.")
+    if n_outputs == 1:
+        return g("Concat", g("Sub", 1.0, p), p, axis=1)
+    total = g("ReduceSum", p, np.array([1]), keepdims=1)
+    possible = g("Greater", total, 0.0)
+    share = g("Div", p, g("Where", possible, total, 1.0))
+    return g("Where", possible, share, 1.0 / n_outputs)
+
+
+def _coupled(g: Graph, f: str, machine: Any) -> str:
+    """`looms.calibration.couple` of the sigmoids of the pairs of classes, (m, k)."""
+    sigmoids = np.array([(one.slope, one.intercept) for one in machine.calibrators_])
+    p = g("Sigmoid", _log_odds(g, f, *sigmoids.T))
+    p = g("Max", g("Min", p, 1.0 - _LEAST), _LEAST)
+    k = len(machine.classes_)
+    places, given = np.zeros((len(sigmoids), k, k)), np.zeros((k, k))
+    for q, (a, b) in enumerate(combinations(range(k), 2)):
+        places[q, b, a], places[q, a, b], given[a, b] = 1.0, -1.0, 1.0
+    r = g("Add", g("MatMul", p, places.reshape(len(sigmoids), -1)), given.ravel())
+    r = g("Reshape", r, np.array([-1, k, k]))
+    squares = g("ReduceSum", g("Mul", r, r), np.array([1]), keepdims=1)
+    system = g("Sub", g("Mul", squares, np.eye(k)), g("Mul", r, g("Transpose", r, perm=[0, 2, 1])))
+    # p is the solution of the system with (M + 1 1ᵀ) p = 1, but for its sum: positive definite, so
+    # that Gauss-Jordan elimination needs no pivots.
+    ones = g("Exp", g("Mul", g("Transpose", squares, perm=[0, 2, 1]), 0.0))
+    rows = g("Concat", g("Add", system, 1.0), ones, axis=2)
+    for j, unit in enumerate(np.eye(k)):
+        row = g("Gather", rows, np.array([j]), axis=1)
+        row = g("Div", row, g("Gather", row, np.array([j]), axis=2))
+        column = g("Sub", g("Gather", rows, np.array([j]), axis=2), unit[:, None])
+        rows = g("Sub", rows, g("Mul", column, row))
+    p = g("Squeeze", g("Gather", rows, np.array([k]), axis=2), np.array([2]))
+    p = g("Max", p, float(np.finfo(g.dtype).tiny))
+    return g("Div", p, g("ReduceSum", p, np.array([1]), keepdims=1))
+
+
+def _softplus(g: Graph, z: str) -> str:
+    """log(1 + exp(z)); the operator of that name is of float32 only."""
+    tail = g("Log", g("Add", g("Exp", g("Neg", g("Abs", z))), 1.0))
+    return g("Add", g("Max", z, 0.0), tail)

@@ -1,0 +1,175 @@
+"""A model card of skops, filled from the summary of a fitted machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from looms._optional import require
+from looms.assessment._result import Assessment
+from looms.report._summary import summary
+from looms.report.figures import figure, plus_minus
+from looms.report.text import clean, count, day, number, sentence
+
+if TYPE_CHECKING:
+    from skops.card import Card
+
+_NEEDED = "[More Information Needed]"
+_CERTIFIED = {
+    "agrees": "agree",
+    "cannot tell": "are too ill-conditioned to tell",
+    "differs": "differ by more than rounding",
+}
+
+
+def card(
+    estimator: Any,
+    *,
+    X: Any = None,
+    y: Any = None,
+    groups: Any = None,
+    assessment: Assessment | None = None,
+    title: str | None = None,
+    notes: Sequence[str] = (),
+) -> Card:
+    """Model card of a fitted machine, to be completed by hand and saved beside its file.
+
+    What looms knows is filled in: data, choice, figures with their standard errors, cautions. What
+    it cannot know, such as the intended use, is marked.
+
+    Parameters
+    ----------
+    estimator : machine of looms, or pipeline that ends in one
+        Fitted.
+    X, y, groups, assessment, title, notes : see `looms.report.summary`
+        With an assessment its figures come first.
+
+    Returns
+    -------
+    card : skops.card.Card
+        ``add`` changes a section, ``save`` writes Markdown.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `looms.report.summary`.
+    ImportError
+        If skops is not installed.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from looms import LSSVMClassifier
+    >>> from looms.report import card
+    >>> data = load_iris(as_frame=True)
+    >>> iris = card(LSSVMClassifier().fit(data.data, data.target), y=data.target)
+    >>> iris = iris.add(**{"Model Card Contact": "iris@example.org"})
+    >>> print(iris.select("Model description").content.splitlines()[0])  # doctest: +ELLIPSIS
+    Classification of target, by a kernel machine of looms ..., fitted to 150 samples of 4 ...
+    """
+    cards = require("skops.card", "A model card")
+    report = summary(
+        estimator, X=X, y=y, groups=groups, assessment=assessment, title=title, notes=notes
+    )
+    data, chosen, loo = report["data"], report["chosen"], report["loo"]
+    landmarks = "" if data["n_landmarks"] is None else f", on {data['n_landmarks']} landmarks"
+    steps = f"\n\nSteps before it: {', '.join(map(_text, data['steps']))}." if data["steps"] else ""
+    classes = [
+        (each["label"], str(each["n"]), figure(each["error"], "error")) for each in data["classes"]
+    ]
+    kernels = [(each["kernel"], number(each["weight"], 3)) for each in chosen["members"]]
+    repeated = "" if loo["repeated"] is None else f"; {loo['repeated']}"
+    outer, certificate = report["assessment"], report["certificate"]
+    sections = {
+        "Model description": [
+            f"{_text(report['title'])}, by a kernel machine of looms {report['looms_version']}, "
+            f"fitted to {count(data['n_samples'], 'sample')} of "
+            f"{count(data['n_features'], 'feature')}{landmarks}.{steps}",
+            _table(("class", "samples", "held-out error"), classes),
+        ],
+        "Model description/Intended uses & limitations": [
+            _NEEDED,
+            *(
+                f"- **{_text(each['title'])}** ({each['level']}): {_text(each['text'])}"
+                for each in report["cautions"]
+            ),
+        ],
+        "Model description/Training Procedure": [
+            f"{chosen['reason']} (Written {day(report['date'])}.)",
+            _table(("kernel of the stack", "weight"), kernels),
+            _table(
+                ("chosen", "value"),
+                [
+                    *(("kernel", chosen["kernel"]), ("mu", number(chosen["mu"]))),
+                    *((each["name"], number(each["value"])) for each in chosen["parameters"]),
+                ],
+            ),
+        ],
+        "Model description/Evaluation Results": [
+            *([] if outer is None else _of_outer_splits(outer)),
+            f"By {loo['method']}, each {loo['unit']} predicted by machines that have not seen it"
+            f"{repeated}:",
+            _table(
+                ("figure", "value", "standard error"),
+                [
+                    (
+                        sentence(each["name"]),
+                        figure(each["value"], each["key"]),
+                        plus_minus(each["standard_error"], each["key"]),
+                    )
+                    for each in loo["figures"]
+                ],
+            ),
+            ""
+            if certificate is None
+            else f"Outputs of {count(certificate['n_rows'], 'row')}, held out and not, were "
+            f"compared with refits: they {_CERTIFIED[certificate['verdict']]} (difference "
+            f"{number(certificate['relative'], 2)} standard deviations of the targets at most, of "
+            "which rounding explains "
+            f"{'any' if certificate['bound'] is None else number(certificate['bound'], 2)}).",
+            ""
+            if loo["nested"]
+            else "The same held-out predictions chose the hyper-parameters, if these were chosen, "
+            "which flatters the figures.",
+        ],
+        "How to Get Started with the Model": [
+            "```python\nfrom looms.model_files import load_model\n\n"
+            'model = load_model("model.skops").model\nmodel.predict(X)\n```'
+        ],
+    }
+    text = {name: "\n\n".join(filter(None, parts)) for name, parts in sections.items()}
+    made: Card = cards.Card(estimator, model_diagram=False).add(**text)
+    made.delete("Model description/Training Procedure/Model Plot")
+    return made
+
+
+def _of_outer_splits(outer: dict[str, Any]) -> list[str]:
+    return [
+        f"By {outer['n_splits']} outer splits ({outer['method']}), in each of which the whole "
+        "choice was made anew:",
+        _table(
+            ("figure", "value", "standard error", "95 % interval"),
+            [
+                (
+                    sentence(each["name"]),
+                    figure(each["value"], each["key"]),
+                    plus_minus(each["standard_error"], each["key"]),
+                    f"{figure(each['low'], each['key'])} to {figure(each['high'], each['key'])}",
+                )
+                for each in outer["scores"]
+            ],
+        ),
+    ]
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Table of Markdown; empty without rows."""
+    lines = [f"| {' | '.join(map(_text, row))} |" for row in rows]
+    rule = f"| {' | '.join(['---'] * len(head))} |"
+    return "\n".join([f"| {' | '.join(head)} |", rule, *lines]) if lines else ""
+
+
+def _text(text: object) -> str:
+    """Text on one line of which nothing is a mark of Markdown or HTML."""
+    return re.sub(r"([\\`*_\[\]<>|#$&~])", r"\\\1", clean(text))

@@ -1,0 +1,238 @@
+"""Selection criterion as a function of all hyper-parameters, with its gradient."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from copy import copy
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from looms._classes import class_indices
+from looms._threads import blas_threads
+from looms._typing import AnyArray, Array
+from looms.criteria import Criterion, Evaluation, as_criterion
+from looms.folds import fold_numbers, group_numbers
+from looms.kernels import Kernel
+from looms.kernels._hyperparameters import Hyperparameter
+from looms.kernels._samples import Samples
+from looms.lssvm import NotPositiveDefiniteError
+from looms.lssvm._folds import repetitions, whole_repetitions
+from looms.lssvm._system import Fit, checked_weights
+from looms.optimize import Point
+from looms.selection._prior import HyperPrior
+
+_LN2 = float(np.log(2.0))
+#: Targets of whose residuals, and of whose inverses, the fourth powers are still numbers.
+_LARGEST_TARGET = 1e70
+
+_MU_AT_LOWER = (
+    "hardly any regularization: the targets look noise-free or the kernel too smooth for them; "
+    "try another kernel, and check for duplicates of samples"
+)
+_MU_AT_UPPER = (
+    "almost all regularization: these features say little about the target with this kernel; "
+    "scale the features, or try another kernel"
+)
+
+
+class Solved(Protocol):
+    """Solution of a system, of which the machine and its held-out outputs are known."""
+
+    @property
+    def fit(self) -> Fit: ...
+
+
+class HeldOutCriterion(ABC):
+    """Held-out criterion of a least-squares SVM in the log₂ of its hyper-parameters.
+
+    Subclasses solve for the machine, by a kernel matrix or on landmarks.
+
+    Attributes
+    ----------
+    theta0 : (p + 1,) start: the kernel's free hyper-parameters, then μ; log₂.
+    bounds : (p + 1, 2) the box to search, log₂.
+    kernel : with the values of the start.
+    prior : of the kernel's hyper-parameters, or None.
+    least_rows : of a subsample on which a search begins.
+    """
+
+    theta0: Array
+    bounds: Array
+    kernel: Kernel
+    prior: HyperPrior | None
+    least_rows: int = 0
+
+    def __init__(
+        self,
+        n_samples: int,
+        y: npt.ArrayLike,
+        criterion: str | Criterion,
+        sample_weight: npt.ArrayLike | None,
+        selection_weight: npt.ArrayLike | None,
+        fit_intercept: bool,
+        cv: Any,
+        groups: npt.ArrayLike | None,
+    ) -> None:
+        self.n_samples = n_samples
+        self.y = np.asarray(y, dtype=np.float64)
+        self.criterion: Criterion = as_criterion(criterion)
+        self.fit_intercept = fit_intercept
+        self._check()
+        zeta = checked_weights(sample_weight, self.n_samples)
+        self.sample_weight = np.asarray(zeta * (self.n_samples / zeta.sum()))
+        self.selection_weight = self.sample_weight
+        if selection_weight is not None:
+            self.selection_weight = checked_weights(
+                selection_weight, self.n_samples, "selection_weight", zeros=True
+            )
+            if not self.selection_weight.any():
+                raise ValueError("selection_weight is zero for every sample.")
+        self.groups = None if groups is None else group_numbers(groups, self.n_samples)
+        self.folds = fold_numbers(
+            cv, self.y, self.groups, labels=class_indices(self.y) if self.labeled else None
+        )
+        self.parts = repetitions(self.folds, self.n_samples)
+
+    @property
+    @abstractmethod
+    def samples(self) -> Samples:
+        """Samples of the coefficients of the machine, with their weights."""
+
+    @abstractmethod
+    def solve(self, theta: Array) -> Solved:
+        """Solved system at ``theta``.
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If the kernel matrix plus ridge is not positive definite.
+        """
+
+    @abstractmethod
+    def subset(self, rows: AnyArray) -> HeldOutCriterion:
+        """The same on a subset of the samples, with the same kernel and box.
+
+        The box moves with the number of samples, so that it holds the same ridges n μ.
+        """
+
+    @abstractmethod
+    def slopes(self, theta: Array, solution: Any, slope: Array) -> Array:
+        """∂J/∂θ, (p + 1,), natural units, from the slope ∂J/∂f of a criterion."""
+
+    def __call__(self, theta: npt.ArrayLike) -> tuple[float, Array]:
+        """Value and gradient at ``theta``, (p + 1,) log₂ of the hyper-parameters.
+
+        The value is infinite, and the gradient nan, where the kernel matrix plus
+        ridge is not positive definite.
+        """
+        point = self.evaluate(np.asarray(theta, dtype=np.float64))
+        if point.gradient is None:
+            return point.value, np.full(len(self.theta0), np.nan)
+        return point.value, point.gradient
+
+    def evaluate(self, theta: Array, *, gradient: bool = True) -> Point:
+        """Value with its standard error and, optionally, gradient at ``theta``.
+
+        The criterion J of `looms.criteria` takes the held-out outputs of a solution of
+        `looms.lssvm`, and gives its slope in them; `slopes` turns that into ∂J/∂θ, here in log₂
+        units.
+        """
+        with blas_threads(self.n_samples):
+            try:
+                solution = self.solve(theta)
+            except NotPositiveDefiniteError:
+                return Point(theta, np.inf, np.inf)
+            value, standard_error, slope = self.criterion_of(solution.fit.held_out)
+            if not np.isfinite(value):
+                return Point(theta, np.inf, np.inf)
+            dJ = None
+            if gradient:
+                dJ = np.asarray(_LN2 * np.exp2(theta) * self.slopes(theta, solution, slope))
+            return self.penalized(Point(theta, value, standard_error, dJ, solution.fit))
+
+    def penalized(self, point: Point) -> Point:
+        """Point of the criterion with the prior, if there is one."""
+        return point if self.prior is None else self.prior.penalized(point, self.n_samples)
+
+    def fit(self, theta: Array) -> Fit:
+        """Machine at ``theta``, with its leave-one-out outputs.
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If the kernel matrix plus ridge is not positive definite.
+        """
+        with blas_threads(self.n_samples):
+            return self.solve(theta).fit
+
+    def criterion_of(self, held_out: Array) -> Evaluation:
+        """Criterion of held-out outputs under the selection weights.
+
+        Parameters
+        ----------
+        held_out : (n_repetitions, n) or (n_repetitions, n, t). Repetitions count by the weight of
+            the rows that they hold out. Their standard errors are averaged as if the
+            repetitions told nothing new.
+        """
+        whole = whole_repetitions(self.parts)
+        weights = np.array([self.selection_weight[rows].sum() for _, rows in whole])
+        value, error, slope = 0.0, 0.0, np.zeros(held_out.shape)
+        for (r, rows), share in zip(whole, weights / weights.sum(), strict=True):
+            groups = None if self.groups is None else self.groups[rows]
+            part = self.criterion.evaluate(
+                self.y[rows], held_out[r, rows], self.selection_weight[rows], groups
+            )
+            value, error = value + share * part.value, error + share * part.standard_error
+            slope[r, rows] = share * part.slope
+        return Evaluation(float(value), float(error), slope)
+
+    def with_criterion(self, criterion: str | Criterion) -> Self:
+        """Objective of another criterion; kernel caches and buffers are shared."""
+        other = copy(self)
+        other.criterion = as_criterion(criterion)
+        other._check()
+        return other
+
+    def kernel_at(self, theta: Array) -> Kernel:
+        return self.kernel.with_theta(theta[:-1])
+
+    def mu_at(self, theta: Array) -> float:
+        return float(np.exp2(theta[-1]))
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """Hyper-parameters of the search, in the order of ``theta0``."""
+        mu = Hyperparameter("mu", self.mu_at(self.theta0), None, _MU_AT_LOWER, _MU_AT_UPPER)
+        return [*self.kernel.hyperparameters, mu]
+
+    @property
+    def names(self) -> list[str]:
+        return [h.name for h in self.hyperparameters]
+
+    @property
+    def labeled(self) -> bool:
+        """True where all targets are labels ±1."""
+        return bool(np.isin(self.y, (-1.0, 1.0)).all())
+
+    def _check(self) -> None:
+        n = self.n_samples
+        if self.y.ndim not in (1, 2) or len(self.y) != n:
+            raise ValueError(f"{n} samples need as many targets, got shape {self.y.shape}.")
+        if n < 2:
+            raise ValueError("Leave-one-out needs two samples or more, but there is one.")
+        if not np.isfinite(self.y).all():
+            raise ValueError("X and y must be finite, but hold NaN or infinity.")
+        largest = float(np.abs(self.y).max(initial=0.0))
+        if not (largest == 0 or 1 / _LARGEST_TARGET <= largest <= _LARGEST_TARGET):
+            raise ValueError(
+                f"The targets go {'only ' * (largest < 1)}up to {largest:.3g} in absolute value, "
+                "and the spread of their squared residuals is beyond the range of numbers: scale "
+                "the targets."
+            )
+        if self.criterion.needs_labels and not self.labeled:
+            raise ValueError(
+                f"Criterion {type(self.criterion).__name__} needs labels -1 and +1; for other "
+                "targets use 'press'."
+            )

@@ -1,0 +1,78 @@
+"""Growing subsamples of a search, and the shift of the best μ between them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from looms._typing import AnyArray, Array
+from looms.folds import left_out_with
+from looms.selection._held_out_criterion import HeldOutCriterion
+
+_SCAN_SAMPLES = 200
+_GROWTH = 4  # of the number of samples from stage to stage
+#: Groups of which a subsample has as many or more are drawn as a whole, larger ones in part.
+_FEW_GROUPS = 10
+# From n to m samples the best μ goes as (n / m)^_DECAY: 1 keeps the ridge n μ, as for
+# targets that the kernel fits but for noise, 0 keeps μ, as for classes that overlap.
+_DECAY = 0.5
+
+
+def nested_subsets(objective: HeldOutCriterion, rng: np.random.RandomState) -> list[AnyArray]:
+    """Indices of growing subsamples, each in the next, classes in proportion."""
+    n, unit = objective.n_samples, objective.groups
+    sizes = [size for size in stage_sizes(n) if size >= objective.least_rows]
+    if unit is None or (sizes and _FEW_GROUPS * np.bincount(unit).max() > sizes[0]):
+        unit = np.arange(n)
+    _, first, unit = np.unique(unit, return_index=True, return_inverse=True)
+    place = (
+        _stratified_place(objective.y[first], rng)
+        if objective.labeled
+        else np.argsort(rng.permutation(len(first)))
+    )
+    order = np.argsort(place[unit], kind="stable")  # rows of a group one after the other
+    subsets = [np.sort(order[:size]) for size in sizes]
+    if objective.folds is None:
+        return subsets
+    folds = left_out_with(objective.folds)
+    return [s for s in subsets if all(len(np.unique(row[s])) > 1 for row in folds)]
+
+
+def sampled_rows(y: Array, size: int, rng: np.random.RandomState) -> AnyArray:
+    """Indices of a random sample of rows, increasing; labels ±1 in proportion."""
+    labeled = bool(np.isin(y, (-1.0, 1.0)).all())
+    place = _stratified_place(y, rng) if labeled else rng.permutation(len(y))
+    return np.sort(np.argsort(place, kind="stable")[:size])
+
+
+def stage_sizes(n_samples: int) -> list[int]:
+    """Sizes of the subsamples before all samples: the scan's first, then growing by `_GROWTH`.
+
+    Examples
+    --------
+    >>> stage_sizes(150), stage_sizes(400), stage_sizes(15000)
+    ([], [200], [234, 937, 3750])
+    """
+    sizes: list[int] = []
+    size = n_samples // _GROWTH
+    while size >= _SCAN_SAMPLES:
+        sizes.insert(0, size)
+        size //= _GROWTH
+    smallest = sizes[0] if sizes else n_samples
+    if smallest > (2 if sizes else 1) * _SCAN_SAMPLES:
+        sizes.insert(0, _SCAN_SAMPLES)
+    return sizes
+
+
+def _stratified_place(y: Array, rng: np.random.RandomState) -> AnyArray:
+    """Random places of samples, of which the first m have the classes in proportion."""
+    labels = np.unique(y.reshape(len(y), -1), axis=0, return_inverse=True)[1].ravel()
+    rank = np.empty(len(y))
+    for label in range(labels.max() + 1):
+        members = np.flatnonzero(labels == label)
+        rank[rng.permutation(members)] = np.arange(len(members)) / len(members)
+    return rank
+
+
+def log2_mu_shift(n_source: int, n_target: int) -> float:
+    """Expected shift of the best log₂ μ from ``n_source`` to ``n_target`` samples."""
+    return float(_DECAY * np.log2(n_source / n_target))

@@ -1,0 +1,89 @@
+"""Record of a tuning: the hyper-parameters, the searches, bounds that were met."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from looms._typing import Array
+from looms.optimize import Outcome, Point
+from looms.optimize._search import Search
+
+
+@dataclass(frozen=True)
+class BoundMet:
+    """Hyper-parameter that ended at a bound; its text is the advice.
+
+    Attributes
+    ----------
+    name : of the hyper-parameter.
+    side : "lower" or "upper".
+    bound : the value there.
+    advice : meaning of the bound, and what to do.
+    """
+
+    name: str
+    side: str
+    bound: float
+    advice: str
+
+    @property
+    def remark(self) -> str:
+        """Advice without the name."""
+        return f"ended at its {self.side} bound {self.bound:.3g}: {self.advice}"
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.remark}"
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """Tuned hyper-parameters of one kernel under one criterion.
+
+    Attributes
+    ----------
+    theta : (p + 1,) log₂ of the hyper-parameters, the kernel's and μ.
+    value, standard_error : of the criterion there, on all samples, without the prior.
+    outcome : reason why the search stopped; the value of the enum is the advice.
+    stages : number of samples and record of every search; the last are on all samples.
+    n_measured : evaluations between the stages, for the curvature and for whether landmarks
+        suffice.
+    at_bounds : hyper-parameters that ended at a bound that matters.
+    n_landmarks : number of landmarks of the search before the last evaluation, which is then the
+        only one by the whole kernel matrix; None if the last search is by the kernel matrix.
+    """
+
+    theta: Array
+    value: float
+    standard_error: float
+    outcome: Outcome
+    stages: tuple[tuple[int, Search], ...]
+    n_measured: int
+    at_bounds: tuple[BoundMet, ...]
+    n_landmarks: int | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Tuning(value={self.value:.4g}, outcome={self.outcome.name}, "
+            f"n_evaluations={self.n_evaluations})"
+        )
+
+    @property
+    def history(self) -> tuple[Point, ...]:
+        """Points of the searches on all samples, in the order of evaluation."""
+        n = self.stages[-1][0]
+        return tuple(p for size, search in self.stages if size == n for p in search.history)
+
+    @property
+    def n_iterations(self) -> int:
+        """Iterations of the last search, before the one evaluation if that was on landmarks."""
+        return self.stages[-1 if self.n_landmarks is None else -2][1].n_iterations
+
+    @property
+    def n_evaluations(self) -> int:
+        """Evaluations of the searches of all stages."""
+        return sum(search.n_evaluations for _, search in self.stages)
+
+    @property
+    def n_failures(self) -> int:
+        """Points that could not be evaluated and were stepped over, in all stages."""
+        return sum(search.n_failures for _, search in self.stages)

@@ -1,0 +1,104 @@
+"""JSON on standard output, and nothing else there; versions and completion of shells."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from looms.cli._versions import PACKAGES
+
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+
+
+@pytest.fixture
+def summaries(fit, looms, pets):
+    """What fit and show print of one machine."""
+    fitted = fit(pets, "-t", "kind", "-k", "linear", "-o", "pets.skops", "--json")
+    assert fitted.exit_code == 0, fitted.stderr
+    return json.loads(fitted.stdout), json.loads(looms("show", "pets.skops", "--json").stdout)
+
+
+def test_fit_and_show_print_the_summary(summaries):
+    fitted, shown = summaries
+    assert fitted["title"] == shown["title"] == "kind, pets.csv"
+    assert fitted["data"] == shown["data"]
+    assert fitted["data"]["target"] == "kind"
+    assert fitted["loo"] == shown["loo"]
+    names = {row["name"] for row in fitted["samples"]["rows"]}
+    assert "2" in names or "3" in names  # rows of the file, of which the first is 1
+    assert "counted from 1" in fitted["samples"]["named_by"]
+
+
+def test_score_prints_figures_by_key(summaries, looms, pets):
+    result = looms("score", "pets.skops", pets, "--json")
+    values = json.loads(result.stdout)
+    assert values["n_rows"] == 40
+    assert set(values["figures"]) == {"error", "ber", "auc", "log_loss", "brier"}
+
+
+def test_assess_prints_outer_figures(looms, pets):
+    result = looms("assess", pets, "-t", "kind", "-k", "linear", "--splits", 3, "--json")
+    values = json.loads(result.stdout)
+    assert values["n_splits"] == 3
+    assert [score["key"] for score in values["scores"]] == ["ber", "auc"]
+
+
+def test_json_is_of_least_squares_machines(fit, looms, pets, one_line):
+    of = ("-t", "kind", "--machine", "svm", "-o", "svm.skops")
+    one_line(looms("fit", pets, *of, "--json"), 2, "--json is for --machine lssvm")
+    assert looms("fit", pets, *of).exit_code == 0
+    one_line(looms("show", "svm.skops", "--json"), 2, "svm.skops is of another")
+
+
+def test_versions_for_bug_reports(looms):
+    for arguments in (("--version", "--verbose"), ("--verbose", "--version")):
+        lines = looms(*arguments).stdout.splitlines()
+        assert lines[0].split()[0] == "looms"
+        assert [line.split()[0] for line in lines[3 : 3 + len(PACKAGES)]] == list(PACKAGES)
+        assert any(line.startswith("blas") and "thread" in line for line in lines)
+    assert looms("--version").stdout.count("\n") == 1
+    alone = looms("--verbose")
+    assert alone.exit_code == 2
+    assert "it goes with --version" in alone.stderr
+
+
+def test_versions_are_of_all_that_looms_can_use():
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    needed = project["dependencies"] + [
+        name
+        for extra, names in extras.items()
+        if extra not in ("test", "dev", "docs")
+        for name in names
+    ]
+    names = {re.split(r"[^\w.-]", text)[0] for text in needed} - {"looms"}
+    assert names == set(PACKAGES)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("looms sco", ["score"]),
+        ("looms --vers", ["--version"]),
+        ("looms fit --memo", ["--memory"]),
+        ("looms fit t.csv --machine n", ["nonconformity"]),
+    ],
+)
+def test_a_shell_completes(looms, monkeypatch, line, expected):
+    monkeypatch.setenv("_LOOMS_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+    assert looms().stdout.split() == expected
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_shown_and_installed(looms, monkeypatch, tmp_path, shell):
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    script = looms("--show-completion", shell).stdout.strip()
+    assert "_LOOMS_COMPLETE" in script
+    assert looms("--install-completion", shell).exit_code == 0
+    written = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(script in text for text in written)

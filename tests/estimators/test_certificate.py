@@ -1,0 +1,194 @@
+"""Certificates: refits that know nothing of the formula under test, and what they say of it."""
+
+import copy
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from looms import SVCCV, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms.blocks import ArrayBlocks
+from looms.estimators import Certificate
+from looms.folds import GapKFold
+from looms.held_out import HeldOut
+from looms.kernels import RBF
+from looms.lssvm.refit import WholeSystem
+from looms.model_files import ModelFileError, load_model, save_model
+
+N = 60
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(N, 3))
+Y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + 0.3 * RNG.normal(size=N)
+LABELS = np.where(Y > 1, "b", "a")
+THREE = np.digitize(Y, [0.4, 1.4])
+WEIGHT = RNG.uniform(0.3, 3.0, N)
+WEIGHT[[4, 20, 48]] = 0.0
+GROUPS = np.arange(N) // 3
+POINT = {"gamma": 0.5, "C": 9.0}
+STACK = {"combine": "stack", "nested": None}
+
+#: Machine, targets, and arguments of its fit.
+CASES = {
+    "rows": (LSSVMClassifier(mu=1e-2), LABELS, {"sample_weight": WEIGHT}),
+    "no intercept": (LSSVMRegressor(mu=1e-2, fit_intercept=False), Y, {}),
+    "targets": (LSSVMRegressorCV(nested=None), np.c_[Y, X[:, 1]], {}),
+    "groups": (LSSVMClassifierCV(nested=None), LABELS, {"groups": GROUPS}),
+    "folds": (LSSVMClassifierCV(nested=None, cv="2x3"), THREE, {"sample_weight": WEIGHT}),
+    "gaps": (LSSVMRegressorCV(nested=None, cv=GapKFold(4, gap=2)), Y, {}),
+    "grid": (LSSVMRegressorCV(search="grid"), Y, {}),
+    "stack": (LSSVMClassifierCV(["linear", "rbf"], **STACK), LABELS, {"groups": GROUPS}),
+    "landmarks": (LSSVMRegressorCV(rank=12), Y, {"sample_weight": WEIGHT}),
+    "landmarks, groups": (LSSVMClassifierCV(rank=12), THREE, {"groups": GROUPS}),
+    "landmarks, folds": (LSSVMRegressorCV(rank=12, cv=3), Y, {}),
+    "svm": (SVCCV(param_grid=POINT), LABELS, {"sample_weight": WEIGHT, "groups": GROUPS}),
+    "squared hinge": (SVCCV(loss="squared_hinge", cv=4, param_grid=POINT), LABELS, {}),
+    "svm of three": (SVCCV(param_grid=POINT), THREE, {"groups": GROUPS}),
+}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    known = {}
+
+    def of(name):
+        if name not in known:
+            machine, y, options = CASES[name]
+            known[name] = copy.deepcopy(machine).fit(X, y, **options)
+        return copy.copy(known[name])
+
+    return of
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_held_out_outputs_are_those_of_refits(name, fitted):
+    machine = fitted(name)
+    certificate = machine.certify()
+    assert certificate is machine.certificate_
+    assert certificate.holds
+    assert certificate.relative < 1e-9
+    assert len(certificate.rows) == 3
+    assert (machine.fit_weight_[certificate.rows] > 0).all()
+    assert "agree with refits" in str(certificate)
+
+
+@pytest.mark.parametrize("attribute", ["loo_", "held_out_"])
+@pytest.mark.parametrize("name", ["groups", "folds", "gaps", "landmarks, folds", "svm", "stack"])
+def test_wrong_outputs_of_the_rows_are_seen(name, attribute, fitted):
+    machine = fitted(name)
+    right = getattr(machine, attribute)
+    wrong = HeldOut(right.y, right.outputs * (1 + 1e-6), right.sample_weight)
+    setattr(machine, attribute, wrong)
+    certificate = machine.certify()
+    # What a stack holds out in folds is of machines that were tuned anew.
+    assert certificate.holds is (name == "stack" and attribute == "held_out_")
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("field", ["dual_coef", "intercept"])
+def test_wrong_coefficients_of_the_machine_are_seen(name, field, fitted):
+    machine = fitted(name)
+    members = getattr(machine, "members_", ())
+    wrong = [replace(one, **{field: getattr(one, field) * (1 + 1e-5)}) for one in members]
+    setattr(machine, f"{field}_", getattr(machine, f"{field}_") * (1 + 1e-5))
+    machine.members_ = tuple(wrong)
+    right = name == "no intercept" and field == "intercept"
+    assert machine.certify().verdict == ("agrees" if right else "differs")
+
+
+@pytest.mark.parametrize("name", ["rows", "landmarks", "stack"])
+def test_what_predict_computes_is_compared(name, fitted, monkeypatch):
+    machine = fitted(name)
+    right = machine._outputs
+    monkeypatch.setattr(machine, "_outputs", lambda rows: right(rows) * (1 + 1e-5), raising=False)
+    assert machine.certify().verdict == "differs"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "scale", "mu"), [("rbf", 1, 1e-16), ("rbf", 1, 1e-14), ("linear", 1e3, 1e-16)]
+)
+def test_nothing_is_certified_of_a_machine_without_digits(kernel, scale, mu):
+    points = scale * np.linspace(0, 1, 200)[:, None]
+    certificate = LSSVMRegressor(kernel, mu=mu).fit(points, np.sin(6 * points[:, 0])).certify()
+    assert certificate.bound > 1e-3
+    assert certificate.verdict == "cannot tell"
+    assert not certificate.holds
+    assert "are too ill-conditioned to tell from refits" in str(certificate)
+    assert "cannot tell" in certificate._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("relative", "bound", "verdict"),
+    [
+        (1e-12, 1e-3, "agrees"),
+        (1e-12, 1.1e-3, "cannot tell"),
+        (20.0, np.inf, "cannot tell"),
+        (2e-9, 1e-9, "differs"),
+        (2.0, 1.0, "differs"),
+        (np.inf, np.inf, "cannot tell"),
+        (np.nan, np.inf, "differs"),
+        (np.inf, 0.0, "differs"),
+    ],
+)
+def test_only_a_small_bound_that_is_kept_certifies(relative, bound, verdict):
+    certificate = Certificate(np.arange(3), relative, relative, 1.0, bound, "LU")
+    assert certificate.verdict == verdict
+    assert certificate.holds is (verdict == "agrees")
+
+
+def test_rows_in_blocks_are_given_again():
+    machine = LSSVMRegressorCV(rank=10).fit(ArrayBlocks(X, size=16), Y)
+    with pytest.raises(ValueError, match="are not kept: give them as X"):
+        machine.certify()
+    assert machine.certify(X=ArrayBlocks(X, size=16)).holds
+    assert machine.certify(X=X).relative < 1e-9
+
+
+def test_precomputed_and_few_rows():
+    machine = LSSVMRegressor("precomputed", mu=1e-3).fit(RBF(0.5)(X), Y, WEIGHT)
+    assert machine.certify(n_rows=N).holds
+    assert len(machine.certificate_.rows) == N - 3
+    assert len(LSSVMRegressor("linear").fit(X[:2], Y[:2]).certify().rows) == 2
+    for n_rows in (0, 1.5, True, "all"):
+        with pytest.raises(ValueError, match="n_rows must be a positive integer"):
+            machine.certify(n_rows)
+
+
+def test_a_machine_that_cannot_be_refitted_does_not_hold(fitted, monkeypatch):
+    def singular(*arguments, **options):
+        raise np.linalg.LinAlgError
+
+    monkeypatch.setattr(WholeSystem, "held_out", singular)
+    certificate = fitted("rows").certify()
+    assert not certificate.holds
+    assert "could not be fitted (LinAlgError): difference inf" in str(certificate)
+
+
+def test_another_fit_has_no_certificate(fitted):
+    machine = fitted("rows")
+    machine.certify()
+    assert pickle.loads(pickle.dumps(machine)).certificate_.holds
+    assert not hasattr(machine.fit(X, LABELS), "certificate_")
+
+
+def test_html_of_a_certificate(fitted):
+    page = fitted("rows").certify()._repr_html_()
+    assert "agrees" in page
+    assert page.count("<tr>") == 7
+    other = fitted("svm").certify()
+    assert "–" in other._repr_html_()
+    object.__setattr__(other, "solver", "<b>LU</b>")
+    assert "<b>" not in other._repr_html_()
+
+
+@pytest.mark.parametrize("name", ["rows", "svm"])
+def test_model_files_carry_it(name, fitted, tmp_path):
+    pytest.importorskip("skops")
+    machine = fitted(name)
+    machine.certify()
+    save_model(tmp_path / "model.skops", machine, {})
+    loaded = load_model(tmp_path / "model.skops").model.certificate_
+    assert str(loaded) == str(machine.certificate_)
+    object.__setattr__(machine.certificate_, "bound", -1.0)
+    with pytest.raises(ModelFileError, match="bound is no size"):
+        save_model(tmp_path / "model.skops", machine, {})

@@ -1,0 +1,102 @@
+"""Fits in several threads at a time give, bit for bit, what they give one after the other."""
+
+import pickle
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from looms import (
+    SVCCV,
+    LSSVMClassifier,
+    LSSVMClassifierCV,
+    LSSVMRegressor,
+    LSSVMRegressorCV,
+    TransformedTargetRegressorCV,
+)
+from looms.kernels import RBF, Linear, Matern, Ranked
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3))
+Y = np.sin(X[:, 0]) + X[:, 1] + 0.3 * RNG.normal(size=40)
+CLASSES = np.digitize(Y, [-0.6, 0.6])
+N_THREADS = 3
+GRID = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.1]}
+
+#: Machines that share their kernels, as the copies of one parameter in a search do.
+KERNEL = RBF() + 0.1 * Ranked(Matern()) * Linear()
+MACHINES = {
+    "classifier": (LSSVMClassifier(KERNEL), CLASSES),
+    "regressor": (LSSVMRegressor(KERNEL), Y),
+    "classifier that tunes": (LSSVMClassifierCV([RBF(), Linear()], nested=None), CLASSES),
+    "regressor that tunes": (LSSVMRegressorCV("ard"), Y),
+    "regressor on landmarks": (LSSVMRegressorCV(rank=20, random_state=0), Y),
+    "support vector machine": (
+        SVCCV(param_grid={"C": [0.1, 1.0, 10.0, 100.0]}, nested=None),
+        CLASSES,
+    ),
+}
+
+
+def numbers(machine, y):
+    """What a fit gives, in bytes."""
+    machine.fit(X, y)
+    return pickle.dumps(
+        (
+            machine.dual_coef_,
+            machine.intercept_,
+            machine.loo_.outputs,
+            machine.kernel_.theta,
+            machine.predict(X[:9] + 0.1),
+        )
+    )
+
+
+@pytest.mark.slow
+def test_folds_of_fits_side_by_side_leave_the_filters_of_warnings_alone():
+    """Those belong to the process: who sets them for a while in one thread may undo another's."""
+    before = list(warnings.filters)
+    ready = threading.Barrier(N_THREADS)
+
+    def fit(_):
+        ready.wait(60)
+        for _ in range(2):
+            LSSVMRegressorCV(nested="folds").fit(X, Y)
+            TransformedTargetRegressorCV(transforms=["none"], nested=None).fit(X, Y)
+
+    with ThreadPoolExecutor(N_THREADS) as pool:
+        list(pool.map(fit, range(N_THREADS)))
+    assert warnings.filters == before
+
+
+@pytest.mark.slow
+def test_fits_side_by_side_are_those_one_after_the_other():
+    one_by_one = {name: numbers(clone(machine), y) for name, (machine, y) in MACHINES.items()}
+    ready = threading.Barrier(N_THREADS)
+
+    def some(first):
+        names = [*MACHINES]
+        ready.wait(60)
+        order = names[first:] + names[:first]
+        return {name: numbers(clone(MACHINES[name][0]), MACHINES[name][1]) for name in order}
+
+    with ThreadPoolExecutor(N_THREADS) as pool:
+        for side_by_side in pool.map(some, range(N_THREADS)):
+            assert side_by_side == one_by_one
+
+
+def test_a_fitted_machine_predicts_in_several_threads():
+    """What a prediction caches is made by several at a time here."""
+    machine = LSSVMRegressorCV(KERNEL, nested=None).fit(X, Y)
+    expected = clone(machine).fit(X, Y).predict_interval(X).tobytes()
+    ready = threading.Barrier(N_THREADS)
+
+    def intervals(_):
+        ready.wait(60)
+        return machine.predict_interval(X).tobytes()
+
+    with ThreadPoolExecutor(N_THREADS) as pool:
+        assert set(pool.map(intervals, range(N_THREADS))) == {expected}

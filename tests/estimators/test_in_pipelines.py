@@ -1,0 +1,111 @@
+"""Intervals, sets and the machine itself through pipelines and searches."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import looms
+from looms import (
+    LSSVMClassifier,
+    LSSVMRegressor,
+    NonconformityClassifier,
+    TransformedTargetRegressorCV,
+)
+from looms.diagnostics import case_deletion
+
+X, Y = (values[:80] for values in load_diabetes(return_X_y=True))
+FLOWERS, KINDS = load_iris(return_X_y=True)
+STEPS = [StandardScaler(), "passthrough", SelectKBest(k=4)]
+SCALED = SelectKBest(k=4).fit_transform(StandardScaler().fit_transform(X), Y)
+MACHINE = LSSVMRegressor(mu=0.1).fit(SCALED, Y)
+
+
+SHORT = make_pipeline(SelectKBest(k=4), LSSVMRegressor(mu=0.1))
+SEARCH = GridSearchCV(SHORT, {"lssvmregressor__mu": [0.1]}, cv=3)
+MODELS = {
+    "pipeline": make_pipeline(*STEPS, LSSVMRegressor(mu=0.1)),
+    "a pipeline in a pipeline": make_pipeline(StandardScaler(), SHORT),
+    "search of a pipeline": make_pipeline(StandardScaler(), SEARCH),
+    "steps of one name": Pipeline([("selectkbest", StandardScaler()), ("last", SHORT)]),
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_intervals_through(kind):
+    model = MODELS[kind].fit(X, Y)
+    assert_array_equal(
+        looms.predict_interval(model, X[:9], 0.8, method="minmax"),
+        MACHINE.predict_interval(SCALED[:9], 0.8, "minmax"),
+    )
+    assert_array_equal(looms.machine_of(model).loo_.outputs, MACHINE.loo_.outputs)
+    assert_array_equal(case_deletion(model).rms_change, case_deletion(MACHINE).rms_change)
+
+
+@pytest.mark.parametrize(
+    "machine", [LSSVMClassifier(), NonconformityClassifier(random_state=0)], ids=repr
+)
+def test_sets_through_a_pipeline(machine):
+    model = make_pipeline(StandardScaler(), machine).fit(FLOWERS, KINDS)
+    scaled = StandardScaler().fit_transform(FLOWERS)
+    assert_array_equal(
+        looms.predict_set(model, FLOWERS[::7], 0.95), machine.predict_set(scaled[::7], 0.95)
+    )
+
+
+def test_a_machine_alone_is_its_own():
+    assert looms.machine_of(MACHINE) is MACHINE
+    assert_array_equal(
+        looms.predict_interval(MACHINE, SCALED[:5]), MACHINE.predict_interval(SCALED[:5])
+    )
+
+
+def test_a_pipeline_without_some_rows():
+    model = make_pipeline(StandardScaler(), LSSVMRegressor(mu=0.1)).fit(X, Y)
+    others = make_pipeline(model[:-1], looms.machine_of(model).without([0, 1]))
+    assert len(looms.machine_of(others).loo_.y) == 78
+    assert not np.allclose(others.predict(X), model.predict(X))
+
+
+def test_what_cannot_give_them_says_so():
+    ridge = make_pipeline(StandardScaler(), Ridge()).fit(X, Y)
+    with pytest.raises(TypeError, match="Pipeline is no machine of looms, nor ends in one"):
+        looms.machine_of(ridge)
+    with pytest.raises(TypeError, match="Pipeline ends in Ridge, which has no predict_interval"):
+        looms.predict_interval(ridge, X)
+    with pytest.raises(TypeError, match="LSSVMRegressor has no predict_set: intervals are of"):
+        looms.predict_set(MACHINE, SCALED)
+    pool = looms.LargestMarginClassifier().fit(FLOWERS, KINDS)
+    with pytest.raises(TypeError, match=r"has no predict_set: .* sets of LSSVMClassifier, "):
+        looms.predict_set(pool, FLOWERS)
+
+
+@pytest.mark.parametrize(
+    "search",
+    [clone(SEARCH), clone(SEARCH).set_params(refit=False).fit(X, Y)],
+    ids=["new", "no refit"],
+)
+def test_a_search_without_its_best_is_to_be_fitted(search):
+    message = r"GridSearchCV has no best_estimator_: fit it, with refit=True\."
+    with pytest.raises(NotFittedError, match=message):
+        looms.machine_of(search)
+    with pytest.raises(NotFittedError, match=message):
+        looms.predict_interval(search, X)
+
+
+def test_the_machine_of_a_transformed_target():
+    model = make_pipeline(StandardScaler(), TransformedTargetRegressorCV(LSSVMRegressor(mu=0.1)))
+    with pytest.raises(NotFittedError, match="TransformedTargetRegressorCV"):
+        looms.machine_of(model)
+    model.fit(X, Y)
+    assert looms.machine_of(model) is model[-1].machine_
+    assert_array_equal(
+        looms.predict_interval(model, X[:5]), model[-1].predict_interval(model[0].transform(X[:5]))
+    )

@@ -1,0 +1,122 @@
+"""Weights and groups reach machines inside other estimators, where they change the answer."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import StackingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import looms
+from looms import LSSVMClassifierCV
+
+RNG = np.random.default_rng(0)
+GROUPS = np.repeat(np.arange(24), 4)
+X = RNG.normal(size=(24, 4))[GROUPS] + 0.1 * RNG.normal(size=(96, 4))
+Y = np.arange(24)[GROUPS] % 2  # nothing to learn, but for who it is
+WEIGHT = RNG.uniform(0.1, 1, 96)
+FOLDS = GroupKFold(4)
+MIXED = KFold(4, shuffle=True, random_state=0)
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def accuracy():
+    return get_scorer("accuracy").set_score_request(sample_weight=False)
+
+
+@pytest.fixture(autouse=True)
+def routing():
+    with config_context(enable_metadata_routing=True):
+        yield
+
+
+def pipeline(**asked):
+    """Pipeline whose machine asks for these in its fit."""
+    machine = LSSVMClassifierCV(search="grid", nested=None)
+    return make_pipeline(
+        StandardScaler().set_fit_request(sample_weight=False), machine.set_fit_request(**asked)
+    )
+
+
+def machine_fitted(rows=slice(None), **passed):
+    """The machine of the pipeline, fitted by hand."""
+    scaled = StandardScaler().fit_transform(X[rows])
+    machine = LSSVMClassifierCV(search="grid", nested=None)
+    return machine.fit(scaled, Y[rows], **{name: v[rows] for name, v in passed.items()})
+
+
+def test_a_pipeline_passes_groups_and_weights():
+    model = pipeline(groups=True, sample_weight=True)
+    outputs = model.fit(X, Y, groups=GROUPS, sample_weight=WEIGHT)[-1].loo_.outputs
+    assert_array_equal(outputs, machine_fitted(groups=GROUPS, sample_weight=WEIGHT).loo_.outputs)
+    apart = pipeline(groups=False, sample_weight=False).fit(X, Y)[-1]
+    together = pipeline(groups=True, sample_weight=False).fit(X, Y, groups=GROUPS)[-1]
+    assert apart.scores_["error"] < 0.1
+    assert together.scores_["error"] > 0.4
+
+
+def test_a_search_passes_groups_to_folds_and_machines():
+    grid = {"lssvmclassifiercv__kernel": ["linear", "rbf"]}
+    search = GridSearchCV(
+        pipeline(groups=True, sample_weight=False), grid, cv=FOLDS, scoring=accuracy()
+    )
+    search.fit(X, Y, groups=GROUPS)
+    machine = looms.machine_of(search)
+    assert_array_equal(machine.groups_, GROUPS)
+    assert search.best_score_ < 0.6
+    blind = GridSearchCV(
+        pipeline(groups=False, sample_weight=False), grid, cv=MIXED, scoring=accuracy()
+    )
+    blind.fit(X, Y)
+    assert blind.best_score_ > 0.9
+
+
+@pytest.mark.parametrize("asked", ["groups", "sample_weight"])
+def test_cross_validation_passes_the_part_of_each_fold(asked):
+    passed = {"groups": GROUPS, "sample_weight": WEIGHT}
+    requests = {name: name == asked for name in passed}
+    params = {name: passed[name] for name in {"groups", asked}}
+    result = cross_validate(
+        pipeline(**requests),
+        X,
+        Y,
+        cv=FOLDS,
+        params=params,
+        scoring=accuracy(),
+        return_estimator=True,
+    )
+    for (train, _), model in zip(FOLDS.split(X, Y, GROUPS), result["estimator"], strict=True):
+        by_hand = machine_fitted(train, **{asked: passed[asked]})
+        assert_array_equal(model[-1].loo_.outputs, by_hand.loo_.outputs)
+        assert not np.allclose(model[-1].held_out_.outputs, machine_fitted(train).held_out_.outputs)
+
+
+def test_calibration_passes_groups_and_weights():
+    model = CalibratedClassifierCV(pipeline(groups=True, sample_weight=True), cv=FOLDS)
+    model.fit(X, Y, groups=GROUPS, sample_weight=WEIGHT)
+    for each, (train, _) in zip(
+        model.calibrated_classifiers_, FOLDS.split(X, Y, GROUPS), strict=True
+    ):
+        by_hand = machine_fitted(train, groups=GROUPS, sample_weight=WEIGHT)
+        assert_array_equal(each.estimator[-1].loo_.outputs, by_hand.loo_.outputs)
+
+
+def test_stacking_passes_weights():
+    last = LogisticRegression().set_fit_request(sample_weight=True)
+    parts = [("machine", pipeline(groups=False, sample_weight=True))]
+    model = StackingClassifier(parts, last, cv=3).fit(X, Y, sample_weight=WEIGHT)
+    machine = looms.machine_of(model.estimators_[0])
+    assert_allclose(machine.loo_.sample_weight, WEIGHT)
+    assert_array_equal(machine.loo_.outputs, machine_fitted(sample_weight=WEIGHT).loo_.outputs)
+
+
+def test_what_nobody_asked_for_is_an_error():
+    with pytest.raises(ValueError, match="groups"):
+        clone(pipeline(sample_weight=True)).fit(X, Y, groups=GROUPS)

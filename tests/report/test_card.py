@@ -1,0 +1,46 @@
+"""The model card has the figures of the machine, in Markdown that no name breaks."""
+
+import numpy as np
+import pandas as pd
+from sklearn.datasets import load_iris
+
+import looms
+from looms import LSSVMClassifier, LSSVMRegressor
+from looms.report import card
+
+X, Y = load_iris(return_X_y=True)
+HARMFUL = "a|b <script>x</script> [c](javascript:1)\n\n# d\r\n| e"
+
+
+def test_figures_with_errors_and_what_is_left_to_be_written():
+    machine = LSSVMClassifier().fit(X, Y)
+    text = card(machine).render()
+    error, spread = machine.scores_["error"], machine.scores_se_["error"]
+    assert f"| Error rate | {100 * error:.1f} % | ± {100 * spread:.1f} |" in text
+    assert "## Intended uses & limitations\n\n[More Information Needed]" in text
+    assert "Model Plot" not in text
+
+
+def test_the_certificate_is_said_in_words():
+    x = np.linspace(0, 1, 200)[:, None]
+    for mu, words in ((1e-4, "they agree"), (1e-16, "they are too ill-conditioned to tell")):
+        results = card(LSSVMRegressor("rbf", mu=mu).fit(x, np.sin(6 * x[:, 0])))
+        assert words in results.select("Model description/Evaluation Results").content
+
+
+def test_outer_splits_come_first():
+    machine = LSSVMClassifier().fit(X, Y)
+    assessment = looms.assess(machine, X, Y, n_splits=3, random_state=0)
+    results = card(machine, assessment=assessment)
+    text = results.select("Model description/Evaluation Results").content
+    assert text.startswith("By 3 outer splits (shuffle)")
+    assert text.index("outer splits") < text.index("By leave-one-out")
+
+
+def test_names_are_no_markup():
+    y = pd.Series(Y, name=HARMFUL).map({0: HARMFUL, 1: "b", 2: "c"})
+    description = card(LSSVMClassifier().fit(X, y), y=y).select("Model description").content
+    escaped = r"a\|b \<script\>x\</script\> \[c\](javascript:1) \# d \| e"
+    assert description.startswith(f"Classification of {escaped}, by")
+    assert f"\n| {escaped} | 50 |" in description
+    assert "<script" not in description.replace(r"\<script", "")

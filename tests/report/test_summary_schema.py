@@ -1,0 +1,78 @@
+"""Summaries of all kinds of machines are as their JSON schema says."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import looms
+from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms.blocks import ArrayBlocks
+from looms.report import summary, summary_schema
+from looms.report._summary import SCHEMA
+
+jsonschema = pytest.importorskip("jsonschema")
+
+X, LABELS = load_iris(return_X_y=True)
+X, LABELS = X[::2], LABELS[::2]
+TWO = LABELS > 0
+Z, NUMBERS = (values[:70] for values in load_diabetes(return_X_y=True))
+GROUPS = np.arange(70) // 7
+SCALED = make_pipeline(StandardScaler(), LSSVMRegressor(mu=0.1))
+
+#: Machine, samples, targets, and what else the fit takes.
+FITS = {
+    "given, two classes": (LSSVMClassifier(), X, TWO, {}),
+    "given, three classes without probabilities": (
+        LSSVMClassifier(calibration=None),
+        X,
+        LABELS,
+        {},
+    ),
+    "weights of zero": (LSSVMClassifier(), X, TWO, {"sample_weight": np.arange(75) % 3}),
+    "grid, nested": (LSSVMClassifierCV(["linear", "rbf"], search="grid"), X, TWO, {}),
+    "stack": (LSSVMClassifierCV(["linear", "rbf"], combine="stack", nested=None), X, TWO, {}),
+    "a scale for each feature": (LSSVMRegressorCV("ard", nested=None, max_iter=2), Z, NUMBERS, {}),
+    "groups": (LSSVMRegressorCV("linear", nested=None), Z, NUMBERS, {"groups": GROUPS}),
+    "folds": (LSSVMRegressorCV("linear", cv=5, nested=None), Z, NUMBERS, {}),
+    "several targets": (LSSVMRegressor(), Z, np.stack([NUMBERS, Z[:, 0]], 1), {}),
+    "kernel matrix": (LSSVMRegressor("precomputed"), Z @ Z.T, NUMBERS, {}),
+    "landmarks": (LSSVMRegressorCV("rbf", rank=20, nested=None), Z, NUMBERS, {}),
+    "rows in blocks": (LSSVMRegressorCV("rbf", rank=20), ArrayBlocks(Z), NUMBERS, {}),
+    "pipeline": (SCALED, Z, NUMBERS, {}),
+}
+
+
+def faults(values):
+    validator = jsonschema.Draft202012Validator(summary_schema())
+    return [f"{list(error.path)}: {error.message}" for error in validator.iter_errors(values)]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("kind", FITS)
+def test_a_summary_is_as_the_schema_says(kind):
+    machine, X, y, options = FITS[kind]
+    values = summary(machine.fit(X, y, **options))
+    assert faults(json.loads(json.dumps(values, allow_nan=False))) == []
+
+
+def test_an_assessment_is_as_the_schema_says():
+    assessment = looms.assess(SCALED, Z, NUMBERS, n_splits=3, random_state=0)
+    assert faults(summary(SCALED.fit(Z, NUMBERS), assessment=assessment)) == []
+
+
+def test_the_schema_admits_no_other_keys_and_types():
+    jsonschema.Draft202012Validator.check_schema(summary_schema())
+    assert summary_schema()["properties"]["schema"] == {
+        "const": SCHEMA,
+        "description": "Version of this list of keys.",
+    }
+    values = summary(LSSVMClassifier().fit(X, TWO))
+    assert faults(values) == []
+    for wrong in ({"more": 1}, {"task": "ranking"}, {"n_candidates": None}):
+        assert len(faults(values | wrong)) == 1
+    values["loo"]["figures"][0]["value"] = "0.1"
+    assert len(faults(values)) == 1

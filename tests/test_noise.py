@@ -1,0 +1,50 @@
+"""Where nothing can be learned, figures to quote say so; `benchmarks/noise.py` has all of them."""
+
+import pytest
+from noise import of_draw, subjects, table_rows
+
+SUBJECTS = {subject.name: subject for subject in subjects()}
+
+
+def readings(name: str, n_draws: int) -> dict[str, str]:
+    """Side of chance on which the mean of each figure is: "chance", "worse" or "flatters"."""
+    subject = SUBJECTS[name]
+    draws = [of_draw(subject, seed) for seed in range(n_draws)]
+    return {row[1]: row[-2] for row in table_rows(subject, draws)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "LSSVMClassifierCV(search='grid')",
+        "LSSVMRegressorCV(search='grid')",
+        "... search='grid', groups=",
+        "case_deletion",
+    ],
+)
+def test_no_figure_to_quote_is_better_than_chance(name):
+    assert "flatters" not in readings(name, 12).values()
+
+
+@pytest.mark.slow
+def test_areas_on_landmarks_do_not_lean():
+    assert readings("LSSVMClassifierCV(rank=30), 240 rows", 12)["auc"] == "chance"
+
+
+@pytest.mark.slow
+def test_the_leave_one_out_column_of_assess_does_not_lean():
+    assert readings("assess", 12)["auc: leave-one-out column"] != "worse"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [15, 22])
+def test_probabilities_of_each_fold_of_a_stack_are_of_its_own_machine(seed):
+    """Outputs of the machines of other folds are up to a hundred times as large here."""
+    subject = SUBJECTS["LSSVMClassifierCV(['linear', 'rbf'], combine='stack'), 240 rows"]
+    assert of_draw(subject, seed)["log_loss"][0] < 0.75
+
+
+@pytest.mark.slow
+def test_leave_one_out_of_a_tuned_machine_is_better_than_chance():
+    assert readings("LSSVMClassifierCV(nested=None)", 40)["error"] == "flatters"

@@ -1,0 +1,101 @@
+"""Figures as notebooks show them: in tables of HTML whose text is escaped."""
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.dummy import DummyClassifier
+
+import looms
+from looms import (
+    LSSVMClassifier,
+    LSSVMClassifierCV,
+    LSSVMRegressor,
+    LSSVMRegressorCV,
+    TransformedTargetRegressorCV,
+)
+
+X, Y = load_iris(return_X_y=True)
+#: A name that would run a script, turn the direction of writing, and end a cell.
+NAME = "<script>1</script>\u202e & \x1b</td>"
+SHOWN = "<script>1</script> & </td>"
+
+
+def rows_of(shown):
+    """Cells of all rows of the tables; an error for what is not well-formed."""
+    tree = ElementTree.fromstring(f"<all>{shown._repr_html_()}</all>")
+    return [[cell.text or "" for cell in row] for row in tree.iter("tr")]
+
+
+def text_of(shown):
+    tree = ElementTree.fromstring(f"<all>{shown._repr_html_()}</all>")
+    return " ".join(tree.itertext())
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    estimators = {NAME: LSSVMClassifier(), "majority": DummyClassifier()}
+    return looms.compare(estimators, X, Y, n_splits=3, random_state=0)
+
+
+def test_a_comparison_shows_means_and_tests(comparison):
+    rows = rows_of(comparison)
+    assert rows[0] == ["mean ± s.e.", "ber", "error"]
+    assert [row[0] for row in rows[1:3]] == [SHOWN, "majority"]
+    assert rows[3] == ["difference", "mean ± s.e.", "95 % interval", "t", "p", "splits"]
+    test = comparison.differences().loc[(NAME, "majority", "ber")]
+    assert rows[4][0] == f"ber, {SHOWN} − majority"
+    assert float(rows[4][1].split()[0]) == pytest.approx(test["difference"], rel=1e-3)
+    assert float(rows[4][4]) == pytest.approx(test["p_value"], rel=0.06)
+
+
+def test_an_assessment_shows_its_figures_and_remarks(comparison):
+    result = comparison.results[NAME]
+    rows = rows_of(result)
+    assert rows[0] == ["score", "mean ± s.e.", "95 % interval", "LOO", "LOO − mean"]
+    assert float(rows[1][1].split()[0]) == pytest.approx(result.mean["ber"], rel=1e-3)
+    assert result.optimism_text("ber") in text_of(result)
+    failed = replace(result, splits=(*result.splits[:2], replace(result.splits[2], error=NAME)))
+    assert f"1 of 3 splits raised; split 2: {SHOWN}" in text_of(failed)
+    without_loo = comparison.results["majority"]
+    assert rows_of(without_loo)[0] == ["score", "mean ± s.e.", "95 % interval"]
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_nested_predictions_show_the_scores_of_the_machine(kind):
+    machine = LSSVMClassifierCV(search="grid") if kind == "classes" else LSSVMRegressorCV("linear")
+    data = (X[:100:2], Y[:100:2]) if kind == "classes" else load_diabetes(return_X_y=True)
+    machine.fit(*(values[:60] for values in data))
+    cells = dict(rows_of(machine.nested_)[1:])
+    assert set(cells) == set(machine.scores_)
+    for name, value in machine.scores_.items():
+        error = machine.scores_se_[name]
+        assert cells[name] == f"{value:.4g} ± {error:.2g}"
+        assert f"{name}={cells[name]}" in repr(machine.nested_)
+
+
+def test_held_out_outputs_show_figures():
+    loo = LSSVMClassifier().fit(X, Y).loo_
+    assert [row[0] for row in rows_of(loo)[1:]] == ["rmse", "mae", "r2"]
+    assert "error rates are in scores_ of the machine" in text_of(loo)
+
+
+def test_candidates_are_a_list_and_a_table(tmp_path):
+    machine = LSSVMClassifierCV(["linear", "rbf"], search="grid").fit(X[:100], Y[:100])
+    rows = rows_of(machine.candidates_)
+    assert [row[0] for row in rows] == ["kernel", "linear", "rbf"]
+    assert isinstance(machine.candidates_, list)
+    looms.model_files.save_model(tmp_path / "model.skops", machine, {})
+    again = looms.model_files.load_model(tmp_path / "model.skops").model
+    assert rows_of(again.candidates_) == rows
+    assert np.isfinite([candidate.score for candidate in again.candidates_]).all()
+
+
+def test_transforms_are_a_list_and_a_table():
+    model = TransformedTargetRegressorCV(LSSVMRegressor("linear", mu=0.1), nested=None)
+    candidates = model.fit(X[:60], np.exp(X[:60, 0])).candidates_
+    rows = rows_of(candidates)
+    assert [row[0] for row in rows] == ["transform", *(each.name for each in candidates)]
+    assert isinstance(candidates, list)

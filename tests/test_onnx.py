@@ -1,0 +1,126 @@
+"""ONNX graphs of the machines give what looms gives, in onnxruntime."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("skl2onnx", reason="skl2onnx is not installed", exc_type=ImportError)
+pytest.importorskip("onnxruntime", reason="onnxruntime is not installed", exc_type=ImportError)
+
+from _onnx_cases import CASES, CLASSES, NUMBERS, ROWS, TWO, X, differences, fitted, of_onnx
+from skl2onnx import to_onnx
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+
+from looms import LSSVMClassifier, LSSVMRegressor, LSSVMRegressorCV
+from looms.kernels import (
+    RBF,
+    Columns,
+    Constant,
+    Function,
+    Hamming,
+    Linear,
+    Matern,
+    Normalized,
+    Precomputed,
+)
+from looms.onnx import register_converters
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _registered():
+    register_converters()
+
+
+SLOW = {"LSSVMClassifierCV auto after StandardScaler"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[pytest.mark.slow] * (one in SLOW)) for one in CASES]
+)
+def test_graphs_give_what_machines_give(name):
+    model = fitted(name)
+    largest, others = differences(model, "float64")
+    assert largest < 1e-9
+    assert others == 0
+    largest, others = differences(model, "float32")
+    assert largest < 1e-6
+    assert others == 0
+
+
+def test_no_digits_cancel_far_from_zero():
+    """A Matérn kernel is steep at distance zero: from squared norms it would lose most digits."""
+    far = X + 1e4
+    machine = LSSVMRegressor(Matern(0.5)).fit(far, NUMBERS)
+    (outputs,) = of_onnx(machine, far)
+    np.testing.assert_allclose(outputs, machine.predict(far), rtol=0, atol=1e-10)
+
+
+def test_arithmetic_in_single_precision_is_an_option():
+    machine = LSSVMRegressor("rbf").fit(X, NUMBERS)
+    assert 1e-7 < differences(machine, "float32", float64=False)[0] < 1e-4
+
+
+def test_scores_in_the_place_of_probabilities():
+    for y in (TWO, CLASSES):
+        machine = LSSVMClassifier().fit(X, y)
+        scores = of_onnx(machine, ROWS, raw_scores=True)[1]
+        decision = machine.decision_function(ROWS)
+        if decision.ndim == 1:
+            decision = np.column_stack([-decision, decision])
+        np.testing.assert_allclose(scores, decision, rtol=0, atol=1e-10)
+
+
+def test_probabilities_by_name_of_the_class():
+    machine, row = LSSVMClassifier().fit(X, TWO), ROWS[:1].astype(np.float32)
+    labels, named = of_onnx(machine, row, zipmap=True)
+    assert labels[0] == machine.predict(row)[0]
+    assert list(named[0]) == ["no", "yes"]
+    np.testing.assert_allclose([*named[0].values()], machine.predict_proba(row)[0], atol=1e-6)
+
+
+def test_the_best_of_a_grid():
+    search = GridSearchCV(LSSVMRegressor(), {"mu": [0.01, 0.1]}, cv=3).fit(X, NUMBERS)
+    np.testing.assert_allclose(of_onnx(search, ROWS)[0], search.predict(ROWS), rtol=0, atol=1e-10)
+
+
+def test_a_linear_machine_does_not_carry_its_rows():
+    linear, rbf = (
+        len(to_onnx(LSSVMRegressor(kernel).fit(ROWS, ROWS), X[:1]).SerializeToString())
+        for kernel in (Linear(), RBF())
+    )
+    assert linear < ROWS.nbytes < rbf
+
+
+@pytest.mark.parametrize("kernel", [Hamming(), Function(np.inner), 2.0 * Columns(Hamming(), [0])])
+def test_kernels_without_a_form_are_refused_by_name(kernel):
+    codes = np.random.default_rng(0).integers(0, 3, (20, 2)).astype(float)
+    machine = LSSVMRegressor(kernel, mu=0.1).fit(codes, codes[:, 0])
+    with pytest.raises(ValueError, match=r"(Hamming|Function) has no ONNX form; kernels that have"):
+        to_onnx(machine, codes[:1])
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [Constant(2.0), Constant(2.0) + Constant(1.0), 3.0 * Constant(2.0), Normalized(Constant(2.0))],
+)
+def test_a_constant_kernel_has_an_output_for_each_row(kernel):
+    machine = LSSVMRegressor(kernel, mu=0.1).fit(X, NUMBERS)
+    (outputs,) = of_onnx(machine, ROWS)
+    np.testing.assert_allclose(outputs, machine.predict(ROWS), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("machine", [LSSVMRegressor(), LSSVMRegressorCV()])
+def test_regressors_are_to_be_fitted_first(machine):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        to_onnx(machine, X[:1])
+
+
+def test_kernel_matrices_are_refused_by_name():
+    machine = LSSVMRegressor(Precomputed()).fit(X @ X.T, NUMBERS)
+    with pytest.raises(ValueError, match="Precomputed has no ONNX form"):
+        to_onnx(machine, (X @ X.T)[:1])
+
+
+def test_old_operators_are_refused():
+    with pytest.raises(ValueError, match="operators of ONNX 13 or later, got target_opset=12"):
+        to_onnx(LSSVMRegressor().fit(X, NUMBERS), X[:1], target_opset=12)
