@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from looms._optional import require
 from looms._typing import Array
 from looms.calibration._beta import Beta
+from looms.calibration._coupling import LEAST
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.calibration._softmax import Softmax
@@ -26,8 +27,6 @@ from looms.kernels._samples import dense
 from looms.lssvm._system import targets_as_columns
 from looms.onnx._graph import Graph
 from looms.onnx._kernels import Pairs, expansion
-
-_LEAST = 1e-10  # probability of a pair of classes, as in `looms.calibration.couple`
 
 
 def register_converters() -> None:
@@ -202,7 +201,7 @@ def _coupled(g: Graph, f: str, machine: Any) -> str:
     """`looms.calibration.couple` of the sigmoids of the pairs of classes, (m, k)."""
     sigmoids = np.array([(one.slope, one.intercept) for one in machine.calibrators_])
     p = g("Sigmoid", _log_odds(g, f, *sigmoids.T))
-    p = g("Max", g("Min", p, 1.0 - _LEAST), _LEAST)
+    p = g("Max", g("Min", p, 1.0 - LEAST), LEAST)
     k = len(machine.classes_)
     places, given = np.zeros((len(sigmoids), k, k)), np.zeros((k, k))
     for q, (a, b) in enumerate(combinations(range(k), 2)):
