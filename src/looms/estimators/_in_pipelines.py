@@ -50,7 +50,7 @@ def parts_of(model: Any) -> Parts:
     """Steps and last estimator of a model: of a pipeline, or a search's ``best_estimator_``."""
     if hasattr(model, "best_estimator_"):
         return parts_of(model.best_estimator_)
-    if not isinstance(model, Pipeline):
+    if not (isinstance(model, Pipeline) and model.steps):
         return Parts([], model)
     steps = [(name, step) for name, step in model.steps[:-1] if step not in ("passthrough", None)]
     inner, last = parts_of(model.steps[-1][1])
@@ -92,10 +92,13 @@ def machine_of(model: Any) -> KernelMachine:
     >>> looms.machine_of(model).loo_.outputs.shape
     (442,)
     """
-    machine = parts_of(model).machine
-    if machine is None:
-        raise TypeError(f"{type(model).__name__} is no machine of looms, nor ends in one.")
-    return machine
+    parts = parts_of(model)
+    if parts.machine is None:
+        raise TypeError(
+            f"{_ending(model, parts.last)} is no machine of looms with leave-one-out outputs: "
+            "least-squares machines and SVCCV are."
+        )
+    return parts.machine
 
 
 def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) -> Array:
@@ -204,13 +207,18 @@ def _predicted(model: Any, method: str, X: Any, coverage: float, options: dict[s
     parts.check_refitted()
     steps, last = parts
     if not hasattr(last, method):
-        kind, ends = type(model).__name__, ""
-        if last is not model:
-            ends = f" ends in {type(last).__name__}, which"
         raise TypeError(
-            f"{kind}{ends} has no {method}: intervals are of regressors of looms, sets of "
+            f"{_ending(model, last)} has no {method}: intervals are of regressors of looms, sets of "
             "LSSVMClassifier, LSSVMClassifierCV, SVCCV and NonconformityClassifier."
         )
     for _, step in steps:
         X = step.transform(X)
     return getattr(last, method)(X, coverage, **options)
+
+
+def _ending(model: Any, last: Any) -> str:
+    """A model by its type and that of its last estimator, for a sentence on the latter."""
+    if isinstance(model, type):
+        return f"{model.__name__} is a class, not an estimator made of it, and"
+    ends = "" if last is model else f" ends in {type(last).__name__}, which"
+    return f"{type(model).__name__}{ends}"
