@@ -78,7 +78,7 @@ def test_what_cannot_give_them_says_so():
     ridge = make_pipeline(StandardScaler(), Ridge()).fit(X, Y)
     with pytest.raises(TypeError, match="Pipeline ends in Ridge, which is no machine of looms"):
         looms.machine_of(ridge)
-    with pytest.raises(TypeError, match="^Pipeline is no machine of looms .* and SVCCV are"):
+    with pytest.raises(TypeError, match=r"^Pipeline is no machine of looms .* and SVCCV are"):
         looms.machine_of(Pipeline([]))
     with pytest.raises(TypeError, match="LSSVMRegressor is a class, not an estimator made of it"):
         looms.machine_of(LSSVMRegressor)

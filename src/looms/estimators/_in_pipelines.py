@@ -208,8 +208,8 @@ def _predicted(model: Any, method: str, X: Any, coverage: float, options: dict[s
     steps, last = parts
     if not hasattr(last, method):
         raise TypeError(
-            f"{_ending(model, last)} has no {method}: intervals are of regressors of looms, sets of "
-            "LSSVMClassifier, LSSVMClassifierCV, SVCCV and NonconformityClassifier."
+            f"{_ending(model, last)} has no {method}: intervals are of regressors of looms, sets "
+            "of LSSVMClassifier, LSSVMClassifierCV, SVCCV and NonconformityClassifier."
         )
     for _, step in steps:
         X = step.transform(X)
