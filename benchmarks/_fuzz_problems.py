@@ -10,13 +10,7 @@ from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 
 import looms
-from looms import (
-    SVCCV,
-    LSSVMClassifier,
-    LSSVMClassifierCV,
-    LSSVMRegressor,
-    LSSVMRegressorCV,
-)
+from looms import SVCCV, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms._typing import Array
 from looms.lssvm import NotPositiveDefiniteError, solve
 

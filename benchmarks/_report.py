@@ -7,6 +7,7 @@ import platform
 import shlex
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib import metadata
@@ -14,6 +15,9 @@ from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 RESULTS = Path(__file__).parent / "results"
 DATA = Path(os.environ.get("LOOMS_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -27,6 +31,21 @@ def seconds(call: Callable[[], Any], repeats: int = 3) -> float:
         call()
         times.append(time.perf_counter() - began)
     return min(times)
+
+
+def quietly(call: Callable[..., Any], *arguments: Any) -> Any:
+    """Result of a call on one thread of BLAS, without its warnings.
+
+    Machines of noise, of a weak signal and of few rows are at the edge of many a search.
+    """
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore")
+        return call(*arguments)
+
+
+def draws_of(call: Callable[..., Any], *arguments: Any, n_draws: int, n_jobs: int = 1) -> list[Any]:
+    """Results of ``call(*arguments, seed)`` for the seeds below ``n_draws``."""
+    return Parallel(n_jobs)(delayed(quietly)(call, *arguments, seed) for seed in range(n_draws))
 
 
 def in_fresh_process(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:

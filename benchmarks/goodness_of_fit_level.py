@@ -8,12 +8,10 @@ logistic regression. A right test rejects 5 of 100 where the truth is the machin
 from __future__ import annotations
 
 import argparse
-import warnings
 from collections.abc import Callable
 
 import numpy as np
-from _report import write_table
-from joblib import Parallel, delayed
+from _report import draws_of, write_table
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
@@ -59,14 +57,12 @@ def p_values(name: str, truth: Truth, n: int, n_bootstrap: int, seed: int) -> li
     random = np.random.default_rng(seed)
     X = random.normal(size=(n, 2))
     y = np.where(random.uniform(size=n) < truth(X), 1, -1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return [
-            goodness_of_fit(
-                MACHINES[name], X, y, n_bootstrap, resampling=kind, random_state=seed
-            ).p_value
-            for kind in RESAMPLING
-        ]
+    return [
+        goodness_of_fit(
+            MACHINES[name], X, y, n_bootstrap, resampling=kind, random_state=seed
+        ).p_value
+        for kind in RESAMPLING
+    ]
 
 
 def main() -> None:
@@ -88,9 +84,9 @@ def main() -> None:
     for (name, truth), probability in truths.items():
         if name not in options.machines:
             continue
-        found = Parallel(options.jobs)(
-            delayed(p_values)(name, probability, options.size, options.bootstrap, seed)
-            for seed in range(options.samples)
+        sizes = options.size, options.bootstrap
+        found = draws_of(
+            p_values, name, probability, *sizes, n_draws=options.samples, n_jobs=options.jobs
         )
         for kind, p in zip(RESAMPLING, np.array(found).T, strict=True):
             rate = float(np.mean(p <= ALPHA + 1e-12))

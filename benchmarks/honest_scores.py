@@ -21,14 +21,11 @@ Sizes of 160 rows and more get a tenth of the draws.
 from __future__ import annotations
 
 import argparse
-import warnings
 from collections.abc import Callable
 
 import numpy as np
-from _report import write_table
-from joblib import Parallel, delayed
+from _report import draws_of, write_table
 from scipy.special import entr
-from threadpoolctl import threadpool_limits
 
 from looms import LSSVMClassifierCV, LSSVMRegressorCV
 
@@ -79,13 +76,6 @@ def chances(share: float) -> dict[str, float]:
     return {"error": min(share, 1 - share), "ber": 0.5, "auc": 0.5, "log_loss": entropy, "r2": 0.0}
 
 
-def quiet(call: Callable[[int, float, int], Scores], *arguments: float) -> Scores:
-    """Noise is at the edge of every search, and the machine that fits it gives one class."""
-    with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore")
-        return call(*arguments)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=200)
@@ -94,9 +84,7 @@ def main() -> None:
     rows = []
     for name, scores_of, n, share in PROBLEMS:
         draws = max(2, options.draws // 10 if n >= MANY else options.draws)
-        drawn = Parallel(options.jobs)(
-            delayed(quiet)(scores_of, n, share, seed) for seed in range(draws)
-        )
+        drawn = draws_of(scores_of, n, share, n_draws=draws, n_jobs=options.jobs)
         for k, way in enumerate(WAYS):
             for figure, chance in chances(share).items():
                 if figure not in drawn[0][k]:

@@ -25,13 +25,7 @@ from sklearn.preprocessing import scale
 from sklearn.svm import SVC
 
 from looms.calibration._sigmoid import fit_sigmoids
-from looms.diagnostics import (
-    deviance,
-    excess_error,
-    goodness_of_fit,
-    influence,
-    left_out_fits,
-)
+from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence, left_out_fits
 from looms.svm import solve
 from looms.svm.dual import DualSolution
 

@@ -16,12 +16,9 @@ is guaranteed.
 from __future__ import annotations
 
 import argparse
-import warnings
 
 import numpy as np
-from _report import write_table
-from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
+from _report import draws_of, write_table
 
 from looms import LSSVMRegressor, LSSVMRegressorCV
 from looms.kernels import RBF
@@ -55,15 +52,13 @@ def of_draw(n: int, seed: int) -> list[tuple[float, float, int]]:
     rng = np.random.default_rng(seed)
     (X, y), (X_test, y_test) = problem(n, rng), problem(N_TEST, rng)
     figures = []
-    with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore")  # a weak signal is at the edge of many a search
-        for machine in machines(n).values():
-            ends = machine.fit(X, y).predict_interval(X_test, COVERAGE, method="plus")
-            lower, upper = ends.T
-            inside = (lower <= y_test) & (y_test <= upper)
-            on_grid = getattr(machine, "search", None) == "grid"
-            number = sum(each.n_evaluations for each in machine.candidates_) if on_grid else 0
-            figures.append((float(inside.mean()), float((upper - lower).mean()), number))
+    for machine in machines(n).values():
+        ends = machine.fit(X, y).predict_interval(X_test, COVERAGE, method="plus")
+        lower, upper = ends.T
+        inside = (lower <= y_test) & (y_test <= upper)
+        on_grid = getattr(machine, "search", None) == "grid"
+        number = sum(each.n_evaluations for each in machine.candidates_) if on_grid else 0
+        figures.append((float(inside.mean()), float((upper - lower).mean()), number))
     return figures
 
 
@@ -75,9 +70,7 @@ def main() -> None:
     options = parser.parse_args()
     rows = []
     for n in options.sizes:
-        drawn = np.array(
-            Parallel(options.jobs)(delayed(of_draw)(n, seed) for seed in range(options.draws))
-        )
+        drawn = np.array(draws_of(of_draw, n, n_draws=options.draws, n_jobs=options.jobs))
         for name, figures in zip(machines(n), drawn.transpose(1, 2, 0), strict=True):
             shares, widths, numbers = figures
             mean, error = shares.mean(), shares.std(ddof=1) / np.sqrt(options.draws)

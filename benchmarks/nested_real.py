@@ -16,16 +16,13 @@ Sets that are not in LOOMS_DATA are left out.
 from __future__ import annotations
 
 import argparse
-import warnings
 
 import numpy as np
 import pandas as pd
-from _report import DATA, write_table
+from _report import DATA, draws_of, write_table
 from calibration import read
-from joblib import Parallel, delayed
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
-from threadpoolctl import threadpool_limits
 
 from looms import LSSVMClassifierCV
 from looms.calibration import class_probabilities
@@ -76,21 +73,19 @@ def of_draw(table: pd.DataFrame, y: np.ndarray, n: int, seed: int) -> np.ndarray
     parts = train_test_split(table, y, train_size=n, stratify=y, random_state=seed)
     X, X_test, y, y_test = parts
     columns = []
-    with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore")  # few rows: searches end at bounds, columns are constant
-        prepare = table_preprocessor(X).fit(X)
-        X, X_test = prepare.transform(X), prepare.transform(X_test)
-        machine = LSSVMClassifierCV(nested=None).fit(X, y)
-        pooled, codes = machine.loo_, (machine.loo_.y > 0).astype(int)
-        p = class_probabilities(machine.calibrator_, pooled.outputs)[:, 1]
-        error = error_rate(pooled.y, pooled.outputs, threshold=machine.threshold_)
-        columns.append((roc_auc_score(codes, pooled.outputs), error, log_loss(codes, p)))
-        columns.append(of_scores(machine))
-        columns.append(of_scores(LSSVMClassifierCV(nested="folds").fit(X, y)))
-        columns.append(of_rows(machine, X_test, y_test))
-        machine = LSSVMClassifierCV(search="grid", nested=None).fit(X, y)
-        columns.append(of_scores(machine))
-        columns.append(of_rows(machine, X_test, y_test))
+    prepare = table_preprocessor(X).fit(X)
+    X, X_test = prepare.transform(X), prepare.transform(X_test)
+    machine = LSSVMClassifierCV(nested=None).fit(X, y)
+    pooled, codes = machine.loo_, (machine.loo_.y > 0).astype(int)
+    p = class_probabilities(machine.calibrator_, pooled.outputs)[:, 1]
+    error = error_rate(pooled.y, pooled.outputs, threshold=machine.threshold_)
+    columns.append((roc_auc_score(codes, pooled.outputs), error, log_loss(codes, p)))
+    columns.append(of_scores(machine))
+    columns.append(of_scores(LSSVMClassifierCV(nested="folds").fit(X, y)))
+    columns.append(of_rows(machine, X_test, y_test))
+    machine = LSSVMClassifierCV(search="grid", nested=None).fit(X, y)
+    columns.append(of_scores(machine))
+    columns.append(of_rows(machine, X_test, y_test))
     return np.array(columns, dtype=float).T
 
 
@@ -109,9 +104,7 @@ def main() -> None:
         table, y = loaded(name)
         for n in options.sizes:
             drawn = np.array(
-                Parallel(options.jobs)(
-                    delayed(of_draw)(table, y, n, seed) for seed in range(options.draws)
-                )
+                draws_of(of_draw, table, y, n, n_draws=options.draws, n_jobs=options.jobs)
             )
             for figure, values in zip(FIGURES, drawn.transpose(1, 2, 0), strict=True):
                 figures = dict(zip(COLUMNS, values, strict=True))

@@ -19,16 +19,13 @@ Claim checked: of the figures to quote none flatters.
 from __future__ import annotations
 
 import argparse
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from _report import write_table
-from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
+from _report import draws_of, write_table
 
 import looms
 from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV, NonconformityClassifier
@@ -275,9 +272,7 @@ def subjects() -> Iterator[Subject]:
 
 def of_draw(subject: Subject, seed: int) -> Figures:
     """Figures of one draw, whose data no other subject has."""
-    with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore")  # noise is at the edge of every search
-        return subject.figures(np.random.default_rng([seed, *subject.name.encode()]))
+    return subject.figures(np.random.default_rng([seed, *subject.name.encode()]))
 
 
 def reading(values: np.ndarray, chance: float, sign: int) -> str:
@@ -319,7 +314,7 @@ def main() -> None:
         if options.only not in subject.name:
             continue
         n_draws = max(2, round(subject.share * options.draws))
-        draws = Parallel(options.jobs)(delayed(of_draw)(subject, k) for k in range(n_draws))
+        draws = draws_of(of_draw, subject, n_draws=n_draws, n_jobs=options.jobs)
         for row in table_rows(subject, draws):
             rows.append(row)
             print(*row, sep=" | ", flush=True)

@@ -29,17 +29,14 @@ Sets that are not in LOOMS_DATA are left out.
 from __future__ import annotations
 
 import argparse
-import warnings
 from itertools import product
 
 import numpy as np
-from _report import DATA, write_table
-from joblib import Parallel, delayed
+from _report import DATA, draws_of, write_table
 from scipy.linalg import blas
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
-from threadpoolctl import threadpool_limits
 
 from looms.criteria import PRESS, WMW, CrossEntropy
 from looms.kernels._gram import contract_lower
@@ -138,14 +135,12 @@ def of_draw(data: str, n: int, kernel: str, seed: int) -> list[float]:
     """Area under the ROC curve on test rows, of the machine that each criterion tunes."""
     X, y, X_test, y_test = drawn(data, n, seed)
     areas = []
-    with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore")  # a weak signal is at the edge of many a search
-        for name, criterion in CRITERIA.items():
-            kind = PairObjective if name.startswith("pairs") else Objective
-            objective = kind(X, y, kernel=kernel, criterion=criterion, prior=KERNELS[kernel])
-            tuning, fit = tune(objective)
-            outputs = objective.kernel_at(tuning.theta)(X_test, X) @ fit.alpha
-            areas.append(float(roc_auc_score(y_test, outputs)))
+    for name, criterion in CRITERIA.items():
+        kind = PairObjective if name.startswith("pairs") else Objective
+        objective = kind(X, y, kernel=kernel, criterion=criterion, prior=KERNELS[kernel])
+        tuning, fit = tune(objective)
+        outputs = objective.kernel_at(tuning.theta)(X_test, X) @ fit.alpha
+        areas.append(float(roc_auc_score(y_test, outputs)))
     return areas
 
 
@@ -182,9 +177,7 @@ def main() -> None:
             print(f"{name} is not in {DATA}: left out.")
             continue
         areas = np.array(
-            Parallel(options.jobs)(
-                delayed(of_draw)(name, n, kernel, seed) for seed in range(options.draws)
-            )
+            draws_of(of_draw, name, n, kernel, n_draws=options.draws, n_jobs=options.jobs)
         )
         whole[kernel].append(areas)
         rows.append((name, n, kernel, options.draws, *figures(areas)))

@@ -14,8 +14,7 @@ import argparse
 from itertools import product
 
 import numpy as np
-from _report import write_table
-from joblib import Parallel, delayed
+from _report import draws_of, write_table
 from sklearn.metrics import roc_auc_score
 
 from looms.criteria import balanced_error_rate, mean_class_error
@@ -100,11 +99,7 @@ def main() -> None:
     machines = [*(f"ridge {ridge:g}" for ridge in RIDGES), "tuned", "tuned and nested"]
     rows = []
     for n, share in product(options.sizes, (0.5, 0.1)):
-        draws = np.array(
-            Parallel(options.jobs)(
-                delayed(of_draw)(n, share, seed) for seed in range(options.draws)
-            )
-        )
+        draws = np.array(draws_of(of_draw, n, share, n_draws=options.draws, n_jobs=options.jobs))
         means, errors = draws.mean(axis=0), draws.std(axis=0, ddof=1) / np.sqrt(len(draws))
         for machine, mean, error in zip(machines, means, errors, strict=True):
             both = np.column_stack([mean, error]).ravel()

@@ -20,17 +20,14 @@ folds; with repeats only holding out units reads chance.
 from __future__ import annotations
 
 import argparse
-import warnings
 from collections.abc import Callable
 
 import numpy as np
-from _report import write_table
-from joblib import Parallel, delayed
+from _report import draws_of, write_table
 from sklearn.datasets import make_friedman1
 from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
 
 from looms import LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 
@@ -97,12 +94,6 @@ TOPICS: list[tuple[str, str, int, Callable[..., Draw], tuple[object, ...]]] = [
 ]
 
 
-def quiet(call: Callable[..., Draw], *arguments: object) -> Draw:
-    with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore")
-        return call(*arguments)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=200)
@@ -111,9 +102,7 @@ def main() -> None:
     rows = []
     for topic, problem, fewer, call, arguments in TOPICS:
         n_draws = max(2, options.draws // fewer)
-        draws = Parallel(options.jobs)(
-            delayed(quiet)(call, *arguments, seed) for seed in range(n_draws)
-        )
+        draws = draws_of(call, *arguments, n_draws=n_draws, n_jobs=options.jobs)
         for way in draws[0]:
             figure, truth = np.array([draw[way] for draw in draws]).T
             lean = figure - truth

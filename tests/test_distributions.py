@@ -29,7 +29,9 @@ def test_the_recipe_needs_what_the_package_needs():
 
 
 def test_actions_are_named_by_their_commits():
-    for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
+    workflows = list((ROOT / ".github" / "workflows").glob("*.yml"))
+    assert workflows
+    for workflow in workflows:
         used = re.findall(r"uses: (.+)", workflow.read_text(encoding="utf-8"))
         assert used
         for action in used:

@@ -8,6 +8,8 @@ pytest.importorskip("onnxruntime", reason="onnxruntime is not installed", exc_ty
 
 from _onnx_cases import CASES, CLASSES, NUMBERS, ROWS, TWO, X, differences, fitted, of_onnx
 from skl2onnx import to_onnx
+from skl2onnx.common.data_types import FloatTensorType
+from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
@@ -109,10 +111,22 @@ def test_a_constant_kernel_has_an_output_for_each_row(kernel):
     np.testing.assert_allclose(outputs, machine.predict(ROWS), rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("machine", [LSSVMRegressor(), LSSVMRegressorCV()])
-def test_regressors_are_to_be_fitted_first(machine):
+@pytest.mark.parametrize("machine", [LSSVMRegressor(), LSSVMRegressorCV(), LSSVMClassifier()])
+def test_machines_are_to_be_fitted_first(machine):
+    options = {"zipmap": False} if is_classifier(machine) else None
     with pytest.raises(NotFittedError, match="not fitted yet"):
-        to_onnx(machine, X[:1])
+        to_onnx(machine, X[:1], options=options)
+
+
+@pytest.mark.parametrize(
+    "machine", [LSSVMRegressor().fit(X, NUMBERS), LSSVMClassifier().fit(X, TWO)], ids=repr
+)
+def test_rows_that_are_not_of_the_features_are_refused(machine):
+    with pytest.raises(ValueError, match=r"was fitted to 3 features, and the row .* has 2"):
+        to_onnx(machine, X[:1, :2])
+    columns = [(name, FloatTensorType([None, 1])) for name in "abc"]
+    with pytest.raises(ValueError, match="takes one tensor of its 3 features, got 3 inputs"):
+        to_onnx(machine, initial_types=columns)
 
 
 def test_kernel_matrices_are_refused_by_name():

@@ -65,8 +65,16 @@ def test_a_comparison_warns_once(thrice):
 
 def test_rows_without_weight_are_no_copies(thrice):
     X, y = thrice
-    weight = np.repeat([1.0, 0.0], [100, 200])
-    assess(LSSVMClassifierCV("linear"), X, y, 2, 0.5, sample_weight=weight, random_state=0)
+
+    def warned(n_counted):
+        weight = (np.arange(300) < n_counted).astype(float)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = LSSVMClassifierCV("linear")
+            assess(model, X, y, 2, 0.5, sample_weight=weight, random_state=0)
+        return any(issubclass(each.category, CopiesWarning) for each in caught)
+
+    assert [warned(n_counted) for n_counted in (100, 200)] == [False, True]
 
 
 def test_a_store_tells_both_apart(thrice, tmp_path):

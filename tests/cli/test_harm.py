@@ -181,6 +181,19 @@ def test_links_stay_and_pipes_are_refused(looms, fit, pets, one_line):
     assert len(pd.read_csv("real.csv")) == len(pd.read_csv(pets))
 
 
+@pytest.mark.parametrize("option", ["--output", "--report"])
+def test_a_folder_that_takes_no_file_is_refused_before_any_work(
+    fit, pets, monkeypatch, one_line, option
+):
+    Path("locked").mkdir()
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda p, mode: Path(p).name != "locked" and access(p, mode))
+    monkeypatch.setattr(looms_package.LSSVMClassifierCV, "fit", None)
+    name = "locked/m.skops" if option == "--output" else "locked/page.html"
+    result = fit(pets, "-t", "kind", option, name)
+    one_line(result, 2, f"change its permissions, or name another {option}")
+
+
 @pytest.mark.parametrize("name", ["wine.csv", "tiny.pkl", "m.npz"])
 def test_a_model_is_named_as_one(fit, pets, one_line, name):
     one_line(fit(pets, "-t", "kind", "-f", "-o", name), 2, "ends in .skops")

@@ -76,8 +76,12 @@ def test_a_pipeline_without_some_rows():
 
 def test_what_cannot_give_them_says_so():
     ridge = make_pipeline(StandardScaler(), Ridge()).fit(X, Y)
-    with pytest.raises(TypeError, match="Pipeline is no machine of looms, nor ends in one"):
+    with pytest.raises(TypeError, match="Pipeline ends in Ridge, which is no machine of looms"):
         looms.machine_of(ridge)
+    with pytest.raises(TypeError, match=r"^Pipeline is no machine of looms .* and SVCCV are"):
+        looms.machine_of(Pipeline([]))
+    with pytest.raises(TypeError, match="LSSVMRegressor is a class, not an estimator made of it"):
+        looms.machine_of(LSSVMRegressor)
     with pytest.raises(TypeError, match="Pipeline ends in Ridge, which has no predict_interval"):
         looms.predict_interval(ridge, X)
     with pytest.raises(TypeError, match="LSSVMRegressor has no predict_set: intervals are of"):

@@ -129,7 +129,8 @@ def test_paths_get_to_their_ends_by_themselves(random_problem, monkeypatch):
     def solved_anew(*arguments):
         raise AssertionError("a path did not get to its end")
 
-    solutions = [solve(*random_problem(seed, 40)) for seed in range(16)]
+    dependent = (965, 1259)  # samples that depend on others up to rounding, on the way
+    solutions = [solve(*random_problem(seed, 40)) for seed in (*range(16), *dependent)]
     monkeypatch.setattr(dual, "solution_near", solved_anew)
     for solution in solutions:
         solution.leave_one_out()

@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from looms._typing import Array
 
-_LEAST = 1e-10
+#: Least probability of a class among two.
+LEAST = 1e-10
 
 
 def couple(pairwise: npt.ArrayLike) -> Array:
@@ -61,7 +62,7 @@ def couple(pairwise: npt.ArrayLike) -> Array:
         raise ValueError("pairwise must be probabilities: numbers from 0 to 1.")
     if not np.allclose(r + r.transpose(0, 2, 1), 1.0, rtol=0.0, atol=1e-8):
         raise ValueError("pairwise[:, i, j] and pairwise[:, j, i] must sum to one.")
-    r = np.clip(r, _LEAST, 1.0 - _LEAST)
+    r = np.clip(r, LEAST, 1.0 - LEAST)
     system = np.ones((len(r), k + 1, k + 1))
     system[:, k, k] = 0.0
     system[:, :k, :k] = -r * r.transpose(0, 2, 1)

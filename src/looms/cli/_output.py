@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import warnings
@@ -201,7 +202,7 @@ def without_formulas(frame: pd.DataFrame, **options: Any) -> tuple[str, int]:
 def check_can_write(
     path: Path | None, force: bool, *inputs: Path, option: str = "--output", holds: str = ""
 ) -> None:
-    """Refuse, before any work, to overwrite unless told to, or to write where no folder is.
+    """Refuse, before any work, to overwrite unless told to, or to write where it cannot be.
 
     Whatever was told, no input is overwritten, and nothing that this command does not write:
     what ``holds`` is a regular expression of the beginning of, or "model".
@@ -230,6 +231,12 @@ def check_can_write(
         )
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; make it, or name another")
+    folder = path.resolve().parent  # at the end of links, beside what is there
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(
+            f"{path}: no file can be made in {folder}; change its permissions, or name another "
+            f"{option}"
+        )
 
 
 def _begins_with(path: Path, holds: str) -> bool:

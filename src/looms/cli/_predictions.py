@@ -15,10 +15,10 @@ from looms import NonconformityClassifier
 from looms._typing import AnyArray, Matrix
 from looms._words import count, listed
 from looms.cli._column_notes import date_notes
+from looms.cli._coverage_request import CoverageRequest
 from looms.cli._errors import InputError
 from looms.cli._figures import classification_figures, probability_figures, regression_figures
 from looms.cli._output import refused
-from looms.cli._request import CoverageRequest
 from looms.cli._target import Column, Features, numbers, text
 from looms.copies import copy_groups
 from looms.model_files._files import SavedModel

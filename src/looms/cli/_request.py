@@ -1,10 +1,9 @@
-"""Requests: machines, intervals and sets that are asked for, checked before any work."""
+"""Machine that is asked for, checked before any work."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
@@ -13,14 +12,14 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
 from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV, NonconformityClassifier
+from looms._typing import AnyArray
 from looms.cli._errors import InputError
-from looms.cli._options import IntervalMethod, Task
+from looms.cli._options import Task
 from looms.cli._output import as_messages, warning
 from looms.cli._prepare import Prepared
 from looms.criteria import DIFFERENTIABLE
 from looms.folds import NUMBER_OF_FOLDS, GapKFold, fold_numbers, group_numbers
 from looms.kernels._names import KERNEL_NAMES, LEARNED_NAMES, is_kernel_name
-from looms.model_files._files import SavedModel
 from looms.threshold import RULES, Cost, RequiredPrecision, RequiredRecall
 
 Threshold: TypeAlias = float | str | RequiredPrecision | RequiredRecall | Cost | None
@@ -219,28 +218,37 @@ class MachineRequest:
         self._check_rank()
         if self.search == "grid":
             self._check_grid()
-        if "auto" in (self.kernel or ()):
-            if len(self.kernel or ()) > 1:
+        self._check_kernels()
+        if self.task == "regression":
+            self._check_regression()
+        self._check_criteria()
+        if self.machine == "svm":
+            self._check_svm()
+
+    def _check_kernels(self) -> None:
+        names = self.kernel or []
+        if "auto" in names:
+            if len(names) > 1:
                 raise InputError("--kernel auto stands for several: give no other beside it")
             if self.machine == "svm":
                 raise InputError("--kernel auto is for --machine lssvm; name those of svm")
-        for name in self.kernel or ():
-            if name == "auto":
-                continue
+            return
+        for name in names:
             if name == "precomputed" or not is_kernel_name(name):
                 raise InputError(
                     f"there is no kernel {name!r}; known are {', '.join(_KERNELS)}, and "
                     "polynomial4 and so on, by the degree"
                 )
-        if self.task == "regression":
-            self._check_regression()
-        if self.machine != "svm":
-            for name in self.criterion or ():
-                if name in _SVM_CRITERIA and name not in DIFFERENTIABLE:
+
+    def _check_criteria(self) -> None:
+        known = _SVM_CRITERIA if self.machine == "svm" else list(DIFFERENTIABLE)
+        for name in self.criterion or ():
+            if name not in known:
+                if name in _SVM_CRITERIA:
                     raise InputError(f"--criterion {name} needs --machine svm")
-            _check_names("criterion", self.criterion, list(DIFFERENTIABLE))
-            return
-        _check_names("criterion", self.criterion, _SVM_CRITERIA)
+                raise InputError(f"there is no criterion {name!r}; known are {', '.join(known)}")
+
+    def _check_svm(self) -> None:
         if len(self.criterion or ()) > 1:
             raise InputError("--criterion of --machine svm is one: its scores compare no others")
         for name in self.kernel or ():
@@ -259,10 +267,7 @@ class MachineRequest:
             raise InputError("--search grid is for --machine lssvm: svm has a grid of its own")
         if self.combine is not None:
             raise InputError("--combine is for --machine lssvm: svm compares its kernels by scores")
-        for name in ("optimizer", "max_iter", "prior"):
-            if getattr(self, name):
-                option = f"--{name.replace('_', '-')}"
-                raise InputError(f"{option} is for --machine lssvm: svm searches without gradient")
+        self._check_gradient("--machine lssvm: svm searches without gradient")
         if self.calibration in ("isotonic", "beta"):
             raise InputError(
                 f"--calibration {self.calibration} is for --machine lssvm; svm has sigmoid or none"
@@ -321,10 +326,7 @@ class MachineRequest:
             raise InputError("--search grid compares by one --criterion, and there are several")
         if self.nested == "folds":
             raise InputError("--nested folds is for --search gradient; the grid nests by itself")
-        for name in ("optimizer", "max_iter", "prior"):
-            if getattr(self, name):
-                option = f"--{name.replace('_', '-')}"
-                raise InputError(f"{option} is for --search gradient, and this is --search grid")
+        self._check_gradient("--search gradient, and this is --search grid")
         if "auto" in (self.kernel or ()):
             raise InputError("--kernel auto is for --search gradient; name kernels for the grid")
         if self.combine == "stack":
@@ -340,6 +342,12 @@ class MachineRequest:
                 "number of folds"
             )
 
+    def _check_gradient(self, wanted: str) -> None:
+        """Refuse the options of a search by gradients, for what they are for."""
+        for name in ("optimizer", "max_iter", "prior"):
+            if getattr(self, name):
+                raise InputError(f"--{name.replace('_', '-')} is for {wanted}")
+
     def _check_regression(self) -> None:
         if self.machine != "lssvm":
             raise InputError(
@@ -351,20 +359,11 @@ class MachineRequest:
 
     def estimator(self, prepared: Prepared) -> BaseEstimator:
         """The estimator for a table, not fitted yet; refuses options of others, and its folds."""
-        target = prepared.target
-        classes = target.task == "classification"
-        cv: Any = int(self.cv) if self.cv is not None and self.cv.isdecimal() else self.cv
-        if self.time is not None:
-            cv = GapKFold(WINDOWS if cv is None else cv, self.gap)
-        given = {"--groups": self.groups, "--time": self.time, "--gap": self.gap, "--cv": self.cv}
-        prefix = " ".join(f"{name} {value}" for name, value in given.items() if value)
-        with as_messages(prefix=f"{prefix}: "):
-            groups = prepared.groups
-            numbers = None if groups is None else group_numbers(groups, len(target.y))
-            fold_numbers(cv, target.y, numbers, labels=target.y if classes else None)
+        y, classes = prepared.target.y, prepared.target.task == "classification"
+        cv = self._checked_cv(prepared)
+        if not classes:
+            self._check_regression()
         if self.machine == "nonconformity":
-            if not classes:
-                self._check_regression()
             if issparse(prepared.matrix):
                 raise InputError("--machine nonconformity is for dense tables; lssvm takes these")
             return NonconformityClassifier(
@@ -383,20 +382,47 @@ class MachineRequest:
             "combine": self.combine or "auto",
         }
         if self.rank is not None:
-            if self.rank != "auto" and int(self.rank) > len(target.y):
+            if self.rank != "auto" and int(self.rank) > len(y):
                 raise InputError(
-                    f"--rank {self.rank} asks for more landmarks than there are rows, "
-                    f"{len(target.y)}"
+                    f"--rank {self.rank} asks for more landmarks than there are rows, {len(y)}"
                 )
             search["rank"] = self.rank if self.rank == "auto" else int(self.rank)
         if self.max_iter is not None:
             search["max_iter"] = self.max_iter
         if self.nested is not None:
             search["nested"] = None if self.nested == "none" else self.nested
-        if target.task == "regression":
-            self._check_regression()
+        if not classes:
             return LSSVMRegressorCV(kernel, criterion, **search)
-        labels, counts = np.unique(target.y, return_counts=True)
+        self._check_classes(y)
+        options: dict[str, Any] = {
+            "class_weight": "balanced" if self.weight == "balanced" else None,
+            "threshold": threshold_of(self.threshold),
+        }
+        calibration = None if self.calibration == "none" else self.calibration or "sigmoid"
+        if self.machine == "svm":
+            probability = calibration and "loo"
+            nested = "folds" if self.nested == "folds" else None
+            return SVCCV(
+                kernel, criterion, probability=probability, cv=cv, nested=nested, **options
+            )
+        return LSSVMClassifierCV(kernel, criterion, calibration=calibration, **options, **search)
+
+    def _checked_cv(self, prepared: Prepared) -> Any:
+        """What is held out, as the estimators take it."""
+        y, groups = prepared.target.y, prepared.groups
+        cv: Any = int(self.cv) if self.cv is not None and self.cv.isdecimal() else self.cv
+        if self.time is not None:
+            cv = GapKFold(WINDOWS if cv is None else cv, self.gap)
+        given = {"--groups": self.groups, "--time": self.time, "--gap": self.gap, "--cv": self.cv}
+        prefix = " ".join(f"{name} {value}" for name, value in given.items() if value)
+        with as_messages(prefix=f"{prefix}: "):
+            numbers = None if groups is None else group_numbers(groups, len(y))
+            labels = y if prepared.target.task == "classification" else None
+            fold_numbers(cv, y, numbers, labels=labels)
+        return cv
+
+    def _check_classes(self, y: AnyArray) -> None:
+        labels, counts = np.unique(y, return_counts=True)
         threshold, n_classes = threshold_of(self.threshold), len(labels)
         if n_classes > 2 and threshold not in (None, 0.0):
             raise InputError(
@@ -408,76 +434,16 @@ class MachineRequest:
                 f"the class {labels[counts.argmin()]} has one row only, and without that row there "
                 "is no second class to learn; give more rows of it, or name another --target"
             )
-        if threshold not in (None, 0.0, "ber"):
+        if threshold not in (None, 0.0, "ber") and counts[1] > counts[0]:
             other, positive = labels
-            if counts[1] > counts[0]:
-                warning(
-                    f"--threshold {self.threshold} takes {positive} for the positive class, for it "
-                    f"is later in order, and most rows are of it. If {other} is what is to be "
-                    "detected, write the labels so that it is the later, such as 1 beside 0"
-                )
-        weight = "balanced" if self.weight == "balanced" else None
-        options: dict[str, Any] = {"class_weight": weight, "threshold": threshold}
-        calibration = None if self.calibration == "none" else self.calibration or "sigmoid"
-        if self.machine == "svm":
-            probability = calibration and "loo"
-            nested = "folds" if self.nested == "folds" else None
-            return SVCCV(
-                kernel, criterion, probability=probability, cv=cv, nested=nested, **options
+            warning(
+                f"--threshold {self.threshold} takes {positive} for the positive class, for it is "
+                f"later in order, and most rows are of it. If {other} is what is to be detected, "
+                "write the labels so that it is the later, such as 1 beside 0"
             )
-        return LSSVMClassifierCV(kernel, criterion, calibration=calibration, **options, **search)
 
 
 def _one_or_list(names: list[str] | None, default: str) -> str | list[str]:
     """The name that was given, or the names, or else the default."""
     names = names or [default]
     return names[0] if len(names) == 1 else names
-
-
-def _check_names(option: str, names: list[str] | None, known: list[str]) -> None:
-    for name in names or ():
-        if name not in known:
-            raise InputError(f"there is no {option} {name!r}; known are {', '.join(known)}")
-
-
-@dataclass(frozen=True)
-class CoverageRequest:
-    """Intervals or sets to predict, or neither without a coverage."""
-
-    coverage: Annotated[
-        float | None,
-        typer.Option(
-            help="Share of rows to cover, such as 0.9: adds lower and upper, or a set of labels."
-        ),
-    ] = None
-    method: Annotated[
-        IntervalMethod | None,
-        typer.Option(help="Intervals: jackknife+ (default), minmax, or scaled."),
-    ] = None
-    class_conditional: Annotated[
-        bool, typer.Option("--class-conditional", help="Sets that cover the share in every class.")
-    ] = False
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be."""
-        if self.coverage is None:
-            for name in self._given():
-                raise InputError(f"{name} goes with --coverage, such as --coverage 0.9")
-        elif not 0 < self.coverage < 1:
-            raise InputError(
-                f"--coverage must be between 0 and 1, both excluded, not {self.coverage:g}"
-            )
-
-    def check_model(self, saved: SavedModel, path: Path) -> None:
-        """Refuse options of the other task."""
-        if self.coverage is None:
-            return
-        regression = saved.metadata["task"] == "regression"
-        other = "--class-conditional" if regression else "--method"
-        if other in self._given():
-            task = "classification" if regression else "regression"
-            raise InputError(f"{other} is for {task}, and {path} is of {saved.metadata['task']}")
-
-    def _given(self) -> list[str]:
-        given = {"--method": self.method, "--class-conditional": self.class_conditional}
-        return [name for name, value in given.items() if value]

@@ -13,6 +13,7 @@ from scipy import sparse
 from looms import PrevalenceClassifier
 from looms._optional import require
 from looms._words import count, listed
+from looms.cli._coverage_request import CoverageRequest
 from looms.cli._errors import InputError
 from looms.cli._figures import by_key, show_choice, show_confusion, show_figures, show_request
 from looms.cli._options import (
@@ -34,7 +35,6 @@ from looms.cli._output import (
 )
 from looms.cli._predictions import Predictions, Unlike
 from looms.cli._prepare import open_file, read
-from looms.cli._request import CoverageRequest
 from looms.cli._target import text
 from looms.datasets._table import Table, no_rows
 from looms.model_files import load_model

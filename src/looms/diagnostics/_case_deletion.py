@@ -277,7 +277,6 @@ def case_deletion(
             f"{names.shape}."
         )
     landmarks = machine.landmarks_
-    low_rank = landmarks is not None
     if landmarks is not None and criterion is not None:
         raise ValueError(
             f"The change of a criterion takes every pair of samples, and this machine has "
@@ -287,24 +286,18 @@ def case_deletion(
     chosen = as_criterion(criterion)
     if chosen.needs_labels and not classifier:
         raise ValueError(f"Criterion {criterion!r} judges classes; for regression use 'press'.")
-    group, labels = getattr(machine, "groups_", None), None
-    if groups is not None:
-        group = group_numbers(groups, n)
-    if group is None:
-        group, unit = np.arange(n), "samples"
-    else:
-        numbers, first, group = np.unique(group, return_index=True, return_inverse=True)
-        labels, unit = numbers if groups is None else np.asarray(groups)[first], "groups"
+    group, labels = _groups_of(machine, groups)
     train = np.flatnonzero(machine.fit_weight_)
     present, of_train = np.unique(group[train], return_inverse=True)
     if len(present) < 3:
+        what = "samples" if labels is None else "groups"
         raise ValueError(
-            f"Case deletion needs three {unit} of non-zero weight or more, got {len(present)}."
+            f"Case deletion needs three {what} of non-zero weight or more, got {len(present)}."
         )
     order, sizes = np.argsort(of_train, kind="stable"), np.bincount(of_train)
     units = np.split(order, np.cumsum(sizes)[:-1])
     y, _, weight = (each[train] for each in machine.loo_)
-    if low_rank:
+    if landmarks is not None:
         solution, blocks = machine._low_rank_solution()
         leverage, fitted = solution.h, solution.residuals
         residuals, mean_squares = changes_without(solution, blocks, units)
@@ -341,9 +334,22 @@ def case_deletion(
         groups=labels,
         group=group,
         residual=held_out.residuals,
-        criterion=None if low_rank else str(criterion),
+        criterion=str(criterion) if landmarks is None else None,
         **values,
     )
+
+
+def _groups_of(machine: LeastSquaresMachine, groups: Any) -> tuple[AnyArray, AnyArray | None]:
+    """Place of each sample's group, (n,), and labels of the groups given, or of the machine's.
+
+    Without any each sample is its own group, and there are no labels.
+    """
+    n = machine.loo_.n_samples
+    own = getattr(machine, "groups_", None) if groups is None else group_numbers(groups, n)
+    if own is None:
+        return np.arange(n), None
+    numbers, first, group = np.unique(own, return_index=True, return_inverse=True)
+    return group, numbers if groups is None else np.asarray(groups)[first]
 
 
 def _changes(

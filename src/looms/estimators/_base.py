@@ -22,19 +22,14 @@ from looms.estimators._certificate import CertifiedMachine
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._names import as_kernel
-from looms.kernels._samples import (
-    as_matrix,
-)
+from looms.kernels._samples import as_matrix
 from looms.lssvm._system import checked_weights
-from looms.scores import (
-    Scored,
-)
+from looms.scores import Scored
 from looms.tensors import rows_of_tensors
 
 # Beside weights larger than this by its inverse, too few digits of a sample's ridge are left
 # for the machine without one of the heavy samples.
 _NEGLIGIBLE = 1e-10
-
 
 #: Attributes that are made of others when they are needed.
 _MADE_AGAIN = ("_machine_models", "_nested_models", "_held_out_scores", "_system_on_landmarks")

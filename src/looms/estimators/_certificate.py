@@ -86,8 +86,8 @@ class Certificate:
         bound: float,
         solver: str = "LU with partial pivoting",
     ) -> Self:
-        """Certificate of differences, the last axis of which is that of the targets ``y``."""
-        relative = differences / spread_of(y)
+        """Certificate of differences, (k,), or (k, n_targets) where ``y`` has several."""
+        relative = targets_as_columns(differences) / spread_of(y)
         return cls(rows, float(differences.max()), float(relative.max()), condition, bound, solver)
 
     @property
@@ -139,12 +139,13 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
     certificate_: Certificate
 
     def certify(self, n_rows: int = 3, X: Any = None) -> Certificate:
-        """Compare held-out outputs of some rows with machines that are refitted without them.
+        """Held-out outputs of some rows, and the machine's own there, compared with refits.
 
-        The machine's own outputs there, as ``predict`` computes them and by the dual coefficients,
-        are compared with a refit to all rows. Hyper-parameters stay. The refits share nothing with
-        the fit but the kernel: a least-squares machine is solved anew by LU with partial pivoting,
-        a support vector machine by scikit-learn's ``SVC``.
+        Of held-out outputs the difference is that from machines without the row, or its group or
+        fold; of the machine's own, as ``predict`` computes them and by the dual coefficients, that
+        from a machine of all rows. Hyper-parameters stay. The refits share nothing with the fit but
+        the kernel: a least-squares machine is solved anew by LU with partial pivoting, a support
+        vector machine by scikit-learn's ``SVC``.
 
         Parameters
         ----------
@@ -152,20 +153,22 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
             Rows to hold out, at most all: that of the largest residual, and others at random,
             always the same.
         X : array-like, sparse matrix, dask collection or RowBlocks, default=None
-            The samples of the fit, where these were in blocks and are not kept.
+            The samples of the fit of a machine on landmarks, where these were in blocks and are not
+            kept; others keep theirs.
 
         Returns
         -------
         certificate : Certificate
             Also stored as ``certificate_``. Of ``loo_``; of ``held_out_`` too, where rows are held
-            out in groups or folds: all rows of the fold are left out together. What machines that
-            were tuned anew say, as ``nested_``, is not refitted. Where a machine without the rows
-            cannot be fitted, the difference is infinite.
+            out in groups or folds. What machines that were tuned anew say, as ``nested_``, is not
+            refitted. Where a machine without the rows cannot be fitted, the difference is infinite.
 
         Raises
         ------
         ValueError
             If ``n_rows`` is no positive integer, or the samples are not kept and not given.
+        sklearn.exceptions.NotFittedError
+            If the machine is not fitted.
 
         Notes
         -----
@@ -174,6 +177,14 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
         3 % of the fit of a machine that chooses its hyper-parameters, a quarter with
         ``nested=None``, and four times the fit of given ones; at n = 2000, 1.1 s, half as much
         again as the fit. Memory: four n×n arrays.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from looms import LSSVMClassifier
+        >>> certificate = LSSVMClassifier(mu=1e-3).fit(*load_iris(return_X_y=True)).certify()
+        >>> certificate.verdict, len(certificate.rows), certificate.relative < certificate.bound
+        ('agrees', 3, True)
         """
         check_is_fitted(self, "dual_coef_")
         train = np.flatnonzero(self.fit_weight_)
@@ -181,19 +192,12 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"n_rows must be a positive integer, got {n_rows!r}.")
         places = self._places_to_refit(min(int(n_rows), len(train)), train)
         try:
-            differences, condition, bound, solver = self._refitted(places, train, X)
+            certificate = self._compared(places, train, X)
         except (np.linalg.LinAlgError, NotConvergedError) as error:
-            differences, condition, bound = np.array([np.inf]), None, np.inf
             solver = f"a machine that could not be fitted ({type(error).__name__})"
-        self.certificate_ = Certificate.of(
-            train[places],
-            targets_as_columns(differences),
-            self.loo_.y[train],
-            condition=condition,
-            bound=bound,
-            solver=solver,
-        )
-        return self.certificate_
+            certificate = Certificate(train[places], np.inf, np.inf, None, np.inf, solver)
+        self.certificate_ = certificate
+        return certificate
 
     def _places_to_refit(self, n_rows: int, train: AnyArray) -> AnyArray:
         """Places among the rows ``train``, in order."""
@@ -224,10 +228,8 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
         return [*passes, (self.held_out_, np.array(kept))]
 
     @abstractmethod
-    def _refitted(
-        self, places: AnyArray, train: AnyArray, X: Any
-    ) -> tuple[Array, float | None, float, str]:
-        """Differences from refits, (k,) or (k, n_targets), condition, bound and solver."""
+    def _compared(self, places: AnyArray, train: AnyArray, X: Any) -> Certificate:
+        """Certificate of the rows at ``places`` among the rows ``train`` of the fit."""
 
 
 class CertifiedSystem(CertifiedMachine):
@@ -246,9 +248,7 @@ class CertifiedSystem(CertifiedMachine):
     def _outputs(self, X: Matrix) -> Array:
         """Outputs at validated samples."""
 
-    def _refitted(
-        self, places: AnyArray, train: AnyArray, X: Any
-    ) -> tuple[Array, float | None, float, str]:
+    def _compared(self, places: AnyArray, train: AnyArray, X: Any) -> Certificate:
         passes, y = self._passes(places, train), self.loo_.y[train]
         refitted = [np.zeros((len(labels), *y.shape)) for _, labels in passes]
         whole, expanded = np.zeros((2, len(places), *y.shape[1:]))
@@ -270,7 +270,7 @@ class CertifiedSystem(CertifiedMachine):
         differences = np.concatenate([np.abs(ours - others) for ours, others in pairs])
         eps = float(np.finfo("float64" if blocks is None else blocks.dtype).eps)
         bound = rounding_bound(condition, HeldOut(y, self.loo_.outputs[train]), eps)
-        return differences, condition, bound, "LU with partial pivoting"
+        return Certificate.of(train[places], differences, y, condition=condition, bound=bound)
 
     def _systems(
         self, train: AnyArray, blocks: RowBlocks | None

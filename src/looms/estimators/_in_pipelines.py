@@ -50,7 +50,7 @@ def parts_of(model: Any) -> Parts:
     """Steps and last estimator of a model: of a pipeline, or a search's ``best_estimator_``."""
     if hasattr(model, "best_estimator_"):
         return parts_of(model.best_estimator_)
-    if not isinstance(model, Pipeline):
+    if not (isinstance(model, Pipeline) and model.steps):
         return Parts([], model)
     steps = [(name, step) for name, step in model.steps[:-1] if step not in ("passthrough", None)]
     inner, last = parts_of(model.steps[-1][1])
@@ -92,10 +92,13 @@ def machine_of(model: Any) -> KernelMachine:
     >>> looms.machine_of(model).loo_.outputs.shape
     (442,)
     """
-    machine = parts_of(model).machine
-    if machine is None:
-        raise TypeError(f"{type(model).__name__} is no machine of looms, nor ends in one.")
-    return machine
+    parts = parts_of(model)
+    if parts.machine is None:
+        raise TypeError(
+            f"{_ending(model, parts.last)} is no machine of looms with leave-one-out outputs: "
+            "least-squares machines and SVCCV are."
+        )
+    return parts.machine
 
 
 def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) -> Array:
@@ -108,7 +111,8 @@ def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) 
     model : fitted estimator
         A pipeline that ends in a regressor of looms, a search with such a ``best_estimator_``, or
         the regressor itself.
-    X : samples as the model takes them
+    X : array-like, sparse matrix or DataFrame
+        New samples, as ``model.predict`` takes them.
     coverage : float, default=0.9
         Nominal share of new targets inside, between 0 and 1.
     **options
@@ -123,12 +127,16 @@ def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) 
     ------
     TypeError
         If the estimator at the end of the model has no ``predict_interval``.
+    ValueError
+        If there are too few training samples for the coverage, or this is not between 0 and 1.
+    sklearn.exceptions.NotFittedError
+        If the model, or a search in it, is not fitted.
 
     Notes
     -----
-    What is promised stands at `looms.LSSVMRegressor.predict_interval`. The steps before the machine
-    have seen all training samples; those that look at targets, as a selection of features does,
-    make intervals too small.
+    What is promised, and what it costs, stands at `looms.LSSVMRegressor.predict_interval`. The
+    steps before the machine have seen all training samples; those that look at targets, as a
+    selection of features does, make intervals too small.
 
     Examples
     --------
@@ -150,14 +158,15 @@ def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) 
 def predict_set(model: Any, X: Any, coverage: float = 0.9, **options: Any) -> AnyArray:
     """Prediction set for each sample by the machine at the end of a model.
 
-    ``X`` goes through the steps before it, as for ``predict``.
+    `looms.predict_interval` for classes: what is said there of steps, of targets that these look at
+    and of errors holds here too.
 
     Parameters
     ----------
     model : fitted estimator
-        A pipeline that ends in a classifier of looms, a search with such a ``best_estimator_``, or
-        the classifier itself.
-    X : samples as the model takes them
+        One that ends in a classifier of looms, or the classifier itself.
+    X : array-like, sparse matrix or DataFrame
+        New samples, as ``model.predict`` takes them.
     coverage : float, default=0.9
         Nominal share of new samples whose class is in their set, between 0 and 1.
     **options
@@ -173,21 +182,21 @@ def predict_set(model: Any, X: Any, coverage: float = 0.9, **options: Any) -> An
     TypeError
         If the estimator at the end of the model has no ``predict_set``.
 
-    Notes
-    -----
-    As for `looms.predict_interval`.
-
     Examples
     --------
-    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.datasets import load_iris
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> import looms
-    >>> X, y = load_wine(return_X_y=True)
-    >>> model = make_pipeline(StandardScaler(), looms.LSSVMClassifier("linear"))
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), looms.LSSVMClassifier(mu=0.01))
     >>> sets = looms.predict_set(model.fit(X[::2], y[::2]), X[1::2], coverage=0.95)
-    >>> float(sets[range(89), y[1::2]].mean().round(2))
-    1.0
+    >>> float(sets[range(75), y[1::2]].mean().round(2))
+    0.97
+    >>> sets[-3:]  # the last one may be of two kinds
+    array([[False, False,  True],
+           [False, False,  True],
+           [False,  True,  True]])
     """
     sets: AnyArray = _predicted(model, "predict_set", X, coverage, options)
     return sets
@@ -198,13 +207,18 @@ def _predicted(model: Any, method: str, X: Any, coverage: float, options: dict[s
     parts.check_refitted()
     steps, last = parts
     if not hasattr(last, method):
-        kind, ends = type(model).__name__, ""
-        if last is not model:
-            ends = f" ends in {type(last).__name__}, which"
         raise TypeError(
-            f"{kind}{ends} has no {method}: intervals are of regressors of looms, sets of "
-            "LSSVMClassifier, LSSVMClassifierCV, SVCCV and NonconformityClassifier."
+            f"{_ending(model, last)} has no {method}: intervals are of regressors of looms, sets "
+            "of LSSVMClassifier, LSSVMClassifierCV, SVCCV and NonconformityClassifier."
         )
     for _, step in steps:
         X = step.transform(X)
     return getattr(last, method)(X, coverage, **options)
+
+
+def _ending(model: Any, last: Any) -> str:
+    """A model by its type and that of its last estimator, for a sentence on the latter."""
+    if isinstance(model, type):
+        return f"{model.__name__} is a class, not an estimator made of it, and"
+    ends = "" if last is model else f" ends in {type(last).__name__}, which"
+    return f"{type(model).__name__}{ends}"

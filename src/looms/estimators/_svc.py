@@ -20,6 +20,7 @@ from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration import class_probabilities
 from looms.calibration._sigmoid import Sigmoid
+from looms.estimators._certificate import Certificate
 from looms.estimators._encoding import ThresholdedClassifier
 from looms.estimators._folds import folds_of_area, machines_without, unfitted
 from looms.estimators._held_out_models import kernel_blocks
@@ -276,24 +277,22 @@ class SupportVectorClassifier(ThresholdedClassifier):
             self._machine_models = cached
         return cached
 
-    def _refitted(
-        self, places: AnyArray, train: AnyArray, X: Any
-    ) -> tuple[Array, float | None, float, str]:
+    def _compared(self, places: AnyArray, train: AnyArray, X: Any) -> Certificate:
         samples = training_rows(self.X_fit_, train, self.kernel_.pairwise)
         K, targets = svm_search.kernel_matrix(self.kernel_, samples), self.loo_.y[train]
         C, labels = self.C_ * self.fit_weight_[train], class_indices(targets)
-        pairs = list(combinations(range(int(labels.max()) + 1), 2))
-        differences, steepest, exactness = [], 1.0, 0.0
+        everything = np.full(len(train), True)
+        whole, exactness = _refitted_pairs(K, labels, everything, places, C, self.loss)
+        differences = [np.abs(self._pair_outputs(self.X_fit_[train[places]]) - whole).ravel()]
+        steepest = 1.0
         for held_out, (numbers,) in self._passes(places, train):
-            f = np.zeros((len(train), len(pairs)))
+            f = np.zeros((len(train), whole.shape[1]))
             for number in np.unique(numbers[numbers >= 0]):
                 out = left_out_with(numbers) == number
-                for q, (a, b) in enumerate(pairs):
-                    own = np.flatnonzero(~out & ((labels == a) | (labels == b)))
-                    f[out, q], to = _refitted_pair(K, own, out, labels == b, C, self.loss)
-                    exactness = max(exactness, to)
+                f[out], to = _refitted_pairs(K, labels, ~out, out, C, self.loss)
+                exactness = max(exactness, to)
             values = f[:, 0]
-            if len(pairs) > 1:  # coupled by the sigmoids of the fit
+            if f.shape[1] > 1:  # coupled by the sigmoids of the fit
                 together = self.groups_ if self.folds_ is None else self.folds_[0]
                 folds = None if held_out is self.loo_ or together is None else together[train]
                 machines = replace(self._machines(), folds=folds)
@@ -302,18 +301,13 @@ class SupportVectorClassifier(ThresholdedClassifier):
                 steepest = max(steepest, float(np.abs(slopes).sum(axis=1).max()))
                 values = class_log_probabilities(-(slopes * f + intercepts))
             differences.append(np.abs(held_out.outputs[train] - values)[places].ravel())
-        outputs = self._pair_outputs(self.X_fit_[train[places]])  # in order, as are the places
-        chosen = np.isin(np.arange(len(train)), places)
-        for q, (a, b) in enumerate(pairs):
-            own = np.flatnonzero((labels == a) | (labels == b))
-            whole, to = _refitted_pair(K, own, chosen, labels == b, C, self.loss)
-            differences.append(np.abs(outputs[:, q] - whole))
-            exactness = max(exactness, to)
-        return (
+        return Certificate.of(
+            train[places],
             np.concatenate(differences),
-            None,
-            exactness * steepest,
-            "scikit-learn's SVC, polished",
+            targets,
+            condition=None,
+            bound=exactness * steepest,
+            solver="scikit-learn's SVC, polished",
         )
 
     def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
@@ -352,26 +346,37 @@ class SupportVectorClassifier(ThresholdedClassifier):
                 yield slice(first, first + len(f)), values
 
 
-def _refitted_pair(
-    K: Array, own: AnyArray, rows: AnyArray, second: AnyArray, C: Array, loss: Loss
+def _refitted_pairs(
+    K: Array, labels: AnyArray, fitted: AnyArray, rows: AnyArray, C: Array, loss: Loss
 ) -> tuple[Array, float]:
-    """Outputs at some rows of a machine that is fitted to the rows ``own``, and how exact they are.
+    """Outputs at some rows, (r, n_pairs), of machines of the rows ``fitted``, and how exact."""
+    outputs, exactness = [], 0.0
+    for pair in combinations(range(int(labels.max()) + 1), 2):
+        own = np.flatnonzero(fitted & np.isin(labels, pair))
+        y = np.where(labels[own] == pair[1], 1.0, -1.0)
+        f, to = _refitted_pair(K[np.ix_(own, own)], y, C[own], K[rows][:, own], loss)
+        outputs.append(f)
+        exactness = max(exactness, to)
+    return np.column_stack(outputs), exactness
+
+
+def _refitted_pair(K: Array, y: Array, C: Array, K_new: Array, loss: Loss) -> tuple[Array, float]:
+    """Outputs of a machine of two classes at new samples, and how exact they are.
 
     LIBSVM, whose kernel values are of float32, finds the margin; KKT conditions to machine
     precision follow. The squared hinge is the hinge of a kernel with 1 / 2C on its diagonal, and no
     upper bound.
     """
-    y = np.where(second[own], 1.0, -1.0)
     if (y == y[0]).all():
-        return np.full(int(rows.sum()), y[0]), 0.0
-    K_own, squared, largest = K[np.ix_(own, own)], loss == "squared_hinge", C[own].max()
+        return np.full(len(K_new), y[0]), 0.0
+    squared, largest = loss == "squared_hinge", C.max()
     svc = SVC(kernel="precomputed", C=1e9 * largest if squared else largest, max_iter=_ITERATIONS)
-    added = np.diag(0.5 / C[own]) if squared else 0.0
+    added = np.diag(0.5 / C) if squared else 0.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # it is the start of a solution
-        svc.fit(K_own + added, y, sample_weight=None if squared else C[own] / largest)
-    start = np.zeros(len(own))
+        svc.fit(K + added, y, sample_weight=None if squared else C / largest)
+    start = np.zeros(len(y))
     start[svc.support_] = np.abs(svc.dual_coef_[0])
-    solution = solve(K_own, y, C[own], start, loss=loss)
-    f = K[np.ix_(rows, own)] @ (solution.alpha * y) + solution.intercept
+    solution = solve(K, y, C, start, loss=loss)
+    f = K_new @ (solution.alpha * y) + solution.intercept
     return f, max(KKT_TOLERANCE, 2.0 * solution.exactness) * float(1.0 + np.abs(f).max())

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from looms._optional import require
 from looms._typing import Array
 from looms.calibration._beta import Beta
+from looms.calibration._coupling import LEAST
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.calibration._softmax import Softmax
@@ -26,8 +27,6 @@ from looms.kernels._samples import dense
 from looms.lssvm._system import targets_as_columns
 from looms.onnx._graph import Graph
 from looms.onnx._kernels import Pairs, expansion
-
-_LEAST = 1e-10  # probability of a pair of classes, as in `looms.calibration.couple`
 
 
 def register_converters() -> None:
@@ -66,7 +65,6 @@ def register_converters() -> None:
     >>> model = to_onnx(machine, X[:1], options={"zipmap": False})  # doctest: +SKIP
     """
     skl2onnx = require("skl2onnx", "ONNX", extra="onnx")
-    shapes = require("skl2onnx.common.shape_calculator", "ONNX", extra="onnx")
     precision = {"float64": [True, False]}
     for machine in (LSSVMRegressor, LSSVMRegressorCV):
         skl2onnx.update_registered_converter(
@@ -86,14 +84,38 @@ def register_converters() -> None:
         skl2onnx.update_registered_converter(
             classifier,
             f"Looms{classifier.__name__}",
-            shapes.calculate_linear_classifier_output_shapes,
+            _classifier_shapes,
             _convert_classifier,
             options=precision | of_classes,
         )
 
 
+def _check(operator: Any) -> None:
+    """NotFittedError, or ValueError for rows that are not of the machine's features."""
+    machine = operator.raw_operator
+    check_is_fitted(machine)
+    name, n = type(machine).__name__, machine.n_features_in_
+    if len(operator.inputs) > 1:
+        raise ValueError(
+            f"{name} takes one tensor of its {n} features, got {len(operator.inputs)} inputs: give "
+            "the row as an array, or put a transformer of scikit-learn before the machine."
+        )
+    width = operator.inputs[0].type.shape[1]
+    if width not in (None, n):
+        raise ValueError(
+            f"{name} was fitted to {n} features, and the row for its graph has {width}: give one "
+            "as for predict."
+        )
+
+
+def _classifier_shapes(operator: Any) -> None:
+    _check(operator)
+    shapes = require("skl2onnx.common.shape_calculator", "ONNX", extra="onnx")
+    shapes.calculate_linear_classifier_output_shapes(operator)
+
+
 def _regressor_shapes(operator: Any) -> None:
-    check_is_fitted(operator.raw_operator)
+    _check(operator)
     targets = targets_as_columns(operator.raw_operator.loo_.y).shape[1]
     operator.outputs[0].type.shape = [operator.inputs[0].get_first_dimension(), targets]
 
@@ -202,7 +224,7 @@ def _coupled(g: Graph, f: str, machine: Any) -> str:
     """`looms.calibration.couple` of the sigmoids of the pairs of classes, (m, k)."""
     sigmoids = np.array([(one.slope, one.intercept) for one in machine.calibrators_])
     p = g("Sigmoid", _log_odds(g, f, *sigmoids.T))
-    p = g("Max", g("Min", p, 1.0 - _LEAST), _LEAST)
+    p = g("Max", g("Min", p, 1.0 - LEAST), LEAST)
     k = len(machine.classes_)
     places, given = np.zeros((len(sigmoids), k, k)), np.zeros((k, k))
     for q, (a, b) in enumerate(combinations(range(k), 2)):

@@ -28,7 +28,7 @@ from looms.svm._problem import Problem
 
 _FLAT = 1e-12  # rates below are rounding: |K| ≤ 1, and rates are per unit of β_c
 _MOST_STEPS = 1000
-_MOST_IDLE = 20  # steps of no length in a row: the path goes round samples that depend on others
+_MOST_IDLE = 100  # steps of no length in a row: at a point where many samples are on the margin
 _FEW = 256  # rows times columns
 
 
@@ -133,6 +133,10 @@ class _Paths:
     n_basic : (m,) size of the margin set.
     left : (m,) length that is left, Σ|β_c|.
     idle : (m,) steps of no length since the last that had one.
+    joined : (m,) sample that came onto the margin in the last step, -1 for none.
+    barred : (m, c + 2) samples that joined in a step and left in the next, of no length: by the
+        equations β of such a sample goes into its range, so that it depends on the others up to
+        rounding. It stays off until the path moves; else it would join and leave for ever.
     running : (m,) whether the path has not ended.
     """
 
@@ -147,6 +151,8 @@ class _Paths:
     n_basic: Indices
     left: Array
     idle: Indices
+    joined: Indices
+    barred: AnyArray
     running: AnyArray
 
     def rows(self, keep: AnyArray) -> _Paths:
@@ -243,6 +249,8 @@ def _started(problem: Problem, start: Polished, table: Tableau, left_out: Indice
         n_basic=np.full(m, table.n_basic),
         left=left,
         idle=np.zeros(m, dtype=np.intp),
+        joined=np.full(m, -1),
+        barred=np.zeros((m, len(samples) + 2), dtype=bool),
         running=np.ones(m, dtype=bool),
     )
     row, slot = np.nonzero(drivers < len(samples))
@@ -264,6 +272,7 @@ def _step(limits: _Limits, table: Tableau, paths: _Paths, work: Array) -> None:
     lost |= np.isinf(length) & ~to_end
     length = np.where(to_end, paths.left, length)
     paths.idle = np.where(length > _FLAT, 0, paths.idle + 1)
+    paths.barred[paths.idle == 0] = False
     lost |= ~to_end & (paths.idle > _MOST_IDLE)
     length[lost | ~paths.running] = 0.0
     rate *= length[:, None]
@@ -283,6 +292,7 @@ def _longest(paths: _Paths, rate: Array, room: Array) -> tuple[Array, Indices]:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         room /= rate
     room[:, -2:] = np.inf  # the intercept and padding are not bounded
+    room[paths.barred] = np.inf
     who = room.argmin(axis=1)  # nan counts as the smallest
     flat = np.flatnonzero(np.abs(rate[rows, who]) < _FLAT)
     if len(flat):  # a u that does not move meets no end, even if it is at one
@@ -347,6 +357,7 @@ def _change(limits: _Limits, paths: _Paths, who: Indices) -> None:
     who = who[rows]
     leaving = paths.basic[rows, who]
     out, i = rows[leaving], who[leaving]
+    paths.barred[out, i] = (paths.idle[out] > 0) & (paths.joined[out] == i)
     rising = paths.u[out, i] > 0.5 * (limits.lower + limits.upper)[i]
     paths.held[out, i] = np.where(rising, limits.upper[i], limits.lower[i])
     paths.low[out, i] = np.where(rising, -np.inf, limits.y[i])
@@ -354,6 +365,7 @@ def _change(limits: _Limits, paths: _Paths, who: Indices) -> None:
     paths.u[out, i] = limits.y[i]
     _leave(paths, out, i)
     joining, j = rows[~leaving], who[~leaving]
+    paths.joined[rows] = np.where(leaving, -1, who)
     paths.u[joining, j] = paths.held[joining, j]
     paths.low[joining, j], paths.high[joining, j] = limits.lower[j], limits.upper[j]
     paths.basic[joining, j] = True
