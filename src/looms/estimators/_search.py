@@ -50,7 +50,7 @@ from looms.kernels._samples import training_rows
 from looms.kernels._tensors import check_on_tensors
 from looms.lssvm._system import Fit
 from looms.optimize._minimize import OPTIMIZERS
-from looms.selection import Objective, tune
+from looms.selection import tune
 from looms.selection._candidates import Candidate, Candidates, Choice, Score, choose
 from looms.selection._features import objective_of
 from looms.selection._low_rank_start import low_rank_objective
@@ -188,12 +188,12 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             choice, in_folds, machines = choose_on_grid(
                 kernels,
                 criteria[0],
-                objective_of=partial(Objective, X_train, targets[train], **options),
+                objective_of=partial(objective_of, X_train, targets[train], **options),
                 scorer=score,
                 watcher=watcher,
                 repeated=self.nested is not None,
             )
-            if self.nested is not None:
+            if in_folds is not None:
                 nested = nested_predictions(in_folds, machines, train, weight[train], score)
         else:
             choice = choose(
