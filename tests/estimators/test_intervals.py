@@ -97,7 +97,7 @@ class TestFewFeatures:
             ours = model.predict_interval(S_new, 0.8, method)
             assert_allclose(ours, interval(r, F, 0.8), rtol=1e-7, atol=1e-7)
         copied = pickle.loads(pickle.dumps(model))
-        assert vars(copied).keys() == vars(model).keys() - {"_few_columns"}
+        assert vars(copied).keys() == vars(model).keys() - {"_without_rows"}
 
     def test_sets_are_those_of_the_kernel_matrix(self):
         labels = LABELS["three classes"]
@@ -246,7 +246,7 @@ class TestKept:
             load_model(tmp_path / "model").model,
         ]
         for other in copies:
-            assert vars(other).keys() == vars(model).keys() - {"_machine_models"}
+            assert vars(other).keys() == vars(model).keys() - {"_machine_models", "_without_rows"}
             assert_array_equal(other.predict_interval(X_NEW, method="scaled"), before)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -14,24 +14,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
 from looms._scores import class_scores, number_scores
-from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks
 from looms.estimators._area import area_in_folds, outputs_in_folds
 from looms.estimators._base import KernelMachine, check_flag
 from looms.estimators._certificate import CertifiedSystem
+from looms.estimators._fits import fitted_machine, outputs, solved
 from looms.estimators._held_out_models import MachineModels, NestedModels, nested_outputs
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
-from looms.kernels._gram import GramBlocks, check_finite_lower, expansion, gram_into
 from looms.kernels._samples import Samples, center_of, check_scale, training_rows
 from looms.lssvm import cholesky, features, low_rank, low_rank_folds
 from looms.lssvm._folds import Repetition, repetitions
-from looms.lssvm._system import Fit, targets_as_columns
+from looms.lssvm._system import targets_as_columns
 from looms.scores import Scored, area_within, held_out_decisions
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._low_rank import LARGEST_SET
 from looms.selection._nested import Nested
+
+#: Rows of new samples, and the outputs of the models without each row of the fit.
+OutputsWithout: TypeAlias = Callable[[Matrix], Iterator[tuple[slice, Array]]]
 
 #: Rows of few features of which figures are made without a matrix of n × n numbers.
 _MANY = 5000
@@ -113,6 +115,11 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         return self.X_fit_ if self.landmarks_ is None else self.landmarks_
 
     @property
+    def _samples_of_fit(self) -> Samples:
+        """Samples that were given, those of weight zero too."""
+        return Samples(self.X_fit_, center=center_of(self.X_fit_))
+
+    @property
     def _on_landmarks(self) -> low_rank.Landmarks:
         """Landmarks, with the kernel."""
         samples = Samples(self.landmarks_, center=center_of(self.landmarks_))
@@ -144,9 +151,9 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
 
     def _models_of(self, kernel: Kernel, mu: float, folds: AnyArray | None) -> MachineModels:
         """Models of a kernel and μ without each sample of the fit, or its fold."""
-        X, train = self.X_fit_, np.flatnonzero(self.fit_weight_)
+        train = np.flatnonzero(self.fit_weight_)
         models = self._solved(kernel, mu, repetitions(folds, len(train))).models()
-        return MachineModels(models, train, kernel, Samples(X, center=center_of(X)))
+        return MachineModels(models, train, kernel, self._samples_of_fit)
 
     def _solved(
         self, kernel: Kernel, mu: float, parts: Sequence[Repetition]
@@ -158,44 +165,39 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         return solved(kernel, X, y, mu, zeta, self.fit_intercept_, parts)
 
     def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
-        # If the choice was repeated without every fold, these are the models without the fold that
-        # were chosen so.
-        nested: Nested | None = self.nested_
         if self.landmarks_ is not None and isinstance(X, RowBlocks):
             raise ValueError("Intervals and sets take samples in memory, not rows in blocks.")
-        if self.landmarks_ is not None or (self._by_features and nested is None):
-            known = vars(self).get("_few_columns")
-            if known is None:
-                known = self._few_columns = self._without_rows()
-            of_few, outputs = known
-            return of_few, outputs(X)
-        if nested is None:
-            trained = self.leave_one_out_models()
-            outputs = ((rows, F) for rows, _, F in trained.outputs(X))
-            return trained.models.residuals, outputs
-        cached: list[NestedModels] | None = vars(self).get("_nested_models")
-        if cached is None:
-            cached = self._nested_models = list(self._nested_models_of(nested))
-        basis = Samples(self.X_fit_, center=center_of(self.X_fit_))
-        residuals = nested.held_out.residuals
-        return residuals, nested_outputs(cached, X, basis, nested.rows, residuals.shape)
+        known: tuple[Array, OutputsWithout] | None = vars(self).get("_without_rows")
+        if known is None:
+            known = self._without_rows = self._outputs_without_rows()
+        residuals, outputs = known
+        return residuals, outputs(X)
 
-    def _without_rows(
-        self,
-    ) -> tuple[Array, Callable[[Matrix], Iterator[tuple[slice, Array]]]]:
-        """Held-out residuals, and outputs at new samples without each row or group of the fit.
+    def _outputs_without_rows(self) -> tuple[Array, OutputsWithout]:
+        """Held-out residuals, and the outputs of the models without each row, or its group.
 
-        Of a machine on landmarks, or of few features, which takes no matrix of n × n numbers.
+        If the choice was repeated without every fold, these are the models without the fold that
+        were chosen so.
         """
-        if self.landmarks_ is None:
+        nested: Nested | None = self.nested_
+        if nested is not None:
+            residuals, basis = nested.held_out.residuals, self._samples_of_fit
+            models = list(self._nested_models_of(nested))
+            return residuals, lambda X: nested_outputs(
+                models, X, basis, nested.rows, residuals.shape
+            )
+        groups, shape = getattr(self, "groups_", None), self.loo_.y.shape[1:]
+        if self.landmarks_ is not None:
+            on_landmarks, blocks = self._low_rank_solution(groups)
+            residuals = on_landmarks.held_out_residuals.reshape(-1, *shape)
+            return residuals, partial(on_landmarks.outputs_without_rows, blocks=blocks)
+        if self._by_features:
             parts = repetitions(self._groups_of_fit, int(np.count_nonzero(self.fit_weight_)))
-            by_features = self._solved(self.kernel_, self.mu_, parts)
-            assert isinstance(by_features, features.Solution)
-            residuals = by_features.residuals[0].reshape(by_features.fit.y.shape)
-            return residuals, by_features.outputs_without_rows
-        solution, blocks = self._low_rank_solution(getattr(self, "groups_", None))
-        residuals = solution.held_out_residuals.reshape(solution.fit.y.shape)
-        return residuals, partial(solution.outputs_without_rows, blocks=blocks)
+            solution = self._solved(self.kernel_, self.mu_, parts)
+            assert isinstance(solution, features.Solution)
+            return solution.residuals[0].reshape(-1, *shape), solution.outputs_without_rows
+        trained = self.leave_one_out_models()
+        return trained.models.residuals, lambda X: ((rows, F) for rows, _, F in trained.outputs(X))
 
     def _low_rank_solution(
         self, groups: AnyArray | None = None
@@ -387,93 +389,3 @@ class GivenMachine(LeastSquaresMachine):
     def _set_given(self, fitted: dict[str, Any]) -> None:
         """Set the attributes of a fit, and what follows from its held-out outputs."""
         self._set_fitted(**fitted)
-
-
-def solved(
-    kernel: Kernel,
-    X: Matrix,
-    y: Array,
-    mu: float,
-    zeta: Array,
-    fit_intercept: bool,
-    parts: Sequence[Repetition],
-) -> cholesky.Solution | features.Solution:
-    """System of a kernel with all its values, by the features where these are few.
-
-    Arguments as for `cholesky.solve_in_place`.
-    """
-    n = len(y)
-    with blas_threads(n):
-        if features.has_few_features(kernel, X):
-            spectrum = features.decompose_features(X, zeta, fit_intercept=fit_intercept)
-            return spectrum.solve(y, mu, parts)
-        K = np.empty((n, n), order="F")
-        gram_into(K, kernel, GramBlocks(X, frozenset()))
-        check_finite_lower(K, kernel)
-        return cholesky.solve_in_place(K, y, mu, zeta, fit_intercept=fit_intercept, parts=parts)
-
-
-def fitted_machine(
-    X: Matrix, weight: Array, y: Array, kernel: Kernel, mu: float, fit: Fit
-) -> dict[str, Any]:
-    """Fitted attributes of a machine that was fitted to the samples of positive weight.
-
-    The others get coefficient zero and, as leave-one-out output, the output of
-    the machine that never saw them.
-    """
-    train, others = np.flatnonzero(weight), np.flatnonzero(weight == 0)
-    if isinstance(X, RowBlocks):  # all of positive weight, and not kept
-        X = None
-    dual_coef, loo, fit_weight = fit.alpha, fit.outputs, fit.sample_weight
-    held_out, basis = fit.mean_held_out.outputs, X if fit.landmarks is None else fit.landmarks
-    if len(others):
-        fit_weight = np.zeros(len(y))
-        fit_weight[train] = fit.sample_weight
-        if fit.landmarks is None:
-            dual_coef = np.zeros(y.shape)
-            dual_coef[train] = fit.alpha
-        loo = np.empty(y.shape)
-        loo[train] = fit.outputs
-        loo[others] = outputs(kernel, X[others], basis, dual_coef, fit.intercept, fit.coef)
-        held_out_of_train, held_out = held_out, loo.copy()
-        held_out[train] = held_out_of_train
-    return {
-        "X_fit_": X,
-        "kernel_": kernel,
-        "mu_": mu,
-        "intercept_": fit.intercept,
-        "dual_coef_": dual_coef,
-        **({} if fit.coef is None else {"coef_": fit.coef}),
-        "fit_weight_": fit_weight,
-        "loo_": HeldOut(y, loo, weight),
-        "held_out_": HeldOut(y, held_out, weight),
-        **({} if fit.landmarks is None else {"landmarks_": fit.landmarks}),
-    }
-
-
-def as_expansion(X_fit: Matrix, dual_coef: Array, coef: Array | None) -> tuple[Matrix, Array]:
-    """Samples and coefficients of an expansion; with ``coef``, as w·x is the kernel of w and x."""
-    if coef is None:
-        return X_fit, dual_coef
-    W = np.atleast_2d(coef.T)
-    return W, np.eye(len(W)) if coef.ndim > 1 else np.ones(1)
-
-
-def outputs(
-    kernel: Kernel,
-    X: Matrix,
-    X_fit: Matrix,
-    dual_coef: Array,
-    intercept: Any,
-    coef: Array | None = None,
-) -> Array:
-    """f(x) = Σ_j α_j k(x_j, x) + b for validated samples, or w·x + b with ``coef``."""
-    X_fit, dual_coef = as_expansion(X_fit, dual_coef, coef)
-    # For a precomputed kernel X_fit is the kernel matrix, of which only the size counts.
-    basis = Samples(X_fit, center=center_of(X_fit))
-    if isinstance(X, RowBlocks):
-        landmarks = low_rank.Landmarks(kernel, basis, X.dtype)
-        return low_rank.outputs(X, landmarks, dual_coef, intercept)
-    with blas_threads(max(len(dual_coef), X.shape[0])):
-        expanded = expansion(kernel, X, basis, dual_coef)
-    return np.asarray(expanded + intercept)

@@ -183,12 +183,23 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             )
 
         watcher.begins(len(kernels) * len(criteria))
+        objective_on: Callable[..., Any] = partial(objective_of, X_train, targets[train], **options)
+        if rank is not None:
+            objective_on = partial(
+                low_rank_objective,
+                X_train if isinstance(X_train, RowBlocks) else ArrayBlocks(X_train),
+                targets[train],
+                rank=rank,
+                tuned=self._tune(),
+                random_state=seed,
+                **options,
+            )
         nested = tuned = outer = None
         if self.search == "grid":
             choice, in_folds, machines = choose_on_grid(
                 kernels,
                 criteria[0],
-                objective_of=partial(objective_of, X_train, targets[train], **options),
+                objective_of=objective_on,
                 scorer=score,
                 watcher=watcher,
                 repeated=self.nested is not None,
@@ -199,17 +210,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             choice = choose(
                 kernels,
                 criteria,
-                objective_of=partial(objective_of, X_train, targets[train], **options)
-                if rank is None
-                else partial(
-                    low_rank_objective,
-                    X_train if isinstance(X_train, RowBlocks) else ArrayBlocks(X_train),
-                    targets[train],
-                    rank=rank,
-                    tuned=self._tune(),
-                    random_state=seed,
-                    **options,
-                ),
+                objective_of=objective_on,
                 tuned=self._tune(),
                 scorer=score,
                 watcher=watcher,

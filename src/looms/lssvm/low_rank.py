@@ -276,10 +276,8 @@ class Solution:
         values, Q = np.linalg.eigh(M)
         p = self.V @ of_u
         W = self.V @ Q
-        (slopes,), _ = blocks.sweep(
-            _Contraction(self.landmarks, W, values, coef, p),
-            *(u, e, self.residuals, zeta, *self.labels),
-        )
+        contraction = _Contraction(self.landmarks, W, values, coef, p)
+        (slopes,), _ = blocks.sweep(contraction, u, e, self.residuals, zeta, *self.labels)
         of_gram = 0.5 * (p[:m] @ coef.T + coef @ p[:m].T) - (W[:m] * values) @ W[:m].T
         of_penalty, value = self.landmarks.gram_slopes(of_gram)
         return slopes + n * self.mu * of_penalty, n * value
