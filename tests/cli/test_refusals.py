@@ -159,6 +159,27 @@ def test_limits_of_a_file(fit, monkeypatch, one_line):
     one_line(fit("t.csv", *options), 2, "kernel matrix of 200 rows takes 0 GB")
 
 
+def test_a_linear_machine_takes_a_kernel_matrix_of_many_features_only(fit, monkeypatch, one_line):
+    rng = np.random.default_rng(0)
+    for name, n_features in (("few.csv", 3), ("wide.csv", 101)):
+        table = pd.DataFrame(rng.normal(size=(200, n_features)).round(3)).assign(
+            y=rng.normal(size=200)
+        )
+        table.to_csv(name, index=False)
+    monkeypatch.setattr(os, "sysconf", lambda name: 4096 if name == "SC_PAGE_SIZE" else 78)
+    linear = ("-t", "y", "--kernel", "linear")
+    assert fit("few.csv", *linear, "--search", "grid").exit_code == 0
+    assert fit("few.csv", *linear, "--force").exit_code == 0
+    others = [
+        ("wide.csv", *linear),
+        ("few.csv", *linear, "--kernel", "rbf", "--force"),
+        ("few.csv", *linear, "--cv", "5x2", "--force"),
+        ("few.csv", *linear, "--certify", "--force"),
+    ]
+    for arguments in others:
+        one_line(fit(*arguments), 2, "kernel matrix of 200 rows takes 0 GB")
+
+
 def test_models_on_landmarks_are_refused_by_name_or_do_without_rows(looms, fit, pets, one_line):
     assert fit(pets, "-t", "kind", "-o", "m.skops").exit_code == 0
     saved = load_model("m.skops")

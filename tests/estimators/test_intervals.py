@@ -12,6 +12,7 @@ from pairwise import pairwise
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
@@ -41,6 +42,7 @@ WEIGHTS = {
 KERNELS = {"rbf": RBF(0.3), "linear": "linear", "cubic": Polynomial(3, 1.0)}
 MU = 0.05
 METHODS = ("plus", "minmax", "scaled")
+UNITS = np.array([1.0, 1e6, 1e-4])
 
 
 def all_outputs(model, X_new):
@@ -68,6 +70,42 @@ def refitted_outputs(model, K, K_new, y):
 def assert_close(ours, theirs):
     assert ours.shape == theirs.shape
     assert_allclose(ours, theirs, rtol=1e-8, atol=1e-8 * np.abs(theirs).max())
+
+
+class TestFewFeatures:
+    """Intervals of a linear machine take no matrix of rows, and lose no digits to units."""
+
+    @pytest.mark.parametrize(
+        ("weights", "targets", "grouped", "fit_intercept"),
+        pairwise(WEIGHTS, TARGETS, [False, True], [True, False]),
+    )
+    def test_intervals_are_of_n_refits(self, monkeypatch, weights, targets, grouped, fit_intercept):
+        S, S_new, y = X * UNITS, X_NEW * UNITS, TARGETS[targets]
+        monkeypatch.setattr(LSSVMRegressor, "_models_of", None)
+        model = LSSVMRegressor("linear", mu=MU, fit_intercept=fit_intercept)
+        model.fit(S, y, sample_weight=WEIGHTS[weights])
+        group = np.arange(N) // 3 if grouped else np.arange(N)
+        model.groups_ = group if grouped else None
+        seen = np.flatnonzero(model.fit_weight_)
+        r, F = np.empty((len(seen), *y.shape[1:])), np.empty((M, len(seen), *y.shape[1:]))
+        ridge = Ridge(alpha=len(seen) * MU, fit_intercept=fit_intercept, solver="svd")
+        for place, i in enumerate(seen):
+            rest = seen[group[seen] != group[i]]
+            ridge.fit(S[rest], y[rest], model.fit_weight_[rest])
+            r[place], F[:, place] = y[i] - ridge.predict(S[[i]])[0], ridge.predict(S_new)
+        for method, interval in (("plus", jackknife_plus), ("minmax", jackknife_minmax)):
+            ours = model.predict_interval(S_new, 0.8, method)
+            assert_allclose(ours, interval(r, F, 0.8), rtol=1e-7, atol=1e-7)
+        copied = pickle.loads(pickle.dumps(model))
+        assert vars(copied).keys() == vars(model).keys() - {"_without_rows"}
+
+    def test_sets_are_those_of_the_kernel_matrix(self):
+        labels = LABELS["three classes"]
+        ours = LSSVMClassifier("linear", mu=MU).fit(sp.csr_array(X), labels)
+        theirs = LSSVMClassifier("precomputed", mu=MU).fit(X @ X.T, labels)
+        sets = ours.predict_set(sp.csr_array(X_NEW), 0.7)
+        assert_array_equal(sets, theirs.predict_set(X_NEW @ X.T, 0.7))
+        assert 0 < sets.mean() < 1
 
 
 class TestModels:
@@ -208,7 +246,7 @@ class TestKept:
             load_model(tmp_path / "model").model,
         ]
         for other in copies:
-            assert vars(other).keys() == vars(model).keys() - {"_machine_models"}
+            assert vars(other).keys() == vars(model).keys() - {"_machine_models", "_without_rows"}
             assert_array_equal(other.predict_interval(X_NEW, method="scaled"), before)
 
 

@@ -109,14 +109,58 @@ def test_columns_of_other_units_cost_no_digits(fit_intercept):
     assert_allclose(X @ fit.coef + fit.intercept, machine.predict(X), atol=1e-7)
 
 
-def test_projection_is_that_of_the_kernel_matrix():
-    X, zeta = FEATURES["three"], WEIGHTS["uneven"]
-    for fit_intercept in (True, False):
-        spectrum = decompose_features(X, zeta, fit_intercept=fit_intercept)
-        theirs = solve(
-            X @ X.T, TARGETS["one"], 0.3, sample_weight=zeta, fit_intercept=fit_intercept
-        )
-        assert_allclose(spectrum.projection(0.3), theirs.projection.matrix(), atol=1e-12)
+@pytest.mark.parametrize(
+    ("features", "weights", "targets", "folds", "fit_intercept"),
+    pairwise(["three", "far from zero"], WEIGHTS, TARGETS, ["single", "folds"], [True, False]),
+)
+def test_models_are_those_of_the_kernel_matrix(features, weights, targets, folds, fit_intercept):
+    X, zeta, y, folds = FEATURES[features], WEIGHTS[weights], TARGETS[targets], FOLDS[folds]
+    spectrum = decompose_features(X, zeta, fit_intercept=fit_intercept)
+    solution = spectrum.solve(y, 0.3, repetitions(folds, N))
+    ours, new = solution.models(), X[:5] + RNG.standard_normal((5, 3))
+    options = {"sample_weight": zeta, "fit_intercept": fit_intercept, "folds": folds}
+    theirs = solve(X @ X.T, y, 0.3, **options).models()
+    digits = 1e-4 if features == "far from zero" else 1e-11  # of the kernel matrix
+    for name in ("P", "share", "corner", "residuals", "ridge"):
+        expected = getattr(theirs, name)
+        atol = digits * np.abs(expected).max()
+        assert_allclose(getattr(ours, name), expected, rtol=digits, atol=atol)
+    assert len(ours.sets) == len(theirs.sets)
+    expected = theirs.outputs(new @ X.T)
+    atol = digits * np.abs(expected).max()
+    for outputs in (
+        ours.outputs(new @ X.T),
+        np.vstack([F for _, F in solution.outputs_without_rows(new)]),
+    ):
+        assert_allclose(outputs, expected, rtol=digits, atol=atol)
+
+
+@pytest.mark.parametrize("folds", ["single", "folds"])
+@pytest.mark.parametrize("targets", TARGETS)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_outputs_without_rows_are_those_of_refits(folds, targets, fit_intercept):
+    units, y, mu = np.array([1.0, 1e6, 1e-4]), TARGETS[targets], 1e-3
+    X, new = FEATURES["three"] * units, RNG.standard_normal((5, 3)) * units
+    number = np.arange(N) if FOLDS[folds] is None else FOLDS[folds]
+    spectrum = decompose_features(X, np.ones(N), fit_intercept=fit_intercept)
+    ((rows, ours),) = spectrum.solve(y, mu, repetitions(number, N)).outputs_without_rows(new)
+    assert rows == slice(0, 5)
+    for i in range(N):
+        rest = number != number[i]
+        ridge = Ridge(alpha=N * mu, fit_intercept=fit_intercept, solver="svd")
+        expected = ridge.fit(X[rest], y[rest]).predict(new)
+        assert_allclose(ours[:, i], expected, rtol=1e-7, atol=1e-7)
+
+
+def test_new_points_come_some_at_a_time(monkeypatch):
+    monkeypatch.setattr("looms.lssvm.features._NUMBERS", 2 * N)
+    X = FEATURES["three"]
+    solution = decompose_features(X, np.ones(N)).solve(TARGETS["one"], 0.3)
+    blocks = list(solution.outputs_without_rows(X[:5]))
+    assert [rows for rows, _ in blocks] == [slice(0, 2), slice(2, 4), slice(4, 5)]
+    monkeypatch.undo()
+    ((_, whole),) = solution.outputs_without_rows(X[:5])
+    assert_allclose(np.vstack([F for _, F in blocks]), whole, rtol=1e-12)
 
 
 def test_large_folds_take_the_smaller_system():

@@ -1,14 +1,21 @@
 """Nested choice among fixed candidates, against the same choice made anew without each fold."""
 
+from collections import Counter
+from itertools import groupby
+from operator import itemgetter
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 
-from looms.kernels import RBF, Polynomial
-from looms.lssvm import solve
-from looms.selection import Objective
-from looms.selection._nested import choose_nested
+from looms import LSSVMRegressorCV
+from looms.kernels import RBF, Linear, Polynomial
+from looms.lssvm import refit_loo, solve
+from looms.optimize import Point
+from looms.selection import Objective, _features, _objective
+from looms.selection._features import objective_of
+from looms.selection._nested import choose_along_mu, choose_nested
 
 N = 24
 RNG = np.random.default_rng(5)
@@ -26,9 +33,12 @@ CVS = {
 WEIGHTS = {"unweighted": None, "weighted": RNG.uniform(0.3, 3.0, N)}
 
 
+KERNELS = {"two kernels": [RBF(), Polynomial(2)], "few features": [Linear()]}
+
+
 def candidates_of(kernels, y, criterion, options):
     for kernel in kernels:
-        objective = Objective(X, y, kernel=kernel, criterion=criterion, **options)
+        objective = objective_of(X, y, kernel=kernel, criterion=criterion, **options)
         for width in (-2.0, 1.0) if len(objective.theta0) > 1 else (0.0,):
             for ridge in (-4.0, 0.0, 4.0):
                 shift = np.append(np.full(len(objective.theta0) - 1, width), ridge)
@@ -36,14 +46,16 @@ def candidates_of(kernels, y, criterion, options):
 
 
 @pytest.mark.parametrize(
-    ("target", "cv", "weight", "criterion", "intercept"),
-    pairwise(TARGETS, CVS, WEIGHTS, ["press", "wmw", "squared_hinge"], [True, False]),
+    ("kernels", "target", "cv", "weight", "criterion", "intercept"),
+    pairwise(KERNELS, TARGETS, CVS, WEIGHTS, ["press", "wmw", "squared_hinge"], [True, False]),
 )
-def test_it_is_the_choice_made_anew_without_each_fold(target, cv, weight, criterion, intercept):
+def test_it_is_the_choice_made_anew_without_each_fold(
+    kernels, target, cv, weight, criterion, intercept
+):
     y, zeta = TARGETS[target], WEIGHTS[weight]
     options = {"sample_weight": zeta, "fit_intercept": intercept, **CVS[cv]}
-    candidates = list(candidates_of([RBF(), Polynomial(2)], y, criterion, options))
-    choice = choose_nested(candidates)
+    candidates = list(candidates_of(KERNELS[kernels], y, criterion, options))
+    choice = choose_nested([(objective, [theta]) for objective, theta in candidates])
     points = [objective.evaluate(theta, gradient=False) for objective, theta in candidates]
     assert_allclose(choice.values, [point.value for point in points], rtol=1e-10)
     assert choice.best == np.argmin([point.value for point in points])
@@ -88,15 +100,83 @@ def test_it_is_the_choice_made_anew_without_each_fold(target, cv, weight, criter
 def test_candidates_that_cannot_be_evaluated_are_not_chosen():
     K = X @ X.T - 3.0 * np.eye(N)
     objective = Objective(K, LABELS, kernel="precomputed")
-    choice = choose_nested([(objective, np.array([m])) for m in (-20.0, 3.0, 5.0)])
+    choice = choose_nested([(objective, [np.array([m]) for m in (-20.0, 3.0, 5.0)])])
     assert_array_equal(np.isfinite(choice.values), [False, True, True])
     assert (choice.chosen > 0).all()
     with pytest.raises(ValueError, match="No candidate"):
-        choose_nested([(objective, np.array([-20.0]))])
+        choose_nested([(objective, [np.array([-20.0])])])
 
 
 @pytest.mark.parametrize(("cv", "match"), [("2x3", "one number"), (2, "three or more")])
 def test_repetitions_and_two_folds_are_refused(cv, match):
     objective = Objective(X, LABELS, cv=cv)
     with pytest.raises(ValueError, match=match):
-        choose_nested([(objective, objective.theta0)])
+        choose_nested([(objective, [objective.theta0])])
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+@pytest.mark.parametrize("cv", [{}, {"cv": 5}, {"cv": "5x2"}])
+def test_along_mu_the_least_of_all_points_is_taken(kernels, cv):
+    candidates = list(candidates_of(KERNELS[kernels], LABELS, "press", cv))
+    theirs = [objective.evaluate(theta, gradient=False) for objective, theta in candidates]
+    ours = []
+    fit = choose_along_mu(
+        [(one, [theta for _, theta in some]) for one, some in groupby(candidates, itemgetter(0))],
+        lambda objective, point: ours.append(point),
+    )
+    assert_array_equal([point.theta.tolist() for point in ours], [p.theta.tolist() for p in theirs])
+    assert_allclose([point.value for point in ours], [p.value for p in theirs], rtol=1e-9)
+    best = min(theirs, key=lambda point: point.value)
+    assert_allclose(fit.held_out, best.model.held_out, rtol=1e-9)
+
+
+def test_along_mu_points_that_cannot_be_solved_are_not_taken(monkeypatch):
+    K = X @ X.T - 3.0 * np.eye(N)
+    objective = Objective(K, LABELS, kernel="precomputed")
+    points = [np.array([m]) for m in (-20.0, 3.0, 5.0)]
+    seen = []
+    fit = choose_along_mu([(objective, points)], lambda _, point: seen.append(point.value))
+    assert_array_equal(np.isfinite(seen), [False, True, True])
+    assert_array_equal(fit.alpha, objective.fit(points[int(np.argmin(seen))]).alpha)
+    with pytest.raises(ValueError, match="No candidate"):
+        choose_along_mu([(objective, points[:1])])
+    # Should eigenvectors give a value where a factorization fails, it is not the least.
+    monkeypatch.setattr(
+        objective, "along_mu", lambda _, log2_mu: [Point(np.array([m]), m, 1.0) for m in log2_mu]
+    )
+    seen.clear()
+    fit = choose_along_mu([(objective, points)], lambda _, point: seen.append(point.value))
+    assert_array_equal(fit.alpha, objective.fit(points[1]).alpha)
+    assert seen[0] == np.inf
+    assert seen[1] == objective.evaluate(points[1], gradient=False).value
+
+
+@pytest.mark.parametrize(
+    ("n_features", "nested", "taken"),
+    [
+        (4, None, {"decompose_features": 1}),
+        (4, "auto", {"decompose_features": 1}),
+        (60, None, {"decompose": 1, "solve_in_place": 1}),
+        (60, "auto", {"solve_in_place": 17}),
+    ],
+)
+def test_a_grid_of_a_linear_machine_takes_one_decomposition(monkeypatch, n_features, nested, taken):
+    S = RNG.standard_normal((40, n_features))
+    y = S[:, 0] + RNG.standard_normal(40)
+    counts = Counter()
+
+    def counted(module, name):
+        call = getattr(module, name)
+        monkeypatch.setattr(
+            module, name, lambda *args, **options: counts.update([name]) or call(*args, **options)
+        )
+
+    counted(_features, "decompose_features")
+    counted(_objective, "decompose")
+    counted(_objective, "solve_in_place")
+    model = LSSVMRegressorCV("linear", search="grid", nested=nested).fit(S, y)
+    assert counts == taken
+    assert len(model.selection_.stages[0][1].history) == 17
+    refitted = refit_loo(S @ S.T, y, model.mu_).outputs
+    assert_allclose(model.loo_.outputs, refitted, rtol=1e-8)
+    assert_allclose(model.selection_.value, np.mean((y - refitted) ** 2), rtol=1e-8)

@@ -28,6 +28,8 @@ from looms.cli._target import (
 from looms.datasets import open_table, read_table
 from looms.datasets._rows import RowReader
 from looms.datasets._table import Table
+from looms.kernels import Linear
+from looms.lssvm.features import has_few_features
 from looms.tables import table_preprocessor
 from looms.tables._kinds import column_kinds
 from looms.tables._transformers import TableColumns
@@ -66,10 +68,12 @@ def read_training(
     drop: Sequence[str] | None,
     reading: Reading,
     groups: str | None = None,
+    by_features: bool = False,
 ) -> tuple[Table, AnyArray | None]:
     """The table of a file without the columns to drop, and the labels of the column of groups.
 
-    Refuses one without a target, or with more rows than a kernel matrix can have here.
+    Refuses one without a target, or with more rows than a kernel matrix can have here, unless it
+    may be solved by its features.
     """
     table = read(path, target, reading)
     table = replace(table, X=without(table.X, drop or (), path))
@@ -78,7 +82,13 @@ def read_training(
         table = replace(table, X=table.X.drop(columns=groups))
     if table.y is None:
         raise no_target(path, table.X)
-    n_rows = table.X.shape[0]
+    if not by_features:
+        check_kernel_matrix(path, table.X.shape[0])
+    return table, labels
+
+
+def check_kernel_matrix(path: Path, n_rows: int) -> None:
+    """Refuse a table whose kernel matrix is larger than the memory."""
     memory = physical_memory()
     if memory is not None and 8 * n_rows**2 > memory:
         raise InputError(
@@ -86,7 +96,6 @@ def read_training(
             f"this machine has {1e-9 * memory:,.0f}; give --rank 1000, for a machine on so many "
             "landmarks, or a sample of the rows"
         )
-    return table, labels
 
 
 def physical_memory() -> int | None:
@@ -205,9 +214,13 @@ def prepare_file(
     task: Task,
     groups: str | None,
     time: str | None,
+    by_features: bool = False,
 ) -> Prepared:
-    """The table of a file, prepared; what it is taken for goes to stderr."""
-    table, labels = read_training(path, target, drop, reading, groups)
+    """The table of a file, prepared; what it is taken for goes to stderr.
+
+    ``by_features`` is for a linear machine: with few features it takes no kernel matrix.
+    """
+    table, labels = read_training(path, target, drop, reading, groups, by_features)
     times = None
     if time is not None:
         times = times_of_rows(path, table, time)
@@ -215,6 +228,8 @@ def prepare_file(
     known = target_of(table.y, task)
     note(f"{known.task}: {known.reason}")
     prepared = replace(prepare(table.X, known), groups=labels)
+    if by_features and not has_few_features(Linear(), prepared.matrix):
+        check_kernel_matrix(path, len(prepared.rows))
     if times is None:
         return prepared
     prepared = prepared.in_order(times)

@@ -273,6 +273,16 @@ class MachineRequest:
                 f"--calibration {self.calibration} is for --machine lssvm; svm has sigmoid or none"
             )
 
+    @property
+    def by_features(self) -> bool:
+        """True for a linear machine alone, which takes no kernel matrix of few features.
+
+        One that is held out several times, or chosen anew without each row of a grid, does.
+        """
+        linear = self.machine == "lssvm" and set(self.kernel or ()) == {"linear"}
+        repeated = self.gap > 0 or "x" in (self.cv or "")
+        return linear and not repeated and (self.search == "gradient" or self.nested == "none")
+
     def _check_nonconformity(self) -> None:
         for field in fields(self):
             if field.name not in _OF_NONCONFORMITY and getattr(self, field.name) != field.default:

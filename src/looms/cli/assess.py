@@ -89,7 +89,9 @@ def assess(
             f"--time tests rows after those that train, which --method {method} mixes; leave one "
             "of these options out"
         )
-    prepared = prepare_file(file, target, drop, reading, request.task, request.groups, request.time)
+    prepared = prepare_file(
+        file, target, drop, reading, request.task, request.groups, request.time, request.by_features
+    )
     machine, y = request.estimator(prepared), prepared.target.y
     if getattr(machine, "threshold", None) not in (None, 0.0):
         note(f"--threshold {request.threshold}: positive is {max(y)}")

@@ -119,8 +119,9 @@ def fit(
     most = memory_of(memory)
     with ExitStack() as stack:
         if request.rank is None:
+            by_features = request.by_features and not certify  # refits take the matrix
             prepared = prepare_file(
-                file, target, drop, reading, request.task, request.groups, request.time
+                file, target, drop, reading, request.task, request.groups, request.time, by_features
             )
         else:
             scratch = ScratchFolder(output.parent, stack)

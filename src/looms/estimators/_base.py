@@ -32,7 +32,7 @@ from looms.tensors import rows_of_tensors
 _NEGLIGIBLE = 1e-10
 
 #: Attributes that are made of others when they are needed.
-_MADE_AGAIN = ("_machine_models", "_nested_models", "_held_out_scores", "_system_on_landmarks")
+_MADE_AGAIN = ("_machine_models", "_without_rows", "_held_out_scores")
 #: Attributes that only some fits set.
 _OF_SOME_FITS = ("coef_", "certificate_", "groups_", "landmarks_", "members_")
 

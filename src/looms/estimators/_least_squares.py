@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -13,26 +14,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
 from looms._scores import class_scores, number_scores
-from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks
-from looms.estimators._area import area_in_folds, of_few_columns, outputs_in_folds
+from looms.estimators._area import area_in_folds, outputs_in_folds
 from looms.estimators._base import KernelMachine, check_flag
 from looms.estimators._certificate import CertifiedSystem
+from looms.estimators._fits import fitted_machine, outputs, solved
 from looms.estimators._held_out_models import MachineModels, NestedModels, nested_outputs
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
-from looms.kernels._gram import GramBlocks, check_finite_lower, expansion, gram_into
 from looms.kernels._samples import Samples, center_of, check_scale, training_rows
-from looms.lssvm import low_rank
+from looms.lssvm import cholesky, features, low_rank, low_rank_folds
 from looms.lssvm._folds import Repetition, repetitions
-from looms.lssvm._system import Fit, targets_as_columns
-from looms.lssvm.cholesky import solve_in_place
-from looms.lssvm.features import decompose_features, has_few_features
-from looms.scores import Scored, area_within, fold_outputs, held_out_decisions
+from looms.lssvm._system import targets_as_columns
+from looms.scores import Scored, area_within, held_out_decisions
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._low_rank import LARGEST_SET
 from looms.selection._nested import Nested
+
+#: Rows of new samples, and the outputs of the models without each row of the fit.
+OutputsWithout: TypeAlias = Callable[[Matrix], Iterator[tuple[slice, Array]]]
 
 #: Rows of few features of which figures are made without a matrix of n × n numbers.
 _MANY = 5000
@@ -90,8 +91,9 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
 
         A fit keeps coefficients only: the inverse that these models need is n² numbers, too many
         to keep in memory after every fit and in every model file. It is made again from the
-        training samples at the first call, for n³ flops, and cached with the machine, out of
-        its pickled and saved state, until the machine is fitted anew.
+        training samples at the first call, for n³ flops, or n² p of a linear machine of p features
+        up to half of n, and cached with the machine, out of its pickled and saved state, until the
+        machine is fitted anew.
 
         Returns
         -------
@@ -104,15 +106,35 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         cached: MachineModels | None = vars(self).get("_machine_models")
         if cached is not None:
             return cached
-        groups = getattr(self, "groups_", None)
-        groups = None if groups is None else groups[np.flatnonzero(self.fit_weight_)]
-        self._machine_models = self._models_of(self.kernel_, self.mu_, groups)
+        self._machine_models = self._models_of(self.kernel_, self.mu_, self._groups_of_fit)
         return self._machine_models
 
     @property
     def _basis(self) -> Matrix:
         """Samples that the coefficients are of."""
         return self.X_fit_ if self.landmarks_ is None else self.landmarks_
+
+    @property
+    def _samples_of_fit(self) -> Samples:
+        """Samples that were given, those of weight zero too."""
+        return Samples(self.X_fit_, center=center_of(self.X_fit_))
+
+    @property
+    def _on_landmarks(self) -> low_rank.Landmarks:
+        """Landmarks, with the kernel."""
+        samples = Samples(self.landmarks_, center=center_of(self.landmarks_))
+        return low_rank.Landmarks(self.kernel_, samples)
+
+    @property
+    def _by_features(self) -> bool:
+        """True for one machine that was solved for the weights of its features."""
+        return self.coef_ is not None and not self.members_
+
+    @property
+    def _groups_of_fit(self) -> AnyArray | None:
+        """Numbers of the groups of the rows of the fit, or None."""
+        groups = getattr(self, "groups_", None)
+        return None if groups is None else groups[np.flatnonzero(self.fit_weight_)]
 
     def _check_single(self) -> None:
         """ValueError for a stack, and for a machine on landmarks."""
@@ -129,47 +151,53 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
 
     def _models_of(self, kernel: Kernel, mu: float, folds: AnyArray | None) -> MachineModels:
         """Models of a kernel and μ without each sample of the fit, or its fold."""
-        X, train = self.X_fit_, np.flatnonzero(self.fit_weight_)
-        n = len(train)
-        X_train = training_rows(X, train, kernel.pairwise)
-        K = np.empty((n, n), order="F")
-        with blas_threads(n):
-            gram_into(K, kernel, GramBlocks(X_train, frozenset()))
-            solution = solve_in_place(
-                K,
-                self.loo_.y[train],
-                mu,
-                self.fit_weight_[train],
-                fit_intercept=self.fit_intercept_,
-                parts=repetitions(folds, n),
-            )
-            models = solution.models()
-        return MachineModels(models, train, kernel, Samples(X, center=center_of(X)))
+        train = np.flatnonzero(self.fit_weight_)
+        models = self._solved(kernel, mu, repetitions(folds, len(train))).models()
+        return MachineModels(models, train, kernel, self._samples_of_fit)
+
+    def _solved(
+        self, kernel: Kernel, mu: float, parts: Sequence[Repetition]
+    ) -> cholesky.Solution | features.Solution:
+        """System of a kernel and μ on the samples of the fit."""
+        train = np.flatnonzero(self.fit_weight_)
+        X = training_rows(self.X_fit_, train, kernel.pairwise)
+        y, zeta = self.loo_.y[train], self.fit_weight_[train]
+        return solved(kernel, X, y, mu, zeta, self.fit_intercept_, parts)
 
     def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
-        # If the choice was repeated without every fold, these are the models without the fold that
-        # were chosen so.
+        if self.landmarks_ is not None and isinstance(X, RowBlocks):
+            raise ValueError("Intervals and sets take samples in memory, not rows in blocks.")
+        known: tuple[Array, OutputsWithout] | None = vars(self).get("_without_rows")
+        if known is None:
+            known = self._without_rows = self._outputs_without_rows()
+        residuals, outputs = known
+        return residuals, outputs(X)
+
+    def _outputs_without_rows(self) -> tuple[Array, OutputsWithout]:
+        """Held-out residuals, and the outputs of the models without each row, or its group.
+
+        If the choice was repeated without every fold, these are the models without the fold that
+        were chosen so.
+        """
         nested: Nested | None = self.nested_
+        if nested is not None:
+            residuals, basis = nested.held_out.residuals, self._samples_of_fit
+            models = list(self._nested_models_of(nested))
+            return residuals, lambda X: nested_outputs(
+                models, X, basis, nested.rows, residuals.shape
+            )
+        groups, shape = getattr(self, "groups_", None), self.loo_.y.shape[1:]
         if self.landmarks_ is not None:
-            if isinstance(X, RowBlocks):
-                raise ValueError("Intervals and sets take samples in memory, not rows in blocks.")
-            known = vars(self).get("_system_on_landmarks")
-            if known is None:
-                known = self._low_rank_solution(getattr(self, "groups_", None))
-                self._system_on_landmarks = known
-            solution, blocks = known
-            residuals = solution.held_out_residuals.reshape(solution.fit.y.shape)
-            return residuals, solution.outputs_without_rows(X, blocks)
-        if nested is None:
-            trained = self.leave_one_out_models()
-            outputs = ((rows, F) for rows, _, F in trained.outputs(X))
-            return trained.models.residuals, outputs
-        cached: list[NestedModels] | None = vars(self).get("_nested_models")
-        if cached is None:
-            cached = self._nested_models = list(self._nested_models_of(nested))
-        basis = Samples(self.X_fit_, center=center_of(self.X_fit_))
-        residuals = nested.held_out.residuals
-        return residuals, nested_outputs(cached, X, basis, nested.rows, residuals.shape)
+            on_landmarks, blocks = self._low_rank_solution(groups)
+            residuals = on_landmarks.held_out_residuals.reshape(-1, *shape)
+            return residuals, partial(on_landmarks.outputs_without_rows, blocks=blocks)
+        if self._by_features:
+            parts = repetitions(self._groups_of_fit, int(np.count_nonzero(self.fit_weight_)))
+            solution = self._solved(self.kernel_, self.mu_, parts)
+            assert isinstance(solution, features.Solution)
+            return solution.residuals[0].reshape(-1, *shape), solution.outputs_without_rows
+        trained = self.leave_one_out_models()
+        return trained.models.residuals, lambda X: ((rows, F) for rows, _, F in trained.outputs(X))
 
     def _low_rank_solution(
         self, groups: AnyArray | None = None
@@ -193,10 +221,12 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
             )
         blocks = blocks if sets is None else blocks.holding(sets)
         y, zeta = self.loo_.y[train], self.fit_weight_[train]
-        samples = Samples(self._basis, center=center_of(self._basis))
-        landmarks = low_rank.Landmarks(self.kernel_, samples)
         solution = low_rank.solve(
-            *(blocks, y, self.mu_, zeta, landmarks),
+            blocks,
+            y,
+            self.mu_,
+            zeta,
+            self._on_landmarks,
             fit_intercept=self.fit_intercept_,
             sets=sets,
         )
@@ -222,10 +252,8 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
 
     def _repetitions(self) -> tuple[Repetition, ...]:
         """Rows of the fit that are held out in every pass over them."""
-        train = np.flatnonzero(self.fit_weight_)
-        groups, folds = getattr(self, "groups_", None), getattr(self, "folds_", None)
-        groups = None if groups is None else groups[train]
-        return repetitions(groups if folds is None else folds[:, train], len(train))
+        train, folds = np.flatnonzero(self.fit_weight_), getattr(self, "folds_", None)
+        return repetitions(self._groups_of_fit if folds is None else folds[:, train], len(train))
 
     def _outputs_by_repetition(self) -> Array:
         """Held-out outputs that are scored, (n_repetitions, n) or (n_repetitions, n, t).
@@ -239,16 +267,14 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         train, parts = np.flatnonzero(self.fit_weight_), self._repetitions()
         if len(parts) == 1 or self.landmarks_ is not None:
             return self.held_out_.outputs[None, train]
-        P, alpha = self._inverse_and_coefficients()
-        y = self.loo_.y[train]
-        outputs = fold_outputs(P, alpha, targets_as_columns(y), parts, self.mu_)
-        return outputs.reshape(len(parts), *y.shape)
+        self._check_single()
+        return self._solved(self.kernel_, self.mu_, parts).fit.held_out
 
     def _scored_anew(self) -> Scored:
         train = np.flatnonzero(self.fit_weight_)
         y, weight = self.loo_.y[train], self.loo_.sample_weight[train]
-        groups = getattr(self, "groups_", None)
-        groups = None if groups is None else np.unique(groups[train], return_inverse=True)[1]
+        groups = self._groups_of_fit
+        groups = None if groups is None else np.unique(groups, return_inverse=True)[1]
         if not is_classifier(self):
             outputs = self._outputs_by_repetition()
             return Scored(number_scores(y, outputs, weight, groups), train, None)
@@ -269,13 +295,18 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         train, parts = np.flatnonzero(self.fit_weight_), self._repetitions()
         y, compared_in = self.loo_.y[train], getattr(self, "choice_folds_", None)
         many = len(parts) == 1 and len(train) > _MANY
-        few_columns = self.landmarks_ is not None or (
-            many and has_few_features(self.kernel_, self.X_fit_)
-        )
+        few_columns = self.landmarks_ is not None or (many and self._by_features)
         if compared_in is None and not few_columns:
-            P, alpha = self._inverse_and_coefficients()
+            models = self.leave_one_out_models().models
             return held_out_decisions(
-                P, alpha, y, parts, weight, self.threshold_, self.calibrator_, self.mu_
+                models.P,
+                models.fit.alpha,
+                y,
+                parts,
+                weight,
+                self.threshold_,
+                self.calibrator_,
+                self.mu_,
             )
         # of so many rows outputs lean by 1 / n, and no more
         held_out = HeldOut(y, self.held_out_.outputs[train], weight)
@@ -286,32 +317,28 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         area = area_within(held_out, None if folds is None else folds[..., train])
         if np.isfinite(area[0]) or not few_columns:
             return decisions, area
-        groups, values = getattr(self, "groups_", None), self._outputs_in_folds
-        groups = None if groups is None else groups[train]
+        groups, values = self._groups_of_fit, self._outputs_in_folds
         if values is None and self.X_fit_ is not None:
-            zeta = self.fit_weight_[train]
-            X = training_rows(self.X_fit_, train, False)
-            X, landmarks = of_few_columns(
-                X, zeta, self.kernel_, self.landmarks_, fit_intercept=self.fit_intercept_
-            )
-            values = outputs_in_folds(
-                *(ArrayBlocks(X), y, self.mu_, zeta, landmarks, groups),
-                fit_intercept=self.fit_intercept_,
-            )
+            values = outputs_in_folds(y, groups, self._outputs_without_folds)
         if values is not None:
             decisions = replace(decisions, outputs=values)
         return decisions, area_in_folds(y, values, weight, groups)
 
-    def _inverse_and_coefficients(self) -> tuple[Array, Array]:
-        """P and the coefficients, (n, t), of the samples of the fit."""
+    def _outputs_without_folds(self, folds: AnyArray) -> Array:
+        """Outputs of each row of the fit by the machine, of few columns, without its fold."""
+        if self.landmarks_ is None:
+            parts = repetitions(folds, len(folds))
+            return np.asarray(self._solved(self.kernel_, self.mu_, parts).fit.held_out[0])
         train = np.flatnonzero(self.fit_weight_)
-        X, zeta = training_rows(self.X_fit_, train, self.kernel_.pairwise), self.fit_weight_[train]
-        if self.coef_ is not None and not self.members_:
-            spectrum = decompose_features(X, zeta, fit_intercept=self.fit_intercept_)
-            fit = spectrum.solve(self.loo_.y[train], self.mu_).fit
-            return spectrum.projection(self.mu_), targets_as_columns(fit.alpha)
-        models = self.leave_one_out_models().models
-        return models.P, targets_as_columns(models.fit.alpha)
+        return low_rank_folds.held_out_outputs(
+            ArrayBlocks(training_rows(self.X_fit_, train, False)),
+            self.loo_.y[train],
+            self.mu_,
+            self.fit_weight_[train],
+            self._on_landmarks,
+            folds,
+            fit_intercept=self.fit_intercept_,
+        )
 
     def _outputs(self, X: Matrix) -> Array:
         """f(x) = Σ_j α_j k(x_j, x) + b for validated samples, or the weighted sum of a stack."""
@@ -354,87 +381,11 @@ class GivenMachine(LeastSquaresMachine):
             )
         zeta = fit_weight[train] * (n / fit_weight[train].sum())
         X_train = training_rows(X, train, kernel.pairwise)
-        with blas_threads(n):
-            if has_few_features(kernel, X_train):
-                spectrum = decompose_features(X_train, zeta, fit_intercept=self.fit_intercept)
-                fit = spectrum.solve(targets[train], mu).fit
-            else:
-                blocks = GramBlocks(X_train, frozenset(), zeta)
-                kernel = kernel.started(blocks.samples)
-                K = np.empty((n, n), order="F")
-                gram_into(K, kernel, blocks)
-                check_finite_lower(K, kernel)
-                fit = solve_in_place(
-                    K, targets[train], mu, zeta, fit_intercept=self.fit_intercept
-                ).fit
+        kernel = kernel.started(Samples(X_train, center=center_of(X_train), weight=zeta))
+        parts = repetitions(None, n)
+        fit = solved(kernel, X_train, targets[train], mu, zeta, self.fit_intercept, parts).fit
         return fitted_machine(X, weight, targets, kernel, mu, fit)
 
     def _set_given(self, fitted: dict[str, Any]) -> None:
         """Set the attributes of a fit, and what follows from its held-out outputs."""
         self._set_fitted(**fitted)
-
-
-def fitted_machine(
-    X: Matrix, weight: Array, y: Array, kernel: Kernel, mu: float, fit: Fit
-) -> dict[str, Any]:
-    """Fitted attributes of a machine that was fitted to the samples of positive weight.
-
-    The others get coefficient zero and, as leave-one-out output, the output of
-    the machine that never saw them.
-    """
-    train, others = np.flatnonzero(weight), np.flatnonzero(weight == 0)
-    if isinstance(X, RowBlocks):  # all of positive weight, and not kept
-        X = None
-    dual_coef, loo, fit_weight = fit.alpha, fit.outputs, fit.sample_weight
-    held_out, basis = fit.mean_held_out.outputs, X if fit.landmarks is None else fit.landmarks
-    if len(others):
-        fit_weight = np.zeros(len(y))
-        fit_weight[train] = fit.sample_weight
-        if fit.landmarks is None:
-            dual_coef = np.zeros(y.shape)
-            dual_coef[train] = fit.alpha
-        loo = np.empty(y.shape)
-        loo[train] = fit.outputs
-        loo[others] = outputs(kernel, X[others], basis, dual_coef, fit.intercept, fit.coef)
-        held_out_of_train, held_out = held_out, loo.copy()
-        held_out[train] = held_out_of_train
-    return {
-        "X_fit_": X,
-        "kernel_": kernel,
-        "mu_": mu,
-        "intercept_": fit.intercept,
-        "dual_coef_": dual_coef,
-        **({} if fit.coef is None else {"coef_": fit.coef}),
-        "fit_weight_": fit_weight,
-        "loo_": HeldOut(y, loo, weight),
-        "held_out_": HeldOut(y, held_out, weight),
-        **({} if fit.landmarks is None else {"landmarks_": fit.landmarks}),
-    }
-
-
-def as_expansion(X_fit: Matrix, dual_coef: Array, coef: Array | None) -> tuple[Matrix, Array]:
-    """Samples and coefficients of an expansion; with ``coef``, as w·x is the kernel of w and x."""
-    if coef is None:
-        return X_fit, dual_coef
-    W = np.atleast_2d(coef.T)
-    return W, np.eye(len(W)) if coef.ndim > 1 else np.ones(1)
-
-
-def outputs(
-    kernel: Kernel,
-    X: Matrix,
-    X_fit: Matrix,
-    dual_coef: Array,
-    intercept: Any,
-    coef: Array | None = None,
-) -> Array:
-    """f(x) = Σ_j α_j k(x_j, x) + b for validated samples, or w·x + b with ``coef``."""
-    X_fit, dual_coef = as_expansion(X_fit, dual_coef, coef)
-    # For a precomputed kernel X_fit is the kernel matrix, of which only the size counts.
-    basis = Samples(X_fit, center=center_of(X_fit))
-    if isinstance(X, RowBlocks):
-        landmarks = low_rank.Landmarks(kernel, basis, X.dtype)
-        return low_rank.outputs(X, landmarks, dual_coef, intercept)
-    with blas_threads(max(len(dual_coef), X.shape[0])):
-        expanded = expansion(kernel, X, basis, dual_coef)
-    return np.asarray(expanded + intercept)

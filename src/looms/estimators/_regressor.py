@@ -103,7 +103,8 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         Samples of weight zero take no part. The first call costs n³ flops and keeps n²
         numbers with the machine, not in its copies and files ("scaled" another n² a
         target); m samples cost 2 m n² flops, in blocks of rows that need some ten arrays of
-        8 MB at most.
+        8 MB at most. A linear machine of p features, up to half of n, without ``nested_`` keeps
+        n p numbers, and m samples cost 2 m n p flops, but for "scaled".
 
         References
         ----------

@@ -50,7 +50,7 @@ from looms.kernels._samples import training_rows
 from looms.kernels._tensors import check_on_tensors
 from looms.lssvm._system import Fit
 from looms.optimize._minimize import OPTIMIZERS
-from looms.selection import Objective, tune
+from looms.selection import tune
 from looms.selection._candidates import Candidate, Candidates, Choice, Score, choose
 from looms.selection._features import objective_of
 from looms.selection._low_rank_start import low_rank_objective
@@ -183,33 +183,34 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             )
 
         watcher.begins(len(kernels) * len(criteria))
+        objective_on: Callable[..., Any] = partial(objective_of, X_train, targets[train], **options)
+        if rank is not None:
+            objective_on = partial(
+                low_rank_objective,
+                X_train if isinstance(X_train, RowBlocks) else ArrayBlocks(X_train),
+                targets[train],
+                rank=rank,
+                tuned=self._tune(),
+                random_state=seed,
+                **options,
+            )
         nested = tuned = outer = None
         if self.search == "grid":
             choice, in_folds, machines = choose_on_grid(
                 kernels,
                 criteria[0],
-                objective_of=partial(Objective, X_train, targets[train], **options),
+                objective_of=objective_on,
                 scorer=score,
                 watcher=watcher,
                 repeated=self.nested is not None,
             )
-            if self.nested is not None:
+            if in_folds is not None:
                 nested = nested_predictions(in_folds, machines, train, weight[train], score)
         else:
             choice = choose(
                 kernels,
                 criteria,
-                objective_of=partial(objective_of, X_train, targets[train], **options)
-                if rank is None
-                else partial(
-                    low_rank_objective,
-                    X_train if isinstance(X_train, RowBlocks) else ArrayBlocks(X_train),
-                    targets[train],
-                    rank=rank,
-                    tuned=self._tune(),
-                    random_state=seed,
-                    **options,
-                ),
+                objective_of=objective_on,
                 tuned=self._tune(),
                 scorer=score,
                 watcher=watcher,

@@ -22,9 +22,9 @@ from looms.calibration import class_probabilities
 from looms.calibration._sigmoid import Sigmoid
 from looms.estimators._certificate import Certificate
 from looms.estimators._encoding import ThresholdedClassifier
+from looms.estimators._fits import outputs
 from looms.estimators._folds import folds_of_area, machines_without, unfitted
 from looms.estimators._held_out_models import kernel_blocks
-from looms.estimators._least_squares import outputs
 from looms.folds import left_out_with
 from looms.held_out import HeldOut
 from looms.kernels import Kernel

@@ -202,7 +202,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
             transform = TARGET_TRANSFORMS[name]
             with kept_warnings() as warned:
                 machine = clone(regressor).fit(X, transform.forward(admitted), **options)
-            outputs = copy(machine)._outputs_by_repetition()  # whose n² numbers go with the copy
+            outputs = machine._outputs_by_repetition()
             repeated = self._predicted_by_repetition(transform, outputs, machine)
             scores = number_scores(y[train], repeated, weight[train])
             error, _ = scores["rmse" if self.statistic == "mean" else "mae"]

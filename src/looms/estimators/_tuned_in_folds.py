@@ -11,7 +11,8 @@ import numpy as np
 from looms._classes import class_factors, class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration._calibrators import Calibrator
-from looms.estimators._least_squares import Member, fitted_machine, members_of
+from looms.estimators._fits import fitted_machine
+from looms.estimators._least_squares import Member, members_of
 from looms.held_out import HeldOut
 from looms.lssvm._system import targets_as_columns
 from looms.selection._candidates import Choice, Score

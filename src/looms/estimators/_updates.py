@@ -20,8 +20,9 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.estimators._base import check_flag, checked_sample_weight
 from looms.estimators._certificate import Certificate
+from looms.estimators._fits import fitted_machine
 from looms.estimators._held_out_models import MachineModels
-from looms.estimators._least_squares import GivenMachine, LeastSquaresMachine, fitted_machine
+from looms.estimators._least_squares import GivenMachine, LeastSquaresMachine
 from looms.kernels._samples import Pairs, Samples, center_of, check_scale, training_rows
 from looms.lssvm import refit_loo
 from looms.lssvm._folds import HeldOutBlocks, repetitions

@@ -12,7 +12,7 @@ cross-validation does so several times. G may have a gap, rows that are left out
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,9 @@ from scipy.linalg import blas, lapack
 from looms._typing import AnyArray, Array
 from looms.folds import left_out_with
 from looms.lssvm._system import LeverageError
+
+#: Inverse of a block times columns (|G|, t).
+Inverse: TypeAlias = Callable[[Array], Array]
 
 _COLUMNS = 512  # of P, taken at a time
 _DENSE = 1 / 16  # of a sparse matrix is not zero: times P it takes as long as a full one
@@ -111,6 +114,18 @@ def held_out_outputs(parts: Sequence[Repetition], Y: Array, residuals: Array) ->
     return outputs
 
 
+def factorized(block: Array, smallest: Array | float, rows: AnyArray, mu: float) -> Inverse:
+    """Inverse of a symmetric block, by its Cholesky factor.
+
+    LeverageError, which names one of the ``rows``, if a pivot is not larger than ``smallest``.
+    """
+    R, failed = lapack.dpotrf(np.asfortranarray(block.T), lower=1, overwrite_a=1)
+    safe = R.diagonal() ** 2 > smallest
+    if failed or not safe.all():
+        raise LeverageError(mu, int(rows[failed - 1 if failed else np.argmin(safe)]))
+    return lambda columns: np.asarray(lapack.dpotrs(R, np.asfortranarray(columns), lower=1)[0])
+
+
 class HeldOutBlocks:
     """Factorized diagonal blocks of P that belong to rows held out together.
 
@@ -118,7 +133,8 @@ class HeldOutBlocks:
     ----------
     p : (n,) diagonal of P, positive: the blocks of the rows that are held out by themselves.
     parts : rows held out in every repetition.
-    block : P_GG for the rows G that are left out together.
+    block : P_GG for the rows G that are left out together, or a function of columns, (P_GG)⁻¹ times
+        these.
     mu : regularization, for messages.
 
     Raises
@@ -135,22 +151,20 @@ class HeldOutBlocks:
         self,
         p: Array,
         parts: Sequence[Repetition],
-        block: Callable[[AnyArray], Array],
+        block: Callable[[AnyArray], Array | Inverse],
         mu: float,
     ) -> None:
         self.p = p
         self.parts = parts
-        self._factors: list[list[Array]] = []
+        self._inverses: list[list[Inverse]] = []
         for part in parts:
-            self._factors.append([])
+            self._inverses.append([])
             for G in part.sets:
-                P_GG = block(G)
-                smallest = len(p) * np.finfo(np.float64).eps * P_GG.diagonal()
-                R, failed = lapack.dpotrf(np.asfortranarray(P_GG.T), lower=1, overwrite_a=1)
-                safe = R.diagonal() ** 2 > smallest
-                if failed or not safe.all():
-                    raise LeverageError(mu, int(G[failed - 1 if failed else np.argmin(safe)]))
-                self._factors[-1].append(R)
+                inverse = block(G)
+                if not callable(inverse):
+                    smallest = len(p) * np.finfo(np.float64).eps * inverse.diagonal()
+                    inverse = factorized(inverse, smallest, G, mu)
+                self._inverses[-1].append(inverse)
 
     def solve(self, columns: Array) -> Array:
         """Blocks⁻¹ times columns: residuals from α, and V from ∂J/∂e.
@@ -165,10 +179,10 @@ class HeldOutBlocks:
         """
         columns = np.broadcast_to(columns, (len(self.parts), *columns.shape[-2:]))
         solved = np.zeros(columns.shape)
-        for r, (part, factors) in enumerate(zip(self.parts, self._factors, strict=True)):
+        for r, (part, inverses) in enumerate(zip(self.parts, self._inverses, strict=True)):
             solved[r, part.single] = columns[r, part.single] / self.p[part.single, None]
-            for G, R in zip(part.sets, factors, strict=True):
-                solved[r, G], _ = lapack.dpotrs(R, np.asfortranarray(columns[r, G]), lower=1)
+            for G, inverse in zip(part.sets, inverses, strict=True):
+                solved[r, G] = inverse(columns[r, G])
         return solved
 
     def outputs(self, Y: Array, residuals: Array) -> Array:

@@ -14,19 +14,27 @@ rows held out together, T = [S (Λ + n μ)^-½, 1 / √n],
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack
 
 from looms._typing import AnyArray, Array, Matrix
 from looms.kernels import Kernel, Linear
 from looms.kernels._samples import dense
-from looms.lssvm._folds import Repetition, held_out_outputs, repetitions
-from looms.lssvm._system import Fit, LeverageError, RangeError, targets_as_columns
+from looms.lssvm._folds import (
+    HeldOutBlocks,
+    Inverse,
+    Repetition,
+    factorized,
+    held_out_outputs,
+    repetitions,
+)
+from looms.lssvm._system import Fit, LeverageError, RangeError, ridge, targets_as_columns
+from looms.lssvm.leave_one_out_models import LeaveOneOutModels, outputs_without
 
 _HUGE = 1e150  # squares of eigenvalues beyond it overflow
+_NUMBERS = 1 << 20  # in an array of new points and rows of the fit
 # Eigenvalues of a sum of squares have digits down to this share of the largest; below it they are
 # those of the features themselves.
 _DIGITS = 1e-8
@@ -48,15 +56,100 @@ class Solution:
     Attributes
     ----------
     fit : the machine, with a coefficient for each row, and its held-out outputs.
-    slope : (n_repetitions, n, t) ∂e/∂μ of the held-out residuals.
+    mu : regularization.
+    coef : (p, t) weights of the scores.
+    spectrum : of the features.
+    folds : systems (1 − √ζ B √ζ)_GG of rows held out together.
+    residuals : (n_repetitions, n, t) e; zero for rows that are not left out.
     """
 
     fit: Fit
-    slope: Array
+    mu: float
+    coef: Array
+    spectrum: FeatureSpectrum
+    folds: HeldOutBlocks
+    residuals: Array
 
     def slope_mu(self, slope: Array) -> float:
-        """∂J/∂μ from the slope ∂J/∂f of a criterion, shaped like ``fit.held_out``."""
-        return -float(np.vdot(slope, self.slope.reshape(slope.shape)))
+        """∂J/∂μ from the slope ∂J/∂f of a criterion, shaped like ``fit.held_out``.
+
+        (1 − B ζ)_GG e_G = (y − f)_G, differentiated with ∂B/∂μ = −n S (Λ + n μ)⁻² Sᵀ, is
+
+            (1 − B ζ)_GG ∂e_G/∂μ = n S_G (Λ + n μ)⁻² (g − S_Gᵀ ζ_G e_G).
+        """
+        D, zeta, e = self.spectrum.scores / self._shrunk, self.fit.sample_weight, self.residuals
+        moved = np.broadcast_to(D @ self.coef, e.shape).copy()
+        own = zeta * np.square(D).sum(axis=1)
+        for r, part in enumerate(self.folds.parts):
+            moved[r, part.single] -= own[part.single, None] * e[r, part.single]
+            for G in part.sets:
+                moved[r, G] -= D[G] @ (D[G].T @ (zeta[G, None] * e[r, G]))
+        root = np.sqrt(zeta)[:, None]
+        slopes = self.folds.solve(len(zeta) * root * moved) / root
+        return -float(np.vdot(slope, slopes.reshape(slope.shape)))
+
+    def models(self) -> LeaveOneOutModels:
+        """Models without each row, or without the fold of each row; n² p flops, n² numbers.
+
+        They are those of the kernel matrix of the features as they are, not around their mean: it
+        is in the share of each row and in the corner.
+        """
+        (part,) = self.folds.parts
+        zeta, n, spectrum = self.fit.sample_weight, len(self.fit.y), self.spectrum
+        T = zeta[:, None] * spectrum.whitened(np.arange(n), self.mu)
+        P = T @ T.T
+        np.negative(P, out=P)
+        P[np.diag_indices(n)] += zeta
+        P /= n * self.mu
+        mean = spectrum.vectors.T @ spectrum.mean
+        share, corner = np.zeros(n), 0.0
+        if spectrum.fit_intercept:
+            share = zeta * (1.0 / n - spectrum.scores @ (mean / self._shrunk))
+            corner = self.mu * (1.0 + n * float(mean**2 @ (1.0 / self._shrunk)))
+        return LeaveOneOutModels(
+            self.fit,
+            P,
+            share,
+            ridge(self.mu, zeta),
+            self.residuals[0].reshape(self.fit.y.shape),
+            corner,
+            part.sets,
+        )
+
+    def outputs_without_rows(self, X: Matrix) -> Iterator[tuple[slice, Array]]:
+        """Outputs of the models without each row, or its set, at new points, some at a time.
+
+        F_ji = f⁽⁻ⁱ⁾(x_j) = f(x_j) − ζ_i e_i (s_j (Λ + n μ)⁻¹ s_iᵀ + 1 / n), or the sum of these
+        products over the set of i
+
+        Parameters
+        ----------
+        X : (n_new, p) new points.
+
+        Yields
+        ------
+        rows : places of some of the new points, as many as give 2²⁰ numbers.
+        outputs : (n_rows, n) or (n_rows, n, t).
+
+        Notes
+        -----
+        2 n p flops for a new point.
+        """
+        spectrum, n = self.spectrum, len(self.fit.y)
+        change = -self.fit.sample_weight[:, None] * self.residuals[0]
+        T = spectrum.scores / self._shrunk
+        step = max(1, _NUMBERS // change.size)
+        for start in range(0, X.shape[0], step):
+            new = dense(X[start : start + step])
+            products = ((new - spectrum.mean) @ spectrum.vectors) @ T.T + spectrum.fit_intercept / n
+            whole = new @ (spectrum.vectors @ self.coef) + self.fit.intercept
+            outputs = outputs_without(whole, products, change, self.folds.parts[0].sets)
+            yield slice(start, start + len(new)), outputs.reshape(len(new), *self.fit.y.shape)
+
+    @property
+    def _shrunk(self) -> Array:
+        """Λ + n μ."""
+        return self.spectrum.eigenvalues + len(self.fit.y) * self.mu
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +174,7 @@ class FeatureSpectrum:
     fit_intercept: bool
 
     def solve(self, y: Array, mu: float, parts: Sequence[Repetition] | None = None) -> Solution:
-        """Machine at one μ, its held-out outputs and their slopes in μ.
+        """Machine at one μ, and its held-out outputs.
 
         Parameters
         ----------
@@ -107,105 +200,42 @@ class FeatureSpectrum:
             if not 1 / _HUGE < size < _HUGE:
                 raise RangeError(mu, float(size))
         center = zeta @ Y / n if self.fit_intercept else np.zeros(Y.shape[1])
-        g = S.T @ (zeta[:, None] * (Y - center))
-        coef = g / shrunk[:, None]
+        coef = (S.T @ (zeta[:, None] * (Y - center))) / shrunk[:, None]
         residuals = Y - center - S @ coef
-        squares = np.square(S)
-        left = 1.0 - zeta * (squares @ (1.0 / shrunk) + self.fit_intercept / n)
+        left = 1.0 - zeta * (np.square(S) @ (1.0 / shrunk) + self.fit_intercept / n)
         safe = left > n * np.finfo(np.float64).eps
         if not safe.all():
             raise LeverageError(mu, int(np.argmin(safe)))
-        folds = _Folds(self, shrunk, left, parts, mu)
-        e = folds.solve(residuals)
-        # (1 − B ζ)_GG e_G = (y − f)_G, differentiated: ∂B/∂μ = −n S (Λ + n μ)⁻² Sᵀ.
-        moved = np.broadcast_to(S @ (coef / shrunk[:, None]), e.shape).copy()
-        own = zeta * (squares @ shrunk**-2.0)
-        for r, part in enumerate(parts):
-            moved[r, part.single] -= own[part.single, None] * e[r, part.single]
-            for G in part.sets:
-                moved[r, G] -= (S[G] / shrunk**2) @ (S[G].T @ (zeta[G, None] * e[r, G]))
+        folds = HeldOutBlocks(left, parts, lambda G: self._inverse(G, mu), mu)
+        root = np.sqrt(zeta)[:, None]
+        e = folds.solve(root * residuals) / root
         w = self.vectors @ coef
         b = center - self.mean @ w
-        return Solution(
-            Fit(
-                (zeta[:, None] / (n * mu) * residuals).reshape(y.shape),
-                float(b[0]) if y.ndim == 1 else b,
-                y,
-                (Y - residuals / left[:, None]).reshape(y.shape),
-                zeta,
-                held_out_outputs(parts, Y, e).reshape(len(parts), *y.shape),
-                coef=w.reshape(-1, *y.shape[1:]),
-            ),
-            folds.solve(n * moved),
+        fit = Fit(
+            (zeta[:, None] / (n * mu) * residuals).reshape(y.shape),
+            float(b[0]) if y.ndim == 1 else b,
+            y,
+            (Y - residuals / left[:, None]).reshape(y.shape),
+            zeta,
+            held_out_outputs(parts, Y, e).reshape(len(parts), *y.shape),
+            coef=w.reshape(-1, *y.shape[1:]),
         )
+        return Solution(fit, mu, coef, self, folds, e)
 
-    def projection(self, mu: float) -> Array:
-        """P, (n, n), of one μ: the inverse that pairs of held-out rows take; 2 n² p flops."""
-        weighted = self.sample_weight[:, None] * np.column_stack(
-            [
-                self.scores / np.sqrt(self.eigenvalues + len(self.scores) * mu),
-                np.full(len(self.scores), self.fit_intercept / np.sqrt(len(self.scores))),
-            ]
-        )
-        P = weighted @ weighted.T
-        np.negative(P, out=P)
-        P[np.diag_indices(len(P))] += self.sample_weight
-        P /= len(P) * mu
-        return np.asarray(P)
+    def whitened(self, rows: AnyArray, mu: float) -> Array:
+        """T = [S (Λ + n μ)^-½, 1 / √n] of some rows, of which B = T Tᵀ; 0 without an intercept."""
+        n = len(self.scores)
+        constant = np.full((len(rows), 1), self.fit_intercept / np.sqrt(n))
+        return np.hstack([self.scores[rows] / np.sqrt(self.eigenvalues + n * mu), constant])
 
-
-class _Folds:
-    """Systems (1 − B ζ)_GG of rows that are held out together, factorized.
-
-    Those of more rows than features by 1 − T_Gᵀ ζ_G T_G, of as many features and an intercept.
-    """
-
-    def __init__(
-        self,
-        spectrum: FeatureSpectrum,
-        shrunk: Array,
-        left: Array,
-        parts: Sequence[Repetition],
-        mu: float,
-    ) -> None:
-        self.left, self.parts = left, parts
-        self.root = np.sqrt(spectrum.sample_weight)[:, None]
-        if any(part.sets for part in parts):  # √ζ T, so that the systems are symmetric
-            self.T = self.root * np.column_stack(
-                [
-                    spectrum.scores / np.sqrt(shrunk),
-                    np.full(len(left), spectrum.fit_intercept / np.sqrt(len(left))),
-                ]
-            )
-        self.factors = []
-        for part in parts:
-            self.factors.append([self._factor(G, mu) for G in part.sets])
-
-    def _factor(self, G: AnyArray, mu: float) -> Array:
-        T = self.T[G]
-        inner = T.T @ T if len(G) > T.shape[1] else T @ T.T
-        np.negative(inner, out=inner)
-        inner[np.diag_indices(len(inner))] += 1.0
-        R, failed = lapack.dpotrf(np.asfortranarray(inner), lower=1, overwrite_a=1)
-        if failed or not (R.diagonal() ** 2 > len(self.left) * np.finfo(np.float64).eps).all():
-            raise LeverageError(mu, int(G[np.argmin(self.left[G])]))
-        return np.asarray(R)
-
-    def solve(self, columns: Array) -> Array:
-        """Inverses times columns, (n, t) or (n_repetitions, n, t); zero for rows not left out."""
-        columns = np.broadcast_to(columns, (len(self.parts), *columns.shape[-2:]))
-        solved = np.zeros(columns.shape)
-        for r, (part, factors) in enumerate(zip(self.parts, self.factors, strict=True)):
-            solved[r, part.single] = columns[r, part.single] / self.left[part.single, None]
-            for G, R in zip(part.sets, factors, strict=True):
-                T, right = self.T[G], self.root[G] * columns[r, G]
-                if len(G) > T.shape[1]:
-                    inner, _ = lapack.dpotrs(R, np.asfortranarray(T.T @ right), lower=1)
-                    own = right + T @ inner
-                else:
-                    own, _ = lapack.dpotrs(R, np.asfortranarray(right), lower=1)
-                solved[r, G] = own / self.root[G]
-        return solved
+    def _inverse(self, G: AnyArray, mu: float) -> Inverse:
+        """Inverse of (1 − √ζ B √ζ)_GG; of more rows than features by a system of these."""
+        T = np.sqrt(self.sample_weight[G])[:, None] * self.whitened(G, mu)
+        few = len(G) <= T.shape[1]
+        inner = np.eye(min(T.shape)) - (T @ T.T if few else T.T @ T)
+        worst = np.full(len(inner), G[np.argmax(np.square(T).sum(axis=1))])
+        inverse = factorized(inner, len(self.scores) * np.finfo(np.float64).eps, worst, mu)
+        return inverse if few else lambda columns: columns + T @ inverse(T.T @ columns)
 
 
 def decompose_features(X: Matrix, zeta: Array, *, fit_intercept: bool = True) -> FeatureSpectrum:

@@ -11,7 +11,7 @@ without two samples as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,11 +106,8 @@ class LeaveOneOutModels:
         whole = blas.dgemm(1.0, K_new, alpha) + self.fit.intercept
         for start in range(0, max(1, len(K_new)), n_rows):
             rows = slice(start, start + n_rows)
-            outputs = np.multiply(change[rows, :, None], r)
-            for G in self.sets:
-                outputs[:, G] = outputs[:, G].sum(axis=1, keepdims=True)
-            outputs += whole[rows, None, :]
-            yield np.asarray(outputs.reshape(len(outputs), *self.fit.alpha.shape))
+            outputs = outputs_without(whole[rows], change[rows], r, self.sets)
+            yield outputs.reshape(len(outputs), *self.fit.alpha.shape)
 
     def changes(self, left_out: slice = _ALL) -> Array:
         """Changes of the outputs when a sample is left out, D_ji = f⁽⁻ⁱ⁾(x_j) − f(x_j).
@@ -197,3 +194,22 @@ class LeaveOneOutModels:
     @property
     def _mu(self) -> float:
         return float(self.ridge[0] * self.fit.sample_weight[0] / len(self.ridge))
+
+
+def outputs_without(whole: Array, change: Array, factors: Array, sets: Sequence[AnyArray]) -> Array:
+    """Outputs of the models without each row, or its set, (m, n, t): f_j + D_ji e_i.
+
+    Of a set these products are summed.
+
+    Parameters
+    ----------
+    whole : (m, t) outputs of the machine of all rows at new points.
+    change : (m, n) D.
+    factors : (n, t) e.
+    sets : rows that are held out together, of each set of two or more.
+    """
+    outputs = np.multiply(change[:, :, None], factors)
+    for G in sets:
+        outputs[:, G] = outputs[:, G].sum(axis=1, keepdims=True)
+    outputs += whole[:, None, :]
+    return np.asarray(outputs)

@@ -30,6 +30,7 @@ from looms.kernels._samples import Pairs, Samples
 from looms.kernels._tensors import TensorPairs
 from looms.lssvm._sets import leverages_left, sets_of, times_C
 from looms.lssvm._system import Fit, LeverageError, NotPositiveDefiniteError, targets_as_columns
+from looms.lssvm.leave_one_out_models import outputs_without
 
 _PANEL = 64  # columns of a triangular matrix, taken as a full one
 _NUMBERS = 1 << 25  # in an array of new points and rows of the fit
@@ -275,10 +276,8 @@ class Solution:
         values, Q = np.linalg.eigh(M)
         p = self.V @ of_u
         W = self.V @ Q
-        (slopes,), _ = blocks.sweep(
-            _Contraction(self.landmarks, W, values, coef, p),
-            *(u, e, self.residuals, zeta, *self.labels),
-        )
+        contraction = _Contraction(self.landmarks, W, values, coef, p)
+        (slopes,), _ = blocks.sweep(contraction, u, e, self.residuals, zeta, *self.labels)
         of_gram = 0.5 * (p[:m] @ coef.T + coef @ p[:m].T) - (W[:m] * values) @ W[:m].T
         of_penalty, value = self.landmarks.gram_slopes(of_gram)
         return slopes + n * self.mu * of_penalty, n * value
@@ -304,9 +303,9 @@ class Solution:
         A sweep over the rows of the fit for each, of 2 n m n_rows flops.
         """
         m, coef = len(self.landmarks), targets_as_columns(self.fit.alpha)
-        change = self.fit.sample_weight[:, None] * self.held_out_residuals
+        factors = -self.fit.sample_weight[:, None] * self.held_out_residuals
         sets = [G for labels in self.labels for each in sets_of(labels) for G in each]
-        step = max(1, _NUMBERS // change.size)
+        step = max(1, _NUMBERS // factors.size)
         for start in range(0, X.shape[0], step):
             rows = slice(start, min(start + step, X.shape[0]))
             K = self.landmarks.cross(X[rows])
@@ -314,10 +313,7 @@ class Solution:
             if len(self.V) > m:
                 T += self.V[m][:, None]
             _, (products,) = blocks.sweep(_Products(self.landmarks, self.V @ T))
-            F = products.T[:, :, None] * -change
-            for G in sets:
-                F[:, G] = F[:, G].sum(axis=1, keepdims=True)
-            F += (K.T @ coef + self.fit.intercept)[:, None, :]
+            F = outputs_without(K.T @ coef + self.fit.intercept, products.T, factors, sets)
             yield rows, F.reshape(len(F), *self.fit.y.shape)
 
 

@@ -22,7 +22,8 @@ from looms.estimators import (
     LSSVMRegressor,
     LSSVMRegressorCV,
 )
-from looms.estimators._least_squares import Member, as_expansion, members_of
+from looms.estimators._fits import as_expansion
+from looms.estimators._least_squares import Member, members_of
 from looms.kernels._samples import dense
 from looms.lssvm._system import targets_as_columns
 from looms.onnx._graph import Graph

@@ -115,13 +115,16 @@ class LowRankObjective(HeldOutCriterion):
         self.blocks = blocks
 
     def solve(self, theta: Array) -> low_rank.Solution | low_rank_folds.Solution:
-        system = (
-            *(self.blocks, self.y, self.mu_at(theta), self.sample_weight),
-            low_rank.Landmarks(self.kernel_at(theta), self._landmarks, self.blocks.dtype),
-        )
+        blocks, y, mu, zeta = self.blocks, self.y, self.mu_at(theta), self.sample_weight
+        landmarks = low_rank.Landmarks(self.kernel_at(theta), self._landmarks, blocks.dtype)
+        intercept = self.fit_intercept
         if self._in_folds:
-            return low_rank_folds.solve(*system, self.parts, fit_intercept=self.fit_intercept)
-        return low_rank.solve(*system, fit_intercept=self.fit_intercept, sets=self._sets)
+            return low_rank_folds.solve(
+                blocks, y, mu, zeta, landmarks, self.parts, fit_intercept=intercept
+            )
+        return low_rank.solve(
+            blocks, y, mu, zeta, landmarks, fit_intercept=intercept, sets=self._sets
+        )
 
     def slopes(
         self, theta: Array, solution: low_rank.Solution | low_rank_folds.Solution, slope: Array

@@ -10,7 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, groupby
+from typing import TypeAlias
 
 import numpy as np
 
@@ -28,10 +29,18 @@ from looms.optimize import Outcome, Point
 from looms.optimize._search import Search
 from looms.selection._candidates import Candidate, Choice, Score, Watcher, candidate_name
 from looms.selection._decisions import Decided, Decisions, NestedFigures
+from looms.selection._features import FeaturesObjective
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._objective import Objective
 from looms.selection._starts import grid_points
 from looms.selection._tuning import Tuning
+
+#: Objective of a whole kernel matrix, or of few features; with points of a grid, (p + 1,) each.
+Scanned: TypeAlias = Objective | FeaturesObjective
+OnGrid: TypeAlias = tuple[Scanned, Sequence[Array]]
+Evaluated: TypeAlias = Callable[[Scanned, Point], None]
+
+_NO_CANDIDATE = "No candidate could be evaluated: scale the features, or use larger mu."
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,21 +77,53 @@ class NestedChoice:
         return np.asarray(self.outputs[fold_of_rows(self.folds, n), np.arange(n)])
 
 
-def choose_nested(
-    candidates: Iterable[tuple[Objective, Array]],
-    evaluated: Callable[[Objective, Point], None] | None = None,
-    *,
-    repeated: bool = True,
-) -> NestedChoice:
+def choose_along_mu(candidates: Iterable[OnGrid], evaluated: Evaluated | None = None) -> Fit:
+    """Machine of the least criterion, from one decomposition of each kernel matrix.
+
+    Parameters
+    ----------
+    candidates, evaluated : as for `choose_nested`; folds may be any.
+
+    Raises
+    ------
+    ValueError
+        If no candidate can be evaluated.
+
+    Notes
+    -----
+    Beside the decompositions n² flops a point, of few features n p, and a factorization for the
+    best of each objective.
+    """
+    fit: Fit | None = None
+    least = np.inf
+    for objective, thetas in candidates:
+        points: list[Point] = []
+        for values, same in groupby(thetas, key=lambda theta: tuple(theta[:-1])):
+            points += objective.along_mu(np.array(values), np.array([theta[-1] for theta in same]))
+        best = min(points, key=_value)
+        while best.model is None and np.isfinite(best.value):  # what eigenvectors do not refuse
+            solved = objective.evaluate(best.theta, gradient=False)
+            points = [solved if point is best else point for point in points]
+            best = min(points, key=_value)
+        if best.value < least:
+            fit, least = best.model, best.value
+        for point in points:
+            if evaluated is not None:
+                evaluated(objective, replace(point, model=None))
+    if fit is None:
+        raise ValueError(_NO_CANDIDATE)
+    return fit
+
+
+def choose_nested(candidates: Iterable[OnGrid], evaluated: Evaluated | None = None) -> NestedChoice:
     """Candidate of the least criterion, and the same choice without one fold, and without two.
 
     Parameters
     ----------
-    candidates : objective and (p + 1,) point of each; the objectives differ in their kernels only,
-        and hold out each row once, in three folds or more.
+    candidates : objectives, each with its points, (p + 1,); the objectives differ in their kernels
+        only, and hold out each row once, in three folds or more.
     evaluated : called with the objective and the point after every evaluation, before
-        ``candidates`` give the next.
-    repeated : False to choose on all rows only.
+        ``candidates`` give the next objective.
 
     Raises
     ------
@@ -91,8 +132,8 @@ def choose_nested(
 
     Notes
     -----
-    n³ flops for a candidate, and O(n² (s + t)) for folds of s rows; n t numbers are kept for each
-    round, of which single rows have three each.
+    n³ flops for a candidate, of few features n² p, and O(n² (s + t)) for folds of s rows; n t
+    numbers are kept for each round, of which single rows have three each.
 
     Examples
     --------
@@ -101,20 +142,20 @@ def choose_nested(
     >>> X, y = rng.normal(size=(40, 3)), rng.normal(size=40)      # nothing to be learned
     >>> objective = Objective(X, y)
     >>> points = [objective.theta0 + [0.0, shift] for shift in range(-6, 8)]
-    >>> choice = choose_nested([(objective, point) for point in points])
+    >>> choice = choose_nested([(objective, points)])
     >>> bool(np.mean((y - choice.held_out[:, 0]) ** 2) > choice.values[choice.best])
     True
     """
     rest = iter(candidates)
     first, start = next(rest)
     n, Y = first.n_samples, targets_as_columns(first.y)
-    if repeated and len(first.parts) > 1:
+    if len(first.parts) > 1:
         raise ValueError(
             "Nested cross-validation holds out each row once, without gaps: give cv as one number, "
             "or nested=None."
         )
     folds = first.parts[0].folds
-    if repeated and len(folds) < 3:
+    if len(folds) < 3:
         raise ValueError(
             "Nested cross-validation leaves out two folds or groups, and there are no others: give "
             "three or more, or nested=None."
@@ -122,7 +163,7 @@ def choose_nested(
     number = fold_of_rows(folds, n)
     single: list[tuple[int, ...]] = [(g,) for g in range(len(folds))]
     double: list[tuple[int, ...]] = [*fold_pairs(Y, number)] if first.labeled else []
-    rounds = single + double if repeated else []
+    rounds = single + double
     outside = np.ones((len(rounds), n), dtype=bool)
     for r, numbers in enumerate(rounds):
         outside[r, np.concatenate([folds[g] for g in numbers])] = False
@@ -132,13 +173,15 @@ def choose_nested(
     chosen = np.full(len(least), -1)
     outputs = np.empty((len(least), n, Y.shape[1]))
     fit, best = None, -1
-    for k, (objective, theta) in enumerate(chain([(first, start)], rest)):
+    of_grids = chain([(first, start)], rest)
+    for objective, theta in ((one, theta) for one, thetas in of_grids for theta in thetas):
+        k = len(points)
         better: list[tuple[AnyArray, Array, Array]] = []
         points.append(Point(theta, np.inf, np.inf))
         try:
             with blas_threads(n):
                 solution = objective.solve(theta)
-                P, alpha = solution.projection.matrix(), targets_as_columns(solution.fit.alpha)
+                P, alpha = solution.models().P, targets_as_columns(solution.fit.alpha)
                 value, error, _ = objective.criterion_of(solution.fit.held_out)
                 if np.isfinite(value):
                     for part, e in inner_folds.residuals(P, alpha, solution.mu):
@@ -157,13 +200,17 @@ def choose_nested(
         if evaluated is not None:
             evaluated(objective, points[k])
     if fit is None or (chosen < 0).any():
-        raise ValueError("No candidate could be evaluated: scale the features, or use larger mu.")
+        raise ValueError(_NO_CANDIDATE)
     values = np.array([point.value for point in points])
     errors = np.array([point.standard_error for point in points])
     return NestedChoice(best, values, errors, fit, folds, rounds, chosen, outputs)
 
 
-def _values_of(objective: Objective, Y: Array, outputs: Array, rows: AnyArray) -> Array:
+def _value(point: Point) -> float:
+    return point.value
+
+
+def _values_of(objective: Scanned, Y: Array, outputs: Array, rows: AnyArray) -> Array:
     """Criterion, (b,), of outputs (n, b, t) of some rows, (n, b) true; infinite if not finite."""
     weight = objective.selection_weight[:, None] * rows
     values = objective.criterion.values(Y, outputs, weight)
@@ -228,11 +275,11 @@ def choose_on_grid(
     kernels: Sequence[KernelLike],
     criterion: str | Criterion,
     *,
-    objective_of: Callable[..., Objective],
+    objective_of: Callable[..., Scanned],
     scorer: Callable[[HeldOut], Score],
     watcher: Watcher,
     repeated: bool,
-) -> tuple[Choice, NestedChoice, list[tuple[Kernel, float]]]:
+) -> tuple[Choice, NestedChoice | None, list[tuple[Kernel, float]]]:
     """Point of the least criterion on the grids of some kernels, and the choice in every fold.
 
     Parameters
@@ -240,12 +287,12 @@ def choose_on_grid(
     kernels, objective_of, scorer, watcher : as for `looms.selection._candidates.choose`; the
         score sets the threshold only.
     criterion : that the points compete by.
-    repeated : as for `choose_nested`.
+    repeated : whether the choice is made in every fold, too.
 
     Returns
     -------
     choice : a candidate for each kernel, its best point, and the machine of the best.
-    nested : `choose_nested` on all points.
+    nested : `choose_nested` on all points, or None.
     machines : kernel and μ of each point.
     """
     candidates: list[Candidate] = []
@@ -253,20 +300,22 @@ def choose_on_grid(
     machines: list[tuple[Kernel, float]] = []
     record: list[Point] = []
 
-    def evaluated(objective: Objective, point: Point) -> None:
+    def evaluated(objective: Scanned, point: Point) -> None:
         record.append(point)
         watcher.evaluation_done(objective, point)
 
-    def points() -> Iterator[tuple[Objective, Array]]:
+    def grids() -> Iterator[OnGrid]:
         for kernel in kernels:
             watcher.candidate_begins(candidate_name(kernel, criterion))
             began = time.perf_counter()
             objective = objective_of(kernel=as_kernel(kernel), criterion=criterion)
             record.clear()
-            for theta in grid_points(objective):
-                machines.append((objective.kernel_at(theta), objective.mu_at(theta)))
-                yield objective, theta
-            least = min(record, key=lambda point: point.value)
+            points = grid_points(objective)
+            machines.extend(
+                (objective.kernel_at(point), objective.mu_at(point)) for point in points
+            )
+            yield objective, points
+            least = min(record, key=_value)
             search = Search(least, Outcome.GRID, tuple(record), len(record))
             stages = ((objective.n_samples, search),)
             tunings.append(
@@ -293,11 +342,12 @@ def choose_on_grid(
             if stopped and any(np.isfinite(candidate.value) for candidate in candidates):
                 break
 
-    nested = choose_nested(points(), evaluated, repeated=repeated)
-    score = scorer(nested.fit.mean_held_out)
+    nested = choose_nested(grids(), evaluated) if repeated else None
+    fit = choose_along_mu(grids(), evaluated) if nested is None else nested.fit
+    score = scorer(fit.mean_held_out)
     k = int(np.argmin([candidate.value for candidate in candidates]))
     candidates[k] = replace(candidates[k], threshold=score.threshold)
-    return Choice(candidates, candidates[k], score, tunings[k], nested.fit, []), nested, machines
+    return Choice(candidates, candidates[k], score, tunings[k], fit, []), nested, machines
 
 
 def nested_predictions(

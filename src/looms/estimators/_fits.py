@@ -1,0 +1,109 @@
+"""Fits of least-squares machines: the system solved, fitted attributes, outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from looms._threads import blas_threads
+from looms._typing import Array, Matrix
+from looms.blocks import RowBlocks
+from looms.held_out import HeldOut
+from looms.kernels import Kernel
+from looms.kernels._gram import GramBlocks, check_finite_lower, expansion, gram_into
+from looms.kernels._samples import Samples, center_of
+from looms.lssvm import cholesky, features, low_rank
+from looms.lssvm._folds import Repetition
+from looms.lssvm._system import Fit
+
+
+def solved(
+    kernel: Kernel,
+    X: Matrix,
+    y: Array,
+    mu: float,
+    zeta: Array,
+    fit_intercept: bool,
+    parts: Sequence[Repetition],
+) -> cholesky.Solution | features.Solution:
+    """System of a kernel with all its values, by the features where these are few.
+
+    Arguments as for `cholesky.solve_in_place`.
+    """
+    n = len(y)
+    with blas_threads(n):
+        if features.has_few_features(kernel, X):
+            spectrum = features.decompose_features(X, zeta, fit_intercept=fit_intercept)
+            return spectrum.solve(y, mu, parts)
+        K = np.empty((n, n), order="F")
+        gram_into(K, kernel, GramBlocks(X, frozenset()))
+        check_finite_lower(K, kernel)
+        return cholesky.solve_in_place(K, y, mu, zeta, fit_intercept=fit_intercept, parts=parts)
+
+
+def fitted_machine(
+    X: Matrix, weight: Array, y: Array, kernel: Kernel, mu: float, fit: Fit
+) -> dict[str, Any]:
+    """Fitted attributes of a machine that was fitted to the samples of positive weight.
+
+    The others get coefficient zero and, as leave-one-out output, the output of
+    the machine that never saw them.
+    """
+    train, others = np.flatnonzero(weight), np.flatnonzero(weight == 0)
+    if isinstance(X, RowBlocks):  # all of positive weight, and not kept
+        X = None
+    dual_coef, loo, fit_weight = fit.alpha, fit.outputs, fit.sample_weight
+    held_out, basis = fit.mean_held_out.outputs, X if fit.landmarks is None else fit.landmarks
+    if len(others):
+        fit_weight = np.zeros(len(y))
+        fit_weight[train] = fit.sample_weight
+        if fit.landmarks is None:
+            dual_coef = np.zeros(y.shape)
+            dual_coef[train] = fit.alpha
+        loo = np.empty(y.shape)
+        loo[train] = fit.outputs
+        loo[others] = outputs(kernel, X[others], basis, dual_coef, fit.intercept, fit.coef)
+        held_out_of_train, held_out = held_out, loo.copy()
+        held_out[train] = held_out_of_train
+    return {
+        "X_fit_": X,
+        "kernel_": kernel,
+        "mu_": mu,
+        "intercept_": fit.intercept,
+        "dual_coef_": dual_coef,
+        **({} if fit.coef is None else {"coef_": fit.coef}),
+        "fit_weight_": fit_weight,
+        "loo_": HeldOut(y, loo, weight),
+        "held_out_": HeldOut(y, held_out, weight),
+        **({} if fit.landmarks is None else {"landmarks_": fit.landmarks}),
+    }
+
+
+def as_expansion(X_fit: Matrix, dual_coef: Array, coef: Array | None) -> tuple[Matrix, Array]:
+    """Samples and coefficients of an expansion; with ``coef``, as w·x is the kernel of w and x."""
+    if coef is None:
+        return X_fit, dual_coef
+    W = np.atleast_2d(coef.T)
+    return W, np.eye(len(W)) if coef.ndim > 1 else np.ones(1)
+
+
+def outputs(
+    kernel: Kernel,
+    X: Matrix,
+    X_fit: Matrix,
+    dual_coef: Array,
+    intercept: Any,
+    coef: Array | None = None,
+) -> Array:
+    """f(x) = Σ_j α_j k(x_j, x) + b for validated samples, or w·x + b with ``coef``."""
+    X_fit, dual_coef = as_expansion(X_fit, dual_coef, coef)
+    # For a precomputed kernel X_fit is the kernel matrix, of which only the size counts.
+    basis = Samples(X_fit, center=center_of(X_fit))
+    if isinstance(X, RowBlocks):
+        landmarks = low_rank.Landmarks(kernel, basis, X.dtype)
+        return low_rank.outputs(X, landmarks, dual_coef, intercept)
+    with blas_threads(max(len(dual_coef), X.shape[0])):
+        expanded = expansion(kernel, X, basis, dual_coef)
+    return np.asarray(expanded + intercept)
