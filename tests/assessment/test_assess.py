@@ -197,12 +197,14 @@ def test_loo_score_that_outputs_cannot_give(two_classes):
 
 
 def test_outputs_of_different_machines_are_not_ranked_together(two_classes):
+    X, labels = two_classes
     scoring = {
         "average_precision": "average_precision",
         "partial": make_scorer(roc_auc_score, max_fpr=0.5, response_method="decision_function"),
         "auc": "auc",
     }
-    result = looms.assess(looms.LSSVMClassifier(), *two_classes, 2, scoring=scoring, random_state=0)
+    data = X, (labels == "yes").astype(int)
+    result = looms.assess(looms.LSSVMClassifier(), *data, 2, scoring=scoring, random_state=0)
     assert result.table[list(scoring)].notna().all(axis=None)
     assert result.table[["loo_average_precision", "loo_partial"]].isna().all(axis=None)
     assert result.table["loo_auc"].notna().all()
