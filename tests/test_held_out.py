@@ -98,12 +98,13 @@ def test_repr(columns, sample_weight, expected):
 
 
 @pytest.mark.parametrize("y", [[1, -1, 1, 1], [[1, -1], [-1, 1], [1, -1], [1, -1]]])
-def test_targets_of_plus_and_minus_one_are_numbers_too(y):
-    """A value cannot tell classes from numbers; the error rates of classes are the machine's."""
+def test_targets_of_plus_and_minus_one_may_be_numbers_or_classes(y):
+    """A value cannot tell them apart; error rates of classes are the machine's."""
     y = np.array(y)
     text = repr(HeldOut(y, 0.5 * y))
     assert ": rmse=0.5 ± 0, mae=0.5 ± 0, r2=" in text
-    assert "error" not in text
+    assert "; if ±1 are classes, error rates and AUC are in scores_ of the machine)" in text
+    assert "scores_" not in repr(HeldOut(2 * y, y))
 
 
 def test_a_sample_of_weight_zero_is_in_no_figure():

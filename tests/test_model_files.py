@@ -741,6 +741,7 @@ TAMPERED = [
     ("nested svm.nested_", "rows", np.arange(3)),
     ("nested svm.nested_", "decisions", "no"),
     ("pool", "validation_scores_", np.ones((1, 1))),
+    ("pool", "_labels_by_others", np.zeros(1, dtype=int)),
     ("pool", "classes_", np.array(["a", "b", "c"])),
     ("margins", "n_features_in_", 7),
     ("scaler", "scale_", np.ones(9)),

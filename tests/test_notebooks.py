@@ -79,7 +79,9 @@ def test_nested_predictions_show_the_scores_of_the_machine(kind):
 def test_held_out_outputs_show_figures():
     loo = LSSVMClassifier().fit(X, Y).loo_
     assert [row[0] for row in rows_of(loo)[1:]] == ["rmse", "mae", "r2"]
-    assert "error rates are in scores_ of the machine" in text_of(loo)
+    remark = "f ±1 are classes, error rates and AUC are in scores_ of the machine"
+    assert remark in text_of(loo)
+    assert remark in repr(loo)
 
 
 def test_candidates_are_a_list_and_a_table(tmp_path):

@@ -126,6 +126,11 @@ class HeldOut:
                 return {}
             return number_scores(y, outputs[None], weight)
 
+    def _remarks(self) -> list[str]:
+        """Where the figures of classes are: of these outputs, which lean, they would mislead."""
+        coded = bool((np.abs(self.y) == 1).all())
+        return ["if ±1 are classes, error rates and AUC are in scores_ of the machine"] * coded
+
     def __repr__(self) -> str:
         parts = [f"n_samples={self.n_samples}"]
         if self.y.ndim == 2:
@@ -133,14 +138,12 @@ class HeldOut:
         if (self.sample_weight != self.sample_weight[0]).any():
             parts.append("weighted=True")
         scores = ", ".join(f"{name}={with_error(*pair)}" for name, pair in self._scores().items())
-        return f"HeldOut({', '.join(parts)}{': ' if scores else ''}{scores})"
+        text = "; ".join(filter(None, [scores, *self._remarks()]))
+        return f"HeldOut({', '.join(parts)}{': ' if text else ''}{text})"
 
     def _repr_html_(self) -> str:
-        notes = [
-            "Of outputs beside targets as they are, ±1 for classes: error rates are in scores_ of "
-            "the machine.",
-            "Standard errors take each sample for one draw.",
-        ]
+        remarks = [*self._remarks(), "standard errors take each sample for one draw"]
+        notes = [f"{remark[0].upper()}{remark[1:]}." for remark in remarks]
         rows = [(name, with_error(*pair)) for name, pair in self._scores().items()]
         caption = f"Held-out outputs of {count(self.n_samples, 'sample')}"
         return _html.table(["score", "value ± s.e."], rows, caption, notes)

@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import balanced_accuracy_score
+from sklearn.metrics import balanced_accuracy_score, make_scorer, roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -194,6 +194,20 @@ def test_loo_score_that_outputs_cannot_give(two_classes):
     result = looms.assess(Probable(), *two_classes, 2, scoring="neg_log_loss", random_state=0)
     assert result.table["neg_log_loss"].notna().all()
     assert result.table["loo_neg_log_loss"].isna().all()
+
+
+def test_outputs_of_different_machines_are_not_ranked_together(two_classes):
+    X, labels = two_classes
+    scoring = {
+        "average_precision": "average_precision",
+        "partial": make_scorer(roc_auc_score, max_fpr=0.5, response_method="decision_function"),
+        "auc": "auc",
+    }
+    data = X, (labels == "yes").astype(int)
+    result = looms.assess(looms.LSSVMClassifier(), *data, 2, scoring=scoring, random_state=0)
+    assert result.table[list(scoring)].notna().all(axis=None)
+    assert result.table[["loo_average_precision", "loo_partial"]].isna().all(axis=None)
+    assert result.table["loo_auc"].notna().all()
 
 
 def test_chosen_kernel_and_grid_search(two_classes):

@@ -256,6 +256,7 @@ def test_format_and_output_name(looms, fit, pets, tmp_path):
 def test_force_replaces_the_model(looms, fit, pets, one_line):
     fit(pets, "-t", "kind", "-k", "linear")
     one_line(fit(pets, "-t", "kind"), 2, "pets.looms.skops exists; use --force")
+    one_line(fit(pets, "-t", "sort"), 2, "there is no column 'sort' to be the target")
     assert load_model("pets.looms.skops").metadata["options"]["kernel"] == ["linear"]
     assert fit(pets, "-t", "kind", "--force").exit_code == 0
     assert load_model("pets.looms.skops").metadata["options"]["kernel"] is None

@@ -13,13 +13,14 @@ OURS = ("--target", "kind", "--machine", "nonconformity")
 def test_fit_show_predict_score(looms, pets, figures):
     fitted = looms("fit", pets, *OURS, "-o", "m.skops")
     assert fitted.exit_code == 0, fitted.stderr
-    assert "looms assess gives honest figures of the choice for each row" in fitted.stderr
+    assert "quote those of the choice, made for each row by the others" in fitted.stderr
     model = load_model("m.skops").model
     machine = model[-1]
     assert isinstance(machine, NonconformityClassifier)
     shown = looms("show", "m.skops").stdout
     assert f"{len(machine.deciding_)} of the machines" in shown
     assert f"{machine.validation_errors_.min():.4f}" in shown
+    assert f"the choice, of each row by the others   {machine.scores_['error']:.4f}" in shown
     predicted = looms("predict", "m.skops", pets, "--coverage", 0.8, "-o", "p.csv")
     assert predicted.exit_code == 0, predicted.stderr
     table, rows = pd.read_csv("p.csv"), pd.read_csv(pets)

@@ -48,6 +48,7 @@ from looms.model_files import load_model, save_model
         (("show", "nowhere.skops"), "there is no such file"),
         (("show", "other.skops"), "the model was not saved by looms fit"),
         (("predict", "m.skops", "number.csv"), "3 of the model's 3 columns are missing"),
+        (("predict", "m.skops", "number.csv"), "empty where not known, or fit without them (looms"),
         (("predict", "m.skops", "nowhere.csv"), "there is no such file"),
         (("score", "m.skops", "number.csv"), "there is no column 'kind' to be the target"),
         (("predict", "m.skops", "pets.csv", "-o", "no/p.csv"), "there is no folder no"),

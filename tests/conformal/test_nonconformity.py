@@ -13,6 +13,7 @@ from looms.conformal._bounds import error_against_bound
 from looms.conformal._nonconformity import (
     conformity_counts,
     joint_p_values,
+    labels_by_others,
     neighbor_scores,
     pairwise_margins,
     within_standard_errors,
@@ -130,6 +131,20 @@ def test_a_vote_of_the_tied_models_decides():
     assert set(choose(counts, seed=0).label) == {0, 1}
     even = choose(counts[:2], seed=0, vote=True)
     assert set(even.label) == {0, 1}
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize(("width", "vote"), [(0.0, True), (1.0, True), (None, False)])
+def test_labels_by_others_are_of_a_choice_without_the_sample(width, vote, ties):
+    scores = made(5, 1, 13, 3, ties)[1]
+    labels = np.random.default_rng(1).integers(3, size=13)
+    said = labels_by_others(scores, labels, width, seed=7, vote=vote)
+    for j in range(13):
+        others = np.delete(np.arange(13), j)
+        own = scores[:, others, labels[others]]
+        models = within_standard_errors((own <= 0).mean(axis=1), 12, width)
+        counts = conformity_counts(own[models], scores[models][:, [j]])
+        assert said[[j]] == choose(counts, seed=7, vote=vote).label
 
 
 def test_models_within_standard_errors_of_the_best():

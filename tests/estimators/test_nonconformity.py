@@ -1,6 +1,7 @@
 """Classifiers that choose a member for each sample against their definitions."""
 
 import doctest
+from copy import copy
 from importlib import import_module
 
 import numpy as np
@@ -26,7 +27,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from looms import LargestMarginClassifier, LSSVMClassifier, NonconformityClassifier
-from looms.conformal._nonconformity import joint_p_values
+from looms.conformal._nonconformity import joint_p_values, within_standard_errors
 from looms.estimators._ensemble import EstimatorPool
 from looms.estimators._svm_grid import SVMGrid
 
@@ -664,3 +665,22 @@ def test_class_conditional_sets_cover_a_rare_class():
     scores = next(model._scores(X[600:]))[..., [0]]
     p = joint_p_values(model.validation_scores_[:, own], scores)[:, 0]
     np.testing.assert_array_equal(alone, p > 0.1 + 1e-12)
+
+
+def test_scores_are_of_a_choice_by_the_other_validation_samples():
+    X, y = data(3)
+    model = NonconformityClassifier(GRID, random_state=0).fit(X, y)
+    truth, said = y[model.validation_], []
+    for j, row in enumerate(model.validation_):
+        without = copy(model)
+        without.validation_scores_ = np.delete(model.validation_scores_, j, axis=1)
+        without.deciding_ = within_standard_errors(without.validation_errors_, len(truth) - 1, 1.0)
+        said.append(without.predict(X[[row]])[0])
+    wrong = truth != said
+    assert model.scores_["error"] == pytest.approx(wrong.mean())
+    assert model.scores_["error"] > model.validation_errors_.min()
+    rates = [wrong[truth == label].mean() for label in model.classes_]
+    assert model.scores_["ber"] == pytest.approx(np.mean(rates))
+    n_wrong, n = wrong.sum(), len(wrong)
+    rate = (n_wrong + 1) / (n + 2)
+    assert model.scores_se_["error"] == pytest.approx(np.sqrt(rate * (1 - rate) / n))

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -26,10 +27,12 @@ from looms import (
     LSSVMRegressorCV,
     assess,
 )
+from looms.assessment._result import Assessment
+from looms.assessment._split_run import SplitResult
 from looms.held_out import HeldOut
 from looms.kernels import RBF
 from looms.report import cautions, summary
-from looms.report._choice import _essence
+from looms.report._choice import _essence, near_guess
 from looms.report._near_rows import rise_without_near
 from looms.report.model import model_of
 from looms.tables import table_preprocessor
@@ -492,3 +495,16 @@ def test_samples_drawn_one_by_one_are_no_clusters(n):
         y = X[:, 0] + 0.5 * rng.normal(size=n) > 0
         model = LSSVMClassifierCV(nested=None)
         assert rise_without_near(model_of(quietly(model, X, y))) is None
+
+
+@pytest.mark.parametrize(("by", "told"), [(1.0, False), (1.3, True), (2.0, False)])
+@pytest.mark.parametrize(("name", "sign"), [("ber", -1), ("auc", 1)])
+def test_an_interval_that_ends_near_a_guess(name, sign, by, told):
+    """Of ten splits, each 0.1 from their mean: standard error 0.048, half of the interval 0.11."""
+    splits = tuple(
+        SplitResult(k, 90, 10, {name: 0.5 + 0.1 * (sign * by + (-1) ** k)}) for k in range(10)
+    )
+    made = Assessment(splits, None, (name,), "shuffle", 0, "a machine")
+    found = [each["title"] for each in near_guess(made, n_classes=2)]
+    assert found == ["Close to a guess"] * told
+    assert not list(near_guess(replace(made, method="bootstrap"), n_classes=2))

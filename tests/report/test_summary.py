@@ -10,7 +10,7 @@ import pytest
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV, assess
 from looms.calibration import brier_score, loo_probabilities
 from looms.diagnostics import case_deletion
-from looms.report import _summary, summary, summary_schema
+from looms.report import _facts, summary, summary_schema
 from looms.report.page import render
 from looms.threshold import FBeta
 
@@ -77,7 +77,7 @@ def test_samples_are_named_by_the_index(binary):
 
 
 def test_influence_of_many_samples_is_left_out(several, monkeypatch):
-    monkeypatch.setattr(_summary, "MOST_DELETIONS", 149)
+    monkeypatch.setattr(_facts, "MOST_DELETIONS", 149)
     found = summary(several[0])["samples"]
     assert found["criterion"] is None
     assert all(row["rms_change"] is None for row in found["rows"])

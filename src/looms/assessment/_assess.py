@@ -171,10 +171,9 @@ def assess(
     Standard errors are of the delta method of [1]_, and need 20 resamples.
 
     Scores of a test part are of one machine, which saw none of its rows; those of several splits
-    are averaged, and outputs of different machines never ranked together. Nor are they for
-    "loo_auc", which compares rows under one machine that has seen neither, as ``scores_`` does;
-    other scores of ranks, as "average_precision", rank leave-one-out outputs of different machines,
-    which lean away from the class of the row.
+    are averaged, and outputs of different machines never ranked together. Nor are leave-one-out
+    ones, which lean away from the class of the row: "loo_auc" compares rows under one machine that
+    has seen neither, as ``scores_`` does, and "loo_average_precision" is missing.
 
     Groups are drawn so that the shares of rows, in all and of each class, come as near as whole
     groups allow; a group of several classes counts as of the one that the fewest groups have.

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn import config_context
 from sklearn.base import is_classifier
 from sklearn.metrics import (
+    average_precision_score,
     check_scoring,
     get_scorer,
     make_scorer,
@@ -195,10 +196,14 @@ def takes_weights(scorer: Any) -> bool:
     return scorer.get_metadata_routing().score.requests.get("sample_weight") is not False
 
 
+def ranks(scorer: Any) -> bool:
+    """True for scorers that compare outputs of different rows."""
+    return getattr(scorer, "_score_func", None) in (roc_auc_score, average_precision_score)
+
+
 def is_area(scorer: Any) -> bool:
     """True for the scorer of the whole area under the ROC curve."""
-    function = getattr(scorer, "_score_func", None)
-    return function is roc_auc_score and not getattr(scorer, "_kwargs", {})
+    return scorer._score_func is roc_auc_score and not getattr(scorer, "_kwargs", {})
 
 
 def _is_scikit_learns(scorer: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -14,7 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
-from looms.assessment._scoring import Scorer, all_scores, is_area, takes_weights
+from looms.assessment._scoring import Scorer, all_scores, is_area, ranks, takes_weights
 from looms.held_out import HeldOut
 from looms.kernels._names import kernel_name
 
@@ -36,8 +37,8 @@ class SplitResult:
         once if `fit` takes weights, else as often as it was drawn.
     scores : of the test part, by name.
     loo_scores : of the leave-one-out outputs of the machine fitted, where it has them. The area
-        under the ROC curve compares rows under one machine that has seen neither; other scores of
-        ranks compare outputs of different ones.
+        under the ROC curve compares rows under one machine that has seen neither; other scores
+        that rank rows are NaN.
     chosen : kernel, hyper-parameters and threshold chosen; of a stack the weight and the
         hyper-parameters "of" each machine.
     no_information : scores expected of these predictions if targets had nothing to do
@@ -89,13 +90,13 @@ def loo_scores(
 
     Where rows were held out together, by group or fold, of those held-out outputs. Each output
     is of a machine that did not train on the row. The area under the ROC curve of two classes is of
-    rows compared under one machine that has seen neither, for n³ flops of a least-squares machine;
-    another score of ranks pools the outputs of as many machines as there are rows, groups or folds,
-    and leans by that.
+    rows compared under one machine that has seen neither, for n³ flops of a least-squares machine.
 
     Weighted by the (n_train,) ``weight``, where it is given.
 
-    NaN for scores that these outputs do not suffice for, such as those of probabilities.
+    NaN for scores that these outputs do not suffice for: those of probabilities, and those that
+    would rank outputs of as many machines as there are rows, groups or folds, which lean away from
+    the class of the row, such as the average precision.
     """
     loo: HeldOut = getattr(machine, "held_out_", machine.loo_)
     rows = np.arange(loo.n_samples)[:, None]
@@ -107,16 +108,15 @@ def loo_scores(
         y, stand_in = loo.y, _LooRegressor(loo)
     scores: dict[str, float] = {}
     for name, scorer in scorers.items():
-        try:
-            if is_area(scorer) and is_classifier(machine) and loo.y.ndim == 1:
+        scores[name] = float("nan")
+        with suppress(Exception):  # of any scorer, whatever it asks for
+            if not ranks(scorer):
+                scores |= all_scores({name: scorer}, stand_in, rows, y, weight)
+            elif is_area(scorer) and is_classifier(machine) and loo.y.ndim == 1:
                 train = np.flatnonzero(machine.fit_weight_)
                 own = weight if takes_weights(scorer) else None
                 own = np.ones(len(loo.y)) if own is None else own
                 scores[name] = machine._area(own[train])[0]
-                continue
-            scores |= all_scores({name: scorer}, stand_in, rows, y, weight)
-        except Exception:  # of any scorer, whatever it asks for
-            scores[name] = float("nan")
     return scores
 
 

@@ -31,15 +31,16 @@ from looms.criteria import mean_class_error
 from looms.estimators._search import chosen_criterion
 from looms.folds import GapKFold
 from looms.held_out import HeldOut
-from looms.report.model import (
+from looms.report._feature_names import feature_names
+from looms.report._selection import (
     METHODS,
     chosen_by,
     combined_by_rest,
     n_choice_folds,
     on_grid,
-    scored,
     unit_of,
 )
+from looms.report.model import scored
 from looms.threshold import Cost, RequiredPrecision, RequiredRecall
 
 #: Of a kernel with a scale for every feature, so many are shown, the largest.
@@ -88,8 +89,8 @@ def choice_of(machine: Any) -> str:
     """A sentence on what the choice of the machine means for its figures."""
     if isinstance(machine, NonconformityClassifier):
         return (
-            "the least of many validation errors flatters the machine that has it; looms assess "
-            "gives honest figures of the choice for each row"
+            "the least of many validation errors flatters the machine that has it; quote those of "
+            "the choice, made for each row by the others; looms assess has them of more rows"
         )
     if isinstance(getattr(machine, "cv", None), GapKFold) and machine.nested_ is None:
         return (
@@ -306,9 +307,9 @@ def show_choice(model: Pipeline, metadata: Mapping[str, Any]) -> None:
         chosen = [taken, *chosen]
     out.print(f"{'Largest' if members else 'Chosen'}: {', '.join(chosen)}")
     if scales:
-        names = model[:-1].get_feature_names_out()
+        names, _, _ = feature_names(model[:-1], machine)
         order = np.argsort([-h.value for h in scales])[:MOST_SCALES]
-        largest = ", ".join(f"{_feature(names[k])} {scales[k].value:.3g}" for k in order)
+        largest = ", ".join(f"{names[k]} {scales[k].value:.3g}" for k in order)
         out.print(f"Largest of {len(scales)} scales: {largest}")
     method = method_of(machine)
     values, errors = held_out_figures(machine)
@@ -369,14 +370,8 @@ def _show_pool(machine: NonconformityClassifier) -> None:
         f"Errors of {count(n_rows, 'row')} {how}; {len(machine.deciding_)} of the machines (→) "
         "predict, for each row the one surest of its label"
     )
-
-
-def _feature(name: str) -> str:
-    """Name of a column of the matrix without the transformer that made it."""
-    kind, _, column = name.partition("__")
-    if kind == "gaps":
-        column = column.removeprefix("missingindicator_")
-        return f"{column} is missing"
-    if kind == "categories" and column.endswith("_nan"):
-        return f"{column.removesuffix('_nan')} is missing"
-    return column or name
+    values, of_values = (
+        {_NAMES[name]: value for name, value in scores.items()}
+        for scores in (machine.scores_, machine.scores_se_)
+    )
+    show_figures({"the choice, of each row by the others": values, "± s.e.": of_values})

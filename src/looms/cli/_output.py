@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 MOST_NAMES = 5
 #: Width of a terminal below which a table says less.
 NARROW = 80
-#: What the command line says for words of Python in a caution.
+#: What the command line says for words of Python.
 _BY_OPTION = {
     "another kernel": "another kernel (--kernel)",
     "leave it out.": "leave it out (--drop).",
+    "fit without them": "fit without them (looms fit --drop)",
 }
 #: What a spreadsheet takes for a formula; a sign alone is a label.
 _FORMULA = re.compile(r"'*(?:[=@\t\r\n]|[+-](?=.)).*", re.DOTALL)
@@ -54,9 +55,7 @@ def show_cautions(cautions: Sequence[Caution]) -> None:
     """Write cautions of `looms.report`, the serious ones as warnings."""
     for each in cautions:
         # Isolates around a name, for the order of words in a page; in a line quotes show it.
-        text = each["text"].replace("\u2068", "'").replace("\u2069", "'")
-        for words, option in _BY_OPTION.items():
-            text = text.replace(words, option)
+        text = _by_option(each["text"].replace("\u2068", "'").replace("\u2069", "'"))
         if each["level"] == "serious":
             warning(text)
         else:
@@ -78,9 +77,7 @@ def as_messages(
         with refused(prefix, faults):
             yield
     for message in dict.fromkeys(str(w.message) for w in caught):
-        for word, other in (words or {}).items():
-            message = message.replace(word, other)
-        note(message)
+        note(_by_option(message, words or {}))
 
 
 @contextmanager
@@ -93,7 +90,14 @@ def refused(
     except (InputError, np.linalg.LinAlgError):  # the latter is not the fault of the input
         raise
     except faults as error:
-        raise InputError(f"{prefix}{error}") from error
+        raise InputError(f"{prefix}{_by_option(str(error))}") from error
+
+
+def _by_option(text: str, words: Mapping[str, str] = _BY_OPTION) -> str:
+    """A text with what the command line says for words of Python."""
+    for word, option in words.items():
+        text = text.replace(word, option)
+    return text
 
 
 def to_stdout(text: str) -> None:

@@ -28,6 +28,7 @@ from looms.cli._output import (
     check_can_write,
     csv_text,
     note,
+    show_cautions,
     show_json,
     to_stdout,
     write_or_print,
@@ -35,7 +36,8 @@ from looms.cli._output import (
 from looms.cli._prepare import prepare_file
 from looms.cli._progress import Meter
 from looms.cli._request import MachineRequest
-from looms.cli.fit import check_report, train, write_report
+from looms.cli.fit import PAGE, check_report, train, write_report
+from looms.report._choice import near_guess
 from looms.report.figures import outer
 from looms.report.text import plain
 
@@ -82,8 +84,7 @@ def assess(
     """Assess the whole selection on outer splits, whose test rows it never sees."""
     if request.nested:
         raise InputError("--nested is for looms fit: looms assess tunes anew in splits of its own")
-    check_can_write(output, force, file, holds="split,n_train,n_test,")
-    check_report(report, request, force, file, output, "the row a split")
+    check_report(report, request, output, "the row a split")
     if request.time is not None and method is not None:
         raise InputError(
             f"--time tests rows after those that train, which --method {method} mixes; leave one "
@@ -92,6 +93,8 @@ def assess(
     prepared = prepare_file(
         file, target, drop, reading, request.task, request.groups, request.time, request.by_features
     )
+    check_can_write(output, force, file, holds="split,n_train,n_test,")
+    check_can_write(report, force, file, option="--report", holds=PAGE)
     machine, y = request.estimator(prepared), prepared.target.y
     if getattr(machine, "threshold", None) not in (None, 0.0):
         note(f"--threshold {request.threshold}: positive is {max(y)}")
@@ -117,6 +120,8 @@ def assess(
             show_result(interrupt.result, json)
         raise
     show_result(result, json)
+    if result.classification:
+        show_cautions(list(near_guess(result, len(set(y)))))
     if output is not None:
         write_or_print(output, csv_text(result.table), "a row for each split is in")
     if report is not None:

@@ -60,7 +60,7 @@ from looms.model_files._files import SavedModel
 from looms.report import cautions, summary, write_html
 
 #: Beginning of a page of `looms.report`.
-_PAGE = r'<!doctype html>[\s\S]*<meta name="generator" content="looms '
+PAGE = r'<!doctype html>[\s\S]*<meta name="generator" content="looms '
 #: Rows up to which the refits take about a second, and the same on m landmarks, n m².
 _CHEAP, _CHEAP_ON_LANDMARKS = 2000, 3e9
 #: No option holds the values searched.
@@ -104,12 +104,7 @@ def fit(
     prepared as a sample of 20,000 rows tells.
     """
     output = output or Path(f"{table_name(file)}.looms.skops")
-    check_can_write(output, force, file, holds="model")
-    if output.suffix not in (".skops", ""):
-        raise InputError(
-            f"{output}: the name of a model file ends in .skops, not in {output.suffix}"
-        )
-    check_report(report, request, force, file, output, "the model")
+    check_report(report, request, output, "the model")
     if json and request.machine != "lssvm":
         raise InputError("--json is for --machine lssvm")
     if certify and request.machine == "nonconformity":
@@ -117,13 +112,24 @@ def fit(
     if memory is not None and request.rank is None:
         raise InputError("--memory goes with --rank, the number of landmarks")
     most = memory_of(memory)
+
+    def check_paths() -> None:
+        check_can_write(output, force, file, holds="model")
+        if output.suffix not in (".skops", ""):
+            raise InputError(
+                f"{output}: the name of a model file ends in .skops, not in {output.suffix}"
+            )
+        check_can_write(report, force, file, option="--report", holds=PAGE)
+
     with ExitStack() as stack:
-        if request.rank is None:
+        if request.rank is None:  # a wrong --target is told first
             by_features = request.by_features and not certify  # refits take the matrix
             prepared = prepare_file(
                 file, target, drop, reading, request.task, request.groups, request.time, by_features
             )
-        else:
+            check_paths()
+        else:  # reading may take long
+            check_paths()
             scratch = ScratchFolder(output.parent, stack)
             prepared = prepare_large(file, target, drop, reading, request, most, scratch)
         fitted = train(prepared, request)
@@ -241,14 +247,9 @@ def certified(machine: Any, X: Any, always: bool) -> Certificate | None:
 
 
 def check_report(
-    report: Path | None,
-    request: MachineRequest,
-    force: bool,
-    file: Path,
-    other: Path | None,
-    holds: str,
+    report: Path | None, request: MachineRequest, other: Path | None, holds: str
 ) -> None:
-    """Refuse, before any work, a report that could not be written after it.
+    """Refuse, before any work, a report that could not be made after it.
 
     ``other`` is what else the command writes, and ``holds`` what is in it.
     """
@@ -256,7 +257,6 @@ def check_report(
         return
     if request.machine != "lssvm":
         raise InputError("--report is for --machine lssvm")
-    check_can_write(report, force, file, option="--report", holds=_PAGE)
     if other is not None and report.absolute() == other.absolute():
         raise InputError(f"{report} is to hold {holds}; name another --report")
     for package in ("jinja2", "matplotlib"):

@@ -15,7 +15,14 @@ from looms._optional import require
 from looms._words import count, listed
 from looms.cli._coverage_request import CoverageRequest
 from looms.cli._errors import InputError
-from looms.cli._figures import by_key, show_choice, show_confusion, show_figures, show_request
+from looms.cli._figures import (
+    by_key,
+    choice_of,
+    show_choice,
+    show_confusion,
+    show_figures,
+    show_request,
+)
 from looms.cli._options import (
     ForceOption,
     JsonOption,
@@ -204,6 +211,7 @@ def show(
         return
     show_request(saved.metadata)
     show_choice(saved.model, saved.metadata)
+    note(choice_of(saved.model[-1]))
 
 
 def load(path: Path, max_bytes: int) -> SavedModel:

@@ -295,6 +295,35 @@ def choose(counts: Counts, seed: int, *, vote: bool = False) -> NonconformityCho
     )
 
 
+def labels_by_others(
+    scores: Array, labels: AnyArray, width: float | None, seed: int, *, vote: bool = False
+) -> Counts:
+    """Label of each validation sample by the choice that the others make.
+
+    Their errors say which models decide, and their margins how strange a label is. So nothing is
+    chosen by a sample's own label, and the share of wrong ones is an error rate of the choice.
+
+    Parameters
+    ----------
+    scores : (n_models, m, n_classes) scores of every label of the validation samples.
+    labels : (m,) their labels.
+    width : as for `within_standard_errors`.
+    seed, vote : as for `choose`.
+
+    Returns
+    -------
+    labels : (m,)
+    """
+    m = len(labels)
+    own = scores[:, np.arange(m), labels]
+    counts = conformity_counts(own, scores) - (own[..., None] <= _up_to_rounding(scores))
+    wrong = own <= 0
+    errors = (wrong.sum(axis=1, keepdims=True) - wrong) / (m - 1)
+    deciding = [within_standard_errors(of_others, m - 1, width) for of_others in errors.T]
+    choices = [choose(counts[k, j : j + 1], seed, vote=vote) for j, k in enumerate(deciding)]
+    return np.concatenate([choice.label for choice in choices])
+
+
 def joint_p_values(calibration: Array, scores: Array, labels: AnyArray | None = None) -> Array:
     r"""P-values of labels that are valid when the model is chosen for every sample.
 

@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_share
+from looms._scores import Scores, class_scores
 from looms._typing import AnyArray, Array
 from looms.conformal import dkw_bound, vc_bound
 from looms.conformal._nonconformity import (
@@ -20,6 +21,7 @@ from looms.conformal._nonconformity import (
     choose,
     conformity_counts,
     joint_p_values,
+    labels_by_others,
     p_values,
     within_standard_errors,
 )
@@ -140,6 +142,7 @@ class NonconformityClassifier(PooledClassifier):
 
     validation_: AnyArray
     validation_scores_: Array
+    _labels_by_others: AnyArray
     deciding_: AnyArray
     _neighbors: Neighbors | None
     _seed: int
@@ -224,6 +227,9 @@ class NonconformityClassifier(PooledClassifier):
         self.validation_, self._validation_labels = rows, labels[rows]
         self.validation_scores_ = scores[:, np.arange(len(rows)), labels[rows]]
         self.deciding_ = within_standard_errors(self.validation_errors_, len(rows), self.within_se)
+        self._labels_by_others = labels_by_others(
+            scores, labels[rows], self.within_se, self._seed, vote=self.ties == "vote"
+        )
         return self
 
     @property
@@ -231,6 +237,27 @@ class NonconformityClassifier(PooledClassifier):
         """Share of the validation samples that each model gets wrong, (n_models,)."""
         check_is_fitted(self, "pool_")
         return np.asarray((self.validation_scores_ <= 0).mean(axis=1))
+
+    @property
+    def scores_(self) -> dict[str, float]:
+        """Figures to quote: "error", and "ber", the mean over classes of the error rate.
+
+        Each validation sample has the label of the choice that the others make, by models that
+        were trained without it. The least of ``validation_errors_``, which is of many, flatters.
+        """
+        return {name: value for name, (value, _) in self._scores_of_choice().items()}
+
+    @property
+    def scores_se_(self) -> dict[str, float]:
+        """Standard errors of ``scores_`` over draws of the validation samples."""
+        return {name: error for name, (_, error) in self._scores_of_choice().items()}
+
+    def _scores_of_choice(self) -> Scores:
+        check_is_fitted(self, "pool_")
+        labels, one = self._validation_labels, np.ones(len(self.validation_))
+        wrong = 1.0 * (self._labels_by_others != labels)
+        scores = class_scores(labels, wrong, (np.nan, np.nan * one), one)
+        return {name: scores[name] for name in ("error", "ber")}
 
     def _check_options(self) -> None:
         choices = {"measure": ("margin", "neighbors"), "ties": ("vote", "random")}

@@ -288,6 +288,7 @@ def scored(machine: Any) -> None:
     if "_pool" in vars(machine):
         n_rows = len(numbers(machine, "validation_", None))
         numbers(machine, "_validation_labels", n_rows)
+        numbers(machine, "_labels_by_others", n_rows)
         numbers(machine, "validation_scores_", len(machine.pool_), n_rows)
         require(len(indices(machine, "deciding_", len(machine.pool_))) > 0, "no model decides")
 

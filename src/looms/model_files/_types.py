@@ -39,8 +39,8 @@ _SVM = (
 )
 _POOLED = f"{_FEATURES} _pool classes_ pool_"
 _SCORED = (
-    f"{_POOLED} _held_out _neighbors _seed _validation_labels deciding_ validation_ "
-    "validation_scores_"
+    f"{_POOLED} _held_out _labels_by_others _neighbors _seed _validation_labels deciding_ "
+    "validation_ validation_scores_"
 )
 _ONE_HOT = (
     "_default_to_infrequent_mappings _drop_idx_after_grouping _infrequent_enabled "

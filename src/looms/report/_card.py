@@ -10,17 +10,12 @@ from looms._optional import require
 from looms.assessment._result import Assessment
 from looms.report._summary import summary
 from looms.report.figures import figure, plus_minus
-from looms.report.text import clean, count, day, number, sentence
+from looms.report.text import certified, clean, count, day, number, sentence
 
 if TYPE_CHECKING:
     from skops.card import Card
 
 _NEEDED = "[More Information Needed]"
-_CERTIFIED = {
-    "agrees": "agree",
-    "cannot tell": "are too ill-conditioned to tell",
-    "differs": "differ by more than rounding",
-}
 
 
 def card(
@@ -72,22 +67,8 @@ def card(
     report = summary(
         estimator, X=X, y=y, groups=groups, assessment=assessment, title=title, notes=notes
     )
-    data, chosen, loo = report["data"], report["chosen"], report["loo"]
-    landmarks = "" if data["n_landmarks"] is None else f", on {data['n_landmarks']} landmarks"
-    steps = f"\n\nSteps before it: {', '.join(map(_text, data['steps']))}." if data["steps"] else ""
-    classes = [
-        (each["label"], str(each["n"]), figure(each["error"], "error")) for each in data["classes"]
-    ]
-    kernels = [(each["kernel"], number(each["weight"], 3)) for each in chosen["members"]]
-    repeated = "" if loo["repeated"] is None else f"; {loo['repeated']}"
-    outer, certificate = report["assessment"], report["certificate"]
     sections = {
-        "Model description": [
-            f"{_text(report['title'])}, by a kernel machine of looms {report['looms_version']}, "
-            f"fitted to {count(data['n_samples'], 'sample')} of "
-            f"{count(data['n_features'], 'feature')}{landmarks}.{steps}",
-            _table(("class", "samples", "held-out error"), classes),
-        ],
+        "Model description": _description(report),
         "Model description/Intended uses & limitations": [
             _NEEDED,
             *(
@@ -95,43 +76,11 @@ def card(
                 for each in report["cautions"]
             ),
         ],
-        "Model description/Training Procedure": [
-            f"{chosen['reason']} (Written {day(report['date'])}.)",
-            _table(("kernel of the stack", "weight"), kernels),
-            _table(
-                ("chosen", "value"),
-                [
-                    *(("kernel", chosen["kernel"]), ("mu", number(chosen["mu"]))),
-                    *((each["name"], number(each["value"])) for each in chosen["parameters"]),
-                ],
-            ),
-        ],
+        "Model description/Training Procedure": _choice(report),
         "Model description/Evaluation Results": [
-            *([] if outer is None else _of_outer_splits(outer)),
-            f"By {loo['method']}, each {loo['unit']} predicted by machines that have not seen it"
-            f"{repeated}:",
-            _table(
-                ("figure", "value", "standard error"),
-                [
-                    (
-                        sentence(each["name"]),
-                        figure(each["value"], each["key"]),
-                        plus_minus(each["standard_error"], each["key"]),
-                    )
-                    for each in loo["figures"]
-                ],
-            ),
-            ""
-            if certificate is None
-            else f"Outputs of {count(certificate['n_rows'], 'row')}, held out and not, were "
-            f"compared with refits: they {_CERTIFIED[certificate['verdict']]} (difference "
-            f"{number(certificate['relative'], 2)} standard deviations of the targets at most, of "
-            "which rounding explains "
-            f"{'any' if certificate['bound'] is None else number(certificate['bound'], 2)}).",
-            ""
-            if loo["nested"]
-            else "The same held-out predictions chose the hyper-parameters, if these were chosen, "
-            "which flatters the figures.",
+            *_outer_figures(report["assessment"]),
+            *_held_out_figures(report["loo"]),
+            "" if report["certificate"] is None else certified(report["certificate"]),
         ],
         "How to Get Started with the Model": [
             "```python\nfrom looms.model_files import load_model\n\n"
@@ -144,22 +93,73 @@ def card(
     return made
 
 
-def _of_outer_splits(outer: dict[str, Any]) -> list[str]:
+def _description(report: dict[str, Any]) -> list[str]:
+    data = report["data"]
+    landmarks = "" if data["n_landmarks"] is None else f", on {data['n_landmarks']} landmarks"
+    steps = ", ".join(map(_text, data["steps"]))
+    classes = [
+        (each["label"], str(each["n"]), figure(each["error"], "error")) for each in data["classes"]
+    ]
+    return [
+        f"{_text(report['title'])}, by a kernel machine of looms {report['looms_version']}, "
+        f"fitted to {count(data['n_samples'], 'sample')} of "
+        f"{count(data['n_features'], 'feature')}{landmarks}.",
+        f"Steps before it: {steps}." if steps else "",
+        _table(("class", "samples", "held-out error"), classes),
+    ]
+
+
+def _choice(report: dict[str, Any]) -> list[str]:
+    chosen = report["chosen"]
+    kernels = [(each["kernel"], number(each["weight"], 3)) for each in chosen["members"]]
+    parameters = [(each["name"], number(each["value"])) for each in chosen["parameters"]]
+    return [
+        f"{chosen['reason']} (Written {day(report['date'])}.)",
+        _table(("kernel of the stack", "weight"), kernels),
+        _table(
+            ("chosen", "value"),
+            [("kernel", chosen["kernel"]), ("mu", number(chosen["mu"])), *parameters],
+        ),
+    ]
+
+
+def _held_out_figures(loo: dict[str, Any]) -> list[str]:
+    repeated = "" if loo["repeated"] is None else f"; {loo['repeated']}"
+    rows = [
+        (
+            sentence(each["name"]),
+            figure(each["value"], each["key"]),
+            plus_minus(each["standard_error"], each["key"]),
+        )
+        for each in loo["figures"]
+    ]
+    return [
+        f"By {loo['method']}, each {loo['unit']} predicted by machines that have not seen it"
+        f"{repeated}:",
+        _table(("figure", "value", "standard error"), rows),
+        ""
+        if loo["nested"]
+        else "The same held-out predictions chose the hyper-parameters, if these were chosen, "
+        "which flatters the figures.",
+    ]
+
+
+def _outer_figures(outer: dict[str, Any] | None) -> list[str]:
+    if outer is None:
+        return []
+    rows = [
+        (
+            sentence(each["name"]),
+            figure(each["value"], each["key"]),
+            plus_minus(each["standard_error"], each["key"]),
+            f"{figure(each['low'], each['key'])} to {figure(each['high'], each['key'])}",
+        )
+        for each in outer["scores"]
+    ]
     return [
         f"By {outer['n_splits']} outer splits ({outer['method']}), in each of which the whole "
         "choice was made anew:",
-        _table(
-            ("figure", "value", "standard error", "95 % interval"),
-            [
-                (
-                    sentence(each["name"]),
-                    figure(each["value"], each["key"]),
-                    plus_minus(each["standard_error"], each["key"]),
-                    f"{figure(each['low'], each['key'])} to {figure(each['high'], each['key'])}",
-                )
-                for each in outer["scores"]
-            ],
-        ),
+        _table(("figure", "value", "standard error", "95 % interval"), rows),
     ]
 
 

@@ -16,7 +16,9 @@ from looms.estimators._least_squares import members_of
 from looms.estimators._search import SelectingMachine
 from looms.optimize import Outcome
 from looms.report._caution import Caution, note, serious
-from looms.report.model import Model, candidate_scores, n_choice_folds, parameter_name, score_name
+from looms.report._selection import candidate_scores, n_choice_folds, score_name
+from looms.report.figures import FIGURES
+from looms.report.model import Model, parameter_name
 from looms.report.text import isolated, sentence
 
 #: Samples for each hyper-parameter below which their number is pointed out.
@@ -92,6 +94,8 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
                 f"{assessment.optimism_text(name, model.candidates_by)} "
                 "Quote the outer estimate.",
             )
+        if model.classification:
+            yield from near_guess(assessment, len(model.classes))
         if assessment.failures:
             first = next(iter(assessment.failures.values()))
             yield serious(
@@ -114,6 +118,27 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
             "small; their coverage is guaranteed only for hyper-parameters that were fixed "
             "beforehand, and falls short the more was tuned.",
         )
+
+
+def near_guess(assessment: Assessment, n_classes: int) -> Iterator[Caution]:
+    """That an interval of outer splits leaves out a guess by less than a standard error.
+
+    The correction for shared rows does not count that machines of nearly the same rows err
+    together, so that intervals are narrow (benchmarks/assess_intervals.py).
+    """
+    for name, guess in (("ber", 1 - 1 / n_classes), ("auc", 0.5)):
+        if name not in assessment.scores or assessment.method == "bootstrap":
+            continue
+        figures = assessment.figures(name)
+        bound, sign = (figures.low, 1) if name == "auc" else (figures.high, -1)
+        if 0 < sign * (bound - guess) < figures.standard_error:
+            yield note(
+                "Close to a guess",
+                f"The interval of the {FIGURES[name].name} ends near a guess, {guess:.3g}. "
+                "Machines of different splits, which share most of their samples, err together, "
+                "and it does not count that: of pure noise it leaves out a guess more often than "
+                "it says.",
+            )
 
 
 def foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Caution]:

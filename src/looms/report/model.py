@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,19 +22,12 @@ from looms.estimators._search import SelectingMachine, chosen_criterion
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Weighted
 from looms.kernels._samples import training_rows, variances
-from looms.optimize import Outcome
+from looms.report._feature_names import feature_names
+from looms.report._selection import METHODS, chosen_by, combined_by_rest, n_choice_folds, unit_of
 from looms.scores import Scored
 from looms.selection import Objective
 from looms.selection._nested import Nested
-from looms.tables._transformers import SparseColumns, TableColumns
-from looms.threshold import BalancedError
 
-#: Names of holding out, by what is held out at a time.
-METHODS = {
-    "sample": "leave-one-out",
-    "group": "leave-one-group-out",
-    "fold": "cross-validation",
-}
 _SCALE = re.compile(r"(?:.*__)?gammas\[(\d+)\]")
 #: Of every class, so many samples are kept where there are as many.
 _FEW = 5
@@ -50,10 +40,7 @@ class Model:
     Attributes
     ----------
     machine : the last step.
-    features : a readable name for every feature of the machine.
-    sources : the column of the table that each feature was made of; the feature itself where
-        no table is known.
-    named : True where the names are more than numbers.
+    features, sources, named : names of its features, as `feature_names` gives them.
     """
 
     machine: LeastSquaresMachine
@@ -220,45 +207,6 @@ def model_of(estimator: Any) -> Model:
     return named(estimator, machine)
 
 
-def unit_of(machine: Any) -> str:
-    """What the figures of a machine hold out at a time: "sample", "group" or "fold"."""
-    groups, nested = getattr(machine, "groups_", None), machine.nested_
-    if nested is None:
-        return chosen_by(machine)
-    n_folds = len(np.unique(nested.folds))
-    if n_folds == len(nested.rows):
-        return "sample"
-    whole = groups is not None and n_folds == len(np.unique(groups[nested.rows]))
-    return "group" if whole else "fold"
-
-
-def chosen_by(machine: Any) -> str:
-    """What the criterion of a machine holds out at a time: "sample", "group" or "fold"."""
-    if getattr(machine, "folds_", None) is not None:
-        return "fold"
-    return "sample" if getattr(machine, "groups_", None) is None else "group"
-
-
-def n_choice_folds(machine: Any) -> int:
-    """Folds of rows that candidates compete by, each tuned without them; 0 if by the criterion's.
-
-    Those are the held-out outputs of the machine of all rows.
-    """
-    folds = getattr(machine, "choice_folds_", None)
-    return 0 if folds is None else int(folds.max()) + 1
-
-
-def combined_by_rest(machine: Any) -> bool:
-    """True if ``nested_`` is of the folds that compared candidates, combined by the other folds.
-
-    Else, with ``nested_``, the whole choice was repeated without the sample.
-    """
-    if getattr(machine, "choice_folds_", None) is None:
-        return False
-    nested = machine.nested_
-    return np.array_equal(nested.held_out.outputs, machine.held_out_.outputs[nested.rows])
-
-
 def scored(machine: Any) -> Scored:
     """``scores_`` of a machine with their errors and the decisions that they are of."""
     figures: Scored = machine._scored()
@@ -271,81 +219,7 @@ def named(estimator: Any, machine: Any) -> Model:
     # What else is computed of it on the way, such as an n×n matrix, does not.
     known, machine = vars(machine), copy(machine)
     vars(machine).update(known)
-    before = Pipeline(parts_of(estimator).steps)
-    steps = list(_flattened(before))
-    if steps and isinstance(steps[0], SparseColumns):
-        columns = [f"column {column}" for column in steps[0].columns_]
-        return Model(machine, columns, columns, False)
-    if list(map(type, steps)) == [TableColumns, ColumnTransformer]:
-        pairs = list(_table_features(steps[1]))
-        return Model(machine, [name for name, _ in pairs], [column for _, column in pairs], True)
-    if steps:
-        try:
-            names = [str(name) for name in before.get_feature_names_out()]
-        except (AttributeError, ValueError):  # a step without names, or names that it lacks
-            names = []
-        if names == [f"x{k}" for k in range(len(names))]:  # those that scikit-learn makes up
-            names = []
-    else:
-        names = [str(name) for name in getattr(machine, "feature_names_in_", [])]
-    if names:
-        return Model(machine, names, names, True)
-    names = [f"feature {k + 1}" for k in range(machine.n_features_in_)]
-    return Model(machine, names, names, False)
-
-
-def _flattened(steps: Pipeline) -> Iterator[Any]:
-    for _, step in steps.steps:
-        if isinstance(step, Pipeline):
-            yield from _flattened(step)
-        else:
-            yield step
-
-
-def _table_features(transformers: ColumnTransformer) -> Iterator[tuple[str, str]]:
-    """Name and column of every feature made by `looms.tables.table_preprocessor`."""
-    for kind, transformer, chosen in transformers.transformers_:
-        columns = [str(column) for column in chosen]
-        if kind == "numbers":
-            yield from ((column, column) for column in columns)
-        elif kind == "gaps" and columns:
-            for k in transformer.features_:
-                yield f"{columns[k]} is missing", columns[k]
-        elif kind == "categories" and columns:
-            rare = getattr(transformer, "infrequent_categories_", [None] * len(columns))
-            for column, values, few in zip(columns, transformer.categories_, rare, strict=True):
-                for value in values:
-                    if few is not None and value in few:
-                        continue
-                    missing = isinstance(value, float) and np.isnan(value)
-                    yield (f"{column} is missing" if missing else f"{column} = {value}"), column
-                if few is not None:
-                    yield f"{column} is rare", column
-
-
-def candidate_scores(machine: SelectingMachine) -> Array:
-    """What every candidate competed by, in the units of `score_name`."""
-    scores = np.array([candidate.score for candidate in machine.candidates_])
-    return scores if is_classifier(machine) else np.sqrt(scores)
-
-
-def on_grid(machine: Any) -> bool:
-    """True if candidates are points of a grid, which compete by the criterion itself."""
-    tuning = getattr(machine, "selection_", None)
-    return tuning is not None and tuning.outcome is Outcome.GRID
-
-
-def score_name(machine: Any) -> tuple[str, str]:
-    """Name of the candidates' score, and the key of the figure that it is, if it is one."""
-    if not is_classifier(machine):
-        return "root mean square error", "rmse"
-    threshold = machine.threshold
-    if on_grid(machine):
-        return str(chosen_criterion(machine)), ""
-    if threshold in (None, "ber") or isinstance(threshold, Real | BalancedError):
-        return "balanced error rate", "ber"
-    name = threshold if isinstance(threshold, str) else getattr(threshold, "__name__", None)
-    return f"loss of {name or repr(threshold)}", ""
+    return Model(machine, *feature_names(Pipeline(parts_of(estimator).steps), machine))
 
 
 def selecting_model(estimator: Any, purpose: str) -> tuple[Model, SelectingMachine]:

@@ -18,7 +18,8 @@ import numpy as np
 from looms._files import write_whole
 from looms._optional import require
 from looms.assessment._result import Assessment
-from looms.report._summary import Facts, facts_of, summarized
+from looms.report._facts import Facts, facts_of
+from looms.report._summary import summarized
 from looms.report.displays.base import Display
 from looms.report.displays.classes import (
     PrecisionRecallDisplay,
@@ -33,7 +34,7 @@ from looms.report.displays.search import (
     SearchPathDisplay,
 )
 from looms.report.figures import figure, plus_minus
-from looms.report.text import clean, count, day, number, percent, sentence
+from looms.report.text import certified, clean, count, day, number, percent, sentence
 
 #: Stands for the color of the page's text, #0000c0 to #0000c9 for c0 to c9 of its style sheet.
 _INK = "#0000ff"
@@ -141,7 +142,7 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for function in (number, figure, plus_minus, percent, sentence, count, day, clean):
+    for function in (number, figure, plus_minus, percent, sentence, count, day, clean, certified):
         environment.filters[function.__name__] = function
     facts = facts_of(estimator, X, y, assessment, groups)
     report = summarized(facts, title, notes)
@@ -286,7 +287,7 @@ def _of_outputs(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
             max_points=_MOST_POINTS,
         )
         return drawn
-    against = " of each class against the rest" if several else ""
+    of_classes = " of each class against the rest, by the" if several else " of the"
     pooled = (
         "; each sample stands at its mean over the machines that have not seen it, and the area in "
         "the table compares samples under one of these"
@@ -295,13 +296,13 @@ def _of_outputs(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
     roc, curve = (each.compute(model.machine) for each in (RocDisplay, PrecisionRecallDisplay))
     drawn["roc"] = picture(
         roc,
-        f"Receiver operating characteristic of the {outputs}{against}{pooled}.",
+        f"Receiver operating characteristic{of_classes} {outputs}{pooled}.",
         f"ROC curves; areas under them: {_by_class(roc.areas)}."
         + _at_threshold(roc.chosen, "false positive rate", "true positive rate"),
     )
     drawn["precision"] = picture(
         curve,
-        f"Precision against recall of the {outputs}{against}.",
+        f"Precision against recall{of_classes} {outputs}.",
         f"Precision–recall curves; average precision: {_by_class(curve.areas)}."
         + _at_threshold(curve.chosen, "recall", "precision"),
     )
@@ -310,8 +311,8 @@ def _of_outputs(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
         errors = {label: curve.calibration_error for label, curve in reliability.curves.items()}
         drawn["reliability"] = picture(
             reliability,
-            f"Reliability of probabilities by {reliability.calibration} calibration of the "
-            f"{outputs}{against}: on the line they are right.",
+            f"Reliability of probabilities{' of each class' if several else ''}, by "
+            f"{reliability.calibration} calibration of the {outputs}: on the line they are right.",
             f"Reliability curves; mean distance from the diagonal: {_by_class(errors)}.",
         )
     return drawn

@@ -104,6 +104,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             shown = ", ".join(map(repr, absent[:10])) + (", ..." if len(absent) > 10 else "")
             raise ValueError(
                 f"{len(absent)} of the model's {len(self.kinds)} columns are missing: {shown}{hint}"
+                "; add them, empty where not known, or fit without them"
             )
 
 

@@ -11,15 +11,14 @@ import numpy as np
 from looms._optional import require
 from looms._typing import AnyArray, Array
 from looms.estimators._search import chosen_criterion
+from looms.report._selection import candidate_scores, score_name
 from looms.report.displays.base import MachineDisplay, ink, label_axes, label_ticks
 from looms.report.model import (
     Model,
-    candidate_scores,
     feature_of,
     parameter_name,
     relevances,
     sampled_rows,
-    score_name,
     selecting_model,
     training_objective,
 )

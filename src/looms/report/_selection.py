@@ -1,0 +1,85 @@
+"""How a machine was chosen, and what was held out for its figures."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from looms._typing import Array
+from looms.estimators._search import SelectingMachine, chosen_criterion
+from looms.optimize import Outcome
+from looms.threshold import BalancedError
+
+#: Names of holding out, by what is held out at a time.
+METHODS = {
+    "sample": "leave-one-out",
+    "group": "leave-one-group-out",
+    "fold": "cross-validation",
+}
+
+
+def unit_of(machine: Any) -> str:
+    """What the figures of a machine hold out at a time: "sample", "group" or "fold"."""
+    groups, nested = getattr(machine, "groups_", None), machine.nested_
+    if nested is None:
+        return chosen_by(machine)
+    n_folds = len(np.unique(nested.folds))
+    if n_folds == len(nested.rows):
+        return "sample"
+    whole = groups is not None and n_folds == len(np.unique(groups[nested.rows]))
+    return "group" if whole else "fold"
+
+
+def chosen_by(machine: Any) -> str:
+    """What the criterion of a machine holds out at a time: "sample", "group" or "fold"."""
+    if getattr(machine, "folds_", None) is not None:
+        return "fold"
+    return "sample" if getattr(machine, "groups_", None) is None else "group"
+
+
+def n_choice_folds(machine: Any) -> int:
+    """Folds of rows that candidates compete by, each tuned without them; 0 if by the criterion's.
+
+    Those are the held-out outputs of the machine of all rows.
+    """
+    folds = getattr(machine, "choice_folds_", None)
+    return 0 if folds is None else int(folds.max()) + 1
+
+
+def combined_by_rest(machine: Any) -> bool:
+    """True if ``nested_`` is of the folds that compared candidates, combined by the other folds.
+
+    Else, with ``nested_``, the whole choice was repeated without the sample.
+    """
+    if getattr(machine, "choice_folds_", None) is None:
+        return False
+    nested = machine.nested_
+    return np.array_equal(nested.held_out.outputs, machine.held_out_.outputs[nested.rows])
+
+
+def candidate_scores(machine: SelectingMachine) -> Array:
+    """What every candidate competed by, in the units of `score_name`."""
+    scores = np.array([candidate.score for candidate in machine.candidates_])
+    return scores if is_classifier(machine) else np.sqrt(scores)
+
+
+def on_grid(machine: Any) -> bool:
+    """True if candidates are points of a grid, which compete by the criterion itself."""
+    tuning = getattr(machine, "selection_", None)
+    return tuning is not None and tuning.outcome is Outcome.GRID
+
+
+def score_name(machine: Any) -> tuple[str, str]:
+    """Name of the candidates' score, and the key of the figure that it is, if it is one."""
+    if not is_classifier(machine):
+        return "root mean square error", "rmse"
+    threshold = machine.threshold
+    if on_grid(machine):
+        return str(chosen_criterion(machine)), ""
+    if threshold in (None, "ber") or isinstance(threshold, Real | BalancedError):
+        return "balanced error rate", "ber"
+    name = threshold if isinstance(threshold, str) else getattr(threshold, "__name__", None)
+    return f"loss of {name or repr(threshold)}", ""
