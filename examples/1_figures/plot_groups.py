@@ -52,7 +52,7 @@ for k in range(2):
         at = np.full(len(values), k + place)
         ax.plot(at, values[:, k], "o", color=color, label=label if k == 0 else None)
 ax.axhline(0.5, color="0.5", linestyle=":")
-ax.text(1.45, 0.505, "chance", ha="right", va="bottom", color="0.4")
+ax.text(1.38, 0.505, "chance", ha="right", va="bottom", color="0.4")
 ax.set_xticks(range(2), ["visits apart", "groups=patient"])
 ax.set(ylabel="error rate", ylim=(0, 0.62), title="Error rate, six draws")
 ax.legend(loc="upper left", ncols=2, frameon=False)

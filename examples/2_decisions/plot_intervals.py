@@ -68,5 +68,5 @@ ax.legend(loc="lower left", frameon=False)
 plt.show()
 
 # %%
-# On average all three cover at least what they should. If the noise differs from place to place,
-# only "scaled" does so nearly everywhere.
+# On average all three cover about 90 %. If the noise differs from place to place, only "scaled"
+# does so nearly everywhere.

@@ -43,7 +43,7 @@ for rank, color in zip(ranks, ("C2", "C1", "C0"), strict=True):
 ax.axhline(0.1, color="0.5", linestyle=":")
 ax.text(sizes[0], 0.102, "flipped labels", color="0.4", va="bottom")
 ax.set(xscale="log", xlabel="rows", ylabel="error on new rows", ylim=(0.09, None))
-ax.legend(frameon=False)
+ax.legend(frameon=False, loc="center right", bbox_to_anchor=(1, 0.63))
 plt.show()
 
 # %%
