@@ -2,15 +2,15 @@
 Sixty patients: which figure to quote
 =====================================
 
-A table of sixty rows is too small to set some aside. The leave-one-out error of the machine that
-was chosen by leave-one-out flatters. Here we see by how much, since the other rows of the table are
-at hand.
+A table of sixty rows is too small to set some aside for testing. But if leave-one-out chose the
+machine, its leave-one-out error flatters. This example shows by how much, using the other rows of
+a larger table as new patients.
 """
 
 # %%
-# Sixty of the 569 tumors of the breast cancer data are drawn twelve times. Ten noisy columns are
-# added, as in a table where everything was measured that could be. The kernel has a width for each
-# of the twenty columns, which sixty rows can hardly support.
+# We draw sixty of the 569 tumors of the breast cancer data, twelve times. We keep ten columns and
+# add ten columns of noise, as in a table with everything that could be measured. The kernel has a
+# width for each of the twenty columns, which sixty rows can hardly support.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -41,21 +41,21 @@ for draw in range(12):
 figures = np.array(figures)
 
 # %%
-# ``machine.loo_`` holds the predictions that the widths were chosen by. ``machine.scores_``
-# repeats the whole choice without each of ten folds. Each line is one draw; the thick one is the
-# mean.
+# ``machine.loo_`` holds the predictions by which the widths were chosen. ``machine.scores_``
+# repeats the whole choice without each of ten folds. Each thin line is one draw; the thick line is
+# the mean.
 
 fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
 ax.plot(figures.T, color="0.75", linewidth=1)
 ax.plot(figures.mean(axis=0), color="C0", linewidth=3, marker="o", markersize=8)
 ax.set_xticks(range(3), ["leave-one-out\nthat chose", "scores_\n(nested)", "509 other\npatients"])
-ax.set(ylabel="log loss", ylim=(0, None), title="Log loss of a machine of 60 patients")
+ax.set(ylabel="log loss", ylim=(0, None), title="A machine trained on 60 patients")
 plt.show()
 
 # %%
 # The first figure is too good. The second is the one to quote: on average it is close to the loss
-# on new patients, and what is left of the difference goes either way. A single figure of sixty
-# rows is uncertain all the same, so quote ``machine.scores_se_`` beside it.
+# on new patients, and single draws deviate in both directions. A figure from sixty rows is still
+# uncertain, so quote ``machine.scores_se_`` with it.
 
 for name, values in zip(["chosen by", "scores_", "others"], figures.T, strict=True):
     print(f"{name:10} {values.mean():.3f} ± {values.std(ddof=1) / np.sqrt(len(values)):.3f}")

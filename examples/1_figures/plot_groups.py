@@ -3,13 +3,13 @@ Several visits of a patient
 ===========================
 
 Rows of one patient resemble each other. A machine that has seen some of them recognizes the
-patient, and looks better than it is for patients who are new.
+patient, so it looks better than it is for new patients.
 """
 
 # %%
-# Forty patients come six times each. Whether they are ill depends on the first feature of the
-# patient, and on much that was not measured; the visits of a patient are nearly the same. Two
-# thousand other patients tell how good the machines are.
+# Forty patients come for six visits each. Whether they are ill depends on their first feature and
+# on much that was not measured. The visits of a patient are nearly the same. Two thousand other
+# patients show how good the machines really are.
 
 import warnings
 
@@ -26,7 +26,7 @@ def patients(rng, n, n_visits):
     return person[who] + 0.2 * rng.normal(size=(len(who), 4)), ill[who], who
 
 
-warnings.simplefilter("ignore", OneClassWarning)  # one draw has little to tell
+warnings.simplefilter("ignore", OneClassWarning)  # in one draw little can be learned
 errors = {"own": [], "new": []}
 for draw in range(6):
     rng = np.random.default_rng(draw)
@@ -38,9 +38,9 @@ for draw in range(6):
 own, new = np.array(errors["own"]), np.array(errors["new"])
 
 # %%
-# Without ``groups`` a visit is held out and the other five stay. With ``groups`` all visits of a
-# patient are held out together, in the choice of the kernel's width as well as in the figures.
-# That costs nothing.
+# Without ``groups`` each visit is held out while the other five stay. With ``groups`` all visits of
+# a patient are held out together, both to choose the kernel's width and to compute the figures, at
+# no extra cost. Dots are the six draws, bars their means.
 
 fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
 for k in range(2):
@@ -52,16 +52,16 @@ for k in range(2):
         at = np.full(len(values), k + place)
         ax.plot(at, values[:, k], "o", color=color, label=label if k == 0 else None)
 ax.axhline(0.5, color="0.5", linestyle=":")
-ax.text(1.45, 0.505, "chance", ha="right", va="bottom", color="0.4")
+ax.text(1.38, 0.505, "chance", ha="right", va="bottom", color="0.4")
 ax.set_xticks(range(2), ["visits apart", "groups=patient"])
 ax.set(ylabel="error rate", ylim=(0, 0.62), title="Error rate, six draws")
 ax.legend(loc="upper left", ncols=2, frameon=False)
 plt.show()
 
 # %%
-# Held out apart, visits promise a machine that hardly errs, and choose one that does worse for new
-# patients: it was tuned to recognize people. Held out together, they give a figure that holds and
-# a better machine.
+# If visits are held out separately, the machine seems nearly perfect, but it is worse for new
+# patients: it was tuned to recognize people. If they are held out together, the figure is true and
+# the machine is better.
 
 print("visits apart:   own", own[:, 0].mean().round(2), "new", new[:, 0].mean().round(2))
 print("groups=patient: own", own[:, 1].mean().round(2), "new", new[:, 1].mean().round(2))

@@ -1,15 +1,15 @@
 """
-Rows in order of time, windows with gaps
+Rows in order of time: windows with gaps
 ========================================
 
-Yesterday tells of today. In a time series a row that is held out by itself has neighbors that give
-it away, so windows of time have to be held out, with a gap on both sides.
+Yesterday predicts today. If single rows of a time series are held out, their neighbors give them
+away. So hold out windows of time, with a gap on both sides.
 """
 
 # %%
-# Four features and a disturbance that is not measured each wander slowly. The target is a function
-# of two features, plus the disturbance. The machine is trained on 300 rows; a thousand later rows
-# tell how good it is.
+# Four features and an unmeasured disturbance drift slowly. The target is a function of two features
+# plus the disturbance. The machine is trained on 300 rows; a thousand later rows show how good it
+# is.
 
 import warnings
 
@@ -29,9 +29,8 @@ def series(rng, n, memory=0.9):
 
 
 # %%
-# ``GapKFold(10, gap=30)`` holds out ten windows of thirty rows. The thirty rows before and after a
-# window are left out with it and not tested. Nothing is refitted: the gap is part of the closed
-# form.
+# ``GapKFold(10, gap=30)`` holds out ten windows of thirty rows. The thirty rows before and after
+# each window are also left out, but not tested. Nothing is refitted: the closed form covers gaps.
 
 held_out = {
     "each row": None,
@@ -72,7 +71,7 @@ ax.legend(loc="lower right", frameon=False)
 plt.show()
 
 # %%
-# Held out one at a time, rows promise an error that later rows do not keep. Windows take away more
-# than half of the difference. Gaps add little here, where the memory is short beside a window, and
-# the rest stays: in later rows the features have wandered elsewhere. The machines themselves
-# differ by no more than the standard errors of twelve draws, which the bars are.
+# If rows are held out one at a time, the figure is far below the error on later rows. Windows
+# remove more than half of the difference. Gaps add little here, because the memory of the series
+# is short compared with a window. The rest remains because the features drift. The machines
+# themselves differ by no more than the standard errors over twelve draws (the bars).

@@ -2,12 +2,12 @@
 Are the probabilities right?
 ============================
 
-Of all rows with a probability of 0.8, eight in ten should be of the second class. looms teaches its
-calibrators on leave-one-out outputs, so that they need no rows of their own.
+Of all rows with a probability of 0.8, eight in ten should belong to the second class. looms fits
+its calibrators to leave-one-out outputs, so no rows have to be set aside for them.
 """
 
 # %%
-# 300 rows with overlapping classes; twenty thousand others to compare.
+# We train on 300 rows with overlapping classes and compare with twenty thousand others.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,11 +40,11 @@ for (name, model), style in zip(models.items(), ("C0o-", "C2s-", "C4^-", "C1x--"
         for values in (p, y_new)
     )
     ax.plot(mean, share, style, linewidth=2, label=f"{name}, log loss {log_loss(y_new, p):.3f}")
-ax.set(xlabel="probability that was given", ylabel="share of the second class", aspect="equal")
+ax.set(xlabel="predicted probability", ylabel="share of the second class", aspect="equal")
 ax.legend(loc="upper left", frameon=False, fontsize=9)
 plt.show()
 
 # %%
-# Naive Bayes is too sure of itself where features depend on each other. Platt's sigmoid, the
-# default, and beta calibration are close to the diagonal with 300 rows. Isotonic regression makes
-# steps of them and pays for it in log loss: leave it to thousands of rows.
+# Naive Bayes is overconfident if features depend on each other. Platt's sigmoid, the default, and
+# beta calibration have the lowest log loss. Isotonic regression turns 300 rows into steps and pays
+# for it: use it with thousands of rows.

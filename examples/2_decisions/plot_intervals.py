@@ -2,12 +2,12 @@
 Prediction intervals of three kinds, and their coverage
 =======================================================
 
-The leave-one-out machines of a regression give an interval for every new row. There are three ways
-to make it, at no refit.
+The leave-one-out machines of a regression give an interval for every new row, without refits. There
+are three ways to form it.
 """
 
 # %%
-# The noise of this curve grows from left to right. 150 points are known.
+# We train on 150 points of a curve whose noise grows from left to right.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,9 +39,9 @@ plt.show()
 
 # %%
 # "plus" has about the same width everywhere: too wide on the left, too narrow on the right, and
-# right on average. "scaled" looks at the residuals of the nearest rows. "minmax" is the widest,
-# and the only one of which 90 % is promised rather than 80 %, if the hyper-parameters are fixed
-# beforehand. The next picture counts new points inside, over twenty draws of 150 rows.
+# right on average. "scaled" follows the residuals of the nearest rows. "minmax" is the widest. It
+# is the only one that guarantees 90 % and not 80 %, if the hyper-parameters are fixed beforehand.
+# The next figure shows the share of new points inside, over twenty draws of 150 rows.
 
 kinds = ("plus", "scaled", "minmax")
 inside, width = np.empty((2, 20, 3))
@@ -68,5 +68,5 @@ ax.legend(loc="lower left", frameon=False)
 plt.show()
 
 # %%
-# All three cover what they should on average. Where the noise differs from place to place, only
-# "scaled" does so nearly everywhere.
+# On average all three cover about 90 %. If the noise differs from place to place, only "scaled"
+# does so nearly everywhere.

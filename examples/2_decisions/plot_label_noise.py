@@ -2,12 +2,12 @@
 Finding labels that are wrong
 =============================
 
-A row whose label contradicts what all other rows say of it is a suspect. Case deletion says so for
-every row of a fitted machine, in closed form.
+A label is suspect if it contradicts what all other rows say. Case deletion checks every row of a
+fitted machine in closed form.
 """
 
 # %%
-# The threes and eights of the digits that scikit-learn ships; one label in ten is turned over.
+# We take the threes and eights of scikit-learn's digits and flip one label in ten.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,24 +29,24 @@ suspects = deletion.mislabeled(len(wrong))
 print(suspects.head())
 
 # %%
-# The margin is the output for the label given, by the machine that was trained without the row.
-# The most suspect rows have the most negative one.
+# The margin is the output for the given label, by the machine that was trained without the row. The
+# most suspect rows have the most negative margins.
 
 order = np.argsort(deletion.margin)
 fig, ax = plt.subplots(figsize=(5.4, 3.4), layout="constrained")
 is_wrong = np.isin(order, wrong)
 place = np.arange(len(order))
-ax.bar(place[~is_wrong], deletion.margin[order][~is_wrong], 1.0, color="0.75", label="label right")
 ax.bar(
-    place[is_wrong], deletion.margin[order][is_wrong], 1.0, color="C3", label="label turned over"
+    place[~is_wrong], deletion.margin[order][~is_wrong], 1.0, color="0.75", label="correct label"
 )
+ax.bar(place[is_wrong], deletion.margin[order][is_wrong], 1.0, color="C3", label="flipped label")
 ax.set(xlabel="rows, most suspect first", ylabel="held-out margin", xlim=(-1, 80))
 ax.legend(frameon=False)
 plt.show()
 
 # %%
-# What a person would be asked to look at: the twelve most suspect, with the labels that they came
-# with.
+# A person would be asked to check the most suspect rows. Here are the first twelve with their given
+# labels. Red titles mark labels that were flipped.
 
 fig, axes = plt.subplots(3, 4, figsize=(5.4, 4.6), layout="constrained")
 for ax, k in zip(axes.flat, order, strict=False):
@@ -57,7 +57,6 @@ for ax, k in zip(axes.flat, order, strict=False):
 plt.show()
 
 # %%
-# Red titles are labels that were turned over.
 
 share = np.isin(order[: len(wrong)], wrong).mean()
 print(f"{share:.0%} of the {len(wrong)} most suspect rows are wrong")

@@ -2,13 +2,14 @@
 Sets of classes for digits that are hard to read
 ================================================
 
-With many classes one answer may be too few. ``predict_set`` gives all classes that are possible at
-a coverage that you name: one for a clear digit, several for one that is hard to read.
+With many classes a single answer may not be enough. ``predict_set`` returns all classes that are
+plausible at the coverage that you ask for: one for a clear digit, several for one that is hard to
+read.
 """
 
 # %%
-# A machine of 400 digits, and 800 others, all with noise on every pixel. At a coverage of 0.98 the
-# right class should be missing in one of fifty sets.
+# We train on 400 digits and test on 800 others, all with noise on every pixel. At a coverage of
+# 0.98 the right class should be missing from one set in fifty.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -41,7 +42,7 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# Digits that may be one of two or three, at 0.98, as the set puts it.
+# Some digits whose set at 0.98 contains two or three classes:
 
 fig, axes = plt.subplots(2, 4, figsize=(5.4, 3.4), layout="constrained")
 hardest = np.flatnonzero(np.isin(sets.sum(axis=1), (2, 3)))[:8]

@@ -2,13 +2,13 @@
 Thresholds, costs and rare events
 =================================
 
-Where errors of one kind cost more than those of the other, the threshold decides as much as the
-machine. It is set by the leave-one-out outputs, so that no rows have to be set aside for it.
+If one kind of error costs more than the other, the threshold matters as much as the machine. looms
+sets it by leave-one-out outputs, so no rows have to be set aside.
 """
 
 # %%
-# One row in twelve is an event. To miss one costs ten times as much as a false alarm. Thirty
-# thousand other rows show what a threshold costs in truth.
+# One row in twelve is an event, and missing it costs ten times as much as a false alarm. Thirty
+# thousand other rows show what a threshold really costs.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,8 +35,8 @@ def costs(outputs, events, thresholds):
 
 
 # %%
-# The cost of every threshold, by leave-one-out outputs and by new rows. ``decision_function`` is
-# the output less the threshold.
+# The cost of every threshold, estimated from leave-one-out outputs and measured on new rows.
+# ``decision_function`` is the output minus the threshold.
 
 thresholds = np.linspace(-1.4, 0.6, 400)
 held_out = costs(machine.loo_.outputs, machine.loo_.y > 0, thresholds)
@@ -48,12 +48,12 @@ ax.plot(thresholds, new, color="C0", linewidth=2, label="30,000 new rows")
 for place, text, align in ((machine.threshold_, "chosen ", "right"), (0.0, " zero", "left")):
     ax.axvline(place, color="0.4", linestyle=":")
     ax.text(place, 0.97, text, ha=align, va="top", color="0.3", transform=ax.get_xaxis_transform())
-ax.set(xlabel="threshold of the output", ylabel="mean cost of a row", ylim=(0, None))
+ax.set(xlabel="threshold of the output", ylabel="mean cost per row", ylim=(0, None))
 ax.legend(loc="lower right", frameon=False)
 plt.show()
 
 # %%
-# Other rules take the same outputs. Each line is one fit.
+# Other rules use the same outputs. Each line is one fit.
 
 print(f"{'threshold':>24}  recall  precision   cost")
 for name in (None, "ber", "f1", rule):

@@ -1,14 +1,14 @@
 """
-Beside a grid-searched support vector machine
-=============================================
+Compared with a grid search over an SVC
+=======================================
 
-``GridSearchCV(SVC())`` fits a machine for every cell of a grid and every fold. A least-squares
-machine has all of its leave-one-out predictions in one factorization, and their gradient shows the
-way.
+``GridSearchCV(SVC())`` fits a machine for every point of a grid and every fold. A least-squares
+machine gets all of its leave-one-out predictions from one factorization, and follows their
+gradient.
 """
 
 # %%
-# Two interlocked half-moons with much noise: 400 rows to train, 4000 to test.
+# Two interlocked half-moons with much noise: 400 rows for training, 4000 for testing.
 
 import time
 
@@ -26,7 +26,7 @@ X, X_new, y, y_new = X[:400], X[400:], y[:400], y[400:]
 
 grid = {"C": 2.0 ** np.arange(-5, 16, 2), "gamma": 2.0 ** np.arange(-15, 4, 2)}
 models = {
-    "SVC, 110 cells, 5 folds": GridSearchCV(SVC(), grid, cv=5),
+    "SVC, 110 points, 5 folds": GridSearchCV(SVC(), grid, cv=5),
     "LSSVMClassifierCV": LSSVMClassifierCV(),
 }
 for name, model in models.items():
@@ -36,8 +36,8 @@ for name, model in models.items():
     print(f"{name:24} {taken:6.2f} s, test error {1 - model.score(X_new, y_new):.3f}")
 
 # %%
-# The leave-one-out criterion over the two hyper-parameters, and the path of the search. It begins
-# at the best point of a scan of a subsample, so that few steps are left.
+# The leave-one-out criterion over the two hyper-parameters, and the path of the search. It starts
+# at the best point of a scan of a subsample, so only a few steps are left.
 
 machine = models["LSSVMClassifierCV"]
 fig, ax = plt.subplots(figsize=(5.4, 4.4), layout="constrained")
@@ -45,7 +45,7 @@ SearchPathDisplay.from_estimator(machine, ax=ax)
 plt.show()
 
 # %%
-# Where the two machines draw the line between the classes.
+# The boundary between the classes, by both machines:
 
 fig, ax = plt.subplots(figsize=(5.4, 4), layout="constrained")
 ax.scatter(*X.T, c=np.where(y == 1, "C1", "C0"), s=10, alpha=0.5)
@@ -60,6 +60,6 @@ ax.legend(loc="lower left", framealpha=1)
 plt.show()
 
 # %%
-# The errors are alike. The least-squares machine has probabilities and honest figures beside it:
+# The errors are alike. The least-squares machine also has probabilities and honest figures:
 
 print({name: round(value, 3) for name, value in machine.scores_.items()})

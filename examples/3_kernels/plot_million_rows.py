@@ -2,13 +2,13 @@
 One million rows
 ================
 
-A kernel matrix of a million rows would be 8 terabytes. On landmarks the machine is made of a
-thousand of the rows, and leave-one-out stays exact for it.
+The kernel matrix of a million rows would take 8 terabytes. A machine on landmarks is built on a
+thousand of the rows instead, and its leave-one-out outputs are still exact.
 """
 
 # %%
-# Six features, a tenth of the labels turned over. Here 10,000 rows are made; a fit of a million is
-# shown below, as it was measured.
+# The table has six features, and a tenth of the labels is flipped. To keep this example short we
+# make only 10,000 rows; measurements for a million follow below.
 
 import csv
 from pathlib import Path
@@ -30,7 +30,7 @@ X, y = rows(rng, 10_000)
 X_new, y_new = rows(rng, 10_000)
 
 # %%
-# The error falls with the number of rows, if there are landmarks enough to make use of them.
+# The error falls with the number of rows, if there are enough landmarks to use them.
 
 sizes, ranks = (1000, 3000, 10_000), (25, 100, 250)
 fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
@@ -41,20 +41,20 @@ for rank, color in zip(ranks, ("C2", "C1", "C0"), strict=True):
         errors.append(1 - machine.score(X_new, y_new))
     ax.plot(sizes, errors, "o-", color=color, linewidth=2, label=f"rank={rank}")
 ax.axhline(0.1, color="0.5", linestyle=":")
-ax.text(sizes[0], 0.102, "labels turned over", color="0.4", va="bottom")
+ax.text(sizes[0], 0.102, "flipped labels", color="0.4", va="bottom")
 ax.set(xscale="log", xlabel="rows", ylabel="error on new rows", ylim=(0.09, None))
-ax.legend(frameon=False)
+ax.legend(frameon=False, loc="center right", bbox_to_anchor=(1, 0.63))
 plt.show()
 
 # %%
 # ``rank="auto"`` doubles the number of landmarks as long as that pays. The held-out error is exact
-# for the machine on landmarks, so it needs no rows set aside.
+# for the machine on landmarks, so no rows have to be set aside.
 
 print("held-out", round(machine.scores_["error"], 3), "new rows", round(errors[-1], 3))
 
 # %%
-# Measured on two cores by ``benchmarks/large_tables.py``, of another function of twenty features:
-# a whole tuned fit, with its peak of memory.
+# ``benchmarks/large_tables.py`` measured complete tuned fits and their peak memory on two cores,
+# for another function of twenty features:
 
 results = Path("../../benchmarks/results")
 for n, rank in ((100_000, 500), (1_000_000, 1000)):
@@ -68,6 +68,6 @@ for n, rank in ((100_000, 500), (1_000_000, 1000)):
             )
 
 # %%
-# On 100,000 of these rows the machine with one width has the error of scikit-learn's Nyström
-# features with a ridge classifier in a fifth of the time; with a width for each feature ("ard") it
-# errs least. LightGBM is faster than all.
+# On 100,000 of these rows, the machine with one width has the same error as scikit-learn's Nyström
+# features with a ridge classifier, in a fifth of the time. With a width for each feature ("ard")
+# the error is the lowest of all. LightGBM is the fastest.

@@ -2,12 +2,12 @@
 Which features matter: a width for each
 =======================================
 
-The kernel "ard" has a width for each feature. Leave-one-out tunes them all along one gradient, and
-a feature that tells nothing ends with a width so large that it no longer counts.
+The kernel "ard" has a width for each feature. Leave-one-out tunes them all along one gradient. An
+irrelevant feature ends with a width so large that it no longer counts.
 """
 
 # %%
-# Friedman's function of five features, and ten more that are noise.
+# Friedman's function depends on five features; we add ten that are noise.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,9 +31,9 @@ for name, machine in machines.items():
     print(f"{name:15} new rows {rmse:.2f}, leave-one-out {machine.scores_['rmse']:.2f}")
 
 # %%
-# One over the width, for each feature; the dotted line is the machine with one width for all. The
-# fourth feature explains most of the target and has a wide width, since the target is linear in
-# it. A width says how fast the function bends, not how much a feature explains.
+# The inverse width of each feature; the dotted line is the machine with one width for all. The
+# fourth feature explains most of the target and yet has a large width, because the target is
+# linear in it. A width says how fast the function bends, not how much a feature explains.
 
 one, each = (
     np.sqrt(2 * np.ravel(m.kernel_.get_params()[g]))
@@ -46,17 +46,17 @@ ax.bar(places, each, 0.7, color="C0")
 ax.axhline(one[0], color="C1", linestyle=":", linewidth=2)
 ax.text(15.4, one[0], "one width for all", ha="right", va="bottom", color="C1")
 ax.text(10.5, each.max() * 0.7, "noise", ha="center", color="0.4")
-ax.set(xlabel="feature", ylabel="one over the width", xlim=(0.4, 15.6), xticks=places)
+ax.set(xlabel="feature", ylabel="inverse width", xlim=(0.4, 15.6), xticks=places)
 plt.show()
 
 # %%
-# How much the criterion rises without a feature is another question, with another answer: there the
-# fourth feature leads, and the noise features are at zero.
+# How much the criterion rises without a feature is a different question. Here the fourth feature
+# leads, and the noise features are close to zero.
 
 fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
 ImportanceDisplay.from_estimator(machines["ard, 15 widths"], ax=ax)
 plt.show()
 
 # %%
-# The leave-one-out error of fifteen widths is lower than that on new rows, since these widths were
-# chosen by it.
+# The leave-one-out error with fifteen widths is lower than the error on new rows, because it chose
+# these widths.

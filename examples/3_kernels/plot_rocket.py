@@ -2,14 +2,14 @@
 Random convolutions of time series (ROCKET)
 ===========================================
 
-ROCKET turns time series into thousands of features by random convolutions, and leaves the rest to
-``RidgeClassifierCV``. ``LSSVMClassifierCV("linear")`` is a replacement that has probabilities, and
-a leave-one-out error that is right.
+ROCKET turns time series into thousands of features by random convolutions, and then uses
+``RidgeClassifierCV``. ``LSSVMClassifierCV("linear")`` can replace it. It adds probabilities, and
+its held-out accuracy is correct.
 """
 
 # %%
-# Noisy series of length 150. Those of the second class hold a short chirp somewhere, those of the
-# first a tone of the same strength.
+# The series are noisy and of length 150. Those of the second class contain a short chirp somewhere,
+# those of the first class a tone of the same strength.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -43,8 +43,8 @@ ax.set(xlabel="time", yticks=[], title="Three series of each class")
 plt.show()
 
 # %%
-# Random kernels of length 9 and random dilation. Of every convolution two numbers are kept: its
-# largest value, and the share of values above a random offset.
+# The convolution kernels are random, with length 9 and random dilations. Each convolution gives two
+# features: its largest value, and the share of values above a random offset.
 
 kernels = rng.normal(size=(1000, 9))
 kernels -= kernels.mean(axis=1, keepdims=True)
@@ -76,10 +76,10 @@ print(f"leave-one-out accuracy by RidgeClassifierCV: {ridge[-1].best_score_:.3f}
 print(f"held-out accuracy by LSSVMClassifierCV: {1 - looms[-1].scores_['error']:.3f}")
 
 # %%
-# The leave-one-out accuracy of ``RidgeClassifierCV`` is 1 for two classes whatever the data
-# (`scikit-learn #34942 <https://github.com/scikit-learn/scikit-learn/issues/34942>`_, in 1.9): so
-# with ``scoring="accuracy"`` it takes the first of its values, whatever the data. It has no
-# probabilities either. Those of looms come from the leave-one-out outputs.
+# For two classes the leave-one-out accuracy of ``RidgeClassifierCV`` is always 1 in scikit-learn
+# 1.9 (`scikit-learn #34942 <https://github.com/scikit-learn/scikit-learn/issues/34942>`_). So with
+# ``scoring="accuracy"`` it always chooses the first of its values. It also has no probabilities.
+# looms calibrates its probabilities on the leave-one-out outputs.
 
 p = looms.predict_proba(F_new)[:, 1]
 print(f"log loss {log_loss(y_new, p):.3f}, of a guess {np.log(2):.3f}")

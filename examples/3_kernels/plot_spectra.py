@@ -2,13 +2,13 @@
 Sixty spectra of 700 wavelengths
 ================================
 
-Spectra have more columns than rows, and the columns nearly repeat each other. A linear machine
-takes the 60 × 60 matrix of their inner products, so that the number of wavelengths hardly matters.
+Spectra have more columns than rows, and neighboring columns are nearly equal. A linear machine uses
+the 60 × 60 matrix of their inner products, so the number of wavelengths hardly matters.
 """
 
 # %%
-# Each spectrum is a mixture of five substances with broad bands, a baseline that drifts, and
-# noise. The first substance is to be measured.
+# Each spectrum is a mixture of five substances with broad bands, plus a drifting baseline and
+# noise. We want to measure the amount of the first substance.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -48,7 +48,7 @@ ax.set(xlabel="wavelength / nm", ylabel="absorbance", title="Twelve of the sixty
 plt.show()
 
 # %%
-# The regularization is chosen by leave-one-out, along its gradient; intervals come from the same
+# Leave-one-out and its gradient choose the regularization. Prediction intervals come from the same
 # factorization.
 
 machine = LSSVMRegressorCV("linear").fit(X, y)
@@ -68,8 +68,9 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# Partial least squares with its number of components chosen by ten folds is what chemists use; here
-# it errs more. ``RidgeCV`` is the same machine, and errs as little. Neither gives intervals.
+# Chemists use partial least squares, with the number of components chosen by cross-validation;
+# here its error is larger. ``RidgeCV`` is the same machine and has the same error. Neither gives
+# intervals.
 
 peers = {
     "looms, linear": machine,

@@ -1,13 +1,13 @@
 """
-A stack of kernels against each by itself
-=========================================
+A stack of kernels
+==================
 
-Which kernel? ``kernel="auto"`` tunes four and weights their held-out predictions, so that the
-question need not be answered.
+Which kernel should you use? ``kernel="auto"`` tunes four and combines them, with weights chosen on
+held-out predictions, so you need not decide.
 """
 
 # %%
-# The diabetes data, 150 rows to train and 292 to test, in three splits.
+# We use the diabetes data in three splits, with 150 rows for training and 292 for testing.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,8 +32,8 @@ for k, (train, test) in enumerate(ShuffleSplit(3, train_size=150, random_state=0
         weights[k, machine.best_index_] = 1.0
 
 # %%
-# Errors relative to the best single kernel of each split, which one would have to know beforehand;
-# and the weights in the stack.
+# The first plot shows errors relative to the best single kernel of each split, which you would
+# have to know beforehand. The second shows the weights in the stack.
 
 fig, (left, right) = plt.subplots(2, 1, figsize=(5.4, 5.6), layout="constrained")
 relative = rmse / rmse[:, :4].min(axis=1, keepdims=True)
@@ -55,9 +55,9 @@ right.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.5, 1.3), frameon=Fal
 plt.show()
 
 # %%
-# The numbers are the means. On these data the kernels differ by a few percent in three splits, and
-# the stack is within three percent of the best, which one would not have known beforehand. It
-# costs the tuning of all four, in five folds more.
+# These are the means over the splits. On these data the kernels differ by a few percent, and the
+# stack is within three percent of the best. It costs the tuning of all four kernels, also in each
+# of five folds.
 
 for kernel, value in zip(kernels, relative.mean(axis=0), strict=True):
     print(f"{kernel:18} {value:.3f}")
