@@ -99,6 +99,24 @@ class TestFewFeatures:
         copied = pickle.loads(pickle.dumps(model))
         assert vars(copied).keys() == vars(model).keys() - {"_without_rows"}
 
+    @pytest.mark.parametrize("search", ["gradient", "grid"])
+    def test_models_of_a_repeated_choice_are_those_that_it_predicts_by(self, search, tmp_path):
+        S = X * UNITS
+        model = LSSVMRegressorCV("linear", search=search).fit(S, NOISY)
+        residuals, blocks = model._models_without_rows(S)
+        F = np.vstack([outputs for _, outputs in blocks])
+        assert_allclose(np.diagonal(F), NOISY - residuals, rtol=1e-9, atol=1e-9)
+        nested = model.nested_
+        for i in range(N):
+            rest = nested.folds != nested.folds[i]
+            mu = nested.mus[np.argmax(nested.chosen[:, i])]
+            scale = N if search == "grid" else rest.sum()  # the ridge of machines tuned anew
+            ridge = Ridge(alpha=scale * mu, solver="svd").fit(S[rest], NOISY[rest])
+            assert_allclose(F[:, i], ridge.predict(S), rtol=1e-7, atol=1e-7)
+        save_model(tmp_path / "m.skops", model, {})
+        read = load_model(tmp_path / "m.skops").model
+        assert_array_equal(read.predict_interval(S), model.predict_interval(S))
+
     def test_sets_are_those_of_the_kernel_matrix(self):
         labels = LABELS["three classes"]
         ours = LSSVMClassifier("linear", mu=MU).fit(sp.csr_array(X), labels)

@@ -79,13 +79,13 @@ class NestedModels(NamedTuple):
 
     Attributes
     ----------
-    kernel : with its values.
+    kernel : with its values; None for weights of the features.
     members : (m,) places of the rows, among those of the fit, whose folds these are.
     fold : (m,) which of the models has not seen the row.
-    alpha, intercepts : (n, n_models, t) and (n_models, t).
+    alpha, intercepts : (n, n_models, t), or weights (n_features, n_models, t), and (n_models, t).
     """
 
-    kernel: Kernel
+    kernel: Kernel | None
     members: AnyArray
     fold: AnyArray
     alpha: Array
@@ -115,7 +115,9 @@ def nested_outputs(
         F = np.zeros((rows.n_samples, len(train), size // len(train)))
         with blas_threads(basis.n_samples):
             for one in models:
-                K = one.kernel.values(Pairs(rows, basis))[:, train]
-                f = K @ one.alpha.reshape(len(train), -1) + one.intercepts.ravel()
-                F[:, one.members] += f.reshape(len(K), *one.intercepts.shape)[:, one.fold]
+                K = rows.X
+                if one.kernel is not None:
+                    K = one.kernel.values(Pairs(rows, basis))[:, train]
+                f = K @ one.alpha.reshape(len(one.alpha), -1) + one.intercepts.ravel()
+                F[:, one.members] += f.reshape(len(f), *one.intercepts.shape)[:, one.fold]
         yield slice(start, start + rows.n_samples), F.reshape(len(F), *shape)

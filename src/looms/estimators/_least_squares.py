@@ -26,7 +26,6 @@ from looms.kernels import Kernel
 from looms.kernels._samples import Samples, center_of, check_scale, training_rows
 from looms.lssvm import cholesky, features, low_rank, low_rank_folds
 from looms.lssvm._folds import Repetition, repetitions
-from looms.lssvm._system import targets_as_columns
 from looms.scores import Scored, area_within, held_out_decisions
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._low_rank import LARGEST_SET
@@ -238,17 +237,18 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
             members = np.flatnonzero(nested.chosen[k])
             numbers, fold = np.unique(nested.folds[members], return_inverse=True)
             if nested.alphas is not None and nested.intercepts is not None:
-                alpha, intercepts = nested.alphas[k][:, None], nested.intercepts[k][None]
+                coef = None if nested.coefs is None else nested.coefs[k]
+                without = [(nested.alphas[k] if coef is None else coef, nested.intercepts[k])]
+                by_features = coef is not None
             else:
-                models = self._models_of(kernel, float(nested.mus[k]), nested.folds).models
-                e = targets_as_columns(models.residuals)
-                alpha = np.empty((len(e), len(numbers), e.shape[1]))
-                intercepts = np.empty(alpha.shape[1:])
-                for place, number in enumerate(numbers):
-                    G = np.flatnonzero(nested.folds == number)
-                    alpha[:, place] = targets_as_columns(models.fit.alpha) - models.P[:, G] @ e[G]
-                    intercepts[place] = models.fit.intercept - models.share[G] @ e[G]
-            yield NestedModels(kernel, members, fold, alpha, intercepts)
+                parts = repetitions(nested.folds, len(nested.folds))
+                solution = self._solved(kernel, float(nested.mus[k]), parts)
+                by_features = isinstance(solution, features.Solution)
+                models = solution.models() if isinstance(solution, cholesky.Solution) else solution
+                without = [models.without(np.flatnonzero(nested.folds == g)) for g in numbers]
+            alpha = np.stack([coefficients for coefficients, _ in without], axis=1)
+            intercepts = np.stack([intercept for _, intercept in without])
+            yield NestedModels(None if by_features else kernel, members, fold, alpha, intercepts)
 
     def _repetitions(self) -> tuple[Repetition, ...]:
         """Rows of the fit that are held out in every pass over them."""

@@ -52,11 +52,7 @@ class TunedInFolds:
             outputs[out] = f
         assert outputs is not None
         own = tuple(machine.held_out_.outputs for machine in machines)
-        members = [
-            tuple(_of_dual(member, machine.X_fit_) for member in members_of(machine))
-            for machine in machines
-        ]
-        return cls(folds, outputs, own, tuple(members))
+        return cls(folds, outputs, own, tuple(members_of(machine) for machine in machines))
 
     @classmethod
     def stacked(cls, candidates: Sequence[TunedInFolds], weights: Array) -> TunedInFolds:
@@ -139,16 +135,11 @@ class TunedInFolds:
             chosen=np.array([self.folds == k for k, _ in all_members]),
             alphas=alphas,
             intercepts=intercepts,
+            coefs=tuple(
+                None if one.coef is None else one.weight * targets_as_columns(one.coef)
+                for _, one in all_members
+            ),
         )
-
-
-def _of_dual(member: Member, X: Matrix) -> Member:
-    """The member by its dual coefficients; what rounding leaves of them the intercept takes up."""
-    if member.coef is None:
-        return member
-    mean = np.asarray(X.mean(axis=0)).ravel()
-    left = mean @ (member.coef - X.T @ member.dual_coef)
-    return replace(member, intercept=member.intercept + left, coef=None)
 
 
 def stack_of(

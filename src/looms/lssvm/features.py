@@ -116,6 +116,15 @@ class Solution:
             part.sets,
         )
 
+    def without(self, G: AnyArray) -> tuple[Array, Array]:
+        """Weights, (p, t), and intercept, (t,), without rows that are held out together."""
+        spectrum = self.spectrum
+        change = self.fit.sample_weight[G, None] * self.residuals[0][G]
+        moved = spectrum.vectors @ ((spectrum.scores[G] / self._shrunk).T @ change)
+        own = spectrum.fit_intercept / len(self.fit.y) * change.sum(axis=0)
+        w = spectrum.vectors @ self.coef - moved
+        return w, self.fit.intercept + spectrum.mean @ moved - own
+
     def outputs_without_rows(self, X: Matrix) -> Iterator[tuple[slice, Array]]:
         """Outputs of the models without each row, or its set, at new points, some at a time.
 

@@ -109,6 +109,12 @@ class LeaveOneOutModels:
             outputs = outputs_without(whole[rows], change[rows], r, self.sets)
             yield outputs.reshape(len(outputs), *self.fit.alpha.shape)
 
+    def without(self, G: AnyArray) -> tuple[Array, Array]:
+        """Coefficients, (n, t), and intercept, (t,), without rows that are held out together."""
+        e = targets_as_columns(self.residuals)[G]
+        alpha = targets_as_columns(self.fit.alpha) - self.P[:, G] @ e
+        return alpha, self.fit.intercept - self.share[G] @ e
+
     def changes(self, left_out: slice = _ALL) -> Array:
         """Changes of the outputs when a sample is left out, D_ji = f⁽⁻ⁱ⁾(x_j) − f(x_j).
 

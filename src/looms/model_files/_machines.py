@@ -5,6 +5,7 @@ A machine that is not fitted has no state to check.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -143,6 +144,11 @@ def least_squares(machine: Any) -> None:
         require(type(machine._unfitted) is type(machine), "_unfitted is no such machine")
         require(type(machine._outer_seed) is int, "_outer_seed is no integer")
     _nested_of(machine, "_nested", Nested)
+    nested = getattr(machine, "_nested", None)
+    for coef in getattr(nested, "coefs", None) or ():
+        if coef is not None:
+            held = SimpleNamespace(coefs=coef)
+            numbers(held, "coefs", machine.n_features_in_, machine.loo_.y.size // n)
     if machine._outputs_in_folds is not None:
         numbers(machine, "_outputs_in_folds", *machine.loo_.y.shape)
     if "candidates_" in vars(machine):
@@ -214,6 +220,8 @@ def nested(nested: Any) -> None:
         t = nested.held_out.y.size // n
         numbers(nested, "alphas", len(kernels), n, t)
         numbers(nested, "intercepts", len(kernels), t)
+    proper = isinstance(nested.coefs, tuple) and len(nested.coefs) == len(kernels)
+    require(nested.coefs is None or proper, f"coefs are not of {len(kernels)} machines")
 
 
 def nested_machines(nested: Any) -> None:

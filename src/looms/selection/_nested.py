@@ -238,6 +238,8 @@ class Nested(NestedFigures):
     alphas, intercepts : (n_machines, m, t) and (n_machines, t) of machines that were tuned by
         gradients, each without one fold, times their weights in a stack; None of those of a grid,
         which follow from the kernels.
+    coefs : (n_features, t) weights of the features of each of these that was solved for them, None
+        of the others.
 
     Notes
     -----
@@ -265,6 +267,7 @@ class Nested(NestedFigures):
     chosen: AnyArray
     alphas: Array | None = None
     intercepts: Array | None = None
+    coefs: tuple[Array | None, ...] | None = None
 
     @property
     def _of_classes(self) -> tuple[Decisions, tuple[float, Array]] | None:
