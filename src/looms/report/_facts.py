@@ -26,20 +26,30 @@ MOST_DELETIONS, MOST_ON_LANDMARKS = 1500, 3e9
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """A fitted machine and what is computed of it once, for the dict and the pictures."""
+    """A fitted machine and what is computed of it once, for the dict and the pictures.
+
+    Attributes
+    ----------
+    estimator, model : as it was given, and the machine in it.
+    names, named_by : of the samples, and a sentence on what these are.
+    target : name of it, where it has one.
+    importance : None for a kernel matrix, or rows that are not kept.
+    deletion : None of a stack, for many samples, or fewer than three, or groups, or rows not kept.
+    probabilities : (n_samples, n_classes) of held-out outputs; None without a calibration.
+    assessment : of outer splits, where it was given.
+    certificate : None for many samples, unless made before, or rows not kept.
+    """
 
     estimator: Any
     model: Model
-    names: list[str]  # of the samples
-    named_by: str  # a sentence on what these are
+    names: list[str]
+    named_by: str
     target: str | None
-    importance: ImportanceDisplay | None  # None for a kernel matrix, or rows that are not kept
-    deletion: (
-        CaseDeletion | None
-    )  # None of a stack, for many samples, or fewer than three, or groups, or rows not kept
-    probabilities: Array | None  # of held-out outputs; None without a calibration
+    importance: ImportanceDisplay | None
+    deletion: CaseDeletion | None
+    probabilities: Array | None
     assessment: Assessment | None
-    certificate: Certificate | None  # None for many samples, unless made before, or rows not kept
+    certificate: Certificate | None
 
 
 def facts_of(
@@ -47,8 +57,32 @@ def facts_of(
 ) -> Facts:
     """Facts of a fitted machine, for the arguments of `summary`."""
     model = model_of(estimator)
+    _check(model, {"X": X, "y": y, "groups": groups}, assessment)
+    machine, kept = model.machine, model.rows is not None
+    names, named_by = _names(X, model.held_out.n_samples)
+    target = getattr(y, "name", None) if getattr(y, "ndim", 1) == 1 else None
+    calibration = getattr(machine, "calibration", None)
+    n, m = model.n_with_weight, model.n_landmarks
+    few = kept and (n <= MOST_DELETIONS if m is None else n * m**2 <= MOST_ON_LANDMARKS)
+    certificate = getattr(machine, "certificate_", None)
+    return Facts(
+        estimator=estimator,
+        model=model,
+        names=names,
+        named_by=f"Samples are {named_by}.",
+        target=None if target is None else clean(target),
+        importance=ImportanceDisplay.compute(estimator) if kept and not model.pairwise else None,
+        deletion=_deletion(model, groups, names) if few and not model.stacked else None,
+        probabilities=None if calibration is None else probabilities_of(model, calibration),
+        assessment=assessment,
+        certificate=certificate or (copy(machine).certify() if few else None),
+    )
+
+
+def _check(model: Model, data: dict[str, Any], assessment: Assessment | None) -> None:
+    """Refuse data, or an assessment, that cannot be those of the machine."""
     n = model.held_out.n_samples
-    for name, values in (("X", X), ("y", y), ("groups", groups)):
+    for name, values in data.items():
         if values is None:
             continue
         n_rows = values.shape[0] if hasattr(values, "shape") else len(values)
@@ -67,42 +101,30 @@ def facts_of(
             f"The assessment is of {kinds[not model.classification]}, the machine is "
             f"{kinds[model.classification]}: give the assessment of the same estimator."
         )
-    names, named_by = list(map(str, range(n))), "numbered from 0, in the order of training"
+
+
+def _names(X: Any, n: int) -> tuple[list[str], str]:
+    """Names of n samples, those of the index of a data frame, and what they are."""
     index: Any = getattr(X, "index", None)
-    if hasattr(index, "tolist"):  # a list has an index, too
-        names = [clean(name) for name in index.tolist()]
-        by = "as in the index" if index.name is None else f"by their {clean(index.name)}"
-        named_by = f"called {by}"
-    target = getattr(y, "name", None) if getattr(y, "ndim", 1) == 1 else None
-    calibration = getattr(model.machine, "calibration", None)
-    deletion = None
-    units = np.arange(n)[model.has_weight].tolist()
-    if groups is not None or model.groups is not None:
-        labels = np.asarray(model.groups if groups is None else groups)
-        units = labels[model.has_weight].tolist()
-    m, criterion = model.n_landmarks, None
-    few = len(units) <= MOST_DELETIONS if m is None else len(units) * m**2 <= MOST_ON_LANDMARKS
-    if few and not model.stacked and model.rows is not None and len(set(units)) >= 3:
-        if m is None:
-            criterion = chosen_criterion(model.machine)
-            if isinstance(as_criterion(criterion), WMW):
-                criterion = "press"  # a criterion of pairs costs n² for each of the n samples
-        deletion = case_deletion(model.machine, groups=groups, criterion=criterion)
-        if groups is None and deletion.groups is not None:
-            firsts = np.unique(deletion.group, return_index=True)[1]
-            deletion = replace(deletion, groups=np.array([names[k] for k in firsts]))
-    return Facts(
-        estimator=estimator,
-        model=model,
-        names=names,
-        named_by=f"Samples are {named_by}.",
-        target=None if target is None else clean(target),
-        importance=None
-        if model.pairwise or model.rows is None
-        else ImportanceDisplay.compute(estimator),
-        deletion=deletion,
-        probabilities=None if calibration is None else probabilities_of(model, calibration),
-        assessment=assessment,
-        certificate=getattr(model.machine, "certificate_", None)
-        or (copy(model.machine).certify() if few and model.rows is not None else None),
-    )
+    if not hasattr(index, "tolist"):  # a list has an index, too
+        return list(map(str, range(n))), "numbered from 0, in the order of training"
+    by = "as in the index" if index.name is None else f"by their {clean(index.name)}"
+    return [clean(name) for name in index.tolist()], f"called {by}"
+
+
+def _deletion(model: Model, groups: Any, names: list[str]) -> CaseDeletion | None:
+    """What leaving out each sample, or group, changes; None for fewer than three of these."""
+    labels = model.groups if groups is None else groups
+    units = np.arange(len(names)) if labels is None else np.asarray(labels)
+    if len(set(units[model.has_weight].tolist())) < 3:
+        return None
+    criterion = None
+    if model.n_landmarks is None:
+        criterion = chosen_criterion(model.machine)
+        if isinstance(as_criterion(criterion), WMW):
+            criterion = "press"  # a criterion of pairs costs n² for each of the n samples
+    deletion = case_deletion(model.machine, groups=groups, criterion=criterion)
+    if groups is None and deletion.groups is not None:
+        firsts = np.unique(deletion.group, return_index=True)[1]
+        deletion = replace(deletion, groups=np.array([names[k] for k in firsts]))
+    return deletion

@@ -34,6 +34,7 @@ from looms.report.displays.search import (
     SearchPathDisplay,
 )
 from looms.report.figures import figure, plus_minus
+from looms.report.model import Model
 from looms.report.text import certified, clean, count, day, number, percent, sentence
 
 #: Stands for the color of the page's text, #0000c0 to #0000c9 for c0 to c9 of its style sheet.
@@ -254,60 +255,71 @@ def _search_path(facts: Facts, of_largest: str) -> Picture:
 
 
 def _of_outputs(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
-    """Curves of held-out outputs, and figures of outer splits."""
-    estimator, model, drawn = facts.estimator, facts.model, {}
-    several = model.held_out.y.ndim == 2
+    """Curves or residuals of held-out outputs, and figures of outer splits."""
+    model, drawn = facts.model, {}
+    if facts.assessment is not None and report["assessment"]["scores"][0]["loo"] is not None:
+        drawn["optimism"] = _optimism(facts.assessment, report["headline"]["key"], model)
     outputs = f"{model.method} outputs"
     if model.nested is not None:
         outputs = f"outputs of machines chosen without the {model.unit}"
-    if facts.assessment is not None and report["assessment"]["scores"][0]["loo"] is not None:
-        key = report["headline"]["key"]
-        optimism = OptimismDisplay.compute(facts.assessment, score=key)
-        drawn["optimism"] = picture(
-            optimism,
-            f"A dot for each outer split: the {model.candidates_by} figure against that of the "
-            "test part. On the line both agree.",
-            f"Scatter plot of {len(optimism.loo)} splits; mean {key} {optimism.loo.mean():.4g} by "
-            f"{model.candidates_by}, {optimism.outer.mean():.4g} on test parts. "
-            f"{facts.assessment.optimism_text(key, model.candidates_by)}",
-        )
-    if not model.classification:
-        residuals = ResidualsDisplay.compute(estimator)
-        figures = {f["key"]: f["value"] for f in report["loo"]["figures"]}
-        half = np.ptp(residuals.interval[0]) / 2
-        r2 = float("nan") if figures["r2"] is None else figures["r2"]
-        drawn["residuals"] = picture(
-            residuals,
-            f"Targets against {outputs}, and the band that holds 90 % of the "
-            f"residuals (± {half:.3g}); new samples need a wider one."
-            + (" The first of the targets." if several else "")
-            + _part(len(residuals.target)),
-            f"Scatter plot along the diagonal, root mean square error {figures['rmse']:.4g}, "
-            f"R² {r2:.3g}.",
-            max_points=_MOST_POINTS,
-        )
-        return drawn
+    if model.classification:
+        return drawn | _curves(facts, outputs)
+    figures = {f["key"]: f["value"] for f in report["loo"]["figures"]}
+    return drawn | {"residuals": _residuals(facts, outputs, figures)}
+
+
+def _optimism(assessment: Assessment, key: str, model: Model) -> Picture:
+    optimism = OptimismDisplay.compute(assessment, score=key)
+    return picture(
+        optimism,
+        f"A dot for each outer split: the {model.candidates_by} figure against that of the "
+        "test part. On the line both agree.",
+        f"Scatter plot of {len(optimism.loo)} splits; mean {key} {optimism.loo.mean():.4g} by "
+        f"{model.candidates_by}, {optimism.outer.mean():.4g} on test parts. "
+        f"{assessment.optimism_text(key, model.candidates_by)}",
+    )
+
+
+def _residuals(facts: Facts, outputs: str, figures: dict[str, float | None]) -> Picture:
+    residuals = ResidualsDisplay.compute(facts.estimator)
+    half = np.ptp(residuals.interval[0]) / 2
+    r2 = float("nan") if figures["r2"] is None else figures["r2"]
+    return picture(
+        residuals,
+        f"Targets against {outputs}, and the band that holds 90 % of the "
+        f"residuals (± {half:.3g}); new samples need a wider one."
+        + (" The first of the targets." if facts.model.held_out.y.ndim == 2 else "")
+        + _part(len(residuals.target)),
+        f"Scatter plot along the diagonal, root mean square error {figures['rmse']:.4g}, "
+        f"R² {r2:.3g}.",
+        max_points=_MOST_POINTS,
+    )
+
+
+def _curves(facts: Facts, outputs: str) -> dict[str, Picture]:
+    several = facts.model.held_out.y.ndim == 2
     of_classes = " of each class against the rest, by the" if several else " of the"
-    pooled = (
-        "; each sample stands at its mean over the machines that have not seen it, and the area in "
-        "the table compares samples under one of these"
-    )
     # By the machine of the facts, which knows these outputs.
-    roc, curve = (each.compute(model.machine) for each in (RocDisplay, PrecisionRecallDisplay))
-    drawn["roc"] = picture(
-        roc,
-        f"Receiver operating characteristic{of_classes} {outputs}{pooled}.",
-        f"ROC curves; areas under them: {_by_class(roc.areas)}."
-        + _at_threshold(roc.chosen, "false positive rate", "true positive rate"),
-    )
-    drawn["precision"] = picture(
-        curve,
-        f"Precision against recall{of_classes} {outputs}.",
-        f"Precision–recall curves; average precision: {_by_class(curve.areas)}."
-        + _at_threshold(curve.chosen, "recall", "precision"),
-    )
+    machine = facts.model.machine
+    roc, curve = (each.compute(machine) for each in (RocDisplay, PrecisionRecallDisplay))
+    drawn = {
+        "roc": picture(
+            roc,
+            f"Receiver operating characteristic{of_classes} {outputs}; each sample stands at its "
+            "mean over the machines that have not seen it, and the area in the table compares "
+            "samples under one of these.",
+            f"ROC curves; areas under them: {_by_class(roc.areas)}."
+            + _at_threshold(roc.chosen, "false positive rate", "true positive rate"),
+        ),
+        "precision": picture(
+            curve,
+            f"Precision against recall{of_classes} {outputs}.",
+            f"Precision–recall curves; average precision: {_by_class(curve.areas)}."
+            + _at_threshold(curve.chosen, "recall", "precision"),
+        ),
+    }
     if facts.probabilities is not None:
-        reliability = ReliabilityDisplay.compute(estimator, probabilities=facts.probabilities)
+        reliability = ReliabilityDisplay.compute(facts.estimator, probabilities=facts.probabilities)
         errors = {label: curve.calibration_error for label, curve in reliability.curves.items()}
         drawn["reliability"] = picture(
             reliability,
