@@ -47,7 +47,7 @@ class Section:
 
 METHODS = {
     "looms": 'looms, `kernel="auto"`',
-    "looms_best": "looms, the best of these in place of a stack",
+    "looms_best": "looms, the best of the four instead of a stack",
     "looms_rbf": "looms, `rbf`",
     "looms_ard": "looms, `ard`",
     "nystroem_ridge": "Nystroem and ridge",
@@ -73,11 +73,12 @@ SECTIONS = [
     Section(
         "tables_report",
         "Twenty real tables",
-        "Everybody at the defaults, at most 500 training rows, on tables by which nothing in "
-        "looms was chosen. By log loss, "
-        "for numbers root mean square error; the ratio is to the best of six peers on each "
-        "table, known only afterwards. The machines of looms are ranked, and win, each by itself "
-        "beside the six; the wins of peers are among the six, and add up to 20.",
+        "Every method at its defaults, with at most 500 training rows, on tables that played no "
+        "part in the design of looms. The error is the log loss, or the root mean square error "
+        "where the target is a number. The error ratio is to the best of the six peers on each "
+        "table, which is known only afterwards. Each looms row is ranked against the six peers "
+        "alone, and a table counts as won if it beats all six. The tables won by the peers are "
+        "counted among the six, and add up to 20.",
         {
             "method": "method",
             "rank_beside_peers": "mean rank of seven",
@@ -92,8 +93,8 @@ SECTIONS = [
     ),
     Section(
         "against_grid_search",
-        "Beside a grid search",
-        "`GridSearchCV(SVC)`, 110 points, five folds, two processes; decisions of looms at "
+        "Compared with a grid search",
+        "`GridSearchCV(SVC)` with 110 points, five folds and two processes. looms decides at "
         "output 0.",
         {
             "data": "data",
@@ -111,28 +112,28 @@ SECTIONS = [
     Section(
         "large_tables_synthetic_100000_rank_500",
         "100,000 rows",
-        "Twenty made features, a tenth of the labels flipped; 500 landmarks.",
+        "A synthetic table of 20 features with a tenth of the labels flipped; 500 landmarks.",
         OF_LARGE,
         figures={"test_error": "error", "test_log_loss": "log loss", "seconds": "seconds"},
     ),
     Section(
         "large_tables_synthetic_1000000_rank_1000",
         "1,000,000 rows",
-        "The same; 1000 landmarks.",
+        "The same kind of table; 1000 landmarks.",
         OF_LARGE,
     ),
     Section(
         "large_tables_flights_100000_rank_500",
         "Delays of 100,000 flights",
-        "Real rows; 500 landmarks. The machine had other work: CPU seconds compare.",
+        "Real data; 500 landmarks. Other jobs ran at the same time, so compare CPU seconds only.",
         OF_LARGE,
         figures={"test_error": "error", "test_log_loss": "log loss", "cpu_seconds": "CPU seconds"},
     ),
     Section(
         "against_liquidsvm",
-        "Beside liquidSVM",
-        "One table of 20 features, the whole kernel matrix; its machines of least squares and "
-        "of the hinge loss.",
+        "Compared with liquidSVM",
+        "A synthetic table of 20 features, with the whole kernel matrix. liquidSVM fits with the "
+        "least squares loss and with the hinge loss.",
         {
             "rows": "rows",
             "looms_seconds": "looms: s",
@@ -150,9 +151,27 @@ SECTIONS = [
         where="rows",
     ),
     Section(
+        "wide_features",
+        "Wide features",
+        "Linear machines on synthetic features, such as those of random convolutions: "
+        '`LSSVMClassifierCV("linear")`, `RidgeClassifierCV` with 17 values and '
+        "`LogisticRegressionCV`. All times are CPU seconds.",
+        {
+            "size": "rows × features",
+            "classifier": "classifier",
+            "seconds": "fit",
+            "each_mu_seconds": "one more value of the regularization",
+            "error": "error",
+            "log_loss": "log loss",
+        },
+        where="size",
+        method="classifier",
+        figures={"seconds": "CPU seconds", "error": "error", "log_loss": "log loss"},
+    ),
+    Section(
         "jackknife_mapie",
-        "Intervals beside MAPIE",
-        "The same jackknife+ intervals, from one factorization in place of refits.",
+        "Intervals compared with MAPIE",
+        "The same jackknife+ intervals, from one factorization instead of n refits.",
         {
             "data": "data",
             "n": "rows",
@@ -165,9 +184,8 @@ SECTIONS = [
     Section(
         "calibration",
         "Probabilities",
-        "Log loss of `predict_proba` beside `CalibratedClassifierCV(cv=5)`, with the "
-        "hyper-parameters fixed and with the "
-        "selection made anew in each fold.",
+        "Log loss of `predict_proba`, compared with `CalibratedClassifierCV(cv=5)` with fixed "
+        "hyper-parameters, and with hyper-parameters selected again in each fold.",
         {
             "set": "data",
             "ours_log_loss": "looms",
@@ -189,7 +207,8 @@ SECTIONS = [
     Section(
         "svm_loo_speed",
         "Leave-one-out of an SVM",
-        "`looms.svm.leave_one_out` beside `cross_val_predict(SVC, cv=LeaveOneOut())`, 634 rows.",
+        "`looms.svm.leave_one_out` compared with `cross_val_predict(SVC, cv=LeaveOneOut())`; 634 "
+        "rows.",
         {
             "problem": "problem",
             "seconds": "looms: s",
@@ -199,8 +218,8 @@ SECTIONS = [
     ),
     Section(
         "svccv",
-        "Choice of an SVM by leave-one-out",
-        "`SVCCV` beside `GridSearchCV(SVC)`; the score is the leave-one-out deviance.",
+        "Tuning an SVM by leave-one-out",
+        "`SVCCV` compared with `GridSearchCV(SVC)`. `SVCCV` minimizes the leave-one-out deviance.",
         {
             "data": "data",
             "samples": "rows",
@@ -219,7 +238,8 @@ SECTIONS = [
     Section(
         "mislabelled",
         "Mislabeled rows",
-        "5 % of the labels flipped: share of flipped ones among the 5 % most suspect.",
+        "5 % of the labels are flipped. The precision is the share of flipped labels among the 5 % "
+        "most suspect rows.",
         {
             "data": "data",
             "ranking": "ranking",
@@ -233,9 +253,9 @@ SECTIONS = [
     ),
     Section(
         "nonconformity",
-        "Choice of a machine for each row",
-        "`NonconformityClassifier` beside a grid search with ten folds over the same 110 "
-        "machines: errors.",
+        "Choosing a machine for each row",
+        "Error rates of `NonconformityClassifier`, compared with a grid search with ten folds "
+        "over the same 110 machines.",
         {
             "dataset": "data",
             "scaling": "features",
@@ -251,9 +271,8 @@ SECTIONS = [
     Section(
         "evaluation_cost",
         "Cost of the criterion",
-        "Time of the criterion, and of it with its gradient, over that of LAPACK's "
-        "factorization and inverse of the same "
-        "matrix.",
+        "Time of the criterion, alone and with its gradient, relative to the time that LAPACK "
+        "takes to factorize and invert the same matrix.",
         {
             "n": "rows",
             "kernel": "kernel",
@@ -339,12 +358,12 @@ def page(date_of: Callable[[Path], str] = date_of) -> str:
     lines = [
         "# Benchmarks",
         "",
-        "How fast and how good, beside others, each pair in one run; and where looms loses.",
+        "Speed and accuracy of looms compared with other methods, measured in the same run; and "
+        "where looms loses.",
         "",
-        "Made by `python benchmarks/pages.py` from the tables in `benchmarks/results/`. Above "
-        "each table stands the command "
-        "that took it, with the machine and the versions; times are in seconds of the clock "
-        "unless they are called CPU seconds.",
+        "`python benchmarks/pages.py` makes this page from the tables in `benchmarks/results/`. "
+        "The line above each table has the command that produced it, the machine and the "
+        "versions. Times are wall-clock seconds unless they are called CPU seconds.",
         "",
     ]
     for section in SECTIONS:
@@ -365,24 +384,22 @@ def page(date_of: Callable[[Path], str] = date_of) -> str:
     lines += [
         "## Where looms loses",
         "",
-        'Of the twenty tables those on which the default, `"rbf"`, or `"auto"` has a greater error '
-        "than the best of the six peers: "
-        + ", ".join(f"{name} on {count}" for name, count in counts.items())
-        + ". Error of looms over that of the peer:",
+        "On some of the twenty tables the best of the six peers has a smaller error: "
+        + " and ".join(f"than {name} on {count}" for name, count in counts.items())
+        + ". Error of looms relative to that of the best peer:",
         "",
     ]
     lines += markdown(["table", *OURS.values(), "figure", "best peer"], lost)
     lines += [
-        "Rows of the other comparisons in which the best of the peers has the better figure, for "
-        "each machine of looms:",
+        "The other comparisons in which the best peer has the better figure:",
         "",
     ]
     lines += markdown(["comparison", "where", "figure", "looms", "better"], list(losses()))
     lines += [
-        "Memory and time of the whole kernel matrix grow with the square and the cube of the rows. "
-        "What was tried on the other half of the tables, and lost, is in "
-        "`benchmarks/tables/README.md`. Many more tables than these are in `benchmarks/results/`, "
-        "each with its command in the first line.",
+        "With the whole kernel matrix, memory grows with the square of the number of rows and "
+        "time with the cube. `benchmarks/tables/README.md` lists what was tried on the other half "
+        "of the tables without success. `benchmarks/results/` holds many more tables, each with "
+        "its command in the first line.",
     ]
     return "\n".join(lines).rstrip() + "\n"
 

@@ -81,25 +81,26 @@ def main() -> None:
         X, X_test, y, y_test = X[:n], X[n:], y[:n], y[n:]
         methods = {
             "looms": LSSVMClassifierCV("linear"),
-            "ridge": RidgeClassifierCV(ALPHAS),
-            "logistic": make_pipeline(StandardScaler(), LogisticRegressionCV(Cs=10, cv=5)),
+            "RidgeClassifierCV": RidgeClassifierCV(ALPHAS),
+            "LogisticRegressionCV": make_pipeline(
+                StandardScaler(), LogisticRegressionCV(Cs=10, cv=5)
+            ),
         }
-        per_mu = dict(zip(("looms", "ridge"), each_mu(X, y), strict=True))
+        per_mu = dict(zip(("looms", "RidgeClassifierCV"), each_mu(X, y), strict=True))
         for name, method in methods.items():
-            if name == "logistic" and n * p > LARGEST_LOGISTIC:
+            logistic = name == "LogisticRegressionCV"
+            if logistic and n * p > LARGEST_LOGISTIC:
                 continue
-            taken = cpu_seconds(
-                lambda m=method, X=X, y=y: m.fit(X, y), 1 if name == "logistic" else 3
-            )
-            if name == "ridge":
+            taken = cpu_seconds(lambda m=method, X=X, y=y: m.fit(X, y), 1 if logistic else 3)
+            if name == "RidgeClassifierCV":
                 probability = expit(2 * method.decision_function(X_test))
             else:
                 probability = method.predict_proba(X_test)[:, 1]
             error = float(np.mean(method.predict(X_test) != y_test))
             loss = float(log_loss(y_test, probability))
-            rows.append([n, p, name, taken, per_mu.get(name, float("nan")), error, loss])
+            rows.append([size, name, taken, per_mu.get(name, float("nan")), error, loss])
             print(*rows[-1], flush=True)
-    header = ["rows", "features", "method", "seconds", "each_mu_seconds", "error", "log_loss"]
+    header = ["size", "classifier", "seconds", "each_mu_seconds", "error", "log_loss"]
     write_table("wide_features", header, rows)
 
 
