@@ -59,7 +59,7 @@ class Solution:
     mu : regularization.
     coef : (p, t) weights of the scores.
     spectrum : of the features.
-    folds : systems (1 − √ζ B √ζ)_GG of rows held out together.
+    folds : systems (1 − B ζ)_GG of rows held out together.
     residuals : (n_repetitions, n, t) e; zero for rows that are not left out.
     """
 
@@ -84,8 +84,7 @@ class Solution:
             moved[r, part.single] -= own[part.single, None] * e[r, part.single]
             for G in part.sets:
                 moved[r, G] -= D[G] @ (D[G].T @ (zeta[G, None] * e[r, G]))
-        root = np.sqrt(zeta)[:, None]
-        slopes = self.folds.solve(len(zeta) * root * moved) / root
+        slopes = self.folds.solve(len(zeta) * moved)
         return -float(np.vdot(slope, slopes.reshape(slope.shape)))
 
     def models(self) -> LeaveOneOutModels:
@@ -216,8 +215,7 @@ class FeatureSpectrum:
         if not safe.all():
             raise LeverageError(mu, int(np.argmin(safe)))
         folds = HeldOutBlocks(left, parts, lambda G: self._inverse(G, mu), mu)
-        root = np.sqrt(zeta)[:, None]
-        e = folds.solve(root * residuals) / root
+        e = folds.solve(residuals)
         w = self.vectors @ coef
         b = center - self.mean @ w
         fit = Fit(
@@ -238,13 +236,19 @@ class FeatureSpectrum:
         return np.hstack([self.scores[rows] / np.sqrt(self.eigenvalues + n * mu), constant])
 
     def _inverse(self, G: AnyArray, mu: float) -> Inverse:
-        """Inverse of (1 − √ζ B √ζ)_GG; of more rows than features by a system of these."""
-        T = np.sqrt(self.sample_weight[G])[:, None] * self.whitened(G, mu)
+        """Inverse of (1 − B ζ)_GG; of more rows than features by a system of these."""
+        root = np.sqrt(self.sample_weight[G])[:, None]
+        T = root * self.whitened(G, mu)
         few = len(G) <= T.shape[1]
         inner = np.eye(min(T.shape)) - (T @ T.T if few else T.T @ T)
         worst = np.full(len(inner), G[np.argmax(np.square(T).sum(axis=1))])
         inverse = factorized(inner, len(self.scores) * np.finfo(np.float64).eps, worst, mu)
-        return inverse if few else lambda columns: columns + T @ inverse(T.T @ columns)
+
+        def solved(columns: Array) -> Array:
+            right = root * columns
+            return (inverse(right) if few else right + T @ inverse(T.T @ right)) / root
+
+        return solved
 
 
 def decompose_features(X: Matrix, zeta: Array, *, fit_intercept: bool = True) -> FeatureSpectrum:
