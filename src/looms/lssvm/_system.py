@@ -87,7 +87,7 @@ class RangeError(NotPositiveDefiniteError):
     def __str__(self) -> str:
         return (
             f"The kernel matrix plus ridge has {self.value:.3g} on its diagonal at "
-            f"mu = {self.mu:.3g}; the square of this value, or of its inverse, overflows. Scale "
+            f"mu = {self.mu:.3g}, and squares of such a value, or of its inverse, overflow. Scale "
             f"the features, or use a {'smaller' if self.value > 1 else 'larger'} mu."
         )
 

@@ -153,7 +153,7 @@ class Solution:
             If rows are held out in several repetitions, or some never.
         """
         if len(self.folds.parts) > 1:
-            raise ValueError("Each row must have one model: folds must be a single repetition.")
+            raise ValueError("Each row must have one model: folds must be one repetition.")
         (part,) = self.folds.parts
         return LeaveOneOutModels(
             self.fit,
