@@ -60,8 +60,8 @@ def fit_sigmoid(
         samples; outputs for training samples are too far apart.
     labels : (n,) -1 and +1. With one class only, the sigmoid is constant.
     sample_weight : (n,) nonnegative, ones by default; only ratios count. The counts n₊ and n₋
-        are sums of weights scaled to mean one over the samples of positive weight, and a
-        sample of weight zero takes no part.
+        are sums of weights scaled to mean one over the samples with positive weight; samples of
+        weight zero are ignored.
 
     Returns
     -------

@@ -146,7 +146,7 @@ def _checked(
 
 
 def _standardized(f: Array, weight: Array) -> tuple[Array, Array, float]:
-    """Outputs less the mean of each row, which no softmax shows, and ``center``, in ``spread``."""
+    """Outputs minus row means, which no softmax needs, and ``center``, in units of ``spread``."""
     largest = max(float(np.abs(f).max()), 1e-290)  # below that a slope is no number
     g = f / largest
     g -= g.mean(axis=1, keepdims=True)

@@ -86,7 +86,7 @@ class Columns(Mapped):
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
-        """Those of the kernel, with feature indices replaced by column numbers."""
+        """Free hyper-parameters of the kernel, with column numbers in place of feature indices."""
         return [
             replace(h, name=_OF_FEATURE.sub(lambda m: f"[{self.columns[int(m[1])]}]", h.name))
             for h in super().hyperparameters

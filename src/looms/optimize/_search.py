@@ -51,7 +51,7 @@ class Point:
     Attributes
     ----------
     theta : (p,) log₂ of the hyper-parameters.
-    value, standard_error : of the criterion; infinite if it cannot be evaluated.
+    value, standard_error : those of the criterion; infinite if it cannot be evaluated.
     gradient : (p,) gradient of the value in ``theta``, or None if not computed.
     model : fitted model, if the function returns one.
 

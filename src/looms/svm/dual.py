@@ -116,7 +116,7 @@ class DualSolution:
 
         Notes
         -----
-        C stays as it is while a sample is left out. If only one class remains, the output is the
+        C stays the same while a sample is left out. If only one class remains, the output is the
         label of that class. O(n²|S|) for a margin set S, and O(n k) for each set change of a path
         after k changes. Memory: (s, n) outputs for s support vectors, a tableau of the samples
         near the margin, and a dozen blocks of a million numbers.
