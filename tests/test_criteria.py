@@ -93,7 +93,7 @@ def test_values_of_many_machines_are_those_of_each(name, targets):
 
 def test_values_need_both_classes_of_every_machine():
     y, outputs = np.array([[1.0], [1.0], [-1.0]]), np.zeros((3, 2, 1))
-    with pytest.raises(ValueError, match="each needs a sample of positive weight"):
+    with pytest.raises(ValueError, match="each needs a sample with positive weight"):
         WMW().values(y, outputs, np.array([[1.0, 1.0], [1.0, 1.0], [1.0, 0.0]]))
 
 

@@ -146,7 +146,7 @@ def test_targets_are_gathered_in_order(table, collected):
     values = blocks.column(collected(y))
     assert isinstance(values, np.ndarray)
     assert values.tolist() == y.tolist()
-    with pytest.raises(ValueError, match="sample_weight has 999 rows, X has 1000"):
+    with pytest.raises(ValueError, match="sample_weight has 999 rows, but X has 1000"):
         blocks.column(da.ones(999), "sample_weight")
 
 
@@ -196,18 +196,18 @@ ONE = pd.DataFrame({"a": [1.0, 2.0], "b": [3, 4]})
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (as_table(ONE, ONE[["b", "a"]]), r"Partition 1 of X has the columns \['b', 'a'\], X has"),
-        (as_table(ONE, ONE.astype({"b": "category"})), "Partition 1 .* 'b' is of type category"),
-        (as_table(ONE, ONE.assign(a=["x", "y"])), "Partition 1 .* 'a' is of type .*preprocessor"),
-        (as_table(ONE, ONE.assign(a=pd.NaT)), "Partition 1 .* 'a' is of type datetime64"),
-        (as_table(ONE, ONE.replace(4, None)), "Partition 1 .* (NaN or infinity|of type object)"),
+        (as_table(ONE, ONE[["b", "a"]]), r"Partition 1 of X has columns \['b', 'a'\], but X has"),
+        (as_table(ONE, ONE.astype({"b": "category"})), "Partition 1 .* 'b' has type category"),
+        (as_table(ONE, ONE.assign(a=["x", "y"])), "Partition 1 .* 'a' has type .*preprocessor"),
+        (as_table(ONE, ONE.assign(a=pd.NaT)), "Partition 1 .* 'a' has type datetime64"),
+        (as_table(ONE, ONE.replace(4, None)), "Partition 1 .* (NaN or infinity|has type object)"),
         (as_table(ONE, ONE.replace(2.0, np.nan)), "Partition 1 of X contains NaN or infinity"),
-        (as_array(np.eye(3), np.eye(3)[:, :2]), r"Partition 1 of X is of shape \(3, 2\), and 3"),
-        (as_array(np.eye(3), np.eye(3)[:2]), "Partition 1 of X has 2 rows, and 3 are needed"),
-        (as_array(np.eye(3), np.eye(3).astype(str)), "Partition 1 of X is of type <U"),
+        (as_array(np.eye(3), np.eye(3)[:, :2]), r"Partition 1 of X has shape \(3, 2\), but 3"),
+        (as_array(np.eye(3), np.eye(3)[:2]), "Partition 1 of X has 2 rows, but 3 are expected"),
+        (as_array(np.eye(3), np.eye(3).astype(str)), "Partition 1 of X has type <U"),
         (as_array(np.eye(3), np.full((3, 3), np.inf)), "Partition 1 of X contains NaN or inf"),
         (da.ones((4, 2), chunks=2)[da.zeros(4, chunks=2) > 0], "all of its 2 partitions are empty"),
-        (da.ones(4, chunks=2), r"X must have two dimensions, .* got shape \(4,\)"),
+        (da.ones(4, chunks=2), r"X must have two dimensions .* got shape \(4,\)"),
     ],
 )
 def test_a_partition_unlike_the_others_is_named(X, message):
@@ -385,7 +385,7 @@ def test_one_two_and_four_workers_that_die_give_the_same_bits(table, tmp_path):
     ("state", "message"),
     [
         ("gone", r"has had no worker for 2 s\. Start workers"),
-        ("paused", r"has had only workers that are paused, .* for 2 s\. Start workers"),
+        ("paused", r"has had only paused workers, .* for 2 s\. Start workers"),
     ],
 )
 def test_a_cluster_that_loses_its_workers_for_good_is_an_error(table, monkeypatch, state, message):

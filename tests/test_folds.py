@@ -121,12 +121,12 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("cv", "groups", "message"),
         [
-            (1, None, "2 folds to as many as rows, 24, got 1"),
-            (0, None, "2 folds to as many as rows"),
-            ("5x1", None, "2 folds to as many as rows, 24, got 5x1"),
+            (1, None, "2 folds to the number of rows, 24, got 1"),
+            (0, None, "2 folds to the number of rows"),
+            ("5x1", None, "2 folds to the number of rows, 24, got 5x1"),
             ("0x2", None, "got 0x2"),
-            (25, None, "2 folds to as many as rows, 24, got 25"),
-            (7, GROUPS, "2 folds to as many as groups, 6, got 7"),
+            (25, None, "2 folds to the number of rows, 24, got 25"),
+            (7, GROUPS, "2 folds to the number of groups, 6, got 7"),
         ],
     )
     def test_a_number_of_folds_out_of_range(self, cv, groups, message):
@@ -137,8 +137,8 @@ class TestRefusals:
         ("cv", "message"),
         [
             (TimeSeriesSplit(3), r"tests 18 of 24 rows, and never row 0.*looms.folds.GapKFold"),
-            ([(range(13), range(12, N))], "trains on 13 and tests on 12 of 24.*or to neither"),
-            ([(range(12), [13, 13])], "different numbers from 0 to 23"),
+            ([(range(13), range(12, N))], "trains on 13 and tests on 12 of 24.*or in neither"),
+            ([(range(12), [13, 13])], "distinct numbers from 0 to 23"),
             ([(range(1, N), [0]), (range(N), [])], "Split 1 of cv tests no row"),
             ([(np.ones(N - 1, bool), np.zeros(N - 1, bool))], "Split 0 of cv trains on"),
             ([(-1 - np.arange(12), np.arange(12))], "trains on 12 and tests on 12"),
@@ -158,7 +158,7 @@ class TestRefusals:
         "folds", [np.zeros(N - 1, int), np.zeros((1, N, 1), int), np.arange(N) / 2.0]
     )
     def test_an_array_that_is_no_number_of_a_fold_for_each_row(self, folds):
-        with pytest.raises(ValueError, match="number of the fold of each of 24 rows"):
+        with pytest.raises(ValueError, match="a fold number for each of 24 rows"):
             fold_numbers(folds, Y)
 
     def test_an_array_that_would_be_refused_as_splits(self):
@@ -277,9 +277,9 @@ class TestWindows:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"n_splits": 1}, "2 windows to as many as rows, 24, got 1"),
-            ({"n_splits": N + 1}, "2 windows to as many as rows, 24, got 25"),
-            ({"n_splits": 2.0}, "2 windows to as many"),
+            ({"n_splits": 1}, "n_splits must be from 2 to the number of rows, 24, got 1"),
+            ({"n_splits": N + 1}, "n_splits must be from 2 to the number of rows, 24, got 25"),
+            ({"n_splits": 2.0}, "n_splits must be from 2 to"),
             ({"gap": -1}, "gap must be a number of 0 or more, got -1"),
             ({"gap": np.timedelta64(1, "D")}, "gap must be a number of 0 or more"),
             ({"gap": 1, "time": pd.date_range("2020", periods=N)}, "gap must be a duration"),
@@ -293,5 +293,5 @@ class TestWindows:
             fold_numbers(GapKFold(**options), Y)
 
     def test_a_gap_that_leaves_none_to_train_on(self):
-        with pytest.raises(ValueError, match="none of the rows to train on"):
+        with pytest.raises(ValueError, match="no rows to train on"):
             fold_numbers(GapKFold(3, gap=N), Y)

@@ -1,4 +1,4 @@
-"""Leave-one-out model selection of kernel machines.
+"""Leave-one-out model selection for kernel machines.
 
 One factorization of a kernel machine already contains every leave-one-out prediction,
 exactly. looms uses it to choose kernels, hyper-parameters and thresholds.
@@ -72,15 +72,15 @@ __all__ = [
     "predict_set",
 ]
 
-#: Rooms of the names that are not in `looms.estimators`.
+#: Modules of the names that are not in `looms.estimators`.
 _HOMES = {"HeldOut": "held_out", "assess": "assessment", "compare": "assessment"}
 
-#: Rooms that ``import looms`` alone makes available, each imported when it is first used.
+#: Modules that ``import looms`` makes available, each imported when it is first used.
 _ROOMS = {module.name for module in iter_modules(__path__) if not module.name.startswith("_")}
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: `looms --help` needs none of them."""
+    """Import a public name when it is first used; `looms --help` needs none of them."""
     if name in _ROOMS:
         value: Any = import_module(f"looms.{name}")
     elif name in __all__:

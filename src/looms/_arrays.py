@@ -1,8 +1,8 @@
-"""Arrays of NumPy and tensors of torch, which are imported where they are met.
+"""NumPy arrays and torch tensors; torch is imported only when a tensor is met.
 
-Sums over blocks of rows are made of six operations, chosen by where the rows live: blocks of kernel
-values, products ΦΦᵀ and ΦY, and small solves, of NumPy's arrays or of tensors on their device.
-Cholesky factors and triangular inverses are of (m + 1)² sums, which come back to the host.
+Sums over blocks of rows use operations chosen by where the rows are: blocks of kernel values,
+products ΦΦᵀ and ΦY, and small solves, on NumPy arrays or on tensors on their device. Cholesky
+factors and triangular inverses are taken of (m + 1)² sums, on the host.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from looms._optional import require
 from looms._typing import AnyArray
 
-#: A torch.Tensor, whose type is known where torch is installed.
+#: A torch.Tensor, whose type is known only if torch is installed.
 Tensor: TypeAlias = Any
 
 
@@ -36,27 +36,27 @@ def namespace(X: Any) -> Any:
 
 
 def empty(shape: tuple[int, ...], like: Any) -> Any:
-    """Array of the type and on the device of another."""
+    """Empty array with the type and device of another."""
     return like.new_empty(shape) if is_tensor(like) else np.empty(shape)
 
 
 def filled(shape: tuple[int, ...], value: float, like: Any) -> Any:
-    """Array of a number, of the type and on the device of another."""
+    """Array filled with a number, with the type and device of another."""
     return like.new_full(shape, value) if is_tensor(like) else np.full(shape, value)
 
 
 def columns(X: Any, mask: Any) -> Any:
-    """Columns of a matrix where a mask is true; NumPy takes four times as long by an index."""
+    """Columns of a matrix where a mask is true; NumPy is four times as slow with an index."""
     return X[:, mask] if is_tensor(X) else np.compress(mask, X, axis=1)
 
 
 def on_host(X: Any) -> Any:
-    """NumPy array of a tensor; anything else as it is."""
+    """A tensor as a NumPy array; anything else unchanged."""
     return X.detach().cpu().numpy() if is_tensor(X) else X
 
 
 def on_device(X: AnyArray, like: Tensor) -> Any:
-    """Tensor on the device of another, floats in its type; an array of labels as it is."""
+    """Tensor on the device of another, floats in its type; an array of labels keeps its type."""
     if X.dtype.kind not in "fiub":
         return X
     dtype = like.dtype if X.dtype.kind == "f" and like.is_floating_point() else None

@@ -13,7 +13,7 @@ def class_indices(values: Array, threshold: float | Array = 0.0) -> AnyArray:
     Parameters
     ----------
     values : (n,) or (n, 1) for two classes, the second above the threshold; (n, k) with a
-        column a class, of which the largest less its threshold wins.
+        column for each class, of which the largest minus its threshold wins.
     threshold : in units of the values; (k,) or a number.
     """
     if values.ndim == 2 and values.shape[1] > 1:
@@ -29,7 +29,7 @@ def class_targets(labels: AnyArray, n_classes: int) -> Array:
 
 
 def class_factors(labels: AnyArray, weight: Array, rest: AnyArray) -> Array:
-    """Factors of the weights of the rows ``rest`` that let each class weigh what it does in all.
+    """Factors for the weights of the rows ``rest`` that give each class its weight in all rows.
 
     Parameters
     ----------

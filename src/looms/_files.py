@@ -1,4 +1,4 @@
-"""Errors of files, and files written whole or not at all."""
+"""File errors, and files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-#: At the end of the name of a file that is not whole yet.
+#: End of the name of a file that is not complete yet.
 _PART = ".part"
 
 
@@ -40,7 +40,7 @@ class FileError(ValueError):
 
 @contextmanager
 def reading(path: Path, error_type: type[FileError]) -> Iterator[None]:
-    """Context that turns errors of the system while a file is read into ``error_type``."""
+    """Context that turns system errors while reading a file into ``error_type``."""
     try:
         yield
     except FileNotFoundError:
@@ -62,26 +62,27 @@ def advice_on(error: OSError, otherwise: str) -> str:
 
 
 class PartRemovedError(OSError):
-    """Error of a file that another process took away before it was whole, as `remove_parts` may."""
+    """Error if another process removed a file before it was complete, as `remove_parts` may."""
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Context of a new file, renamed at the end: readers get the complete old or new file.
+    """Context of a new file that is renamed at the end: readers get the complete old or new file.
 
     Parameters
     ----------
     path : Path
-        The file; one that is there is replaced. Of a symbolic link that is the file it leads to.
+        The file; an existing one is replaced. A symbolic link is followed to its file.
 
     Yields
     ------
-    file : binary file to write to; if an error ends the context, nothing is left of it.
+    file : binary file to write to; if an error ends the context, nothing of it remains.
 
     Raises
     ------
     OSError
-        If it cannot be written, as it is no regular file; what was there stays.
+        If it cannot be written, for instance if the path is not a regular file; what was there
+        stays.
     """
     path = path.resolve()
     if path.exists() and not path.is_file():
@@ -94,13 +95,13 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         if not _renamed(beside, path):
-            raise PartRemovedError(errno.ENOENT, "it was removed while it was written", str(path))
+            raise PartRemovedError(errno.ENOENT, "it was removed while being written", str(path))
     finally:
         beside.unlink(missing_ok=True)
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write data as a `whole_file`, once more where `remove_parts` took it away before."""
+    """Write data as a `whole_file`, and once more if `remove_parts` removed it."""
     while True:
         with suppress(PartRemovedError):
             with whole_file(path) as file:
@@ -109,7 +110,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def _renamed(beside: Path, path: Path) -> bool:
-    """Put the file in its place, for good; False if `remove_parts` took it away before."""
+    """Put the file in its place durably; False if `remove_parts` removed it before."""
     try:
         os.replace(beside, path)
     except FileNotFoundError:
@@ -125,10 +126,10 @@ def _renamed(beside: Path, path: Path) -> bool:
 
 
 def remove_parts(folder: Path) -> None:
-    """Remove what killed processes had begun to write in a folder.
+    """Remove files that killed processes had begun to write in a folder.
 
-    Whether a process still lives cannot be told, as it may be on another machine. So a
-    file that is being written may go too, and `write_whole` then writes it once more.
+    It is unknown whether a process still runs, as it may be on another machine. So a
+    file that is being written may be removed too; `write_whole` then writes it again.
     """
     for part in folder.glob(f".*{_PART}"):
         with suppress(OSError):  # gone already, on Windows still open, or the disk is read-only

@@ -1,4 +1,4 @@
-"""Tables of figures in HTML, as notebooks show them, light or dark."""
+"""HTML tables of figures for notebooks, light or dark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import escape
 
 from looms._words import clean
 
-#: Lines in the color of the text, fainter; so the same in light and dark.
+#: Lines in a fainter color of the text, so the same for light and dark.
 _LINE = "1px solid color-mix(in srgb, currentColor 35%, transparent)"
 _TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.4em 0"
 _CELL = "padding:.2em .7em;border:0;white-space:nowrap;background:none;color:inherit"
@@ -21,14 +21,14 @@ def table(
 ) -> str:
     """Table whose first column names the rows, with a caption above and notes below.
 
-    Everything is text: it is escaped, and shown as it is.
+    All arguments are plain text and are escaped.
 
     Parameters
     ----------
     head : names of the columns.
     rows : cells of each row.
-    caption : what the table is of.
-    notes : a paragraph each.
+    caption : title of the table.
+    notes : paragraphs.
     """
 
     def row(texts: Sequence[str], style: str, scope: str) -> str:

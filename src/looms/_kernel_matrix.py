@@ -7,14 +7,14 @@ from scipy.linalg import lapack
 
 from looms._typing import Array
 
-#: Part of the largest |K| that K and its transpose may differ by, and that the smallest eigenvalue
-#: may be below zero for each sample.
+#: Fraction of the largest |K| by which K and its transpose may differ, and, per sample, by which
+#: the smallest eigenvalue may be negative.
 ROUNDING = 1e-8
 _ROWS = 64  # compared at a time, so that the matrix is not copied for it
 
 
 def largest_entry(values: Array) -> float:
-    """Largest absolute value, nan if one is; no copy is made for it."""
+    """Largest absolute value, or NaN if there is one; makes no copy."""
     return float(np.maximum(values.max(), -values.min()))
 
 
@@ -34,7 +34,7 @@ def check_symmetric(K: Array) -> None:
 def negative_eigenvalue(K: Array, scale: float) -> float | None:
     """Smallest eigenvalue of a symmetric matrix if it is below -1e-8 n scale, else None.
 
-    One Cholesky factorization of a copy; the eigenvalues only where it fails.
+    Takes one Cholesky factorization of a copy, and the eigenvalues only if that fails.
     """
     shifted = np.array(K, order="F")
     shifted[np.diag_indices_from(shifted)] += ROUNDING * scale * len(K)
@@ -46,8 +46,8 @@ def check_kernel_matrix(K: Array) -> None:
     """ValueError unless ``K`` is square, symmetric and positive semi-definite up to rounding."""
     if K.shape[0] != K.shape[1]:
         raise ValueError(
-            f"Precomputed kernel matrix should be a square matrix, got shape {K.shape}: one row "
-            "and one column a training sample."
+            f"Precomputed kernel matrix should be a square matrix, got shape {K.shape}: it needs "
+            "one row and one column per training sample."
         )
     check_symmetric(K)
     smallest = negative_eigenvalue(K, largest_entry(K) or 1.0)

@@ -1,4 +1,4 @@
-"""Imports of the packages of the optional extras."""
+"""Imports of optional packages."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 
 def require(module: str, purpose: str, extra: str = "cli") -> Any:
-    """Optional package, imported; ImportError with the extra that installs it.
+    """Import an optional package; ImportError names the extra that installs it.
 
     Parameters
     ----------
     module : str
         Name of the module to import.
     purpose : str
-        Start of the message: the feature that needs it.
+        Start of the message: the feature that needs the package.
     extra : str, default="cli"
-        The extra of looms that installs it.
+        The extra of looms that installs the package.
 
     Returns
     -------

@@ -25,19 +25,19 @@ def class_scores(
     Parameters
     ----------
     labels : (n,) class indices.
-    wrong : (n,) 1 for a row that was given another class, or the share of such decisions.
-    auc : the area, and what each row adds to its deviation, (n,).
+    wrong : (n,) 1 for a row that was assigned a wrong class, or the share of such decisions.
+    auc : the area, and the contribution of each row to its deviation, (n,).
     weight : (n,) nonnegative.
-    groups : (n,) numbers, the same for rows that count as one draw; each row by itself unless
-        given.
+    groups : (n,) numbers, equal for rows that count as one draw; by default each row is its own
+        group.
     losses : (n,) −log p of the class of the row, or None.
 
     Returns
     -------
     scores : "error", "ber", "auc" and "log_loss". Standard errors are over draws of as many rows,
-        or groups, the machines given; those of error rates are of (wrong + 1) / (n + 2), in each
-        class, so that no error among n is no certainty. Machines that share most of their rows
-        err together: over draws of the training rows the scores vary more.
+        or groups, for given machines. Those of error rates use (wrong + 1) / (n + 2) in each
+        class, so that no error among n does not mean certainty. Machines that share most of their
+        rows err together, so over draws of the training rows the scores vary more.
 
     Examples
     --------
@@ -72,15 +72,15 @@ def number_scores(
 
     Parameters
     ----------
-    y : (n,) or (n, t). Of several targets the root of the mean square over all, and the
-        mean of absolute error and R².
-    outputs : (n_repetitions, n) or (n_repetitions, n, t), NaN where a row is not held out. Errors
-        are means over repetitions.
+    y : (n,) or (n, t). For several targets, the result is the root of the mean square over all,
+        and the mean of absolute errors and R².
+    outputs : (n_repetitions, n) or (n_repetitions, n, t), NaN if a row is not held out. Errors
+        are averaged over repetitions.
     weight, groups : as for `class_scores`.
 
     Returns
     -------
-    scores : "rmse" and "mae" in units of the targets, and "r2", against the weighted variance.
+    scores : "rmse" and "mae" in units of the targets, and "r2" relative to the weighted variance.
 
     Examples
     --------
@@ -108,11 +108,12 @@ def number_scores(
 
 
 def pooled_auc(y: Array, outputs: Array, weight: Array) -> tuple[float, Array]:
-    """Area under the ROC curve of outputs, all compared with all, and what each row adds to it.
+    """Area under the ROC curve of outputs, all compared with all, and deviations of the rows.
 
-    For machines whose outputs without pairs are not known. Ties, up to rounding, count half. The
-    deviations are those of DeLong, DeLong & Clarke-Pearson (1988), from the share of the other
-    class that each output is above; O(n log n) by sorting. Of several classes both are means.
+    This is for machines whose outputs without pairs of rows are unknown. Ties, up to rounding,
+    count half. The deviations are those of DeLong, DeLong & Clarke-Pearson (1988), from the share
+    of the other class that each output exceeds; O(n log n) by sorting. With several classes both
+    are averaged.
     """
     areas, deviations = [], []
     for t, f in zip(y.reshape(len(y), -1).T, outputs.reshape(len(y), -1).T, strict=True):
@@ -131,7 +132,7 @@ def pooled_auc(y: Array, outputs: Array, weight: Array) -> tuple[float, Array]:
 
 
 def share_under(values: Array, others: Array, weight: Array, tie: float) -> Array:
-    """Weight of the ``others`` under each value, ties by half, over their total."""
+    """Weight of the ``others`` below each value over their total; ties count half."""
     order = np.argsort(others, kind="stable")
     total = np.concatenate([[0.0], np.cumsum(weight[order])])
     ordered = others[order]
@@ -143,16 +144,16 @@ def share_under(values: Array, others: Array, weight: Array, tie: float) -> Arra
 
 
 def largest_tie(outputs: Array, n: int) -> float:
-    """Difference up to which outputs of a machine of n rows are equal but for rounding.
+    """Difference up to which outputs of a machine of n rows are equal up to rounding.
 
-    They are targets ±1 less residuals, so that what is left of those of a machine that has learned
-    nothing tells the targets. Their rounding errors, the targets being larger, are below 0.15 n ε.
+    Outputs are targets ±1 minus residuals. If a machine has learned nothing, only rounding remains,
+    which would reveal the targets. As the targets are larger, rounding errors are below 0.15 n ε.
     """
     return n * float(np.finfo(np.float64).eps * max(1.0, np.abs(outputs).max(initial=0.0)))
 
 
 def effective_size(weight: Array, groups: AnyArray | None = None) -> float:
-    """Number of samples of one weight that say as much: (Σ w)² / Σ W², W by group."""
+    """Number of equally weighted samples with the same information: (Σ w)² / Σ W², W by group."""
     return float((weight.sum() / standard_error(weight, groups)) ** 2)
 
 
@@ -164,7 +165,7 @@ def _variance(rate: Array, n: Array) -> Array:
 def mean_and_error(
     values: Array, weight: Array, groups: AnyArray | None = None
 ) -> tuple[float, float]:
-    """Weighted mean and its standard error; that of unit weights is s / √n."""
+    """Weighted mean and its standard error; with unit weights the latter is s / √n."""
     mean, deviations = _mean_and_deviations(values, weight, groups)
     return mean, standard_error(deviations, groups)
 

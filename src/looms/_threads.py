@@ -1,10 +1,10 @@
 """One pool of BLAS threads at a time.
 
-NumPy and SciPy wheels each bring a BLAS with threads of its own. Waiting threads of
-one spin and take the cores from the other: measured at n = 1000 on two cores,
-evaluating a criterion with both pools awake took twice as long. The factorizations
-are SciPy's, so its pool is kept and the others are held to one thread; below a few
-hundred samples threads cost more than they bring, and all are held to one.
+NumPy and SciPy wheels each bring a BLAS with its own threads. Waiting threads of one
+spin and take cores from the other: at n = 1000 on two cores, evaluating a criterion
+with both pools awake took twice as long. The factorizations are SciPy's, so its pool
+is kept and the others are limited to one thread. Below a few hundred samples, threads
+cost more than they bring, and all pools are limited to one.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def _controller() -> ThreadpoolController:
 def blas_threads(n_samples: int) -> Iterator[None]:
     """Context in which at most one BLAS uses threads, and none on small problems.
 
-    The number of threads is only ever lowered, so limits set outside hold. It belongs to
-    the process: of contexts that overlap in several Python threads, the first one in
+    The number of threads is only ever lowered, so limits set elsewhere stay valid. It belongs
+    to the process: if contexts overlap in several Python threads, the first one in
     lowers it and the last one out restores it, library by library.
     """
     paths = [info["filepath"] for info in _controller().info()]
@@ -55,19 +55,19 @@ def blas_threads(n_samples: int) -> Iterator[None]:
 
 
 def available_threads() -> int:
-    """Threads that SciPy's BLAS may use now: the cores, or fewer where a limit is set."""
+    """Number of threads that SciPy's BLAS may use now: the cores, or fewer if a limit is set."""
     infos = _controller().info()
     own = [info for info in infos if _is_scipys(info["filepath"])] or infos
     return max((int(info["num_threads"]) for info in own), default=1)
 
 
 def one_blas_thread() -> AbstractContextManager[None]:
-    """Context in which no BLAS uses threads, for work that runs beside other work."""
+    """Context in which no BLAS uses threads, for work that runs in parallel to other work."""
     return blas_threads(0)
 
 
 _LOCK = threading.Lock()
-#: For every library held to one thread: by which Python threads, and how many it had before.
+#: For every library limited to one thread: by which Python threads, and how many it had before.
 _HELD: dict[str, tuple[list[int], int]] = {}
 
 
@@ -89,7 +89,7 @@ def _release(path: str, holder: int) -> None:
 
 
 def _release_others() -> None:
-    """Release, in a forked child, the limits of Python threads that are not in it."""
+    """Release, in a forked child, the limits of Python threads that it does not have."""
     for path, (holders, _) in list(_HELD.items()):
         for holder in list(holders):
             if holder != threading.get_ident():
@@ -105,10 +105,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def _set_threads(path: str, n_threads: int) -> None:
-    """Set the threads of a library, from the Python thread that it accepts them from.
+    """Set the number of threads of a library, whichever Python thread calls.
 
-    For OpenBLAS threadpoolctl listens only to the first Python thread that sets a limit,
-    and passes over others in silence, until that one is cleared.
+    With OpenBLAS, threadpoolctl obeys only the first Python thread that sets a limit,
+    and silently ignores others until that one is cleared.
     """
     library = _library(path)
     clear = getattr(library, "clear_controlling_thread", lambda force: None)
@@ -125,7 +125,7 @@ def _library(path: str) -> Any:
 def _is_scipys(path: str) -> bool:
     """True for a library in SciPy's wheel: in ``scipy.libs``, on macOS in ``scipy/.dylibs``.
 
-    The name of the file does not tell: NumPy's own is ``libscipy_openblas64_`` too.
+    The file name does not tell them apart: NumPy's own is ``libscipy_openblas64_`` too.
     """
     folder = Path(path).parent
     return "scipy" in (folder.name.removesuffix(".libs"), folder.parent.name)

@@ -1,4 +1,4 @@
-"""Names for the array types of the numerical rooms."""
+"""Names for array types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[np.float64]
-#: A dense float64 array or a SciPy CSR matrix or array, which has no common type.
+#: A dense float64 array, or a SciPy CSR matrix or array; these have no common type.
 Matrix: TypeAlias = Any
 #: An array of anything, such as labels.
 AnyArray: TypeAlias = npt.NDArray[Any]

@@ -1,7 +1,7 @@
-"""Rows of a table in blocks, gone through as often as an algorithm needs.
+"""Rows of a table in blocks, which an algorithm sweeps over as often as it needs.
 
-A sweep calls one function on every block and adds up what it returns, in an order that depends on
-the blocks alone: threads, processes or the workers of a cluster give the same bits, however many.
+A sweep calls one function on every block and adds up the results, in an order that depends on the
+blocks alone. So any number of threads, processes or workers of a cluster gives the same bits.
 """
 
 from __future__ import annotations
@@ -24,22 +24,24 @@ __all__ = ["ArrayBlocks", "RowBlocks"]
 
 T = TypeVar("T")
 
-#: Function of a block, its rows of X and of each column: arrays to be added up over the blocks, and
-#: arrays with a row for each of its own rows. It pickles where blocks are worked on elsewhere.
+#: Function of a block, its rows of X and of each column. It returns arrays to be added up over the
+#: blocks, and arrays with a row for each row of the block. It must be picklable if blocks are
+#: processed elsewhere.
 Work: TypeAlias = Callable[..., tuple[tuple[Array, ...], tuple[Array, ...]]]
 
 
 class RowBlocks(ABC):
     """Rows of a table in blocks.
 
-    Subclasses give the result of a function on every block, in their order; `sweep` follows.
+    Subclasses define `results`, a function applied to every block in order; `sweep` uses it.
 
     Attributes
     ----------
     shape : (n_rows, n_features).
-    stops : (n_blocks + 1,) places of the first row of each block, and n_rows.
-    feature_names : of the columns, or None.
-    dtype : of what is made of a block, "float64" or "float32"; sums over blocks are of float64.
+    stops : (n_blocks + 1,) positions of the first row of each block, and n_rows.
+    feature_names : names of the columns, or None.
+    dtype : type in which blocks are processed, "float64" or "float32"; sums over blocks are
+        float64.
 
     Examples
     --------
@@ -56,26 +58,26 @@ class RowBlocks(ABC):
 
     @abstractmethod
     def results(self, work: Work, *columns: Array) -> Iterator[Any]:
-        """``work(X[b], *(column[b] for column in columns))`` of every block b, in their order."""
+        """``work(X[b], *(column[b] for column in columns))`` for every block b, in order."""
 
     @abstractmethod
     def rows(self, places: AnyArray) -> Matrix:
-        """Rows of X at increasing places."""
+        """Rows of X at increasing positions."""
 
     def sweep(self, work: Work, *columns: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-        """Sums over the blocks, and columns of all rows, of what ``work`` returns.
+        """Sums over the blocks, and columns for all rows, of what ``work`` returns.
 
         Parameters
         ----------
         work : takes a block of X and of each column; returns a tuple of arrays to be added up, and
-            a tuple of arrays with one row for each of its rows.
-        columns : (n_rows, ...) arrays that go along with X.
+            a tuple of arrays with one row for each row of the block.
+        columns : (n_rows, ...) arrays that accompany X.
 
         Returns
         -------
-        sums : over the blocks, two by two, so that rounding grows with the logarithm of their
-            number.
-        columns : (n_rows, ...) each.
+        sums : sums over the blocks, added in pairs, so that rounding grows with the logarithm of
+            the number of blocks.
+        columns : arrays of shape (n_rows, ...).
         """
         if not self.shape[0]:
             raise ValueError("There are no rows.")
@@ -96,12 +98,12 @@ class RowBlocks(ABC):
         return [slice(int(a), int(b)) for a, b in pairwise(self.stops)]
 
     def holding(self, labels: AnyArray) -> RowBlocks:
-        """The same rows, those of one label in one block.
+        """The same rows, with all rows of one label in one block.
 
         Raises
         ------
         ValueError
-            If they are in several and cannot be moved.
+            If they are in several blocks and cannot be moved.
         """
         of_block = [np.unique(labels[rows]) for rows in self.places()]
         if len(np.concatenate(of_block)) > len(np.unique(labels)):
@@ -112,20 +114,20 @@ class RowBlocks(ABC):
         return self
 
     def part(self, rows: AnyArray) -> RowBlocks:
-        """Blocks of some rows, which are held in memory."""
+        """Blocks of some rows, held in memory."""
         return ArrayBlocks(self.rows(rows))
 
 
 class ArrayBlocks(RowBlocks):
-    """Blocks of a matrix in memory, or mapped to it.
+    """Blocks of a matrix in memory, or of a memory map.
 
     Parameters
     ----------
-    X : (n_rows, n_features) array, memory map or CSR matrix; neither copied nor changed. A block of
-        other numbers than float64 is converted when it is worked on.
-    size : rows in a block; all blocks but the last have as many.
-    n_threads : blocks that are worked on at once, each on one BLAS thread; as many as the machine
-        has, or as are set for BLAS, unless given.
+    X : (n_rows, n_features) array, memory map or CSR matrix; neither copied nor changed. Blocks
+        that are not float64 are converted when they are processed.
+    size : rows in a block; only the last block may have fewer.
+    n_threads : number of blocks processed at once, each on one BLAS thread; by default the number
+        of cores, or the limit set for BLAS.
 
     Examples
     --------
@@ -169,7 +171,7 @@ class ArrayBlocks(RowBlocks):
         return self._block(places)
 
     def _block(self, rows: slice | AnyArray) -> Matrix:
-        """Some rows, of float64."""
+        """Some rows as float64."""
         X = self.X[rows]
         return X.astype(np.float64, copy=False) if sp.issparse(X) else np.asarray(X, np.float64)
 
@@ -177,25 +179,25 @@ class ArrayBlocks(RowBlocks):
         return ArrayBlocks(self.rows(rows), self.size, self.n_threads)
 
     def check_finite(self) -> None:
-        """ValueError that names a row with NaN or infinity, if there is one."""
+        """ValueError naming a row with NaN or infinity, if there is one."""
         for place in self.places():
             X = self._block(place)
             bad = np.flatnonzero(~np.isfinite(X.data if sp.issparse(X) else X.sum(axis=1)))
             if len(bad):
                 row = np.arange(self.shape[0])[place][0 if sp.issparse(X) else bad[0]]
                 raise ValueError(
-                    f"X holds NaN or infinity, in row {row}{' or after' * sp.issparse(X)}: leave "
-                    "out such rows, or fill their gaps."
+                    f"X contains NaN or infinity in row {row}{' or after' * sp.issparse(X)}: leave "
+                    "such rows out, or fill the gaps."
                 )
 
 
 def in_threads(
     function: Callable[[Any], T], arguments: Iterable[Any], n_threads: int | None = None
 ) -> Iterator[T]:
-    """``function`` of each argument, in their order, several at once on one BLAS thread each.
+    """``function`` of each argument, in order; several run at once on one BLAS thread each.
 
-    As many more are begun as there are threads, so that few results wait in memory; arguments are
-    made here, ahead of the threads. What raises first ends it.
+    Only as many more are started as there are threads, so that few results wait in memory.
+    Arguments are made in the calling thread, ahead of the others. The first exception ends it.
     """
     n = n_threads or available_threads()
     with one_blas_thread():
@@ -217,9 +219,9 @@ def in_threads(
 
 
 def tree_sum(summands: Iterable[T], add: Callable[[T, T], T]) -> T:
-    """Sum, two by two in a tree that depends on the number of summands alone.
+    """Sum in pairs, by a tree that depends on the number of summands alone.
 
-    Keeps as many partial sums as their number has binary digits.
+    Keeps as many partial sums as this number has binary digits.
 
     Examples
     --------

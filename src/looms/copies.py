@@ -1,9 +1,9 @@
 """Copies: rows that are equal in every feature.
 
-When a row is left out its copies stay in the training set, with its target.
-In coarse tables such twins are ordinary samples, among others that are nearly equal; twins
-without such neighbors are repeated entries, and selection by leave-one-out drifts to a nearest
-neighbor.
+When a row is left out, its copies stay in the training set, with its target. In tables of
+coarse values, copies are ordinary samples, among others that are nearly equal. Copies without such
+neighbors are repeated entries, and make leave-one-out selection drift towards a nearest-neighbor
+rule.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _FIRST = 32
 #: the width of an RBF kernel moved up to fortyfold and the test error by less than its standard
 #: error; with a fifth, the error of one rose from 0.20 to 0.28.
 _SHARE = 0.05
-#: Parts of the columns without which rows are compared.
+#: Parts of the columns that are left out in turn when rows are compared.
 _PARTS = 4
-#: Columns up to which one that says the same as another is left out. Among more, hardly any rows
-#: differ in nothing else.
+#: Number of columns up to which redundant ones are left out. With more, hardly any rows differ in
+#: nothing else.
 _NARROW = 50
 
 
 def copy_groups(X: Matrix) -> AnyArray:
-    """Number of the distinct row that each row is equal to.
+    """Group number of each row; rows of a group are equal in every feature.
 
     Parameters
     ----------
@@ -40,13 +40,13 @@ def copy_groups(X: Matrix) -> AnyArray:
 
     Returns
     -------
-    groups : (n,) integers, the same for rows that are equal in every feature. Rows are compared
-        by hashes of 64 bits.
+    groups : (n,) integers, equal for rows that are equal in every feature. Rows are compared
+        by 64-bit hashes.
 
     Notes
     -----
-    O(n n_features), or of the stored entries for sparse rows; where rows differ in the first 32
-    columns already, the others are not looked at.
+    O(n n_features), or the number of stored entries for sparse rows. Columns after the first 32
+    are read only for rows that agree in these.
 
     Examples
     --------
@@ -65,17 +65,17 @@ def copy_groups(X: Matrix) -> AnyArray:
 
 
 def n_unexpected_copies(X: Matrix, groups: AnyArray) -> int:
-    r"""Number of rows that repeat another one other than by chance; 0 if few do.
+    r"""Number of rows that repeat another one not just by chance; 0 if few do.
 
-    Where values are so coarse, or depend so much on each other, that rows are equal by accident,
-    rows that are nearly equal abound. A copy has no such neighbors. The number is
+    If values are so coarse, or depend so much on each other, that rows are equal by accident, then
+    nearly equal rows abound. A copy has no such neighbors. The number is
 
     .. math:: \sum_g (n_g - 1) \,[\text{no distinct } h, P: \; g = h \text{ outside } P]
 
-    over the distinct rows g, each there n_g times, or 0 if that is below a twentieth of the
-    rows. The P are runs of a quarter of the columns that hold more than two values, and of a
-    quarter of those that hold two, but at least two of these, since categories in columns of
-    zeros and ones differ in two.
+    over the distinct rows g, each of which occurs n_g times, or 0 if that is below a twentieth of
+    the rows. The P are runs of a quarter of the columns with more than two values, and of a
+    quarter of those with two values. The latter have at least two columns, since one-hot encoded
+    categories differ in two.
 
     Parameters
     ----------
@@ -84,12 +84,12 @@ def n_unexpected_copies(X: Matrix, groups: AnyArray) -> int:
 
     Notes
     -----
-    Nothing is counted where copies cannot be told: in one column, and in designed tables whose
-    rows share all but one factor. Of 50 columns or
-    fewer, constant ones and those that order the rows as another one does are left out first.
+    Nothing is counted if copies cannot be recognized: in a single column, and in designed tables
+    whose rows share all but one factor. With 50 columns or fewer, constant columns and those that
+    order the rows as another one does are left out first.
 
-    O(n n_features + n log n), for sparse rows of the stored entries, if a twentieth of the rows
-    are equal to others, and O(n log n) if not.
+    O(n n_features + n log n), with the number of stored entries for sparse rows, if a twentieth of
+    the rows equal others, and O(n log n) if not.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def n_unexpected_copies(X: Matrix, groups: AnyArray) -> int:
 
 
 def _parts(X: Matrix) -> Iterator[AnyArray]:
-    """Runs of columns, of two values or of more, each column in two runs if they are longer."""
+    """Runs of columns with two values, or with more; each column is in two runs if longer."""
     low, high = (_dense(end(axis=0)).ravel() for end in (X.min, X.max))
     if sp.issparse(X):
         between = (X.data > low[X.indices]) & (X.data < high[X.indices])
@@ -154,7 +154,7 @@ def _dense(X: Matrix) -> Array:
 
 
 def _row_hashes(X: Matrix, columns: AnyArray) -> AnyArray:
-    """64-bit hash of each row: the sum of those of its values in ``columns``, modulo 2⁶⁴."""
+    """64-bit hash of each row: the sum modulo 2⁶⁴ of the hashes of its values in ``columns``."""
     if sp.issparse(X):
         ends = np.append(
             np.uint64(0), np.cumsum(_hashes(X.data, columns[X.indices]), dtype=np.uint64)

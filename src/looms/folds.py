@@ -1,7 +1,7 @@
-"""Folds: rows that are held out together, from a splitter or from groups.
+"""Folds of rows that are held out together, from a splitter or from groups.
 
-scikit-learn splits the rows; a closed form holds them out [docs/references.md, Folds]. Rows that a
-split neither trains on nor tests, its gap, are left out with those that it tests.
+scikit-learn splits the rows, and a closed form holds them out [docs/references.md, Folds]. The gap
+of a split, rows that it neither trains on nor tests, is left out with the rows that it tests.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from looms._typing import AnyArray, Array
 
 __all__ = ["GapKFold", "fold_numbers", "group_numbers", "joined_groups"]
 
-#: 10, or 5x2 with its repetitions first.
+#: "10", or "5x2" with the number of repetitions first.
 NUMBER_OF_FOLDS = re.compile(r"(?:(\d+)x)?(\d+)")
 
 
@@ -35,30 +35,30 @@ def fold_numbers(
     labels: AnyArray | None = None,
     random_state: int = 0,
 ) -> AnyArray | None:
-    """Number of the fold of every row, in one repetition or several.
+    """Fold number of every row, in one repetition or several.
 
     Parameters
     ----------
-    cv : None for each group by itself, or each row without `groups`; a number of folds, stratified
-        for classes; "5x2" for five repetitions of two shuffled folds; a splitter of scikit-learn,
-        or its splits; an array of fold numbers, as returned. Splits that leave out a row in common
-        are in different repetitions.
-    y : (n,) or (n, t) targets, for splitters that look at them.
+    cv : None to hold out each group, or without `groups` each row, by itself; a number of folds,
+        stratified for classes; "5x2" for five repetitions of two shuffled folds; a scikit-learn
+        splitter, or its splits; or an array of fold numbers, as returned. Splits that leave out
+        the same row are put in different repetitions.
+    y : (n,) or (n, t) targets, for splitters that use them.
     groups : (n,) numbers; rows of one group are held out together.
     labels : (n,) class of every row; without them there are no classes.
-    random_state : seed of the repetitions of "5x2".
+    random_state : seed for the repetitions of "5x2".
 
     Returns
     -------
-    folds : (n_repetitions, n) integers: k for a row that fold k tests, -1 for one that is not held
-        out, -2 - k for one that fold k leaves out without testing it. None if each row is held out
-        by itself.
+    folds : (n_repetitions, n) integers: k for a row that fold k tests, -1 for a row that is not
+        held out, -2 - k for a row that fold k leaves out without testing it. None if each row is
+        held out by itself.
 
     Raises
     ------
     ValueError
-        If `cv` is none of these, if a row is never tested, if a fold trains on rows of a group that
-        it tests, leaves out all rows, or all of some class.
+        If `cv` is none of these, a row is never tested, or a fold trains on rows of a group that
+        it tests, leaves out all rows, or leaves out all rows of some class.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def fold_numbers(
     array([[0, 0, 1, 1, 2, 2]])
     >>> fold_numbers("2x3", np.arange(6.0)).shape
     (2, 6)
-    >>> fold_numbers(GapKFold(3, gap=1), np.arange(6.0))       # the second leaves out rows 1 to 4
+    >>> fold_numbers(GapKFold(3, gap=1), np.arange(6.0))  # the second fold leaves out rows 1 to 4
     array([[ 0,  0, -2, -4,  2,  2],
            [-1, -3,  1,  1, -3, -1]])
     """
@@ -80,7 +80,7 @@ def fold_numbers(
         folds = np.atleast_2d(cv)
         if folds.shape[1:] != (n,) or folds.dtype.kind not in "iu":
             raise ValueError(
-                f"An array for cv holds the number of the fold of each of {n} rows, got "
+                f"An array for cv must hold a fold number for each of {n} rows, got "
                 f"{cv.dtype} of shape {cv.shape}."
             )
     else:
@@ -90,8 +90,8 @@ def fold_numbers(
     if never.any():
         raise ValueError(
             f"cv tests {n - int(never.sum())} of {n} rows, and never row {int(np.argmax(never))}: "
-            "each row must be held out at least once; give more splits, or a splitter as KFold, or "
-            "looms.folds.GapKFold for rows in order of time."
+            "each row must be held out at least once; give more splits, or a splitter such as "
+            "KFold, or looms.folds.GapKFold for rows in order of time."
         )
     if groups is not None:
         _check_groups_stay_together(folds, groups)
@@ -100,13 +100,13 @@ def fold_numbers(
 
 
 def group_numbers(groups: Any, n: int) -> AnyArray:
-    """Number of the group of every row, (n,) from 0, in the order of the sorted labels, or of
-    their appearance if they are objects.
+    """Group number of every row, (n,) from 0, in the order of the sorted labels, or in the order
+    of appearance if these are objects.
 
     Raises
     ------
     ValueError
-        If there is not one label per row, some label is missing, or all rows are one group.
+        If there is not one label per row, a label is missing, or all rows are in one group.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def group_numbers(groups: Any, n: int) -> AnyArray:
     if missing.any():
         raise ValueError(
             f"groups has no label for {int(missing.sum())} of {n} rows, the first is row "
-            f"{int(np.argmax(missing))}: give every row its group, one of its own if it belongs to "
+            f"{int(np.argmax(missing))}: give every row a group, its own if it belongs to "
             "no other."
         )
     if labels.dtype == object:  # 1 and "1" are two, and neither is less
@@ -146,7 +146,7 @@ def group_numbers(groups: Any, n: int) -> AnyArray:
 
 
 def joined_groups(a: AnyArray, b: AnyArray) -> AnyArray:
-    """Number of the group of every row, (n,), where rows that share ``a`` or ``b`` are together.
+    """Group number of every row, (n,), where rows that share ``a`` or ``b`` are in one group.
 
     Examples
     --------
@@ -173,13 +173,13 @@ def _splits(
     match = NUMBER_OF_FOLDS.fullmatch(str(cv))
     if match is None or isinstance(cv, float):
         raise ValueError(
-            "cv must be None, a number of folds, repetitions and folds as '5x2', a splitter of "
-            f"scikit-learn or its splits, got {cv!r}."
+            "cv must be None, a number of folds, repetitions and folds as '5x2', a scikit-learn "
+            f"splitter or its splits, got {cv!r}."
         )
     n_folds, n_units = int(match[2]), len(y) if groups is None else len(np.unique(groups))
     if not 2 <= n_folds <= n_units or match[1] == "0":
         unit = "rows" if groups is None else "groups"
-        raise ValueError(f"cv must be of 2 folds to as many as {unit}, {n_units}, got {cv}.")
+        raise ValueError(f"cv must be from 2 folds to the number of {unit}, {n_units}, got {cv}.")
     if groups is None:
         splitter = StratifiedKFold if classes else KFold
     else:
@@ -192,7 +192,7 @@ def _splits(
 
 
 def _repetitions(splits: Any, n: int) -> AnyArray:
-    """`fold_numbers` of splits, each in the first repetition that leaves out none of its rows."""
+    """`fold_numbers` of splits, each in the first repetition that leaves none of its rows out."""
     repetitions: list[AnyArray] = []
     for number, split in enumerate(splits):
         try:
@@ -209,8 +209,8 @@ def _repetitions(splits: Any, n: int) -> AnyArray:
         ):
             raise ValueError(
                 f"Split {number} of cv trains on {len(train)} and tests on {len(test)} of {n} "
-                f"rows, and these are not different numbers from 0 to {n - 1}: give each row to "
-                "one of the two, once, or to neither."
+                f"rows, but these are not distinct numbers from 0 to {n - 1}: each row must be in "
+                "one of the two, once, or in neither."
             )
         if not len(test):
             raise ValueError(f"Split {number} of cv tests no row.")
@@ -230,7 +230,7 @@ def _repetitions(splits: Any, n: int) -> AnyArray:
 
 
 def left_out_with(folds: AnyArray) -> AnyArray:
-    """Number of the fold that each row is left out with, tested or not; -1 for none."""
+    """Number of the fold with which each row is left out, tested or not; -1 for none."""
     return np.where(folds < -1, -2 - folds, folds)
 
 
@@ -243,12 +243,12 @@ def _check_groups_stay_together(folds: AnyArray, groups: AnyArray) -> None:
     if (tested & (least < most)).any():
         raise ValueError(
             "cv separates rows of a group: give a number of folds, or a splitter that keeps groups "
-            "together, as GroupKFold."
+            "together, such as GroupKFold."
         )
 
 
 def check_rest(folds: AnyArray, labels: AnyArray | None, unit: str) -> None:
-    """ValueError if the rows outside some fold, (n_repetitions, n), are none, or lack a class."""
+    """ValueError if some fold, (n_repetitions, n), leaves no rows, or none of some class."""
     folds = left_out_with(folds)
     if any(len(np.unique(row)) == 1 for row in folds):
         raise ValueError(f"All rows are in one {unit}: holding it out leaves none to train on.")
@@ -267,27 +267,27 @@ def check_rest(folds: AnyArray, labels: AnyArray | None, unit: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class GapKFold:
-    """Windows of rows in order of time; what is near a window is neither trained on nor tested.
+    """Windows of rows in order of time, with gaps on either side.
 
-    A window of rows that follow each other is tested by the machine of all rows before and after
-    it but those in a gap on either side. So neighbors in time, which resemble each other, tell
-    nothing of the window; give the time over which they do as the gap.
+    Each window of consecutive rows is tested by the machine of all rows before and after it,
+    except for those in a gap on either side. Neighbors in time resemble each other; with a gap as
+    long as this resemblance lasts, they reveal nothing about the window.
 
     Parameters
     ----------
     n_splits : int, default=10
-        Number of windows, of about as many rows each.
+        Number of windows, each with about the same number of rows.
     gap : number or duration, default=0
-        Length of the gap on either side, in units of ``time``, else in rows. Rows of the same time
-        as one in the window are never trained on.
+        Length of the gap on either side, in units of ``time``, or in rows without ``time``. Rows
+        with the same time as a row in the window are never trained on.
     time : array-like of shape (n_samples,) of numbers or dates, default=None
-        Time of each row; the rows as they stand unless given.
+        Time of each row; by default, the rows are in order of time.
 
     Notes
     -----
-    Where there are groups, rows of those in the window are not trained on either. Machines of
-    later rows test the first windows: that serves the choice of hyper-parameters, where all rows
-    count. ``looms.assess(method="forward")`` trains on earlier rows only.
+    With groups, rows of a group in the window are not trained on either. The first windows are
+    tested by machines of later rows, so that all rows count in the choice of hyper-parameters.
+    ``looms.assess(method="forward")`` trains on earlier rows only.
 
     References
     ----------
@@ -319,7 +319,7 @@ class GapKFold:
 
         Parameters
         ----------
-        X : (n_samples, n_features), of which only the number of rows counts.
+        X : (n_samples, n_features); only the number of rows is used.
         y : ignored.
         groups : (n_samples,) labels of rows that belong together.
 
@@ -327,19 +327,19 @@ class GapKFold:
         ------
         ValueError
             If there are fewer rows than windows, there is not one time for each row, times are
-            missing or neither numbers nor dates, or the gap is negative or no length of such time.
+            missing or neither numbers nor dates, or the gap is negative or in the wrong unit.
         """
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         if not (isinstance(self.n_splits, Integral) and 2 <= self.n_splits <= n):
             raise ValueError(
-                f"n_splits must be of 2 windows to as many as rows, {n}, got {self.n_splits!r}."
+                f"n_splits must be from 2 to the number of rows, {n}, got {self.n_splits!r}."
             )
         time = np.arange(n) if self.time is None else np.asarray(self.time)
         if time.shape != (n,) or time.dtype.kind not in "iufM":
             raise ValueError(
                 f"time must hold a number or a date without time zone for each of {n} rows, got "
-                f"{time.dtype} of shape {time.shape}. Where parts of the rows are fitted, sort "
-                "them by time, and leave it out."
+                f"{time.dtype} of shape {time.shape}. If parts of the rows are fitted, sort the "
+                "rows by time and leave time out."
             )
         if (time != time).any():
             raise ValueError(f"time is missing in row {int(np.argmax(time != time))}.")
@@ -361,6 +361,6 @@ class GapKFold:
             if out.all():
                 raise ValueError(
                     f"The window from {first} to {last} and a gap of {gap} on either side leave "
-                    "none of the rows to train on: give a smaller gap, or more windows."
+                    "no rows to train on: give a smaller gap, or more windows."
                 )
             yield np.flatnonzero(~out), np.sort(window)

@@ -1,4 +1,4 @@
-"""Held-out outputs of a model, returned by every producer and taken by every criterion."""
+"""Held-out outputs of a model, which every criterion takes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ def _frozen(values: npt.ArrayLike) -> Array:
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class HeldOut:
-    r"""Targets, and outputs of the models trained without them.
+    r"""Targets, and outputs of models trained without them.
 
     .. math:: \mathrm{outputs}_i = f^{(-i)}(x_i), \qquad
               \mathrm{residuals}_i = y_i - f^{(-i)}(x_i)
@@ -39,8 +39,8 @@ class HeldOut:
         Row ``i`` is the output for sample ``i`` of the model trained without it,
         in units of `y`. Not checked to be finite.
     sample_weight : array-like of shape (n_samples,), optional
-        Weight of each sample in a criterion; ones by default. Its sign and
-        scale are not checked.
+        Weight of each sample in a criterion; ones by default. Sign and scale are
+        not checked.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class HeldOut:
     Notes
     -----
     O(n_samples n_targets) in time and memory; ``residuals`` is computed at
-    each access. Equal only to itself, as comparing arrays has no single answer.
+    each access. An object is equal only to itself.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class HeldOut:
         return self.y - self.outputs
 
     def _scores(self) -> Scores:
-        """Scores of the outputs as they are; none if nothing is finite or has a weight."""
+        """Scores of the outputs as they are; none if no sample is finite and has a weight."""
         y, outputs, weight = (values[self.sample_weight > 0] for values in self)
         with np.errstate(all="ignore"):  # nothing here is checked to be finite
             if not (len(y) and all(np.isfinite(values).all() for values in (y, outputs, weight))):
@@ -127,7 +127,7 @@ class HeldOut:
             return number_scores(y, outputs[None], weight)
 
     def _remarks(self) -> list[str]:
-        """Where the figures of classes are: of these outputs, which lean, they would mislead."""
+        """Where to find scores of classes; those of these outputs, which are biased, mislead."""
         coded = bool((np.abs(self.y) == 1).all())
         return ["if ±1 are classes, error rates and AUC are in scores_ of the machine"] * coded
 

@@ -1,9 +1,9 @@
 """Scores of held-out predictions, with standard errors.
 
-Held-out outputs lean away from the class of their own row, and more so the larger the ridge, so
-that of pure noise their error rate and the area under their ROC curve are no guess's. These scores
-are of pairs of rows of different classes, each under one machine that has seen neither
-[docs/references.md, Pairs].
+Held-out outputs are biased away from the class of their own row, and more so the larger the ridge.
+So on pure noise their error rate and the area under their ROC curve are not those of a guess. These
+scores compare pairs of rows of different classes, each pair under a machine that has seen neither
+row [docs/references.md, Pairs].
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ __all__ = ["class_scores", "number_scores"]
 
 
 class Scored(NamedTuple):
-    """Scores, and the decisions that they are of.
+    """Scores, and the decisions that they are computed from.
 
     Attributes
     ----------
     scores : value and standard error by name.
-    rows : (m,) the rows of positive weight.
-    decisions : on these; None for numbers.
+    rows : (m,) the rows with positive weight.
+    decisions : decisions on these rows; None for regression.
     """
 
     scores: Scores
@@ -52,22 +52,22 @@ def held_out_decisions(
     calibrator: Calibrator | None,
     mu: float,
 ) -> tuple[Decisions, tuple[float, Array]]:
-    """Decisions of a machine on the rows that it has not seen, and the area under its ROC curve.
+    """Decisions of a machine on rows that it has not seen, and the area under its ROC curve.
 
     Parameters
     ----------
     P : (n, n) M⁻¹ − η ηᵀ / Ση, both triangles valid.
     alpha : (n,) or (n, t) dual coefficients.
     y : targets ±1, shaped like ``alpha``.
-    parts : rows that are held out. Of one repetition pairs of folds are, in which classes meet,
-        unless folds are so large that as many rows meet within them.
-    weight : (n,) for the area.
-    threshold, calibrator : of the machine.
+    parts : rows that are held out. With one repetition, pairs of folds with different classes are
+        held out, unless folds are so large that as many pairs of rows meet within them.
+    weight : (n,) weights for the area.
+    threshold, calibrator : those of the machine.
     mu : regularization, for messages.
 
     Returns
     -------
-    decisions, auc : as `class_scores` takes them; the area is a mean over repetitions.
+    decisions, auc : as for `class_scores`; the area is a mean over repetitions.
     """
     Y, A = targets_as_columns(y), targets_as_columns(alpha)
     n = len(Y)
@@ -102,16 +102,16 @@ def held_out_decisions(
 def fold_outputs(P: Array, alpha: Array, y: Array, parts: Sequence[Repetition], mu: float) -> Array:
     """Held-out outputs of every repetition, (n_repetitions, n, t); NaN where a row is not tested.
 
-    Arguments as for `held_out_decisions`, targets in columns.
+    Arguments are as for `held_out_decisions`, with targets in columns.
     """
     blocks = HeldOutBlocks(P.diagonal(), parts, lambda G: P[np.ix_(G, G)], mu)
     return blocks.outputs(y, blocks.solve(alpha))
 
 
 def area_within(held_out: HeldOut, folds: AnyArray | None) -> tuple[float, Array]:
-    """Area under the ROC curve of rows of one fold; NaN where no classes meet in one.
+    """Area under the ROC curve, comparing rows of one fold; NaN if no classes meet in a fold.
 
-    ``folds``, (n,) or (n_repetitions, n), test each row once; None is of no folds.
+    ``folds``, (n,) or (n_repetitions, n), test each row once; None means no folds.
     """
     y, f, weight = (targets_as_columns(each) for each in held_out)
     sets = [] if folds is None else [G for part in repetitions(folds, len(y)) for G in part.folds]

@@ -1,4 +1,4 @@
-"""Rows in torch tensors, on the processor or a device; what is made of them follows them."""
+"""Rows in torch tensors, on the CPU or a device, where they are also processed."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class TensorBlocks(ArrayBlocks):
-    """Blocks of a tensor, worked on one at a time where it lives.
+    """Blocks of a tensor, processed one at a time on the tensor's device.
 
     Sums over a block come to the host, where they are added up in float64.
 
     Parameters
     ----------
     X : (n_rows, n_features) tensor of finite numbers, neither copied nor changed.
-    dtype : "float64" or "float32", of what is made of a block; that of ``X`` if it is one of these,
-        else float64. Inner products and distances are of float64 in both.
+    dtype : type in which blocks are processed, "float64" or "float32"; by default that of ``X`` if
+        it is one of these, else float64. Inner products and distances are float64 in both cases.
     size : rows in a block.
 
     Notes
     -----
-    Held-out outputs of a machine on m landmarks with float32 blocks differ from those in float64 by
-    less than √m ε k̄ / μ standard deviations of the targets, root mean square, for ε = 1.2e-7 and
-    the mean k̄ of k(x, x): float32 is for regularizations μ / k̄ well above √m ε. A block takes about
-    ten times 4 or 8 bytes a row and landmark.
+    For a machine on m landmarks, held-out outputs with float32 blocks differ from those in float64
+    by less than √m ε k̄ / μ standard deviations of the targets (root mean square), where ε = 1.2e-7
+    and k̄ is the mean of k(x, x). So use float32 only if μ / k̄ is well above √m ε. A block takes
+    about ten times 4 or 8 bytes per row and landmark.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class TensorBlocks(ArrayBlocks):
 
 
 def rows_of_tensors(X: Any, y: Any, sample_weight: Any, rank: Any) -> tuple[Any, Any, Any]:
-    """What `fit` takes, tensors of targets and weights as arrays, those of rows in blocks.
+    """Arguments of `fit`, with tensors of targets and weights as arrays, and of rows in blocks.
 
     Without a rank the rows come to the host, too.
     """
@@ -95,7 +95,7 @@ def rows_of_tensors(X: Any, y: Any, sample_weight: Any, rank: Any) -> tuple[Any,
 
 
 def following_tensors(method: Method) -> Method:
-    """Method of an estimator and X, whose numbers are in a tensor, where X is, if X is one."""
+    """Decorated method of an estimator and X; for a tensor X it returns tensors on its device."""
 
     @wraps(method)
     def followed(self: Any, X: Any) -> Any:

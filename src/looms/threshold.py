@@ -1,7 +1,7 @@
-"""Threshold of a two-class machine, for any metric, from its leave-one-out outputs.
+"""Threshold of a two-class machine for any metric, from its leave-one-out outputs.
 
-A rule is a loss of the decisions; `find_threshold` minimizes it on the leave-one-out outputs. The
-minimum is optimistic as an estimate of performance.
+A rule defines a loss of the decisions, and `find_threshold` minimizes it on the leave-one-out
+outputs. The minimum is an optimistic estimate of performance.
 
 Sources are cited by the keys of docs/references.md.
 """
@@ -55,19 +55,19 @@ class Counts(NamedTuple):
 
 
 class ThresholdRule(ABC):
-    """Base class of rules: a loss of the decisions at a threshold."""
+    """Base class of rules, each a loss of the decisions at a threshold."""
 
     #: Rules count by weights; a `Metric` may not.
     takes_weight = True
 
     @abstractmethod
     def losses(self, counts: Counts) -> tuple[Array, ...]:
-        """Loss at every cut, smaller is better; further arrays decide among equals."""
+        """Loss at every cut, smaller is better; further arrays break ties."""
 
 
 @dataclass(frozen=True)
 class BalancedError(ThresholdRule):
-    """Least balanced error rate [G06]; the loss is that rate.
+    """Rule for the lowest balanced error rate [G06], which is the loss.
 
     Examples
     --------
@@ -84,11 +84,11 @@ class BalancedError(ThresholdRule):
 
 @dataclass(frozen=True)
 class FBeta(ThresholdRule):
-    """Greatest F score of the positive class; the loss is 1 − F.
+    """Rule for the highest F score of the positive class; the loss is 1 − F.
 
     Parameters
     ----------
-    beta : positive: recall counts as beta times as important as precision.
+    beta : positive; recall is treated as beta times as important as precision.
 
     Examples
     --------
@@ -109,14 +109,14 @@ class FBeta(ThresholdRule):
 
 @dataclass(frozen=True)
 class Cost(ThresholdRule):
-    """Least expected cost; the loss is the mean cost of a sample.
+    """Rule for the lowest expected cost; the loss is the mean cost per sample.
 
-    Of an estimator the positive class is ``classes_[1]``, the later label in order.
+    The positive class of an estimator is ``classes_[1]``, the later label in order.
 
     Parameters
     ----------
-    false_positive, false_negative, true_positive, true_negative : cost of a decision of each
-        kind, in any unit; gains are negative costs.
+    false_positive, false_negative, true_positive, true_negative : cost of each kind of decision,
+        in any unit; gains are negative costs.
 
     Examples
     --------
@@ -143,14 +143,14 @@ class Cost(ThresholdRule):
 
 @dataclass(frozen=True)
 class RequiredPrecision(ThresholdRule):
-    """Greatest recall at a precision of at least so much; the loss is 1 − recall.
+    """Rule for the highest recall with at least a given precision; the loss is 1 − recall.
 
-    If no threshold reaches it the loss is 1 plus the precision that is missing. Of equal losses
-    the one of greater precision is taken.
+    If no threshold reaches the precision, the loss is 1 plus the missing precision. Among equal
+    losses the higher precision wins.
 
     Parameters
     ----------
-    precision : of the positive class, in (0, 1]; of an estimator that is ``classes_[1]``.
+    precision : least precision for the positive class (``classes_[1]`` of an estimator), in (0, 1].
 
     Examples
     --------
@@ -173,11 +173,11 @@ class RequiredPrecision(ThresholdRule):
 
 @dataclass(frozen=True)
 class RequiredRecall(ThresholdRule):
-    """Greatest precision at a recall of at least so much; the loss is 1 − precision.
+    """Rule for the highest precision with at least a given recall; the loss is 1 − precision.
 
     Parameters
     ----------
-    recall : of the positive class, in (0, 1]; of an estimator that is ``classes_[1]``.
+    recall : least recall for the positive class (``classes_[1]`` of an estimator), in (0, 1].
 
     Examples
     --------
@@ -200,13 +200,15 @@ class RequiredRecall(ThresholdRule):
 
 @dataclass(frozen=True)
 class Metric:
-    """Best value of any function of labels and predictions; the loss is it, or its negative.
+    """Rule for the best value of any function of labels and predictions.
+
+    The loss is the value of the function, or its negative.
 
     Parameters
     ----------
-    function : of ``(y_true, y_pred)``, both ±1, and of ``sample_weight`` where it takes that,
-        such as those of ``sklearn.metrics``. It is called for every cut: n times the cost of
-        one, where the rules of this module take one pass.
+    function : function of ``(y_true, y_pred)``, both ±1, and of ``sample_weight`` if it takes
+        that, such as those in ``sklearn.metrics``. It is called for every cut, n times, whereas
+        the other rules of this module take one pass.
     greater_is_better : False for losses.
 
     Examples
@@ -227,18 +229,20 @@ class Metric:
         return "sample_weight" in signature(self.function).parameters
 
     def loss(self, y: AnyArray, predicted: AnyArray, weight: Array) -> float:
-        """Loss of predictions, one for each sample of positive weight."""
+        """Loss of predictions for the samples with positive weight."""
         options: dict[str, Any] = {}
         if self.takes_weight:
             options["sample_weight"] = weight
         elif np.ptp(weight) > 0:
             raise ValueError(
-                f"{self.function!r} takes no sample_weight, and the samples have weights that "
-                "differ; give a metric that does."
+                f"{self.function!r} takes no sample_weight, but the samples have different "
+                "weights; give a metric that does."
             )
         value = float(self.function(y, predicted, **options))
         if not np.isfinite(value):
-            raise ValueError(f"{self.function!r} is {value} for a threshold, not a finite number.")
+            raise ValueError(
+                f"{self.function!r} gives {value} for a threshold, not a finite number."
+            )
         return -value if self.greater_is_better else value
 
 
@@ -252,7 +256,7 @@ def as_rule(threshold: Any) -> ThresholdRule | Metric:
     Raises
     ------
     ValueError
-        For anything else, with what is known.
+        For anything else; the message lists what is known.
     """
     if isinstance(threshold, ThresholdRule | Metric):
         return threshold
@@ -268,35 +272,35 @@ def as_rule(threshold: Any) -> ThresholdRule | Metric:
 
 
 def find_threshold(loo: HeldOut, rule: Any = "ber") -> tuple[float, float]:
-    """Threshold of least loss on leave-one-out outputs, and that loss.
+    """Threshold with the smallest loss on leave-one-out outputs, and that loss.
 
-    Outputs above the threshold are positive. It lies midway between two neighboring outputs
-    (outside all of them by 1 if one class takes everything); of equally good ones it is the
-    one nearest to zero, and, where nothing separates better, the one above all outputs.
+    Outputs above the threshold are positive. The threshold lies midway between two neighboring
+    outputs, or beyond all of them by 1 if one class takes everything. Among equally good
+    thresholds it is the one nearest to zero or, if nothing separates better, the one above all
+    outputs.
 
     Parameters
     ----------
-    loo : (n,) labels ±1, both present with positive weight; samples of weight zero place no
-        cut.
+    loo : (n,) labels ±1, both present with positive weight; samples of weight zero are ignored.
     rule : "ber", "f1", `FBeta`, `Cost`, `RequiredPrecision`, `RequiredRecall`, `Metric`, or a
-        function of ``(y_true, y_pred[, sample_weight])`` of which more is better.
+        function of ``(y_true, y_pred[, sample_weight])`` for which larger is better.
 
     Returns
     -------
     threshold : in units of the outputs.
-    loss : of the rule, there. It was used to choose the threshold: no honest estimate of
-        performance.
+    loss : loss of the rule at the threshold. As it was used to choose the threshold, it is not an
+        honest estimate of performance.
 
     Raises
     ------
     ValueError
-        For more than one target, one class only, outputs that are not finite, an unknown rule,
-        a rule that gives NaN or a metric that is not finite.
+        If there is more than one target or only one class, outputs are not finite, the rule is
+        unknown or gives NaN, or a metric is not finite.
 
     Notes
     -----
-    O(n log n), and n calls for a function. scikit-learn's TunedThresholdClassifierCV makes curves
-    of each test split, and so cannot leave out one.
+    O(n log n), or n calls of a function. scikit-learn's TunedThresholdClassifierCV computes a curve
+    for each test split, and so cannot leave out single samples.
 
     Examples
     --------
@@ -315,7 +319,7 @@ def find_threshold(loo: HeldOut, rule: Any = "ber") -> tuple[float, float]:
     order = weighted[np.argsort(loo.outputs[weighted], kind="stable")]
     f, weight, positive = loo.outputs[order], loo.sample_weight[order], loo.y[order] > 0
     if not np.isfinite(f).all():
-        raise ValueError("A threshold needs outputs that are finite, but some are not.")
+        raise ValueError("A threshold needs finite outputs, but some are not finite.")
     if not (positive.any() and (~positive).any()):
         raise ValueError("A threshold needs samples of both classes.")
     midway = 0.5 * (f[:-1] + f[1:])
@@ -330,8 +334,8 @@ def find_threshold(loo: HeldOut, rule: Any = "ber") -> tuple[float, float]:
         losses = rule.losses(_counts(weight, positive, distinct))
         if any(np.isnan(loss).any() for loss in losses):
             raise ValueError(
-                f"{rule!r} gives NaN for a threshold; give a number for every cut, where none is "
-                "defined that of the worst."
+                f"{rule!r} gives NaN for a threshold; give a number for every cut, and the worst "
+                "one where none is defined."
             )
     best = np.arange(len(distinct))
     for loss in losses:
@@ -343,11 +347,11 @@ def find_threshold(loo: HeldOut, rule: Any = "ber") -> tuple[float, float]:
 
 
 def ordinal_thresholds(held_out: HeldOut) -> Array:
-    """Thresholds between ordered classes, of least absolute error on held-out outputs.
+    """Thresholds between ordered classes with the smallest absolute error on held-out outputs.
 
-    Class j is told from those below it as two classes are: together these decisions have the least
-    mean distance of the class that a row is given from its own, whatever the distances between
-    neighbors.
+    Each threshold separates class j from those below it, as for two classes. Together these
+    decisions minimize the mean distance between the assigned class and the true class, whatever
+    the distances between neighboring classes.
 
     Parameters
     ----------
@@ -355,7 +359,7 @@ def ordinal_thresholds(held_out: HeldOut) -> Array:
 
     Returns
     -------
-    thresholds : (n_classes - 1,) that do not decrease; an output belongs to the class
+    thresholds : (n_classes - 1,), nondecreasing; an output belongs to the class
         ``np.searchsorted(thresholds, output)``.
 
     Examples
@@ -371,7 +375,7 @@ def ordinal_thresholds(held_out: HeldOut) -> Array:
 def balanced_error_threshold(loo: HeldOut) -> tuple[float, float]:
     """Threshold that minimizes the leave-one-out balanced error rate, and that rate.
 
-    `find_threshold` with the rule "ber"; the rate is in [0, ½].
+    This is `find_threshold` with the rule "ber"; the rate is in [0, ½].
 
     Examples
     --------

@@ -273,7 +273,7 @@ def test_refusals():
         loo_probabilities(loo, ["sigmoid"])
     with pytest.raises(ValueError, match="-1 and \\+1"):
         fit_calibrator(HeldOut([1, 0], [0.3, 0.1]))
-    with pytest.raises(ValueError, match="two of positive weight"):
+    with pytest.raises(ValueError, match="two samples with positive weight"):
         loo_probabilities(HeldOut([1, -1], [0.3, 0.1], [1, 0]))
     for fit in CALIBRATIONS.values():
         with pytest.raises(ValueError, match="finite"):

@@ -61,7 +61,7 @@ def test_assess(looms, pets):
         (("--groups", "color"), "--groups is not for --machine nonconformity"),
         (("--search", "grid"), "--search is not for --machine nonconformity"),
         (("--cv", "ten"), "--cv ten is no number of folds"),
-        (("--cv", "1"), "of 2 folds to as many as rows, 40, got 1"),
+        (("--cv", "1"), "from 2 folds to the number of rows, 40, got 1"),
         (("--task", "regression"), "--machine nonconformity is for classification"),
         (("--report", "page.html"), "--report is for --machine lssvm"),
         (("--certify",), "--certify is not for --machine nonconformity"),

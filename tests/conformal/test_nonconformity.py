@@ -284,5 +284,5 @@ def test_error_against_bound():
     expected = [wrong[bound <= value].mean() for value in values]
     np.testing.assert_allclose(errors, expected, rtol=1e-12)
     assert errors[-1] == wrong.mean()
-    with pytest.raises(ValueError, match="one entry a sample"):
+    with pytest.raises(ValueError, match="one entry per sample"):
         error_against_bound([0.1], [True, False])

@@ -74,7 +74,7 @@ def test_margins():
         (LOO, SCORES, LABELS, 0.95, "Class with index 0: A coverage of 0.95 needs 19 samples"),
         (LOO[:-1], SCORES, None, 0.9, "loo_scores must have shape"),
         (LOO, SCORES[0], None, 0.9, "loo_scores must have shape"),
-        (LOO, SCORES, LABELS[:-1], 0.9, "one class index a sample"),
+        (LOO, SCORES, LABELS[:-1], 0.9, "one class index per sample"),
         (LOO, SCORES, LABELS + 1, 0.9, "class indices from 0 to 2"),
     ],
 )

@@ -237,7 +237,7 @@ class TestKernels:
 
     @pytest.mark.parametrize("kernel", [None, 3, RBF], ids=str)
     def test_no_kernels(self, Estimator, kernel):
-        with pytest.raises(TypeError, match="A kernel is a name"):
+        with pytest.raises(TypeError, match="A kernel must be a name"):
             Estimator(kernel).fit(X, target(Estimator))
 
     @pytest.mark.parametrize(

@@ -475,7 +475,7 @@ def test_bad_pools(pooled, pool, error, message):
     [
         ({"validation": "cv"}, "Unknown validation 'cv'; known are split, loo, a number of folds"),
         ({"validation": True}, "Unknown validation True"),
-        ({"validation": 1}, "of 2 folds to as many as rows, 40, got 1"),
+        ({"validation": 1}, "from 2 folds to the number of rows, 40, got 1"),
         ({"ties": "first"}, "Unknown ties 'first'; known are vote, random"),
         ({"within_se": -1.0}, "within_se must be None or a number from 0 on, got -1.0"),
         ({"measure": "distance"}, "Unknown measure 'distance'; known are margin, neighbors"),

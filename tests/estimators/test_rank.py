@@ -109,7 +109,7 @@ def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
     assert mapped.X_fit_ is None
     gap = X[:N].copy()
     gap[7, 1] = np.nan
-    with pytest.raises(ValueError, match="X holds NaN or infinity, in row 7"):
+    with pytest.raises(ValueError, match="X contains NaN or infinity in row 7"):
         regressor().fit(ArrayBlocks(gap), NUMBERS[:N])
     whole = regressor(rank="auto").fit(blocks, NUMBERS[:N])
     assert whole.landmarks_ is None

@@ -249,7 +249,7 @@ class TestSplits:
     @pytest.mark.parametrize(
         ("cv", "groups", "message"),
         [
-            (1, None, "2 folds to as many"),
+            (1, None, "2 folds to the number"),
             ("x", None, "cv must be None, a number of folds"),
             (KFold(5), GROUPS, "separates rows of a group"),
             (LeaveOneGroupOut(), None, "'groups' parameter should not be None"),

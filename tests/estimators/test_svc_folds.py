@@ -173,7 +173,7 @@ def test_a_kernel_matrix_and_sparse_samples_have_groups_too():
         ({}, [None, *range(N - 1)], "no label for 1 of 36 rows"),
         ({}, np.where(TWO == "no", 0, np.arange(N)), "class 'no' are in one group"),
         ({"cv": "5x2"}, None, "holds out each sample once"),
-        ({"cv": 1}, None, "cv must be of 2 folds to as many as rows"),
+        ({"cv": 1}, None, "cv must be from 2 folds to the number of rows"),
         ({"cv": [*KFold(4).split(X)]}, np.arange(N) % 2, "cv separates rows of a group"),
         ({"nested": "rows"}, None, "nested must be None or 'folds'"),
         ({"nested": "folds", "cv": KFold(4)}, None, "nested='folds' needs cv as None or a number"),

@@ -87,7 +87,7 @@ def test_model_files_of_machines_fitted_to_tensors(tmp_path):
 def test_what_cannot_be_taken():
     for kernel, name in (("ranked_rbf", "Ranked"), (["rbf", "laplacian"], "Laplacian")):
         with pytest.raises(
-            ValueError, match=f"{name} takes NumPy arrays; on tensors there are ARD"
+            ValueError, match=f"{name} takes NumPy arrays only; tensors work with ARD"
         ):
             regressor(kernel=kernel).fit(ROWS[:N], NUMBERS[:N])
     hollow = ROWS[:N].clone()

@@ -56,14 +56,14 @@ def test_columns_see_no_others():
 
 @pytest.mark.parametrize("columns", [[4], [-1], [], [0.5], [[0, 1]], "ab", None, [True, False]])
 def test_columns_that_are_not_there(columns):
-    with pytest.raises(ValueError, match="columns must be numbers of columns, from 0 to 2 here"):
+    with pytest.raises(ValueError, match="columns must be column numbers, from 0 to 2 here"):
         Columns(Linear(), columns)(CODES)
 
 
 def test_columns_twice_and_of_a_kernel_matrix():
-    with pytest.raises(ValueError, match="columns must be named once each"):
+    with pytest.raises(ValueError, match="columns must not repeat a number"):
         Columns(Linear(), [0, 0])(CODES)
-    with pytest.raises(ValueError, match="a precomputed kernel matrix has samples for columns"):
+    with pytest.raises(ValueError, match="the columns of a precomputed kernel matrix are samples"):
         Columns(Precomputed(), [0])(np.eye(3))
 
 

@@ -69,7 +69,7 @@ def test_unknown_names_list_the_known(name):
 
 @pytest.mark.parametrize("kernel", [RBF, None, 3.0, ["rbf"]])
 def test_anything_else_is_refused(kernel):
-    with pytest.raises(TypeError, match="A kernel is a name"):
+    with pytest.raises(TypeError, match="A kernel must be a name"):
         as_kernel(kernel)
 
 

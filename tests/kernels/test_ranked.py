@@ -53,7 +53,7 @@ def test_scores_that_are_none(scores):
 
 
 def test_a_kernel_matrix_has_no_features():
-    with pytest.raises(ValueError, match="a precomputed kernel matrix has samples for columns"):
+    with pytest.raises(ValueError, match="the columns of a precomputed kernel matrix are samples"):
         Ranked(Precomputed())(np.eye(3))
 
 

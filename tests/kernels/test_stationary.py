@@ -114,7 +114,7 @@ def test_beyond_two_there_is_no_power(kernel):
     for power in (2.1, 0.0, np.nan, "one"):
         with pytest.raises(ValueError, match="power must be a positive number up to 2, got"):
             kernel(power)(X)
-    with pytest.raises(ValueError, match=r"power_bounds go up to 3, beyond 2"):
+    with pytest.raises(ValueError, match=r"power_bounds go up to 3, but beyond 2"):
         kernel(power_bounds=(0.5, 3.0)).started(Samples(X)).theta  # noqa: B018
 
 

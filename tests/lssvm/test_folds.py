@@ -134,7 +134,7 @@ def test_a_row_and_its_copy_are_one_row_of_twice_the_weight():
         (np.zeros(N, dtype=int), "one fold"),
         ([1, 2], "one per row"),
         (np.arange(N) / 2, "must be integers"),
-        (np.where(EACH == 4, -1, EACH), "Row 4 is held out in no fold"),
+        (np.where(EACH == 4, -1, EACH), "Row 4 is never held out"),
     ],
 )
 def test_folds_that_cannot_be_held_out_are_refused(folds, match):

@@ -100,7 +100,7 @@ BAD = {
     "one label per row": {"y": [1.0, -1.0]},
     "labels -1 and 1": {"y": [0.0, 1.0, 1.0, 0.0]},
     "Both classes": {"y": np.ones(4)},
-    "a sample of positive C": {"C": [1.0, 1.0, 0.0, 0.0]},
+    "a sample with positive C": {"C": [1.0, 1.0, 0.0, 0.0]},
     "C must be a number": {"C": np.ones(3)},
     "C must be finite and not": {"C": [-1.0, 1.0, 1.0, 1.0]},
     "start must be": {"start": np.ones(3)},

@@ -1,11 +1,11 @@
 """Probabilities from leave-one-out outputs, and their scores.
 
-Outputs and calibrators:
+Two kinds of probabilities:
 
-- new samples: the outputs of the model of all samples, a calibrator fitted to all leave-one-out
-  outputs (`fit_calibrator`, `class_probabilities`);
-- training samples: their leave-one-out outputs, each with a calibrator fitted without it
-  (`loo_probabilities`). Scores and reliability belong to these.
+- of new samples: from the outputs of the model of all samples, by a calibrator fitted to all
+  leave-one-out outputs (`fit_calibrator`, `class_probabilities`);
+- of training samples: from their leave-one-out outputs, each by a calibrator fitted without it
+  (`loo_probabilities`). Use these for scores and reliability curves.
 
 Sources are cited by the keys of docs/references.md.
 """

@@ -1,4 +1,4 @@
-"""Beta calibration of the sigmoid, which may be steeper on one side."""
+"""Beta calibration: a sigmoid that may be steeper on one side."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Beta:
 
     Parameters
     ----------
-    sigmoid : gives the score s in (0, 1) of an output; beta calibration needs such scores.
-    a, b : nonnegative; both 1 with c = 0 is the sigmoid itself.
-    c : log-odds added.
+    sigmoid : maps outputs to scores s in (0, 1), which beta calibration needs.
+    a, b : nonnegative; a = b = 1 and c = 0 give the sigmoid itself.
+    c : constant added to the log-odds.
     """
 
     sigmoid: Sigmoid
@@ -49,8 +49,8 @@ def fit_beta(
 ) -> Beta:
     """Beta calibration of the scores of `fit_sigmoid`, nondecreasing in the output.
 
-    The likelihood is that of `fit_sigmoid`, with Platt's targets. Where a or b would be
-    negative it is zero, as in Kull, Silva Filho & Flach [KSF17 Section 4].
+    The likelihood is that of `fit_sigmoid`, with Platt's targets. If a or b would be
+    negative, it is set to zero, as in Kull, Silva Filho & Flach [KSF17 Section 4].
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def fit_beta(
     Returns
     -------
     beta : Beta
-        With the sigmoid; constant if the sigmoid is.
+        Constant if the sigmoid is.
 
     Raises
     ------
@@ -68,8 +68,8 @@ def fit_beta(
 
     Notes
     -----
-    Newton's method in three unknowns, O(n) a step. The score of an output of any scale is the
-    sigmoid's probability, so that the result does not change with the unit of the outputs.
+    Newton's method in three unknowns, O(n) per step. The score of an output is the sigmoid's
+    probability, so the result does not depend on the unit of the outputs.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Calibrators by name, fitted to leave-one-out outputs; class probabilities from them.
+"""Calibrators by name, fitted to leave-one-out outputs, and class probabilities from them.
 
-Of several classes the sigmoid is a softmax, of one slope and a constant for each class. Of the
-others one calibrator serves all classes, fitted to the one-against-rest outputs together: it does
-not decrease, so the class of the largest output has the largest probability, which a calibrator
-for each class would not ensure.
+For several classes the sigmoid becomes a softmax, with one slope and a constant for each class.
+With the other calibrations, one calibrator serves all classes, fitted to all one-against-rest
+outputs together. It never decreases, so the class of the largest output has the largest
+probability; a calibrator for each class would not ensure this.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Calibrator(Protocol):
     """Map from outputs to probabilities: `Sigmoid`, `Isotonic`, `Beta`, `Softmax` or another."""
 
     def probability(self, outputs: npt.ArrayLike, /) -> Array:
-        """Probability of the positive class for outputs of any shape; `Softmax`: of all classes."""
+        """Probability of the positive class for outputs of any shape; `Softmax`: all classes."""
 
 
 #: What fits a calibrator to outputs, labels ±1 and weights.
@@ -52,12 +52,12 @@ CALIBRATIONS: dict[str, Fitter] = {
 
 
 def as_calibration(calibration: Any) -> Fitter:
-    """Function that fits the calibrator of a name.
+    """Function that fits the calibrator with a given name.
 
     Raises
     ------
     ValueError
-        For an unknown name, with the known ones.
+        For an unknown name; the message lists the known ones.
     """
     check_known(calibration, "calibration", CALIBRATIONS)
     return CALIBRATIONS[calibration]
@@ -66,16 +66,16 @@ def as_calibration(calibration: Any) -> Fitter:
 def fit_calibrator(loo: HeldOut, calibration: str = "sigmoid") -> Calibrator:
     """Calibrator for new samples, from all leave-one-out outputs.
 
-    A leave-one-out output comes from a model trained without its sample, as the output of a
-    new sample does; no sample has to be held out for it.
+    A leave-one-out output comes from a model trained without its sample, just as the output
+    of a new sample does, so no further samples need to be held out.
 
     Parameters
     ----------
-    loo : labels ±1: (n,) or (n, 1) for two classes, (n, k) for k one-against-rest columns.
-        Samples of weight zero take no part.
-    calibration : "sigmoid" (Platt's, not decreasing; for k columns `Softmax`), "isotonic" or
-        "beta". For these the entries of k columns count as n k outputs, each with the weight
-        of its sample.
+    loo : leave-one-out outputs with labels ±1: (n,) or (n, 1) for two classes, (n, k) for k
+        one-against-rest columns. Samples of weight zero are ignored.
+    calibration : "sigmoid" (Platt's, never decreasing; for k columns `Softmax`), "isotonic" or
+        "beta". For the last two, k columns count as n k outputs, each with the weight of its
+        sample.
 
     Returns
     -------
@@ -84,8 +84,8 @@ def fit_calibrator(loo: HeldOut, calibration: str = "sigmoid") -> Calibrator:
     Raises
     ------
     ValueError
-        For an unknown name, labels that are not ±1, outputs that are not finite or, for the
-        softmax, a row that is not of one class.
+        If the name is unknown, labels are not ±1, outputs are not finite or, for the softmax,
+        a row does not belong to exactly one class.
 
     Examples
     --------
@@ -106,16 +106,16 @@ def class_probabilities(calibrator: Calibrator, outputs: npt.ArrayLike) -> Array
 
     Parameters
     ----------
-    calibrator : not decreasing; a `Softmax` is for its number of classes.
+    calibrator : calibrator that never decreases; a `Softmax` must have k constants.
     outputs : (m,) or (m, 1) for two classes, (m, k) for k, in the unit that the calibrator
         was fitted to.
 
     Returns
     -------
     probabilities : (m, 2) with the positive class last, or (m, k): those of the softmax, or the
-        one-against-rest probabilities over their sum. Rows sum to one. Of k classes that of
-        the largest output, for the softmax less `Softmax.thresholds`, is the most probable one;
-        where the calibrator is flat, by a rounding.
+        one-against-rest probabilities divided by their sum. Rows sum to one. With k classes the
+        largest output (minus `Softmax.thresholds` for the softmax) has the largest probability;
+        if the calibrator is flat there, only by a rounding.
 
     Examples
     --------
@@ -133,23 +133,23 @@ def class_probabilities(calibrator: Calibrator, outputs: npt.ArrayLike) -> Array
 def output_at_half(calibrator: Calibrator, outputs: npt.ArrayLike) -> float:
     """Largest output at which the positive class has a probability of at most ½.
 
-    The largest number t with ``probability(t) <= 0.5``: an output is above t exactly where its
-    probability is above ½, to the last digit.
+    This is the largest number t with ``probability(t) <= 0.5``. An output is above t if and only
+    if its probability is above ½, to the last digit.
 
     Parameters
     ----------
-    calibrator : not decreasing.
-    outputs : of any shape; the range of outputs.
+    calibrator : calibrator that never decreases.
+    outputs : outputs of any shape, which give the range.
 
     Returns
     -------
-    threshold : in the unit of the outputs. A calibrator that is flat, or never crosses ½, gives
-        all outputs to one class: the threshold is then 2¹⁰ times the largest of ``outputs`` in
+    threshold : in the unit of the outputs. A calibrator that is flat, or never crosses ½, assigns
+        all outputs to one class. The threshold is then 2¹⁰ times the largest of ``outputs`` in
         absolute value, positive if that class is the negative one.
 
     Notes
     -----
-    Bisection: some hundred probabilities, a thousand where the threshold is zero.
+    Bisection: about a hundred evaluations, or a thousand if the threshold is zero.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def output_at_half(calibrator: Calibrator, outputs: npt.ArrayLike) -> float:
 
 
 def normalized(probabilities: Array, outputs: Array) -> Array:
-    """Probabilities (m, 2) from (m, 1) of the positive class, or (m, k) divided by their sum."""
+    """Probabilities (m, 2) from (m, 1) of the positive class, or (m, k) over their sum."""
     if probabilities.shape[1] == 1:
         return np.hstack([1.0 - probabilities, probabilities])
     impossible = ~probabilities.any(axis=1, keepdims=True)  # each of them, then all alike
@@ -188,11 +188,11 @@ def normalized(probabilities: Array, outputs: Array) -> Array:
 def loo_probabilities(loo: HeldOut, calibration: str = "sigmoid") -> Array:
     """Probabilities of the training samples, each from a calibrator fitted without it.
 
-    Row i is from the leave-one-out outputs of sample i and the calibrator fitted to those of the
-    other samples. Its scores are not biased by the calibration, as those of
-    ``class_probabilities(fit_calibrator(loo), loo.outputs)`` are. The other leave-one-out outputs
-    come from models trained with sample i, and scores are optimistic if hyper-parameters were
-    chosen on the same outputs.
+    Row i combines the leave-one-out outputs of sample i with the calibrator fitted to those of the
+    other samples. Unlike scores of ``class_probabilities(fit_calibrator(loo), loo.outputs)``,
+    scores of these probabilities are not biased by the calibration. But the other leave-one-out
+    outputs come from models trained with sample i, and scores are optimistic if hyper-parameters
+    were chosen on the same outputs.
 
     Parameters
     ----------
@@ -200,8 +200,7 @@ def loo_probabilities(loo: HeldOut, calibration: str = "sigmoid") -> Array:
 
     Returns
     -------
-    probabilities : (n, 2) or (n, k). Samples of weight zero have the probabilities of new
-        samples.
+    probabilities : (n, 2) or (n, k). Samples of weight zero are treated as new samples.
 
     Raises
     ------
@@ -210,8 +209,9 @@ def loo_probabilities(loo: HeldOut, calibration: str = "sigmoid") -> Array:
 
     Notes
     -----
-    The sigmoid: O(n² k) a Newton step, all samples at once. The softmax: n fits of two or three
-    steps from that of all samples, O(n² k²). The others: n fits, O(n² k log n).
+    The sigmoid takes O(n² k) per Newton step, for all samples at once. The softmax takes n fits
+    of two or three steps, starting from that of all samples, O(n² k²). The others take n fits,
+    O(n² k log n).
 
     Examples
     --------
@@ -224,7 +224,7 @@ def loo_probabilities(loo: HeldOut, calibration: str = "sigmoid") -> Array:
     fit = as_calibration(calibration)
     n = loo.n_samples
     if np.count_nonzero(loo.sample_weight) < 2:
-        raise ValueError("Leaving a sample out of a calibration needs two of positive weight.")
+        raise ValueError("Leave-one-out calibration needs two samples with positive weight.")
     targets, outputs = loo.y.reshape(n, -1), loo.outputs.reshape(n, -1)
     weighted = loo.sample_weight > 0
     p = np.empty(outputs.shape)

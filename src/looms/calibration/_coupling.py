@@ -7,14 +7,14 @@ import numpy.typing as npt
 
 from looms._typing import Array
 
-#: Least probability of a class among two.
+#: Smallest probability of a class in a pair.
 LEAST = 1e-10
 
 
 def couple(pairwise: npt.ArrayLike) -> Array:
-    r"""Class probabilities nearest to pairwise ones.
+    r"""Class probabilities that fit pairwise ones best.
 
-    For each sample, with r_ij the probability of class i among i and j,
+    For each sample, with r_ij the probability of class i given that it is i or j,
 
     .. math:: \min_p \sum_i \sum_{j \ne i} (r_{ji} p_i - r_{ij} p_j)^2, \qquad \sum_i p_i = 1
 
@@ -24,23 +24,23 @@ def couple(pairwise: npt.ArrayLike) -> Array:
     ----------
     pairwise : (m, k, k) for m samples and k classes, with ``pairwise[:, j, i]`` equal to
         ``1 - pairwise[:, i, j]``; diagonals are not read. Values are clipped to
-        [1e-10, 1 - 1e-10], as certainties may contradict each other.
+        [1e-10, 1 - 1e-10], because certainties may contradict each other.
 
     Returns
     -------
-    probabilities : (m, k) nonnegative, rows summing to one. For two classes they are the
-        pairwise ones.
+    probabilities : (m, k) nonnegative, with rows that sum to one. For two classes they equal
+        the pairwise ones.
 
     Raises
     ------
     ValueError
-        If the shape is another, values are not in [0, 1], or those of a pair do not sum to
-        one.
+        If the shape is wrong, values are not in [0, 1], or the two values of a pair do not sum
+        to one.
 
     Notes
     -----
-    The conditions for a minimum are one linear system of order k + 1 a sample, whose
-    solution is nonnegative by itself [WLW04 Theorem 2]. O(m k³).
+    The minimum solves a linear system of order k + 1 for each sample, whose solution is
+    nonnegative without further constraints [WLW04 Theorem 2]. O(m k³).
 
     Examples
     --------
@@ -59,7 +59,7 @@ def couple(pairwise: npt.ArrayLike) -> Array:
     diagonal = np.arange(k)
     r[:, diagonal, diagonal] = 0.5
     if not ((r >= 0) & (r <= 1)).all():
-        raise ValueError("pairwise must be probabilities: numbers from 0 to 1.")
+        raise ValueError("pairwise must hold probabilities: numbers from 0 to 1.")
     if not np.allclose(r + r.transpose(0, 2, 1), 1.0, rtol=0.0, atol=1e-8):
         raise ValueError("pairwise[:, i, j] and pairwise[:, j, i] must sum to one.")
     r = np.clip(r, LEAST, 1.0 - LEAST)

@@ -16,13 +16,13 @@ from looms.calibration._sigmoid import checked_sample, half_but_for_rounding, pl
 class Isotonic:
     """Probability of the positive class, nondecreasing and piecewise linear in the output.
 
-    Constant on the blocks that the pool-adjacent-violators algorithm finds, linear between the
-    end of one and the start of the next, constant outside of all.
+    It is constant on the blocks that the pool-adjacent-violators algorithm finds, linear between
+    the end of one and the start of the next, and constant beyond the first and last.
 
     Parameters
     ----------
     outputs : (n_knots,) first and last output of every block, increasing.
-    probabilities : (n_knots,) of the positive class there, nondecreasing.
+    probabilities : (n_knots,) probabilities of the positive class there, nondecreasing.
     """
 
     outputs: Array
@@ -49,7 +49,7 @@ class Isotonic:
 def fit_isotonic(
     outputs: npt.ArrayLike, labels: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
 ) -> Isotonic:
-    """Nondecreasing function of the outputs nearest to the labels in least squares.
+    """Nondecreasing function of the outputs that fits the labels by least squares.
 
     Its values are shares of positive samples, often 0 and 1 at the ends. They are clipped to
     Platt's targets, 1/(n₋ + 2) and (n₊ + 1)/(n₊ + 2), which keeps the log loss of new samples
@@ -57,8 +57,8 @@ def fit_isotonic(
 
     Parameters
     ----------
-    outputs, labels, sample_weight : as for `fit_sigmoid`. Equal outputs are one, with the mean
-        of their labels.
+    outputs, labels, sample_weight : as for `fit_sigmoid`. Equal outputs count as one, with the
+        mean of their labels.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def fit_isotonic(
 
     Notes
     -----
-    O(n log n). It needs more samples than the sigmoid: a thousand, say.
+    O(n log n). It needs more samples than the sigmoid, about a thousand.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Probabilities of classes at other prevalences than those of the training samples."""
+"""Class probabilities at prevalences that differ from those of the training samples."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ def at_prevalence(
 
     .. math:: p'_{ik} = \frac{p_{ik} \pi'_k / \pi_k}{\sum_l p_{il} \pi'_l / \pi_l}
 
-    for samples that within each class are like those of the training [SLD02 eq. 2.4]. Of two
-    classes it adds log(π'₁ π₀ / (π₁ π'₀)) to all log odds, which moves the threshold of an
-    increasing output: the analytic correction of [G06].
+    This assumes that samples within each class are like the training samples of that class
+    [SLD02 eq. 2.4]. For two classes it adds log(π'₁ π₀ / (π₁ π'₀)) to all log-odds, which moves
+    the threshold of the output: the analytic correction of [G06].
 
     Parameters
     ----------
-    probabilities : (n, k) at the training prevalences.
+    probabilities : (n, k) probabilities at the training prevalences.
     training, stated : (k,) prevalences π and π', positive; only ratios count.
 
     Returns
     -------
-    probabilities : (n, k), rows sum to one. A probability of zero stays zero.
+    probabilities : (n, k), with rows that sum to one. A probability of zero stays zero.
 
     Examples
     --------

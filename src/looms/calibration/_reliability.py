@@ -14,15 +14,15 @@ from looms.calibration._sigmoid import checked_sample
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """Mean probability and share of positive samples in bins; read-only arrays.
+    """Mean probability and share of positive samples in bins, as read-only arrays.
 
     Parameters
     ----------
     probability : (n_bins,) weighted mean of the probabilities in each bin.
     share : (n_bins,) weighted share of positive samples.
     weight : (n_bins,) sum of the weights, scaled to mean one.
-    count : (n_bins,) number of samples of positive weight, at least one.
-    edges : (n_bins, 2) least and largest probability that falls in the bin.
+    count : (n_bins,) number of samples with positive weight, at least one.
+    edges : (n_bins, 2) smallest and largest probability in the bin.
     """
 
     probability: Array
@@ -42,7 +42,7 @@ class ReliabilityCurve:
 
     @property
     def calibration_error(self) -> float:
-        """Mean over samples of |share − probability| of their bins (ECE)."""
+        """Expected calibration error (ECE): mean over samples of |share − probability| of bins."""
         return float(np.average(np.abs(self.share - self.probability), weights=self.weight))
 
 
@@ -54,15 +54,15 @@ def reliability_curve(
     n_bins: int = 10,
     bins: str = "quantile",
 ) -> ReliabilityCurve:
-    """Reliability of the probabilities of one class.
+    """Reliability curve of the probabilities of one class.
 
     Parameters
     ----------
     labels : (n,) -1 and +1: a column of ``loo.y``.
-    probability : (n,) of the label +1: that column of `loo_probabilities`, so that every one
-        comes from a calibrator fitted without its sample.
-    sample_weight : (n,) nonnegative, ones by default; samples of weight zero are not counted.
-    n_bins : bins at most: those without samples are left out, and equal probabilities fall in
+    probability : (n,) probabilities of the label +1: that column of `loo_probabilities`, so that
+        each comes from a calibrator fitted without its sample.
+    sample_weight : (n,) nonnegative, ones by default; samples of weight zero are ignored.
+    n_bins : largest number of bins: empty ones are left out, and equal probabilities fall in
         one bin.
     bins : "quantile" for bins of about the same weight, "width" for bins of equal width in
         [0, 1].
@@ -74,8 +74,8 @@ def reliability_curve(
     Raises
     ------
     ValueError
-        As `fit_sigmoid`, also if probabilities are not in [0, 1], ``n_bins`` is no positive
-        integer, or ``bins`` has another value.
+        As for `fit_sigmoid`, and if probabilities are not in [0, 1], ``n_bins`` is not a positive
+        integer, or ``bins`` is unknown.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def reliability_curve(
     """
     p, positive, weight = checked_sample(probability, labels, sample_weight)
     if not ((p >= 0) & (p <= 1)).all():
-        raise ValueError("probability must be from 0 to 1.")
+        raise ValueError("probability must hold numbers from 0 to 1.")
     if not (isinstance(n_bins, int | np.integer) and n_bins >= 1):
         raise ValueError(f"n_bins must be an integer of at least 1, got {n_bins!r}.")
     if bins not in ("quantile", "width"):

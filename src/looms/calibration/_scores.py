@@ -13,22 +13,22 @@ _LEAST = np.finfo(np.float64).eps
 
 
 def log_loss(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
-    """Weighted mean of −log p of the classes that the samples have.
+    """Weighted mean of −log p over samples, p the probability of the true class.
 
     Parameters
     ----------
     loo : labels ±1, (n,) for two classes or (n, k); its outputs are not read.
-    probabilities : (n, 2) or (n, k) as from `loo_probabilities`. Those below 2.2e-16 count as
-        that, as in scikit-learn.
+    probabilities : (n, 2) or (n, k), for example from `loo_probabilities`. They are clipped at
+        2.2e-16 from below, as in scikit-learn.
 
     Returns
     -------
-    loss : in nats a sample.
+    loss : in nats per sample.
 
     Raises
     ------
     ValueError
-        If the shape of the probabilities does not fit.
+        If the shape of the probabilities does not match.
 
     Examples
     --------
@@ -40,11 +40,11 @@ def log_loss(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
 
 
 def loo_deviance(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
-    """Deviance −2 Σ log p over the samples of positive weight, weights scaled to mean one [T11].
+    """Deviance −2 Σ log p over samples with positive weight, weights scaled to mean one [T11].
 
-    Parameters as for `log_loss`. With `loo_probabilities` it is the cross-validation score of
-    [T11], but for the outputs of the other samples, which come from other models there;
-    `looms.diagnostics.deviance` is that of T11.
+    Parameters are as for `log_loss`. With `loo_probabilities` it is the cross-validation score of
+    [T11], except that there the outputs of the other samples come from other models;
+    `looms.diagnostics.deviance` is exactly that of T11.
 
     Examples
     --------
@@ -59,14 +59,14 @@ def loo_deviance(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
 
 
 def deviance_of(log_likelihood: Array, weight: Array | None = None) -> float:
-    r"""Deviance of log probabilities of the classes that the samples have.
+    r"""Deviance from the log probabilities of the true classes.
 
     .. math:: -2 \sum_i w_i \log {\hat p}_{y_i}(x_i)
 
     Parameters
     ----------
-    log_likelihood : (n,) finite for samples of positive weight.
-    weight : (n,) nonnegative, ones by default. Samples of weight zero take no part.
+    log_likelihood : (n,) log probabilities, finite for samples with positive weight.
+    weight : (n,) nonnegative, ones by default. Samples of weight zero are ignored.
 
     Examples
     --------
@@ -79,14 +79,14 @@ def deviance_of(log_likelihood: Array, weight: Array | None = None) -> float:
 
 
 def brier_score(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
-    """Weighted mean squared difference of probabilities and class indicators.
+    """Weighted mean squared difference between probabilities and class indicators.
 
-    Parameters as for `log_loss`.
+    Parameters are as for `log_loss`.
 
     Returns
     -------
-    score : of two classes, of the probability of one, in [0, 1]; of more, summed over the
-        classes, in [0, 2].
+    score : for two classes, that of one class, in [0, 1]; for more, the sum over classes, in
+        [0, 2].
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Platt's sigmoid from outputs to probabilities, for one set of outputs or for many at once."""
+"""Platt's sigmoid from outputs to probabilities, for one set of outputs or many at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Sigmoid:
 
     Parameters
     ----------
-    slope : per unit of output; negative where it is increasing in the output.
+    slope : per unit of output; negative if the probability increases with the output.
     intercept : log-odds of the negative class at f = 0.
     """
 
@@ -45,28 +45,28 @@ class Sigmoid:
 def fit_sigmoid(
     outputs: npt.ArrayLike, labels: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
 ) -> Sigmoid:
-    r"""Sigmoid of largest likelihood under Platt's targets.
+    r"""Maximum-likelihood sigmoid with Platt's targets.
 
     Minimizes over slope and intercept, with p_i = 1/(1 + exp(slope f_i + intercept)),
 
     .. math:: -\sum_i w_i \left[ t_i \log p_i + (1 - t_i) \log(1 - p_i) \right]
 
-    where t_i is (n₊ + 1)/(n₊ + 2) for positive and 1/(n₋ + 2) for negative samples: short of
-    1 and 0, so that there is a minimum for separable outputs too [P99, LLW07 eq. 2 and 3].
+    where t_i is (n₊ + 1)/(n₊ + 2) for positive and 1/(n₋ + 2) for negative samples. As these
+    fall short of 1 and 0, a minimum exists even for separable outputs [P99, LLW07 eq. 2 and 3].
 
     Parameters
     ----------
     outputs : (n,) finite, in any unit. Leave-one-out outputs give probabilities for new
-        samples; outputs for the samples of the training set are too far apart.
-    labels : (n,) -1 and +1. Of one class alone the sigmoid is constant.
+        samples; outputs for training samples are too far apart.
+    labels : (n,) -1 and +1. With one class only, the sigmoid is constant.
     sample_weight : (n,) nonnegative, ones by default; only ratios count. The counts n₊ and n₋
-        are sums of weights scaled to mean one over the samples of positive weight, and a
-        sample of weight zero takes no part.
+        are sums of weights scaled to mean one over the samples with positive weight; samples of
+        weight zero are ignored.
 
     Returns
     -------
     sigmoid : Sigmoid
-        Its slope is positive where it is decreasing in the output.
+        Its slope is positive if the probability decreases with the output.
 
     Raises
     ------
@@ -76,9 +76,9 @@ def fit_sigmoid(
 
     Notes
     -----
-    Newton's method with backtracking [LLW07 Algorithm 1], without its ridge: the 2×2 system
-    is solved about the mean of the outputs under the weights of the Hessian, which loses no
-    digits to outputs far from zero. A handful of passes over the outputs.
+    Newton's method with backtracking [LLW07 Algorithm 1], without its ridge. The 2×2 system
+    is solved around the mean of the outputs under the weights of the Hessian, which loses no
+    digits to outputs far from zero. It takes a handful of passes over the outputs.
 
     Examples
     --------
@@ -100,10 +100,10 @@ def fit_sigmoids(
 
     Parameters
     ----------
-    outputs : (m, n) a row for each sigmoid; ``np.broadcast_to`` makes rows of one vector.
+    outputs : (m, n) with a row for each sigmoid; ``np.broadcast_to`` repeats one vector.
     labels : (n,) -1 and +1, the same for all rows.
-    sample_weight : (n,) for all rows or (m, n), ones by default. Samples of weight zero are
-        left out of their row, of its counts and so of its targets.
+    sample_weight : (n,) for all rows, or (m, n); ones by default. Samples of weight zero are
+        left out of their row, including its counts and so its targets.
 
     Returns
     -------
@@ -112,12 +112,12 @@ def fit_sigmoids(
     Raises
     ------
     ValueError
-        As `fit_sigmoid`, also if the weights of a row are all zero.
+        As for `fit_sigmoid`, and if the weights of a row are all zero.
 
     Notes
     -----
-    Rows are worked on in blocks: memory beside the arguments is a few megabytes for rows of
-    a few thousand outputs.
+    Rows are processed in blocks: beside the arguments this takes a few megabytes of memory
+    for rows of a few thousand outputs.
 
     Examples
     --------
@@ -150,13 +150,14 @@ def fit_sigmoids(
 def fit_increasing_sigmoid(
     outputs: npt.ArrayLike, labels: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
 ) -> Sigmoid:
-    """Sigmoid of largest likelihood among those that do not decrease with the output.
+    """Maximum-likelihood sigmoid among those that do not decrease with the output.
 
-    It is that of `fit_sigmoid` where the slope of that is negative, and constant elsewhere.
-    Leave-one-out outputs of a model that predicts a mean decrease with the label of the sample
-    left out, which is missing from that mean. A decreasing sigmoid would invert its predictions.
+    It is that of `fit_sigmoid` if its slope is negative, and constant otherwise. The
+    leave-one-out outputs of a model that predicts a mean decrease with the label of the sample
+    left out, because that label is missing from the mean. A decreasing sigmoid would invert the
+    predictions.
 
-    Parameters and errors as for `fit_sigmoid`.
+    Parameters and errors are as for `fit_sigmoid`.
 
     Examples
     --------
@@ -172,7 +173,7 @@ def fit_increasing_sigmoid(
 def fit_increasing_sigmoids(
     outputs: Array, labels: npt.ArrayLike, sample_weight: Array
 ) -> tuple[Array, Array]:
-    """Slopes and intercepts of `fit_increasing_sigmoid` for many rows, as of `fit_sigmoids`."""
+    """Slopes and intercepts of `fit_increasing_sigmoid` for many rows, as in `fit_sigmoids`."""
     slopes, intercepts = fit_sigmoids(outputs, labels, sample_weight)
     falling = np.flatnonzero(slopes > 0)
     targets, weight = platt_targets(np.asarray(labels) > 0, sample_weight[falling])
@@ -182,14 +183,14 @@ def fit_increasing_sigmoids(
 
 
 def half_but_for_rounding(p: Array) -> Array:
-    """Probabilities, with ½ for those that are ½ but for rounding: that decides for no class."""
+    """Probabilities, with exactly ½ where they differ from it by rounding only."""
     return np.where(np.abs(p - 0.5) < 1e-12, 0.5, p)
 
 
 def checked_sample(
     outputs: npt.ArrayLike, labels: npt.ArrayLike, sample_weight: npt.ArrayLike | None
 ) -> tuple[Array, npt.NDArray[np.bool_], Array]:
-    """Checked outputs, labels == 1, and weights of the samples of positive weight."""
+    """Checked outputs, ``labels == 1`` and weights of the samples with positive weight."""
     f = np.asarray(outputs, dtype=np.float64)
     if f.ndim != 1 or f.size == 0:
         raise ValueError(f"outputs must have shape (n_samples,), but has shape {f.shape}.")
@@ -228,7 +229,7 @@ def positive_labels(labels: npt.ArrayLike, n_samples: int) -> npt.NDArray[np.boo
         )
     positive = np.asarray(labels == 1)
     if not (positive | (labels == -1)).all():
-        raise ValueError("labels must be -1 and +1; give the classes these codes.")
+        raise ValueError("labels must be -1 and +1; encode the classes as these.")
     return positive
 
 

@@ -1,4 +1,4 @@
-"""Softmax of the outputs of several classes: one slope for all, a constant for each."""
+"""Softmax of the outputs of several classes, with one slope and a constant for each class."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ class Softmax:
 
     Parameters
     ----------
-    slope : per unit of output; not negative, so that they do not fall with the own output.
-    constants : (k,), of which only differences count; read-only.
+    slope : per unit of output; not negative, so that the probability of a class does not fall
+        as its output rises.
+    constants : (k,), read-only; only differences count.
 
     Examples
     --------
@@ -50,10 +51,10 @@ class Softmax:
         Softmax.__init__(self, **state)  # a pickled array forgets that it was read-only
 
     def thresholds(self, outputs: npt.ArrayLike) -> Array:
-        """Thresholds (k,): the class of the largest output less its own is the most probable one.
+        """Thresholds (k,): the largest output minus threshold belongs to the most probable class.
 
-        They are −constants / slope. Where the slope is zero the most probable class takes all:
-        the threshold of the others is out of the reach of ``outputs``, of any shape.
+        They are −constants / slope. If the slope is zero, one class is always the most probable,
+        and the thresholds of the others are out of reach of ``outputs``, of any shape.
 
         Examples
         --------
@@ -66,7 +67,7 @@ class Softmax:
         return np.where(np.arange(len(self.constants)) == self.constants.argmax(), 0.0, none)
 
     def probability(self, outputs: npt.ArrayLike) -> Array:
-        """Probability of every class for outputs (m, k)."""
+        """Probability of each class for outputs (m, k)."""
         f = np.asarray(outputs, dtype=np.float64)
         # The very differences that decide, so that no rounding is between them and decisions.
         d = f - self.thresholds(f) if self.slope > 0 else np.broadcast_to(self.constants, f.shape)
@@ -77,23 +78,23 @@ class Softmax:
 
 
 def fit_softmax(outputs: npt.ArrayLike, targets: npt.ArrayLike, sample_weight: Array) -> Softmax:
-    r"""Softmax of largest likelihood under smoothed targets.
+    r"""Maximum-likelihood softmax with smoothed targets.
 
     Minimizes over a slope a ≥ 0 and constants b, with log p_ik = a f_ik + b_k − log Σ_j exp(...),
 
     .. math:: -\sum_i w_i \sum_k t_{ik} \log p_{ik}
 
-    where t is (n_c + 1)/(n_c + 2) for the class c of the sample, and the rest is shared by the
-    other classes evenly: short of 1 and 0, so that there is a minimum for separable outputs and
-    for a class of one sample too. Of two classes with outputs ∓f it is the sigmoid of `fit_sigmoid`
-    [P99, LLW07], of twice the slope.
+    where t is (n_c + 1)/(n_c + 2) for the class c of the sample, and the other classes share the
+    rest evenly. As these fall short of 1 and 0, a minimum exists even for separable outputs and
+    for classes of one sample. For two classes with outputs ∓f it is the sigmoid of `fit_sigmoid`
+    [P99, LLW07] with twice the slope.
 
     Parameters
     ----------
     outputs : (n, k) finite, in any unit.
     targets : (n, k) with +1 for the class of the sample, -1 for the others.
     sample_weight : (n,) nonnegative. The counts n_c are sums of weights scaled to mean one over
-        the samples of positive weight; the others take no part.
+        the samples with positive weight; the others are ignored.
 
     Raises
     ------
@@ -102,8 +103,8 @@ def fit_softmax(outputs: npt.ArrayLike, targets: npt.ArrayLike, sample_weight: A
 
     Notes
     -----
-    Newton's method with backtracking over k + 1 parameters, O(n k²) a step. The loss is convex: if
-    the slope falls below zero, the best one allowed is zero.
+    Newton's method with backtracking over k + 1 parameters, O(n k²) per step. The loss is convex:
+    if its minimum has a negative slope, the best allowed slope is zero.
 
     Examples
     --------
@@ -118,7 +119,7 @@ def fit_softmax(outputs: npt.ArrayLike, targets: npt.ArrayLike, sample_weight: A
 
 
 def softmax_without_each(outputs: Array, targets: Array, weight: Array) -> Array:
-    """Probabilities (n, k) of each sample by the softmax of the others; weights are positive."""
+    """Probabilities (n, k) of each sample from the softmax of the others; weights are positive."""
     f, own, weight = _checked(outputs, targets, weight)
     g, center, spread = _standardized(f, weight)
     of_all = _minimizer(g, own, weight)
@@ -145,7 +146,7 @@ def _checked(
 
 
 def _standardized(f: Array, weight: Array) -> tuple[Array, Array, float]:
-    """Outputs less the mean of each row, which no softmax shows, and ``center``, in ``spread``."""
+    """Outputs minus row means, which no softmax needs, and ``center``, in units of ``spread``."""
     largest = max(float(np.abs(f).max()), 1e-290)  # below that a slope is no number
     g = f / largest
     g -= g.mean(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Bounds on the error of a prediction chosen by nonconformity."""
+"""Bounds on the error of predictions chosen by nonconformity."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ def vc_bound(
     n_validation : int
         Number of validation samples, which no model was trained on.
     n_models : int
-        Number of models that were chosen from.
+        Number of models to choose from.
     delta : float, default=0.05
         Probability, over the draw of the validation samples, with which the bound may fail.
 
     Returns
     -------
-    bound : ndarray of the shape of `epsilon_crit`
-        Not cut at 1, which it exceeds for 110 models and delta = 0.05 unless there are 548
+    bound : ndarray with the shape of `epsilon_crit`
+        Not clipped to 1, which it exceeds for 110 models and delta = 0.05 unless there are 548
         validation samples. `dkw_bound` bounds the same probability by the same argument, and
         is always smaller.
 
     Raises
     ------
     ValueError
-        If `epsilon_crit` or `delta` is no probability, or a number is not positive.
+        If `epsilon_crit` or `delta` is not a probability, or a number is not positive.
 
     Examples
     --------
@@ -63,17 +63,17 @@ def dkw_bound(
               \frac{\ln(n_\mathrm{models} / \delta)}{2\,n_\mathrm{validation}}}
 
     Source: the argument of [H10 Proposition 4.2] with the one-sided inequality of [M90] in
-    place of theirs: with probability 1 - delta the distribution functions of the scores of all
-    models exceed the empirical ones by no more than the second term, anywhere.
+    place of theirs. With probability 1 - delta, the distribution functions of the scores of all
+    models exceed the empirical ones nowhere by more than the second term.
 
-    Parameters, returns and errors as for `vc_bound`; not cut at 1 either.
+    Parameters, returns and errors are as for `vc_bound`; it is not clipped to 1 either.
 
     Notes
     -----
     The bound is on the probability that the true label of a new sample conforms to the chosen
-    model no better than the rejected label does here, over all new samples, not those at the
-    same point. The constant 1 in the inequality needs n_models / delta of at least 2; below, ln 2
-    stands in place of the logarithm.
+    model no better than the rejected label does here. It is over all new samples, not those at
+    the same point. The constant 1 in the inequality requires n_models / delta to be at least 2;
+    below that, ln 2 replaces the logarithm.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def dkw_bound(
 
 
 def error_against_bound(bound: npt.ArrayLike, wrong: npt.ArrayLike) -> tuple[Array, Array]:
-    """Error rate of the samples whose bound does not exceed a value, for every value.
+    """Error rate of the samples whose bound is at most a value, for every value.
 
     Source: [H10 Section 5, Figure 2].
 
@@ -95,19 +95,19 @@ def error_against_bound(bound: npt.ArrayLike, wrong: npt.ArrayLike) -> tuple[Arr
     bound : array-like of shape (n_samples,)
         The bound, or the critical epsilon, of each sample.
     wrong : array-like of shape (n_samples,)
-        Whether its prediction is wrong.
+        Whether the prediction is wrong.
 
     Returns
     -------
     values : ndarray of shape (n_values,)
         The distinct bounds, ascending.
     errors : ndarray of shape (n_values,)
-        Error rate of the samples up to each of them; the last is that of all samples.
+        Error rate of the samples up to each value; the last is that of all samples.
 
     Raises
     ------
     ValueError
-        If there is no sample, or the two differ in length.
+        If there are no samples, or the lengths differ.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def error_against_bound(bound: npt.ArrayLike, wrong: npt.ArrayLike) -> tuple[Arr
     bound, wrong = np.asarray(bound, dtype=np.float64), np.asarray(wrong, dtype=bool)
     if bound.ndim != 1 or bound.shape != wrong.shape or not len(bound):
         raise ValueError(
-            "bound and wrong must have one entry a sample, and at least one, but have shapes "
+            "bound and wrong must have one entry per sample, and at least one, but have shapes "
             f"{bound.shape} and {wrong.shape}."
         )
     order = np.argsort(bound, kind="stable")

@@ -1,4 +1,4 @@
-"""Prediction intervals from the leave-one-out models at new points.
+"""Prediction intervals from the outputs of leave-one-out models at new points.
 
 Sources are cited by the keys of docs/references.md.
 """
@@ -22,15 +22,15 @@ def jackknife_plus(
     loo_scales: npt.ArrayLike | None = None,
     scales: npt.ArrayLike | None = None,
 ) -> Array:
-    r"""Jackknife+ prediction intervals, exact order statistics.
+    r"""Jackknife+ prediction intervals, from exact order statistics.
 
-    The interval at new point t, with 1 − α = `coverage` and r = `loo_residuals`,
-    F = `loo_predictions`, goes
+    With 1 − α = `coverage`, r = `loo_residuals` and F = `loo_predictions`, the interval at
+    new point t goes
 
     - from the ⌊α (n + 1)⌋-th smallest of F_ti − |r_i| over i
     - to the ⌈(1 − α) (n + 1)⌉-th smallest of F_ti + |r_i| [B21 eq. 6],
 
-    or, locally scaled, with s_ti |r_i| / s_i in place of |r_i|, s_i = `loo_scales` and
+    or, if locally scaled, has s_ti |r_i| / s_i in place of |r_i|, with s_i = `loo_scales` and
     s_ti = `scales`.
 
     Parameters
@@ -38,27 +38,26 @@ def jackknife_plus(
     loo_residuals : (n,) or (n, t) y_i − f⁽⁻ⁱ⁾(x_i).
     loo_predictions : (m, n) or (m, n, t) f⁽⁻ⁱ⁾(x_t), in units of the residuals.
     coverage : nominal 1 − α, between 0 and 1.
-    loo_scales : shaped like the residuals, positive: scale of the noise at x_i by a model
+    loo_scales : shaped like the residuals, positive: scale of the noise at x_i, from a model
         trained without sample i.
-    scales : shaped like the predictions, positive: the same models' scale at x_t.
+    scales : shaped like the predictions, positive: scale at x_t, from the same models.
 
     Returns
     -------
-    intervals : (m, 2) or (m, t, 2), lower and upper end last.
+    intervals : (m, 2) or (m, t, 2), with the lower and upper ends in the last axis.
 
     Raises
     ------
     ValueError
         If the coverage is not between 0 and 1, shapes do not agree, only one of
-        `loo_scales` and `scales` is given, or there are fewer than 1 / α − 1 samples: the
-        interval would be infinite.
+        `loo_scales` and `scales` is given, or there are fewer than 1 / α − 1 samples, so that
+        the interval would be infinite.
 
     Notes
     -----
-    If the n samples and the new one are exchangeable, and models and scales are made by a
-    rule fixed beforehand and symmetric in the samples, the new target is
-    inside with a probability of at least 1 − 2α [B21 theorem 1], most often of about
-    1 − α. O(m n t).
+    If the n samples and the new one are exchangeable, and models and scales come from a
+    rule that is fixed beforehand and symmetric in the samples, the interval contains the new
+    target with probability at least 1 − 2α [B21 theorem 1], most often about 1 − α. O(m n t).
 
     Examples
     --------
@@ -88,10 +87,10 @@ def jackknife_plus(
 
 
 def intervals_of_ends(lower: Array, upper: Array, coverage: float) -> Array:
-    """Intervals of the jackknife+ from the ends that each sample's model and residual give.
+    """Jackknife+ intervals from the ends that each sample's model and residual give.
 
-    ``lower`` and ``upper`` are (m, n) or (m, n, t), with a column for each of the n samples. Taking
-    all ends through an increasing function takes the intervals through it.
+    ``lower`` and ``upper`` are (m, n) or (m, n, t), with a column for each of the n samples. An
+    increasing function applied to all ends transforms the intervals in the same way.
     """
     n = lower.shape[1]
     rank = required_rank(coverage, n)
@@ -102,17 +101,17 @@ def intervals_of_ends(lower: Array, upper: Array, coverage: float) -> Array:
 def jackknife_minmax(
     loo_residuals: npt.ArrayLike, loo_predictions: npt.ArrayLike, coverage: float
 ) -> Array:
-    r"""Jackknife-minmax prediction intervals, exact order statistics.
+    r"""Jackknife-minmax prediction intervals, from exact order statistics.
 
-    From min_i F_ti − q to max_i F_ti + q, where q is the ⌈(1 − α) (n + 1)⌉-th smallest of
-    |r_i| [B21 section 2.2], r = `loo_residuals`, F = `loo_predictions`.
+    They go from min_i F_ti − q to max_i F_ti + q, where q is the ⌈(1 − α) (n + 1)⌉-th smallest
+    of |r_i| [B21 section 2.2], r = `loo_residuals` and F = `loo_predictions`.
 
-    Parameters, returns, errors and cost as for `jackknife_plus`.
+    Parameters, returns, errors and cost are as for `jackknife_plus`.
 
     Notes
     -----
-    The new target is inside with a probability of at least 1 − α [B21 theorem 4], on the
-    conditions of `jackknife_plus`, whose intervals these contain.
+    The interval contains the new target with probability at least 1 − α [B21 theorem 4], under
+    the conditions of `jackknife_plus`, and contains the interval of `jackknife_plus`.
 
     Examples
     --------
@@ -130,7 +129,7 @@ def jackknife_minmax(
 def required_rank(coverage: float, n: int) -> int:
     """Rank ⌈coverage (n + 1)⌉, at most n, of the sorted score that bounds a new one.
 
-    Products that are whole but for rounding, as 0.55 · 100, count as whole.
+    Products that are whole up to rounding, such as 0.55 · 100, count as whole.
 
     Raises
     ------
@@ -160,8 +159,8 @@ def _checked_arrays(
     F = np.asarray(loo_predictions, dtype=np.float64)
     if r.ndim not in (1, 2) or F.shape[1:] != r.shape or F.ndim != r.ndim + 1:
         raise ValueError(
-            "loo_residuals must have shape (n_samples,) or (n_samples, n_targets) and "
-            "loo_predictions (n_new,) + that shape, one column a leave-one-out model, but they "
+            "loo_residuals must have shape (n_samples,) or (n_samples, n_targets), and "
+            "loo_predictions (n_new,) + that shape, one column per leave-one-out model, but they "
             f"have shapes {r.shape} and {F.shape}."
         )
     return r, F

@@ -1,4 +1,4 @@
-"""Local scale of the noise by the leave-one-out models."""
+"""Local scale of the noise under the leave-one-out models."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 class LocalScale:
-    r"""Scale of the noise around a point by each leave-one-out model, a mean over neighbors.
+    r"""Scale of the noise around a point under each leave-one-out model, a mean over neighbors.
 
     s_ti = (Σ_j |R_ji| + c mean_j |R_ji|) / (k + c),    c = 0.1
 
-    The sum is over the k samples j ≠ i nearest to point t, k = ⌈2 √n⌉ and at most n − 2; the
-    second term is a fraction of a neighbor of average residual, so that no scale is zero
-    among samples that the models fit exactly. Fewer neighbors follow the noise more closely
-    and make all intervals wider, as their scale is noisy itself. R_ji
-    is the leave-one-out residual of sample j under model i, so that sample i has no part in
-    the scale of its own model. So the guarantee of the jackknife+ holds for the scaled
-    intervals; with scales fitted to the ordinary leave-one-out residuals it would not.
+    The sum is over the k samples j ≠ i nearest to point t, with k = ⌈2 √n⌉ but at most n − 2.
+    The second term is a fraction of a neighbor with average residual, so no scale is zero
+    among samples that the models fit exactly. Fewer neighbors would follow the noise more
+    closely, but make all intervals wider, as their scale is noisy itself. R_ji is the
+    leave-one-out residual of sample j under model i, so sample i does not influence the scale
+    of its own model. Hence the guarantee of the jackknife+ holds for the scaled intervals; with
+    scales fitted to the ordinary leave-one-out residuals it would not.
 
     The distance is that of the kernel, K_tt + K_jj − 2 K_tj.
 
     Parameters
     ----------
-    pair_residuals : (n, n) R, as of `LeaveOneOutModels.pair_residuals` of looms.lssvm.
+    pair_residuals : (n, n) R, as from `LeaveOneOutModels.pair_residuals` in looms.lssvm.
     K : (n, n) kernel matrix of the samples.
 
     Attributes
     ----------
-    loo : (n,) scale at every sample by the model trained without it.
+    loo : (n,) scale at each sample under the model trained without it.
 
     Raises
     ------
@@ -42,7 +42,7 @@ class LocalScale:
 
     Notes
     -----
-    O(n² log n), and keeps one n×n array.
+    O(n² log n); keeps one n×n array.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class LocalScale:
         self.loo = self._scale(self._residuals[others, np.arange(n)[:, None]].sum(axis=1))
 
     def at(self, K_new: Array) -> Array:
-        """Scales at m new points by every model, (m, n).
+        """Scales at m new points under every model, (m, n).
 
         Parameters
         ----------
@@ -103,5 +103,5 @@ class LocalScale:
 
 
 def _smallest(values: Array, k: int) -> AnyArray:
-    """Columns of the k smallest values of each row, smallest first; of equal ones the first."""
+    """Columns of the k smallest values of each row, smallest first; ties go to the first."""
     return np.argsort(values, axis=1, kind="stable")[:, :k]

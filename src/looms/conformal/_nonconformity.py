@@ -1,7 +1,7 @@
 """Per-sample model selection by nonconformity [H10].
 
-Scores measure how well a label conforms: large is good. Models come first in every array, then
-samples, then labels; m validation samples are scored with their true labels.
+Scores measure how well a label conforms: larger is better. The axes of every array are models,
+samples and labels, in this order; m validation samples are scored with their true labels.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from looms._typing import AnyArray, Array
 
 Counts = npt.NDArray[np.int64]
 
-#: Scores that differ by less, relative to 1 + |score|, are equal up to rounding.
+#: Scores that differ by less than this, relative to 1 + |score|, are equal up to rounding.
 _ROUNDING = 1e-8
 _BLOCK = 4_000_000  # entries of the largest temporary
 
 
 def pairwise_margins(outputs: Array, n_classes: int) -> Array:
-    r"""Margins by which each label wins its closest duel, of one-against-one outputs.
+    r"""Margins by which each label wins its closest duel, from one-against-one outputs.
 
     .. math:: A(x, y) = \min_{y' \ne y} f_{y y'}(x), \qquad f_{y' y} = -f_{y y'}
 
     Parameters
     ----------
-    outputs : (..., n_classes (n_classes - 1) / 2), a column for every pair of
+    outputs : (..., n_classes (n_classes - 1) / 2), with a column for every pair of
         classes, (0, 1), (0, 2), .. (1, 2), .., positive for the first of the pair.
     n_classes : number of classes.
 
     Returns
     -------
     scores : (..., n_classes), positive for a label that wins all duels; no
-        label does where the duels go round in a circle.
+        label does if the duels form a cycle.
 
     Examples
     --------
@@ -60,24 +60,24 @@ def neighbor_scores(
     n_neighbors: int = 1,
     own: AnyArray | None = None,
 ) -> Array:
-    r"""Relative difference of distances to other labels and to a label, in output space.
+    r"""Relative difference between the distances to other labels and to a label, in output space.
 
     .. math:: A(x, y) = \min_{y' \ne y} \frac{D_{y'}(x) - D_y(x)}{D_{y'}(x) + D_y(x)}
 
-    with :math:`D_y(x)` the mean distance from f(x) to the nearest outputs of reference samples
-    of label y. It orders labels and samples as the ratio :math:`D_{y'} / D_y` does.
+    where :math:`D_y(x)` is the mean distance from f(x) to the nearest outputs of reference samples
+    with label y. It orders labels and samples as the ratio :math:`D_{y'} / D_y` does.
     Source: Shafer & Vovk (2008), Section 4.1 [SV08], there with one neighbor and in input
-    space; here what a model makes of the sample is compared, so that models differ.
+    space. Here outputs are compared, so that the scores depend on the model.
 
     Parameters
     ----------
-    outputs : (n_samples,) or (n_samples, n_outputs) of one model.
-    reference : (n_reference,) or (n_reference, n_outputs), of samples whose label is known.
+    outputs : (n_samples,) or (n_samples, n_outputs) outputs of one model.
+    reference : (n_reference,) or (n_reference, n_outputs) outputs of samples with known labels.
     labels : (n_reference,) their labels, 0 to n_classes - 1, all of which occur.
     n_classes : number of classes.
-    n_neighbors : number of neighbors averaged over, or all there are of a label.
-    own : (n_samples,) the row of each sample in ``reference``, which does not count as a
-        neighbor of itself; None where no sample is there.
+    n_neighbors : number of neighbors to average over, or all of a label if it has fewer.
+    own : (n_samples,) row of each sample in ``reference``, as a sample is not its own
+        neighbor; None if no sample is in there.
 
     Returns
     -------
@@ -109,13 +109,13 @@ def neighbor_scores(
 
 @dataclass(frozen=True)
 class Neighbors:
-    """Neighbors of known label in the output space of each model, for `neighbor_scores`.
+    """Neighbors with known labels in the output space of each model, for `neighbor_scores`.
 
     Attributes
     ----------
-    reference : their outputs, of each model.
+    reference : their outputs under each model.
     labels : (n_reference,) their labels, 0 to n_classes - 1, all of which occur.
-    n_neighbors : number averaged over.
+    n_neighbors : number of neighbors to average over.
     """
 
     reference: tuple[Array, ...]
@@ -123,11 +123,11 @@ class Neighbors:
     n_neighbors: int
 
     def only(self, k: int) -> Neighbors:
-        """Those of model ``k`` alone."""
+        """Neighbors for model ``k`` alone."""
         return replace(self, reference=self.reference[k : k + 1])
 
     def scores(self, outputs: list[Array], own: AnyArray | None = None) -> Array:
-        """(n_models, n_samples, n_classes) from the outputs of each model."""
+        """Scores, (n_models, n_samples, n_classes), from the outputs of each model."""
         n_classes = int(self.labels.max()) + 1
         return np.stack(
             [
@@ -145,7 +145,7 @@ class Neighbors:
 
 
 def conformity_counts(calibration: Array, scores: Array) -> Counts:
-    r"""Numbers of validation samples that conform no better than each label would.
+    r"""Number of validation samples that conform no better than each label would.
 
     .. math:: c_{k,y}(x) = \#\{j : A_k(x_j, y_j) \le A_k(x, y)\}
 
@@ -185,10 +185,10 @@ def conformity_counts(calibration: Array, scores: Array) -> Counts:
 def p_values(counts: Counts, n_validation: int) -> Array:
     """P-values of labels under each model, (counts + 1) / (n_validation + 1).
 
-    The sample itself counts among those that conform no better: only then is the probability
-    of a p-value of at most epsilon at most epsilon, for the true label of a new sample and one
-    model. With ``counts / n_validation`` of [H10] it is as much as
-    ``(floor(epsilon n) + 1) / (n + 1)``, 0.118 for epsilon = 0.1 and n = 50.
+    The sample itself counts among those that conform no better. Only then, for one model, does
+    the true label of a new sample have a p-value of at most epsilon with a probability of at most
+    epsilon. With ``counts / n_validation`` as in [H10] this probability can reach
+    ``(floor(epsilon n) + 1) / (n + 1)``, which is 0.118 for epsilon = 0.1 and n = 50.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def p_values(counts: Counts, n_validation: int) -> Array:
 
     Returns
     -------
-    p : of the shape of ``counts``, in (0, 1].
+    p : p-values in (0, 1], shaped like ``counts``.
 
     Examples
     --------
@@ -214,9 +214,10 @@ class NonconformityChoice:
     Attributes
     ----------
     model : (n_samples,) index of the model.
-    label : (n_samples,) the label it predicts.
+    label : (n_samples,) label that it predicts.
     count : (n_samples,) number of validation samples that conform to that model no better than
-        the best of the rejected labels. Divided by their number, the critical epsilon.
+        the best rejected label does. Divided by the number of validation samples, it is the
+        critical epsilon.
     """
 
     model: Counts
@@ -225,19 +226,19 @@ class NonconformityChoice:
 
 
 def within_standard_errors(errors: Array, n_validation: int, width: float | None) -> Counts:
-    r"""Models whose validation error is the least one, or hardly larger.
+    r"""Models whose validation error is the smallest, or only slightly larger.
 
     .. math:: \{k : e_k \le e + w \sqrt{e (1 - e) / m}\}, \qquad e = \min_k e_k
 
     Parameters
     ----------
-    errors : (n_models,) share e_k of the validation samples that a model gets wrong.
+    errors : (n_models,) share e_k of the validation samples that each model gets wrong.
     n_validation : m, the number of validation samples.
-    width : w, a number of standard errors, not negative; None for all models.
+    width : w, a nonnegative number of standard errors; None for all models.
 
     Returns
     -------
-    models : indices, ascending; one or more.
+    models : ascending indices, at least one.
 
     Examples
     --------
@@ -253,20 +254,20 @@ def within_standard_errors(errors: Array, n_validation: int, width: float | None
 
 
 def choose(counts: Counts, seed: int, *, vote: bool = False) -> NonconformityChoice:
-    r"""Model that rejects all labels but one most clearly, and that label, for every sample.
+    r"""Model that most clearly rejects all labels but one, and that label, for every sample.
 
     .. math:: (k^*, \hat y) = \arg\min_{k, y} \max_{y' \ne y} c_{k,y'}(x)
 
-    Source: [H10 eq. 4, Algorithm 1]: for two classes the rejected label is their
+    Source: [H10 eq. 4, Algorithm 1]. For two classes the rejected label is their
     :math:`y_\mathrm{crit}`, and :math:`\hat y` is the other one.
 
     Parameters
     ----------
     counts : (n_models, n_samples, n_classes) from `conformity_counts`.
-    seed : decides ties, of which there are many: m validation samples give m + 1 counts. The
-        same counts are decided alike under one seed, wherever in the array the sample stands.
-    vote : True for the label that most of the tied models have, and one of these models; only
-        labels with as many models are then decided by the seed.
+    seed : breaks ties, which are frequent, since m validation samples give m + 1 counts. Under
+        one seed, equal counts are decided alike, wherever the sample is in the array.
+    vote : True to take the label that most of the tied models predict, and one of these models;
+        the seed then only decides between labels with equally many models.
 
     Returns
     -------
@@ -298,10 +299,11 @@ def choose(counts: Counts, seed: int, *, vote: bool = False) -> NonconformityCho
 def labels_by_others(
     scores: Array, labels: AnyArray, width: float | None, seed: int, *, vote: bool = False
 ) -> Counts:
-    """Label of each validation sample by the choice that the others make.
+    """Label of each validation sample as the other validation samples choose it.
 
-    Their errors say which models decide, and their margins how strange a label is. So nothing is
-    chosen by a sample's own label, and the share of wrong ones is an error rate of the choice.
+    Their errors determine which models decide, and their margins how strange a label is. So no
+    choice depends on the sample's own label, and the share of wrong labels is an error rate of
+    the choice.
 
     Parameters
     ----------
@@ -325,30 +327,30 @@ def labels_by_others(
 
 
 def joint_p_values(calibration: Array, scores: Array, labels: AnyArray | None = None) -> Array:
-    r"""P-values of labels that are valid when the model is chosen for every sample.
+    r"""P-values of labels that stay valid when a model is chosen for every sample.
 
-    The score of a label is its minimum over the models, also for every validation sample:
+    The score of a label, also of each validation sample, is a minimum over the models:
 
     .. math:: s(z) = \min_k \#\{z' \in B : A_k(z') \le A_k(z)\}, \qquad
               p_y(x) = \frac{\#\{z \in B : s(z) \le s(x, y)\}}{m + 1}
 
-    over the bag B of the validation samples and (x, y). Ties of s are decided by the sum over
-    the models, where the minimum is.
+    where the bag B contains the validation samples and (x, y). Ties of s are broken by the sum
+    over the models in place of the minimum.
     Source: the full conformal predictor of Shafer & Vovk (2008), Section 4.2 [SV08].
 
     Parameters
     ----------
     calibration : (n_models, m) scores of the validation samples with their labels.
     scores : (n_models, n_samples, n_classes) scores of every label of new samples.
-    labels : (m,) labels of the validation samples, to compare a label with those of its own only;
-        None compares with all.
+    labels : (m,) labels of the validation samples, to compare each label only with samples of
+        that label; None compares with all.
 
     Returns
     -------
-    p : (n_samples, n_classes). For a new sample exchangeable with the validation samples the
-        probability that p of its label is at most epsilon is at most epsilon, whatever the
-        number of models. Of the minimum of the models' own p-values it is only known to be at
-        most n_models epsilon.
+    p : (n_samples, n_classes). If a new sample is exchangeable with the validation samples, the
+        p-value of its label is at most epsilon with probability at most epsilon, whatever the
+        number of models. For the minimum of the models' own p-values, this probability is only
+        known to be at most n_models epsilon.
 
     Notes
     -----

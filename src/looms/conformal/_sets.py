@@ -1,4 +1,4 @@
-"""Prediction sets of classes from the leave-one-out models at new points.
+"""Prediction sets of classes from the outputs of leave-one-out models at new points.
 
 Sources are cited by the keys of docs/references.md.
 """
@@ -13,12 +13,12 @@ from looms.conformal._jackknife import required_rank
 
 
 def class_margins(outputs: npt.ArrayLike) -> Array:
-    """Margin of every class, (..., k): its output less the largest of the others.
+    """Margin of every class, (..., k): its output minus the largest of the others.
 
     Parameters
     ----------
-    outputs : (..., 1) output for the second of two classes, whose margins are −f and f;
-        or (..., k) one output for each of k classes.
+    outputs : (..., 1) output f for the second of two classes, whose margins are −f and f;
+        or (..., k), one output for each of k classes.
     """
     f = np.asarray(outputs, dtype=np.float64)
     if f.shape[-1] == 1:
@@ -33,13 +33,13 @@ def class_p_values(
 ) -> Array:
     r"""Conformal p-value of every class at new points.
 
-    p_ty = (#{i : s_i ≤ S_tiy} + 1) / (n + 1), s = `loo_scores`, S = `scores`; with
+    p_ty = (#{i : s_i ≤ S_tiy} + 1) / (n + 1), with s = `loo_scores` and S = `scores`. With
     `labels` only samples i of class y are counted, and n is their number.
 
     Parameters
     ----------
-    loo_scores : (n,) score of sample i and its label under the model trained without it;
-        larger is more typical of the label. A leave-one-out margin, for example.
+    loo_scores : (n,) score of sample i and its label under the model trained without it, for
+        example a leave-one-out margin; larger is more typical of the label.
     scores : (m, n, k) score of new point t and label y under that same model.
     labels : (n,) class index of each sample, for p-values within each class; None for
         p-values over all.
@@ -50,10 +50,10 @@ def class_p_values(
 
     Notes
     -----
-    If the n samples and the new one are exchangeable, and the models are made by a rule
-    fixed beforehand and symmetric in the samples, the p-value of the true
-    label is at most α with a probability of at most 2α, by the argument of the jackknife+
-    [B21 theorem 1, RSC20 theorem 2]; with `labels` so among the samples of each class.
+    If the n samples and the new one are exchangeable, and the models come from a rule that is
+    fixed beforehand and symmetric in the samples, the p-value of the true label is at most α
+    with probability at most 2α, by the argument of the jackknife+ [B21 theorem 1, RSC20
+    theorem 2]. With `labels` this holds within each class.
     O(m n k).
 
     Examples
@@ -90,18 +90,19 @@ def prediction_sets(
 
     Returns
     -------
-    sets : (m, k) of bool. A set may be empty: no label is typical of such a point.
+    sets : (m, k) of bool. A set is empty if no label is typical of the point.
 
     Raises
     ------
     ValueError
         If the coverage is not between 0 and 1, shapes do not agree, or there are fewer than
-        1 / α − 1 samples, or with `labels` samples of some class: it would be in every set.
+        1 / α − 1 samples, or with `labels` samples of some class, which would then be in every
+        set.
 
     Notes
     -----
-    The true label is inside with a probability of at least 1 − 2α, most often of about
-    1 − α; on what conditions, see `class_p_values`.
+    A set contains the true label with probability at least 1 − 2α, most often about 1 − α,
+    under the conditions of `class_p_values`.
 
     Examples
     --------
@@ -140,8 +141,8 @@ def _checked_arrays(
     labels = np.asarray(labels)
     if labels.shape != s.shape:
         raise ValueError(
-            f"labels must have one class index a sample, but has shape {labels.shape}, and "
-            f"loo_scores {s.shape}."
+            f"labels must have one class index per sample, but labels has shape {labels.shape} "
+            f"and loo_scores has shape {s.shape}."
         )
     if not np.isin(labels, np.arange(S.shape[2])).all():
         raise ValueError(f"labels must be class indices from 0 to {S.shape[2] - 1}.")

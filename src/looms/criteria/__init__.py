@@ -1,11 +1,11 @@
-"""Model selection criteria of leave-one-out outputs.
+"""Model selection criteria for leave-one-out outputs.
 
-Every criterion is a mean over samples, by their weights, and over targets where there are
+Every criterion is a weighted mean over samples, and a mean over targets if there are
 several (the one-against-rest columns of a multi-class problem). Smaller is better. With labels
-t = ±1 and outputs f the leave-one-out margin is t f, and t r = 1 − t f.
+t = ±1 and outputs f, the leave-one-out margin is t f, and t r = 1 − t f.
 
-Those in ``DIFFERENTIABLE`` have a gradient and guide the search; the error rates are
-steps, for the choice among tuned candidates and for reports.
+The criteria in ``DIFFERENTIABLE`` have a gradient and guide the search. The error rates are step
+functions; they serve the choice among tuned candidates, and reports.
 
 Sources are cited by the keys of docs/references.md.
 """

@@ -1,4 +1,4 @@
-"""Differentiable criteria, which guide a search."""
+"""Differentiable criteria, which guide the search."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _BLOCK = 1 << 16  # pairs of samples at a time, as many as stay near the process
 
 
 class Evaluation(NamedTuple):
-    """Value of a criterion with its standard error and derivative.
+    """Value of a criterion, with its standard error and derivative.
 
     value : the criterion J.
-    standard_error : of J as an estimate from a sample.
+    standard_error : standard error of J as an estimate from a sample.
     slope : ∂J/∂f, shaped like the outputs.
 
     Examples
@@ -62,17 +62,17 @@ class Criterion(ABC):
         y : (n,) or (n, t) targets.
         outputs : held-out outputs, shaped like the targets.
         sample_weight : (n,) nonnegative, with a positive sum; only ratios count.
-        groups : (n,) nonnegative integers, the same for rows that were held out together, whose
-            losses make one error; each row by itself unless given.
+        groups : (n,) nonnegative integers, equal for rows that were held out together, whose
+            losses count as one in the standard error; by default each row is its own group.
         """
 
     def values(self, Y: Array, outputs: Array, weight: Array) -> Array:
-        """Values of many machines, (b,): the same rows, each with outputs and weights of its own.
+        """Values for b machines on the same rows, each with its own outputs and weights, (b,).
 
         Parameters
         ----------
         Y : (n, t) targets.
-        outputs : (n, b, t) outputs, of rows without weight anything finite.
+        outputs : (n, b, t) outputs; for rows of weight zero, any finite number.
         weight : (n, b) nonnegative, with positive sums.
         """
         counted = weight.T > 0
@@ -85,7 +85,7 @@ class Criterion(ABC):
 
 
 class PointwiseCriterion(Criterion):
-    """Criterion that is a weighted mean of one loss a sample and target.
+    """Criterion that is a weighted mean of a loss for each sample and target.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class PointwiseCriterion(Criterion):
 
     @abstractmethod
     def loss(self, y: Array, f: Array) -> tuple[Array, Array]:
-        """Loss of outputs ``f`` for targets ``y`` and its derivative in ``f``, elementwise."""
+        """Loss of outputs ``f`` for targets ``y``, and its derivative in ``f``, elementwise."""
 
     def evaluate(
         self, y: Array, outputs: Array, sample_weight: Array, groups: AnyArray | None = None
@@ -219,12 +219,12 @@ class CrossEntropy(PointwiseCriterion):
 class WMW(Criterion):
     """Smoothed 1 − AUC: mean of σ(steepness (f_j − f_i)), i positive, j negative [C06, G06].
 
-    A pair counts with the product of its sample weights. [G06] prints the opposite
-    sign, which is the AUC itself. For several targets: the mean over them.
+    The weight of a pair is the product of its sample weights. [G06] prints the opposite
+    sign, which gives the AUC itself. Several targets are averaged.
 
     Parameters
     ----------
-    steepness : slope of the step, per unit of difference of two outputs.
+    steepness : slope of the step, per unit of difference between two outputs.
 
     Raises
     ------
@@ -272,7 +272,7 @@ class WMW(Criterion):
         return np.asarray(values.mean(axis=0))
 
     def _swapped(self, f_pos: Array, f_neg: Array) -> Array:
-        """Logistic steps of all pairs, (..., n_pos, n_neg), of outputs (..., n_pos), (..., n_neg).
+        """Logistic steps, (..., n_pos, n_neg), of all pairs of outputs (..., n_pos), (..., n_neg).
 
         By exponentials, several at a time; where one overflows the pair is in order.
         """
@@ -312,7 +312,7 @@ def _shares(weight: Array) -> Array:
     """Weights of the samples of one class, on the last axis, over their sum."""
     total = weight.sum(axis=-1, keepdims=True)
     if not (total > 0).all():
-        raise ValueError("WMW compares two classes: each needs a sample of positive weight.")
+        raise ValueError("WMW compares two classes: each needs a sample with positive weight.")
     return np.asarray(weight / total)
 
 
@@ -324,8 +324,8 @@ def standard_error(deviations: Array, groups: AnyArray | None = None) -> float:
     Parameters
     ----------
     deviations : (n,) the d_i.
-    groups : (n,) nonnegative integers, the same for samples that come together, as copies do;
-        each by itself unless given.
+    groups : (n,) nonnegative integers, equal for samples that count as one, such as copies;
+        by default each sample is its own group.
     """
     drawn = deviations if groups is None else np.bincount(groups, weights=deviations)
     return float(np.sqrt(np.sum(drawn**2)))
@@ -348,7 +348,7 @@ def as_criterion(criterion: Any) -> Criterion:
     Raises
     ------
     ValueError
-        For an unknown name, with the known ones.
+        For an unknown name; the message lists the known ones.
     TypeError
         For anything else.
     """

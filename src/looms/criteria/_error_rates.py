@@ -1,4 +1,4 @@
-"""Error rates of held-out outputs: steps, for the choice among tuned candidates and for reports."""
+"""Error rates of held-out outputs, for the choice among tuned candidates and for reports."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def error_rate(
 
     Parameters
     ----------
-    y : ±1 targets; (n,) or (n, 1) for two classes, (n, k) for k, one against the rest.
-    outputs : held-out outputs, shaped like the targets; of k classes the largest less its threshold
-        wins.
-    sample_weight : (n,) nonnegative; ones unless given.
-    threshold : outputs above it are positive; of k classes (k,) or a number.
+    y : ±1 targets; (n,) or (n, 1) for two classes, (n, k) for k classes, one against the rest.
+    outputs : held-out outputs, shaped like the targets; with k classes the largest output minus
+        threshold wins.
+    sample_weight : (n,) nonnegative; ones by default.
+    threshold : outputs above it are positive; for k classes, a number or (k,).
 
     Returns
     -------
@@ -47,9 +47,9 @@ def balanced_error_rate(
     *,
     threshold: float | Array = 0.0,
 ) -> float:
-    """Mean over classes of the weighted error rate in the class (BER) [C06 I-A].
+    """Balanced error rate (BER), the mean over classes of their weighted error rates [C06 I-A].
 
-    Arguments as for `error_rate`. A class without weight does not count.
+    Arguments are as for `error_rate`. Classes without weight are left out.
 
     Examples
     --------
@@ -70,9 +70,9 @@ def mean_class_error(
 
     Parameters
     ----------
-    labels : (n,) class indices. A class without weight does not count.
+    labels : (n,) class indices. Classes without weight are left out.
     wrong : (n,) bool.
-    sample_weight : (n,) nonnegative; ones unless given.
+    sample_weight : (n,) nonnegative; ones by default.
     """
     weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
     mass = np.bincount(labels, weights=weight)

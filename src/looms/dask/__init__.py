@@ -1,4 +1,4 @@
-"""Collections of dask: sweeps over the blocks of their partitions, and lazy predictions for them.
+"""Dask collections: sweeps over the blocks of their partitions, and lazy predictions.
 
 Examples
 --------

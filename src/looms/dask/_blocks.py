@@ -1,8 +1,8 @@
 """Rows of a dask collection in blocks.
 
-A sweep is one task for each partition and a tree of sums on the workers. Its order depends on the
-partitions alone, and what every task needs is in the graph: any number of workers gives the same
-bits, and the scheduler gives to others what a lost worker had.
+A sweep is one task per partition and a tree of sums on the workers. The order of summation depends
+on the partitions alone, so any number of workers gives the same bits. All that a task needs is in
+the graph, so the scheduler can give the tasks of a lost worker to others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from looms.blocks import ArrayBlocks, RowBlocks, Work, tree_sum
 from looms.dask._cluster import computed, dask_module
 from looms.dask._partitions import Prepare, is_dask, partitions
 
-#: Rows up to which a subset is worked on in this process.
+#: Largest number of rows of a subset that this process works on itself.
 ROWS_HERE = 20_000
 
 #: Sums over rows, and columns of them.
@@ -28,37 +28,39 @@ Swept: TypeAlias = tuple[tuple[Array, ...], tuple[Array, ...]]
 
 
 class DaskBlocks(RowBlocks):
-    """Blocks of the partitions of a dask collection.
+    """Rows of a dask collection, in blocks of its partitions.
 
     Parameters
     ----------
     X : dask.array.Array or dask.dataframe.DataFrame of shape (n_rows, n_features)
-        Numbers without gaps, unless there is a ``preprocessor``. Lengths of partitions may be
-        unknown, and partitions empty. Chunks of arrays may be CSR matrices. Each sweep computes the
-        partitions anew: persist X where its workers have the memory.
+        Numbers without missing values, unless there is a ``preprocessor``. Lengths of partitions
+        may be unknown, and partitions may be empty. Chunks of arrays may be CSR matrices. Each
+        sweep computes the partitions again: persist X if the workers have enough memory.
     size : int, default=512
-        Rows in a block; all blocks of a partition but its last have as many.
+        Rows in a block; only the last block of a partition may have fewer.
     preprocessor : transformer, default=None
-        Fitted, on a sample for instance; makes numbers of the partitions of a table.
+        A fitted transformer (fitted on a sample, for instance) that turns the partitions of a
+        table into numbers.
     client : distributed.Client, default=None
-        The current one if there is one, else dask's scheduler of this process.
+        The current client by default; without one, dask's scheduler in this process.
 
     Attributes
     ----------
-    sizes : (n_partitions,) rows of each partition.
+    sizes : (n_partitions,) number of rows of each partition.
 
     Raises
     ------
     ValueError
-        If X has no rows. By sweeps, if a partition is not like the others or not of numbers.
+        If X has no rows; during a sweep, if a partition does not match the others or is not
+        numeric.
     TimeoutError
-        By all that is computed, if the cluster has no worker for a minute, or only paused ones.
+        During any computation, if the cluster has no worker for a minute, or only paused ones.
 
     Notes
     -----
-    Lengths that are not known are counted, in one pass that checks all partitions too. Sums depend
-    on the partitions in their last bits, not on who computes them; partitions that all have
-    size · 2^k rows, the last one as many or fewer, give the bits of `ArrayBlocks`.
+    Unknown lengths are counted in one pass, which also checks all partitions. The last bits of
+    sums depend on the partitions, but not on where they are computed. If all partitions have
+    size · 2^k rows, the last one possibly fewer, the bits are those of `ArrayBlocks`.
 
     Examples
     --------
@@ -76,7 +78,7 @@ class DaskBlocks(RowBlocks):
         delayed = dask_module().delayed
         if X.ndim != 2 or np.isnan(X.shape[1]):
             raise ValueError(
-                f"X must have two dimensions, and a known number of columns, got shape {X.shape}."
+                f"X must have two dimensions and a known number of columns, got shape {X.shape}."
             )
         self.client = client
         self._labels: AnyArray | None = None
@@ -99,7 +101,7 @@ class DaskBlocks(RowBlocks):
         self.stops = self._stops()
 
     def _stops(self) -> AnyArray:
-        """Places of the first rows of blocks, which begin anew in each partition."""
+        """Positions of the first rows of blocks; each partition begins a new block."""
         places = [np.arange(rows.start, rows.stop, self.size) for rows in self._slices()]
         return np.append(np.concatenate(places), self.shape[0])
 
@@ -108,7 +110,7 @@ class DaskBlocks(RowBlocks):
         if len(np.concatenate(of_partition)) > len(np.unique(labels)):
             raise ValueError(
                 "Rows that are held out together are in several partitions: shuffle the collection "
-                "by group, as its method shuffle does."
+                "by group, with its method shuffle."
             )
         blocks = copy(self)
         blocks._labels = labels
@@ -154,7 +156,7 @@ class DaskBlocks(RowBlocks):
         return part
 
     def _taken(self, places: AnyArray) -> tuple[list[Any], AnyArray]:
-        """Tasks that take rows at increasing places out of partitions, and how many they take."""
+        """Tasks that take rows at increasing positions from partitions, and how many each takes."""
         take = dask_module().delayed(_taken)
         slices = self._slices()
         own = [places[slice(*np.searchsorted(places, (s.start, s.stop)))] - s.start for s in slices]
@@ -171,28 +173,28 @@ class DaskBlocks(RowBlocks):
         Parameters
         ----------
         values : array-like or dask collection with n_rows rows
-            In the order of the rows of X; its own partitions and index do not count.
+            In the order of the rows of X; its own partitions and index are ignored.
         name : str, default="y"
-            For messages.
+            Name used in messages.
 
         Raises
         ------
         ValueError
-            If it has not as many rows as X.
+            If it does not have as many rows as X.
         """
         column: AnyArray = np.asarray(gathered(values, self.client))
         if len(column) != self.shape[0]:
-            raise ValueError(f"{name} has {len(column)} rows, X has {self.shape[0]}.")
+            raise ValueError(f"{name} has {len(column)} rows, but X has {self.shape[0]}.")
         return column
 
     def aligned(self, values: AnyArray) -> Any:
-        """(n_rows, ...) values as a dask array, with as many rows in each chunk as X has."""
+        """(n_rows, ...) values as a dask array with the same chunks of rows as X."""
         array = dask_module("dask.array")
         chunks = (tuple(self.sizes.tolist()), *((n,) for n in values.shape[1:]))
         return array.from_array(values, chunks=chunks)
 
     def _mapped(self, function: Any, work: Work, columns: Sequence[Array]) -> Iterator[Any]:
-        """Tasks on partitions that have rows: the work and its data are one task before them."""
+        """Tasks on nonempty partitions; one task before them holds the work and its data."""
         shared = dask_module().delayed(work, traverse=False)
         for k, (part, rows) in enumerate(zip(self._parts, self._slices(), strict=True)):
             n = rows.stop - rows.start
@@ -208,19 +210,19 @@ class DaskBlocks(RowBlocks):
 
 
 def gathered(values: Any, client: Any = None) -> Any:
-    """Values of a dask collection as an array in this process; others as they are."""
+    """Values of a dask collection as an array in this process; other values unchanged."""
     if not is_dask(values):
         return values
     return computed(dask_module().delayed(_joined)(partitions(values)), client)
 
 
 def in_blocks(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    """A dask collection as blocks, and its targets and weights as arrays; others as they are."""
+    """A dask collection as blocks, its targets and weights as arrays; other values unchanged."""
     if is_dask(X):
         X = DaskBlocks(X)
     if isinstance(X, DaskBlocks):
         if y is None:
-            raise ValueError("y is None: a fit takes the target of each row.")
+            raise ValueError("y is None: fit needs the target of each row.")
         y = X.column(y)
         if not (sample_weight is None or np.isscalar(sample_weight)):
             sample_weight = X.column(sample_weight, "sample_weight")
@@ -242,7 +244,7 @@ def _results(
 
 
 def _joined_sums(a: Swept, b: Swept) -> Swept:
-    """Sums and columns of the rows of two; neither is changed, as it may be needed again."""
+    """Joined sums and columns of two results, which stay unchanged as they may be reused."""
     sums = tuple(x + y for x, y in zip(a[0], b[0], strict=True))
     return sums, tuple(np.concatenate(pair) for pair in zip(a[1], b[1], strict=True))
 
@@ -256,6 +258,6 @@ def _stacked(parts: list[Matrix]) -> Matrix:
 
 
 def _joined(parts: list[Any]) -> AnyArray:
-    """Values of partitions; those without rows have no say in the type."""
+    """Joined values of partitions; empty partitions do not affect the type."""
     arrays = [np.asarray(part) for part in parts]
     return np.concatenate([array for array in arrays if len(array)] or arrays)

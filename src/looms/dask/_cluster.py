@@ -1,4 +1,4 @@
-"""Computation of dask's graphs, here or on a cluster whose workers may leave."""
+"""Computation of dask graphs, in this process or on a cluster whose workers may leave."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 from looms._optional import require
 
-#: Seconds after which a cluster without workers is given up.
+#: Seconds after which to give up on a cluster without workers.
 PATIENCE = 60.0
-#: Seconds between two looks at what may have changed.
+#: Seconds between two checks of the cluster.
 POLL = 1.0
 
 
@@ -21,20 +21,20 @@ def dask_module(module: str = "dask") -> Any:
 
 
 def computed(result: Any, client: Any = None) -> Any:
-    """Value of a delayed result, by the client's cluster as long as it has workers.
+    """Value of a delayed result, computed on the client's cluster as long as it has workers.
 
     Parameters
     ----------
     result : dask.delayed.Delayed
     client : distributed.Client, default=None
-        The current one if there is one, else the scheduler of dask for this process.
+        The current client by default; without one, dask's scheduler in this process.
 
     Raises
     ------
     TimeoutError
         If the cluster has had no worker for a minute, or only paused ones.
     RuntimeError
-        If the scheduler forgot the tasks, as one that is restarted does.
+        If the scheduler lost the tasks, as happens when it restarts.
     """
     client = current_client() if client is None else client
     if client is None:
@@ -55,15 +55,15 @@ def computed(result: Any, client: Any = None) -> Any:
             attendance.check("Start workers and fit again.")
     except distributed.CancelledError as error:
         raise RuntimeError(
-            "The scheduler of the dask cluster forgot its tasks, as one that is started again "
-            "does: fit again."
+            "The scheduler of the dask cluster lost its tasks, as happens when it restarts: "
+            "fit again."
         ) from error
     finally:
         future.release()
 
 
 def current_client() -> Any:
-    """The client of ``distributed`` that is in use, or None; imports nothing."""
+    """The current client of ``distributed``, or None; imports nothing."""
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return None
@@ -74,13 +74,13 @@ def current_client() -> Any:
 
 
 class Attendance:
-    """Watch over a cluster that should have a worker at work now and then.
+    """Check that a cluster has a worker from time to time.
 
     Parameters
     ----------
     client : distributed.Client
     at_least : float, default=0
-        Seconds without a worker before it is given up; a minute if this is less.
+        Seconds without a worker before giving up; never less than a minute.
     """
 
     def __init__(self, client: Any, at_least: float = 0.0) -> None:
@@ -89,7 +89,7 @@ class Attendance:
         self._since: float | None = None
 
     def check(self, advice: str) -> None:
-        """TimeoutError with ``advice`` if for long no worker took tasks or ran one.
+        """TimeoutError with ``advice`` if no worker has taken or run tasks for too long.
 
         A worker whose memory is full takes none.
         """
@@ -105,7 +105,7 @@ class Attendance:
         elif time.monotonic() - self._since > self.patience:
             state = "has had no worker"
             if self.client.ncores():
-                state = "has had only workers that are paused, as when their memory is full,"
+                state = "has had only paused workers, whose memory may be full,"
             raise TimeoutError(f"The dask cluster {state} for {self.patience:g} s. {advice}")
         cluster = self.client.cluster
         if hasattr(cluster, "worker_spec"):

@@ -1,4 +1,4 @@
-"""Partitions of dask collections, and their rows as checked matrices."""
+"""Partitions of dask collections, with their rows as checked matrices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from looms.blocks import ArrayBlocks
 
 
 def is_dask(values: Any) -> bool:
-    """True for a collection of dask; imports nothing."""
+    """True for a dask collection; imports nothing."""
     return hasattr(values, "__dask_graph__")
 
 
@@ -26,12 +26,12 @@ def partitions(values: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Prepare:
-    """Matrix of a partition: finite float64 numbers in rows that lie one after another.
+    """Matrix of a partition: finite float64 numbers with contiguous rows.
 
     Attributes
     ----------
-    names : of the columns of a table; None for arrays.
-    n_features : columns; None if the preprocessor makes them.
+    names : column names of a table; None for arrays.
+    n_features : number of columns; None if the preprocessor makes them.
     preprocessor : fitted transformer or None.
     size : rows in a block.
     """
@@ -45,7 +45,7 @@ class Prepare:
         here = f"Partition {k} of X"
         if self.names is not None and tuple(part.columns) != self.names:
             raise ValueError(
-                f"{here} has the columns {list(part.columns)}, X has {list(self.names)}."
+                f"{here} has columns {list(part.columns)}, but X has {list(self.names)}."
             )
         if self.preprocessor is not None:
             part = self.preprocessor.transform(part)
@@ -53,34 +53,34 @@ class Prepare:
             other = [name for name, dtype in part.dtypes.items() if dtype.kind not in "biuf"]
             if other:
                 raise ValueError(
-                    f"{here}: column {other[0]!r} is of type {part[other[0]].dtype}, and numbers "
-                    "are needed. Give a fitted preprocessor, such as "
-                    "looms.tables.table_preprocessor makes, or leave the column out."
+                    f"{here}: column {other[0]!r} has type {part[other[0]].dtype}, but numbers "
+                    "are needed. Give a fitted preprocessor, such as one from "
+                    "looms.tables.table_preprocessor, or leave the column out."
                 )
             part = part.to_numpy(dtype=np.float64, na_value=np.nan)
         elif part.dtype.kind not in "biuf":
-            raise ValueError(f"{here} is of type {part.dtype}, and numbers are needed.")
+            raise ValueError(f"{here} has type {part.dtype}, but numbers are needed.")
         if sp.issparse(part):
             X = part.tocsr().astype(np.float64)
         else:
             X = np.ascontiguousarray(part, dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != (self.n_features or X.shape[1]):
             raise ValueError(
-                f"{here} is of shape {X.shape}, and {self.n_features} columns are needed."
+                f"{here} has shape {X.shape}, but {self.n_features} columns are needed."
             )
         if not np.isfinite(X.data if sp.issparse(X) else X).all():
             raise ValueError(
-                f"{here} contains NaN or infinity: fill the gaps, or give a fitted preprocessor."
+                f"{here} contains NaN or infinity: fill these, or give a fitted preprocessor."
             )
         return X
 
     def blocks(self, k: int, part: Any, n: int, labels: AnyArray | None = None) -> ArrayBlocks:
-        """Blocks of a partition that should have n rows, those of one label in one block."""
+        """Blocks of a partition that should have n rows; rows with one label are in one block."""
         X = self(k, part)
         if X.shape[0] != n:
             raise ValueError(
-                f"Partition {k} of X has {X.shape[0]} rows, and {n} are needed: its chunks say "
-                "so, or it had as many before."
+                f"Partition {k} of X has {X.shape[0]} rows, but {n} are expected from its chunks "
+                "or from an earlier pass."
             )
         blocks = ArrayBlocks(X, self.size, n_threads=1)
         return blocks if labels is None else blocks.holding(labels)

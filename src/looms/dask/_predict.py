@@ -18,7 +18,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def lazy_for_dask(method: Method) -> Method:
-    """Method of X alone, as that of an estimator, which is `predict` for a dask collection."""
+    """Decorated method of an estimator and X, which uses `predict` for dask collections."""
 
     @wraps(method)
     def of_partitions(self: Any, X: Any) -> Any:
@@ -28,17 +28,17 @@ def lazy_for_dask(method: Method) -> Method:
 
 
 def predict(machine: Any, X: Any, method: str = "predict") -> Any:
-    """Predictions for a dask collection, computed partition by partition when they are needed.
+    """Predictions for a dask collection, computed lazily, partition by partition.
 
     Parameters
     ----------
     machine : fitted estimator
         A machine, or a pipeline that ends with one.
     X : dask.array.Array or dask.dataframe.DataFrame of shape (n_samples, n_features)
-        Partitions may be empty; those of a table are given to the machine as tables.
+        Partitions may be empty; the machine receives those of a table as tables.
     method : str, default="predict"
-        Of the machine: "predict", "predict_proba", "decision_function" or any other that gives an
-        array with one row for each of X.
+        Method of the machine: "predict", "predict_proba", "decision_function" or any other that
+        returns an array with a row for each row of X.
 
     Returns
     -------

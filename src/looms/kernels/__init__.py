@@ -1,4 +1,4 @@
-"""Kernels: values, contraction with their derivatives, and hyper-parameters."""
+"""Kernels: their values, contracted derivatives and hyper-parameters."""
 
 from looms.kernels._base import Constant, Kernel, ParametricKernel, Product, Sum
 from looms.kernels._categories import Hamming, HammingARD

@@ -1,11 +1,11 @@
-"""Base classes of kernels, and sums and products of kernels.
+"""Base classes of kernels, and their sums and products.
 
 To add a kernel, subclass `Kernel` and write its formula (`values`,
 `self_values`) and, if it has hyper-parameters, their contraction
-(`values_gradient`, `self_values_gradient`) and where tuning starts (`start`).
-Gram matrices, sums, products, normalization, sparse input, blocks and nesting of
-parameters follow from these. `ParametricKernel` does the bookkeeping of
-hyper-parameters; of a scaled distance, subclass `looms.kernels._stationary.Stationary`.
+(`values_gradient`, `self_values_gradient`) and the starting values for tuning (`start`).
+Gram matrices, sums, products, normalization, sparse input, blocks and nested
+parameters follow from these. `ParametricKernel` keeps track of hyper-parameters.
+For a kernel of a scaled distance, subclass `looms.kernels._stationary.Stationary`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from looms.kernels._samples import Pairs, Samples, samples_of
 class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
     """Base class of kernels, positive semi-definite functions of two samples.
 
-    Call it for a Gram matrix, ``kernel(X)``, or a cross-Gram matrix,
-    ``kernel(X, Y)``. Kernels add and multiply, with each other and with positive
+    ``kernel(X)`` is the Gram matrix and ``kernel(X, Y)`` a cross-Gram matrix.
+    Kernels can be added and multiplied, with each other and with positive
     numbers. Only ``set_params`` changes an instance in place.
 
     Examples
@@ -39,25 +39,25 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
     >>> kernel = RBF(gamma=1.0)
     >>> kernel(X, X[:2]).shape, kernel.diag(X)
     ((3, 2), array([1., 1., 1.]))
-    >>> kernel.contract(X, np.ones((3, 3))).round(4)  # of the sum of all entries, by gamma
+    >>> kernel.contract(X, np.ones((3, 3))).round(4)  # ∂/∂gamma of the sum of all entries
     array([-1.618])
     """
 
     #: NumPy leaves the operators to us: ``np.float64(2.0) * kernel`` is a kernel.
     __array_ufunc__ = None
 
-    #: Quantities of `Pairs` that the kernel is a function of; they are computed
+    #: Quantities of `Pairs` that the kernel depends on; they are computed
     #: once and kept while hyper-parameters are tuned.
     uses: ClassVar[frozenset[str]] = frozenset()
 
-    #: Whether the samples are rows of a kernel matrix, one column a training sample.
+    #: Whether the samples are rows of a kernel matrix, with a column for each training sample.
     pairwise: ClassVar[bool] = False
 
     # The formula ---------------------------------------------------------
 
     @abstractmethod
     def values(self, pairs: Pairs) -> Array:
-        """k(x_i, x_j) for a block of pairs, in a new array."""
+        """k(x_i, x_j) for a block of pairs, as a new array."""
 
     @abstractmethod
     def self_values(self, samples: Samples) -> Array:
@@ -72,7 +72,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return np.zeros(0)
 
     def feature_weights(self, samples: Samples, alpha: Array) -> Array | None:
-        """w, (n_features,) or (n_features, t), of Σ_j α_j k(x_j, x) = w·x; None if not linear."""
+        """w, (n_features,) or (n_features, t), with Σ_j α_j k(x_j, x) = w·x; None if not linear."""
         return None
 
     # Hyper-parameters ----------------------------------------------------
@@ -83,11 +83,11 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return []
 
     def started(self, samples: Samples) -> Self:
-        """This kernel with every open value set from the samples."""
+        """This kernel with every value that is None set from the samples."""
         return self
 
     def with_values(self, values: Sequence[float] | Array) -> Self:
-        """This kernel with other values of its free hyper-parameters, natural units."""
+        """This kernel with new values of its free hyper-parameters, in natural units."""
         return self
 
     @property
@@ -96,7 +96,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return np.array([h.log2 for h in self.hyperparameters], dtype=np.float64)
 
     def with_theta(self, theta: Array) -> Self:
-        """This kernel at ``theta``, log₂ of its free hyper-parameters."""
+        """This kernel with ``theta`` as log₂ of its free hyper-parameters."""
         return self.with_values(np.exp2(np.asarray(theta, dtype=np.float64)))
 
     def _with_arguments(self, **changes: Any) -> Self:
@@ -106,7 +106,7 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
     # The friendly face ---------------------------------------------------
 
     def __call__(self, X: Matrix, Y: Matrix | None = None) -> Array:
-        """Kernel matrix k(x_i, y_j), (n_samples, m_samples); ``Y`` is ``X`` unless given.
+        """Kernel matrix k(x_i, y_j), (n_samples, m_samples); ``Y`` defaults to ``X``.
 
         Parameters
         ----------
@@ -117,12 +117,12 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
         return kernel.values(Pairs(rows, cols))
 
     def diag(self, X: Matrix) -> Array:
-        """Diagonal of ``kernel(X)``, (n_samples,), without the other entries."""
+        """Diagonal of ``kernel(X)``, (n_samples,), without computing the other entries."""
         samples, _ = samples_of(X, None)
         return self.started(samples).self_values(samples)
 
     def contract(self, X: Matrix, G: Array) -> Array:
-        """Σ_ij G_ij ∂k(x_i, x_j)/∂θ, never an (n, n, p) tensor.
+        """Σ_ij G_ij ∂k(x_i, x_j)/∂θ, computed without an (n, n, p) tensor.
 
         Parameters
         ----------
@@ -160,10 +160,10 @@ class Kernel(BaseEstimator, ABC):  # type: ignore[misc]
 
 
 class ParametricKernel(Kernel):
-    """Base class of kernels with hyper-parameters of their own.
+    """Base class of kernels with their own hyper-parameters.
 
-    Subclasses name them in ``_parameters``, and take each and its bounds in their ``__init__``.
-    Where tuning starts depends on the samples for one of them at most.
+    Subclasses list them in ``_parameters``; their ``__init__`` takes each one and its bounds.
+    At most one of them may take its starting value from the samples.
 
     Examples
     --------
@@ -176,10 +176,10 @@ class ParametricKernel(Kernel):
 
     @abstractmethod
     def start(self, samples: Samples) -> float | Array:
-        """Start, for these samples and without targets, of the parameter that has none itself."""
+        """Starting value, from the samples alone, of the parameter that has no default one."""
 
     def number(self, name: str) -> float:
-        """Value of a parameter that is one number, natural units; ValueError while it is None."""
+        """Value of a scalar parameter in natural units; ValueError if it is None."""
         return concrete(getattr(self, name), name)
 
     @property
@@ -217,13 +217,13 @@ class ParametricKernel(Kernel):
 
 
 class Constant(ParametricKernel):
-    """Constant kernel, k(x, x') = value: the weight of a kernel in a sum.
+    """Constant kernel, k(x, x') = value, which gives a kernel its weight in a sum.
 
     ``0.5 * RBF() + Linear()`` is ``Constant(0.5) * RBF() + Linear()``.
 
     Parameters
     ----------
-    value : positive; None is one.
+    value : positive number; None means one.
     value_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
 
     Examples
@@ -294,8 +294,8 @@ class Composite(Kernel):
         if len(_kinds(self)) > 1:
             raise ValueError(
                 f"{type(self).__name__}: a precomputed kernel and a kernel of features do not "
-                "combine, one takes the kernel matrix for samples, the other features; compute "
-                "both matrices and combine these."
+                "combine, as one takes rows of a kernel matrix and the other takes features; "
+                "compute both matrices and combine those."
             )
         return self._with_parts([part.started(samples) for part in self.parts])
 
@@ -399,9 +399,9 @@ def _kinds(kernel: Kernel) -> set[bool]:
 
 
 def as_term(term: Kernel | float) -> Kernel:
-    """Kernel unchanged; positive number as a constant kernel."""
+    """A kernel unchanged, or a positive number as a constant kernel."""
     if isinstance(term, Kernel):
         return term
     if isinstance(term, (int, float, np.number)) and term > 0:
         return Constant(float(term))
-    raise TypeError(f"Kernels combine with kernels and positive numbers, not with {term!r}.")
+    raise TypeError(f"Kernels combine with kernels and positive numbers only, got {term!r}.")

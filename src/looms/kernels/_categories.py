@@ -39,17 +39,17 @@ class Categorical(Stationary):
 class Hamming(Categorical):
     """Kernel of categories, k(x, x') = exp(−weight Σ_k [x_k ≠ x'_k]).
 
-    The features are codes of categories, which are equal or not, as scikit-learn's
-    ``OrdinalEncoder`` makes them. A gap is best given a code of its own
-    (``encoded_missing_value``); so is a category that was not there in training. With a column
-    of zeros and ones for every category in place of the codes, it is the `RBF` kernel of half
-    the weight.
+    The features are codes of categories, as scikit-learn's ``OrdinalEncoder`` produces them; all
+    that counts is whether two codes are equal. Give missing values a code of their own
+    (``encoded_missing_value``), and likewise categories that did not occur in training. If the
+    categories are one-hot encoded instead, the `RBF` kernel with half the weight is the same
+    kernel.
 
     Source: a diffusion kernel [KL02].
 
     Parameters
     ----------
-    weight : positive; None takes one over the mean number of columns in which training samples
+    weight : positive; None means one over the mean number of columns in which training samples
         differ.
     weight_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
 
@@ -88,7 +88,7 @@ class HammingARD(Categorical):
 
     Parameters
     ----------
-    weights : (n_features,) positive, a number for all columns alike, or None for one over
+    weights : (n_features,) positive, one number for all columns, or None for one over
         n_features times the share of pairs of training samples that differ in the column.
     weights_bounds : (low, high) for every column, "fixed", or None for wide bounds.
 
@@ -104,7 +104,7 @@ class HammingARD(Categorical):
     _parameters = (
         Parameter(
             "weights",
-            at_upper="only samples of one category resemble each other: does the column name rows?",
+            at_upper="only samples of one category resemble each other: is the column an ID?",
             per_feature=True,
         ),
     )
@@ -131,7 +131,7 @@ def _differences(pairs: Pairs) -> Iterator[AnyArray]:
 
 
 def _mean_differences(samples: Samples) -> Array:
-    """Share of pairs of samples that differ in each column; a sample is a pair with itself, too."""
+    """Share of pairs of samples that differ in each column, self-pairs included."""
     share = samples.weight / samples.weight.sum()
     codes = (np.unique(column, return_inverse=True)[1] for column in dense(samples.X).T)
     equal = [np.square(np.bincount(code, weights=share)).sum() for code in codes]

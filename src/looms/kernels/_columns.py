@@ -1,4 +1,4 @@
-"""Kernels of mapped features, and of some of them."""
+"""Kernels of mapped features and of selected columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_FEATURE = re.compile(r"\[(\d+)\]$")
 class Mapped(Composite):
     """Base class of kernels of mapped features, k(φ(x), φ(x')).
 
-    Subclasses give the map φ, of samples, as ``_seen``.
+    Subclasses define the map φ of samples as ``_seen``.
     """
 
     _parts = ("kernel",)
@@ -38,8 +38,8 @@ class Mapped(Composite):
     def started(self, samples: Samples) -> Self:
         if self.pairwise:
             raise ValueError(
-                f"{type(self).__name__}: a precomputed kernel matrix has samples for columns; "
-                "compute it from the features that it is to see."
+                f"{type(self).__name__}: the columns of a precomputed kernel matrix are samples, "
+                "not features; compute the matrix from the features that it should see."
             )
         return super().started(self._seen(samples))
 
@@ -61,20 +61,20 @@ class Mapped(Composite):
 
 
 class Columns(Mapped):
-    """Kernel that sees some of the features, k(x[columns], x'[columns]).
+    """Kernel of some of the features, k(x[columns], x'[columns]).
 
-    Products and sums of such kernels are kernels of mixed tables.
+    Products and sums of such kernels suit tables with columns of several kinds.
 
     Parameters
     ----------
-    kernel : kernel of the features of these columns; not a precomputed one.
-    columns : list of the numbers of the columns, each once.
+    kernel : kernel of these columns; not a precomputed one.
+    columns : list of column numbers, each once.
 
     Examples
     --------
     >>> import numpy as np
     >>> from looms.kernels import RBF, Columns, Hamming
-    >>> X = np.array([[0.3, 0.0], [0.5, 1.0], [0.3, 1.0]])  # a number, and the code of a category
+    >>> X = np.array([[0.3, 0.0], [0.5, 1.0], [0.3, 1.0]])  # a number and a category code
     >>> kernel = Columns(RBF(1.0), [0]) * Columns(Hamming(1.0), [1])
     >>> bool(np.allclose(kernel(X), RBF(1.0)(X[:, :1]) * Hamming(1.0)(X[:, 1:])))
     True
@@ -86,7 +86,7 @@ class Columns(Mapped):
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
-        """Those of the kernel, with a scale of each feature under the number of its column."""
+        """Free hyper-parameters of the kernel, with column numbers in place of feature indices."""
         return [
             replace(h, name=_OF_FEATURE.sub(lambda m: f"[{self.columns[int(m[1])]}]", h.name))
             for h in super().hyperparameters
@@ -97,11 +97,11 @@ class Columns(Mapped):
         proper = columns.ndim == 1 and columns.dtype.kind in "iu" and columns.size > 0
         if not (proper and columns.min() >= 0 and columns.max() < n_features):
             raise ValueError(
-                f"Columns: columns must be numbers of columns, from 0 to {n_features - 1} here, "
+                f"Columns: columns must be column numbers, from 0 to {n_features - 1} here, "
                 f"got {self.columns!r}."
             )
         if len(np.unique(columns)) < len(columns):
-            raise ValueError(f"Columns: columns must be named once each, got {self.columns!r}.")
+            raise ValueError(f"Columns: columns must not repeat a number, got {self.columns!r}.")
         return super().started(samples)
 
     def _seen(self, samples: Samples) -> Samples:

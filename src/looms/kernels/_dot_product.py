@@ -44,17 +44,17 @@ class Linear(Kernel):
 
 
 class DotProduct(ParametricKernel):
-    """Base of the kernels k(x, x') = f(x·x') with one hyper-parameter."""
+    """Base class of kernels k(x, x') = f(x·x') with one hyper-parameter."""
 
     uses = frozenset({"dot"})
 
     @abstractmethod
     def value(self, dot: Array) -> Array:
-        """f, in a new array."""
+        """f, as a new array."""
 
     @abstractmethod
     def slope(self, dot: Array, G: Array) -> float:
-        """Σ G ∂f, by the hyper-parameter."""
+        """Σ G ∂f, the derivative in the hyper-parameter."""
 
     def values(self, pairs: Pairs) -> Array:
         return self.value(pairs.dot)
@@ -74,9 +74,9 @@ class Polynomial(DotProduct):
 
     Parameters
     ----------
-    degree : positive integer. 2 is the quadratic, 3 the cubic kernel. A search does not change
-        it: to choose it, pass several kernels, as "polynomial4" by name, as candidates.
-    c : positive offset; a small one gives weight to the highest powers. None takes
+    degree : positive integer: 2 for the quadratic kernel, 3 for the cubic. It is not tuned; to
+        choose it, pass several kernels as candidates, such as "polynomial4" by name.
+    c : positive offset; a small one gives more weight to the highest powers. None means
         the mean of x·x over the training samples.
     c_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
 
@@ -107,7 +107,7 @@ class Polynomial(DotProduct):
         start = mean_square_norm(samples)
         if self.degree * np.log10(start) < _LEAST_POWER:
             raise ValueError(
-                f"Polynomial: x·x is {start:.3g} on average, and its power {self.degree} vanishes: "
+                f"Polynomial: x·x is {start:.3g} on average, so its power {self.degree} vanishes: "
                 "scale the features."
             )
         return start
@@ -127,12 +127,12 @@ class Polynomial(DotProduct):
 class Boolean(DotProduct):
     """Boolean kernel, k(x, x') = (1 + gamma)^(x·x').
 
-    On binary features it is the inner product over all conjunctions of features,
-    one of k literals weighted by gamma^k. Normalized, it is an RBF kernel.
+    On binary features it is the inner product over all conjunctions of features, where a
+    conjunction of k literals has weight gamma^k. Normalized, it is an RBF kernel.
 
     Parameters
     ----------
-    gamma : positive; None takes one over the mean of x·x over the training samples.
+    gamma : positive; None means one over the mean of x·x over the training samples.
     gamma_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
 
     Examples
@@ -170,9 +170,9 @@ def mean_square_norm(samples: Samples) -> float:
 
 
 def _power(base: Array, exponent: int) -> Array:
-    """base^exponent for a small natural exponent; overwrites ``base``.
+    """base^exponent for a small nonnegative integer exponent; overwrites ``base``.
 
-    Repeated products: NumPy's own power takes 20 times as long.
+    It multiplies repeatedly, as NumPy's power takes 20 times as long.
     """
     if exponent == 0:
         base.fill(1.0)

@@ -1,8 +1,8 @@
 """Gram matrix of one set of samples, block by block.
 
-Only the lower triangle is computed, as LAPACK reads no more. Blocks keep every
-temporary in cache. Inner products and distances that the hyper-parameters do not change
-are kept between evaluations, unless there are hardly any.
+Only the lower triangle is computed, since LAPACK reads no more. Blocks are small, so
+temporaries stay in cache. Inner products and distances that do not depend on the
+hyper-parameters are kept between evaluations, unless there are only a few evaluations.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from looms.kernels._base import Kernel
 from looms.kernels._samples import Pairs, Samples, center_of, check_range
 
 _BLOCK = 256
-#: Passes over the pairs that keep nothing: the start of a search and one evaluation, of which the
-#: memory is that of one matrix. Of rows with as many numbers as there are pairs nothing is made
-#: twice.
+#: Passes over the pairs that keep nothing: the start of a search and one evaluation, which
+#: together need the memory of one matrix. If the rows have as many numbers as there are pairs,
+#: quantities are kept from the first pass.
 _PASSING = 2
 
 
 class GramBlocks:
-    """Blocks (R, C) of rows and columns, R ≥ C, of all pairs of the rows of ``X``.
+    """Blocks (R, C) of rows and columns, R ≥ C, which cover all pairs of rows of ``X``.
 
     Parameters
     ----------
     X : (n, n_features) float64 array or CSR matrix; neither copied nor changed.
-    uses : the quantities of `Pairs` to keep from the third pass on, or from the first if ``X`` has
-        n² numbers itself, ``kernel.uses``; n² numbers each.
-    weight : (n,) how often each sample counts where a kernel takes a value from the data.
+    uses : quantities of `Pairs` to keep, such as ``kernel.uses``; each takes n² numbers. They are
+        kept from the third pass on, or from the first if ``X`` itself has n² numbers.
+    weight : (n,) how often each sample counts when a kernel takes a value from the data.
     """
 
     def __init__(self, X: Matrix, uses: frozenset[str], weight: Array | None = None) -> None:
@@ -65,8 +65,8 @@ class GramBlocks:
 def gram_into(K: Array, kernel: Kernel, blocks: GramBlocks) -> None:
     """Write the lower triangle of the Gram matrix to ``K``; the upper triangle is undefined.
 
-    Values that overflow are written as infinite or nan, without a warning; the
-    factorization that follows reports them.
+    Values that overflow become infinity or NaN without a warning; the factorization that
+    follows reports them.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         for R, C, pairs in blocks:
@@ -74,7 +74,7 @@ def gram_into(K: Array, kernel: Kernel, blocks: GramBlocks) -> None:
 
 
 def is_finite_lower(K: Array) -> bool:
-    """True if the lower triangle of a kernel matrix has neither NaN nor infinity."""
+    """True if the lower triangle of a kernel matrix is free of NaN and infinity."""
     return all(np.isfinite(K[j:, j]).all() for j in range(len(K)))
 
 
@@ -90,7 +90,7 @@ def check_finite_lower(K: Array, kernel: Kernel) -> None:
 def contract_lower(G: Array, kernel: Kernel, blocks: GramBlocks) -> Array:
     """Σ_ij G_ij ∂K_ij/∂θ for symmetric ``G`` given by its lower triangle, (p,), natural units.
 
-    The sum of ``kernel.values_gradient`` over the blocks.
+    It sums ``kernel.values_gradient`` over the blocks.
     """
     gradient = np.zeros(len(kernel.hyperparameters))
     if gradient.size == 0:
@@ -105,10 +105,10 @@ def contract_lower(G: Array, kernel: Kernel, blocks: GramBlocks) -> Array:
 
 
 def expansion(kernel: Kernel, X: Matrix, basis: Samples, alpha: Array) -> Array:
-    """Σ_j k(x_i, x_j) α_j over the samples of ``basis``, (n,) or (n, t), by blocks of rows.
+    """Σ_j k(x_i, x_j) α_j over the samples of ``basis``, (n,) or (n, t), in blocks of rows.
 
-    Blocks hold about as many numbers as those of the Gram matrix, so that memory
-    does not grow with the number of rows.
+    The size of a block is limited, so memory beside the result does not grow with the number
+    of rows.
     """
     weights = kernel.feature_weights(basis, alpha)
     if weights is not None:

@@ -1,4 +1,4 @@
-"""Hyper-parameters of kernels and the bounds of their search."""
+"""Hyper-parameters of kernels and their search bounds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-#: As a user gives them, natural units; None for wide bounds around the start.
+#: Bounds as a user gives them, in natural units; None for wide bounds around the start.
 Bounds: TypeAlias = tuple[float, float] | Literal["fixed"] | None
 
 #: Advice that several kernels give.
@@ -21,12 +21,12 @@ class Hyperparameter:
 
     Attributes
     ----------
-    name : as in ``get_params``, with an index where the parameter is a vector.
+    name : as in ``get_params``, with an index if the parameter is a vector.
     value : in natural units; None until it is set from the samples.
-    bounds : natural units; None means wide bounds around the start.
-    at_lower, at_upper : meaning of a value on that bound, and advice; empty if harmless.
-    tried : of a number without a unit, values that the scan for a start tries besides its own. A
-        number with a unit has none: the scan moves all of these together.
+    bounds : in natural units; None means wide bounds around the start.
+    at_lower, at_upper : what a value on that bound means, with advice; empty if it is harmless.
+    tried : further values for the scan for a start to try, if the number has no unit. Empty for
+        numbers with a unit, which the scan moves all together.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Hyperparameter:
 
     @property
     def log2(self) -> float:
-        """log₂ of the value, the unit that tuning works in."""
+        """log₂ of the value, the scale on which tuning works."""
         return float(np.log2(concrete(self.value, self.name)))
 
 
@@ -48,11 +48,12 @@ class Parameter:
 
     Attributes
     ----------
-    name : of the attribute; ``<name>_bounds`` is that of its bounds.
-    at_lower, at_upper : as of `Hyperparameter`.
+    name : name of the attribute; its bounds are in the attribute ``<name>_bounds``.
+    at_lower, at_upper : as for `Hyperparameter`.
     per_feature : True if it holds a number for each feature.
-    bounds : bounds unless others are given; the upper one is also the largest value.
-    tried : as of `Hyperparameter`; the first is the start. Empty if that depends on the samples.
+    bounds : default bounds; the upper one is also the largest value allowed.
+    tried : as for `Hyperparameter`; the first is the start. Empty if the start depends on the
+        samples.
 
     Examples
     --------
@@ -74,21 +75,21 @@ class Parameter:
         return is_fixed(getattr(kernel, f"{self.name}_bounds"))
 
     def hyperparameters(self, kernel: object) -> list[Hyperparameter]:
-        """The parameter in ``kernel`` as numbers to tune."""
+        """Numbers to tune for this parameter of ``kernel``."""
         value = getattr(kernel, self.name)
         bounds = checked_bounds(kernel, f"{self.name}_bounds") or self.bounds
         if self.bounds and bounds and bounds[1] > self.bounds[1]:
             raise ValueError(
-                f"{type(kernel).__name__}: {self.name}_bounds go up to {bounds[1]:g}, beyond "
-                f"{self.bounds[1]:g}, where it is no kernel any more."
+                f"{type(kernel).__name__}: {self.name}_bounds go up to {bounds[1]:g}, but beyond "
+                f"{self.bounds[1]:g} the function is no longer a kernel."
             )
         advice = self.at_lower, self.at_upper
         if not self.per_feature:
             return [Hyperparameter(self.name, value, bounds, *advice, self.tried)]
         if value is None:
             raise ValueError(
-                f"{type(kernel).__name__}: {self.name} are None: they are set from the training "
-                "samples in fit. Pass numbers."
+                f"{type(kernel).__name__}: {self.name} is None: fit sets it from the training "
+                "samples. Pass numbers."
             )
         return [
             Hyperparameter(f"{self.name}[{k}]", float(number), bounds, *advice)
@@ -96,12 +97,12 @@ class Parameter:
         ]
 
     def checked(self, kernel: object, n_features: int) -> Any:
-        """Value of the parameter in ``kernel``, an array of its own if it is one a feature.
+        """Checked value of this parameter of ``kernel``; a new array if it is per feature.
 
         Raises
         ------
         ValueError
-            Unless it is a positive number, or one for each feature.
+            If it is not a positive number, or not one for each feature.
         """
         name, value = f"{type(kernel).__name__}: {self.name}", getattr(kernel, self.name)
         if not self.per_feature:
@@ -131,19 +132,19 @@ def concrete(value: float | None, name: str) -> float:
     """Value of a hyper-parameter; ValueError if it is None."""
     if value is None:
         raise ValueError(
-            f"Hyper-parameter {name!r} is None: it is set from the training samples in fit. Pass "
-            "a number, or call started(Samples) first, to use the kernel on its own."
+            f"Hyper-parameter {name!r} is None: fit sets it from the training samples. To use the "
+            "kernel on its own, pass a number, or call started(Samples) first."
         )
     return float(value)
 
 
 def is_fixed(bounds: Any) -> bool:
-    """True if bounds take their hyper-parameter out of the search."""
+    """True if the bounds exclude the hyper-parameter from the search."""
     return isinstance(bounds, str) and bounds == "fixed"
 
 
 def checked_bounds(owner: object, name: str) -> tuple[float, float] | None:
-    """Bounds of a free hyper-parameter; ValueError if they are not valid."""
+    """Bounds of a free hyper-parameter; ValueError if they are invalid."""
     bounds = getattr(owner, name)
     if bounds is None:
         return None

@@ -1,4 +1,4 @@
-"""Landmarks: samples whose kernel functions stand for those of all, without targets."""
+"""Landmarks: samples, chosen without targets, whose kernel functions represent all samples."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ _EXHAUSTED = 1e-12
 def pivoted_landmarks(
     kernel: Kernel, samples: Samples, n_landmarks: int, rng: np.random.RandomState
 ) -> AnyArray:
-    """Indices of landmarks by randomly pivoted Cholesky, the most telling first.
+    """Indices of landmarks from randomly pivoted Cholesky, the most informative first.
 
-    Each is drawn with a probability in proportion to k(x, x) less its part in the span of those
-    before it. Proposals come in blocks and are rejected as far as those accepted before them in the
-    block explain them, which gives the same distribution from products of matrices.
+    Each is drawn with probability proportional to its residual: k(x, x) less the part that
+    earlier landmarks explain. Landmarks are proposed in blocks; a proposal is rejected to the
+    extent that those accepted earlier in its block explain it. This gives the same distribution
+    by matrix products.
 
     Source: Chen, Epperly, Tropp & Webber (2025), Comm. Pure Appl. Math. 78, 995, Algorithm 1; with
     rejection: Epperly, Tropp & Webber (2024), arXiv:2410.03969.
 
     Parameters
     ----------
-    kernel : with its values.
+    kernel : kernel whose values are set.
     samples : n samples to draw from.
     n_landmarks : m, at most n.
-    rng : random numbers.
+    rng : random number generator.
 
     Returns
     -------
-    landmarks : (m,), or fewer where these span all samples up to rounding; each once.
+    landmarks : (m,) distinct indices, or fewer if these span all samples up to rounding.
 
     Notes
     -----

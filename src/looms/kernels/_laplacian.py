@@ -1,4 +1,4 @@
-"""Laplacian kernel, of the Manhattan distance Σ_k |x_k − x'_k|."""
+"""Laplacian kernel, a function of the Manhattan distance Σ_k |x_k − x'_k|."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from looms.kernels._stationary import Isotropic
 def _mean(samples: Samples) -> float:
     """2 Σ F (1 − F) (gap to the next value), over the sorted values of every column.
 
-    F is the share of the samples up to there; the zeros of a column that are not stored are one.
+    F is the share of samples up to that value; the zeros of a column that are not stored count
+    as one value.
     """
     X = sp.csc_array(samples.X)
     n, d = X.shape
@@ -33,12 +34,12 @@ def _mean(samples: Samples) -> float:
 class Laplacian(Isotropic):
     """Laplacian kernel, k(x, x') = exp(−gamma Σ_k |x_k − x'_k|).
 
-    Functions of it have kinks, along the axes only: it suits tables of features that act one by
-    one. Of the distance ‖x − x'‖ in its place there is ``Matern(nu=0.5)``.
+    Its functions have kinks along the axes only, so it suits tables whose features act one by
+    one. For the distance ‖x − x'‖ in its place, use ``Matern(nu=0.5)``.
 
     Parameters
     ----------
-    gamma : positive, as of scikit-learn's ``laplacian_kernel``. None takes one over the mean of
+    gamma : positive, as in scikit-learn's ``laplacian_kernel``. None means one over the mean of
         Σ_k |x_k − x'_k| between training samples.
     gamma_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
 

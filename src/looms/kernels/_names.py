@@ -1,4 +1,4 @@
-"""Kernels as users give them: by name, as a matrix, as a plain function."""
+"""Kernels as users give them: a name, a matrix or a plain function."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from looms.kernels._weighted import Weighted
 
 
 class Precomputed(Kernel):
-    """Precomputed kernel: the kernel matrix in place of the features.
+    """Precomputed kernel, with the kernel matrix in place of the features.
 
-    ``X`` is then the (n, n) kernel matrix in training and the (m, n) matrix of
-    kernel values between new samples and training samples in prediction.
+    For training, ``X`` is the (n, n) kernel matrix; for prediction, the (m, n) matrix of
+    kernel values between new samples and training samples.
 
     Examples
     --------
@@ -52,8 +52,8 @@ class Function(Kernel):
     Parameters
     ----------
     function : called with two matrices of samples as they were given, (n, d) and
-        (m, d); returns the (n, m) kernel matrix. It has no hyper-parameters here:
-        to tune some, subclass `Kernel`.
+        (m, d); returns the (n, m) kernel matrix. Its hyper-parameters cannot be tuned:
+        for that, subclass `Kernel`.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Function(Kernel):
         if K.shape != shape:
             raise ValueError(
                 f"The kernel function was called with {shape[0]} and {shape[1]} samples and "
-                f"returned shape {K.shape}; it must return one row and one column a sample."
+                f"returned shape {K.shape}; it must return shape {shape}."
             )
         return K
 
@@ -101,18 +101,18 @@ _NAMED: dict[str, Callable[[], Kernel]] = {
     "powexp": PowerExponential,
     "powexp_ard": PowerExponentialARD,
 }
-#: Of a name before which one of these stands.
+#: Kernels around the one named after the prefix.
 _WRAPPED: dict[str, Callable[[Kernel], Kernel]] = {
     "normalized_": Normalized,
     "ranked_": Ranked,
     "weighted_": Weighted,
 }
 
-#: Names of kernels with weights of the features that machines learn while they tune.
+#: Names of kernels whose feature weights are learned during tuning.
 LEARNED_NAMES = tuple(
     f"weighted_{name}" for name in ("rbf", "matern12", "matern32", "matern52", "powexp")
 )
-#: Every other name that `as_kernel` understands, but for polynomials by their degree.
+#: Every other name that `as_kernel` understands, except for polynomials named by degree.
 KERNEL_NAMES = (
     *_NAMED,
     *(prefix + name for prefix in ("normalized_", "ranked_") for name in _NAMED),
@@ -135,14 +135,14 @@ def as_kernel(kernel: KernelLike) -> Kernel:
 
     Parameters
     ----------
-    kernel : a `Kernel`; one of `KERNEL_NAMES` or `LEARNED_NAMES`; ``polynomial4`` and so on, by the
-        degree, also after ``normalized_``; or a function of two matrices of samples that returns
-        their kernel matrix.
+    kernel : a `Kernel`; one of `KERNEL_NAMES` or `LEARNED_NAMES`; ``polynomial4`` and so on, named
+        by degree, also after ``normalized_``; or a function of two matrices of samples that
+        returns their kernel matrix.
 
     Raises
     ------
     ValueError
-        For an unknown name, with the known ones.
+        For an unknown name; the message lists the known ones.
     TypeError
         For anything else.
 
@@ -161,14 +161,14 @@ def as_kernel(kernel: KernelLike) -> Kernel:
             return Precomputed()
         if kernel == "auto":
             raise ValueError(
-                "'auto' is for LSSVMClassifierCV and LSSVMRegressorCV, and for no list of kernels."
+                "'auto' works only with LSSVMClassifierCV and LSSVMRegressorCV, and not in a list."
             )
         if not is_kernel_name(kernel):
             raise ValueError(
                 f"Unknown kernel {kernel!r}; known are {', '.join(_NAMED)}, precomputed, "
                 "one of these after normalized_ or ranked_, "
                 f"{', '.join(LEARNED_NAMES)}, and polynomial4 "
-                "and so on, by the degree."
+                "and so on, named by degree."
             )
         match = _NAME.fullmatch(kernel)
         assert match is not None
@@ -178,10 +178,11 @@ def as_kernel(kernel: KernelLike) -> Kernel:
     if callable(kernel) and not isinstance(kernel, type):
         return Function(kernel)
     raise TypeError(
-        f"A kernel is a name, a looms.kernels object or a function of two matrices, got {kernel!r}."
+        "A kernel must be a name, a looms.kernels object or a function of two matrices, "
+        f"got {kernel!r}."
     )
 
 
 def kernel_name(kernel: KernelLike) -> str:
-    """Name of a kernel as it was passed: the string, the name of a function, else the repr."""
+    """Name of a kernel as it was passed: the string, the name of a function, or else the repr."""
     return kernel if isinstance(kernel, str) else getattr(kernel, "__name__", None) or repr(kernel)

@@ -18,8 +18,8 @@ class Normalized(Composite):
 
     Parameters
     ----------
-    kernel : the kernel to normalize; not a precomputed one, whose k(x, x) is not known
-        for new samples: normalize the matrices themselves.
+    kernel : the kernel to normalize. It must not be precomputed, since k(x, x) of new samples
+        is then unknown: normalize the matrices themselves instead.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Normalized(Composite):
     def started(self, samples: Samples) -> Self:
         if self.pairwise:
             raise ValueError(
-                "Normalized: k(x, x) of new samples is not in a precomputed kernel matrix; "
+                "Normalized: a precomputed kernel matrix does not contain k(x, x) of new samples; "
                 "normalize the matrices before you pass them."
             )
         return super().started(samples)
@@ -53,7 +53,7 @@ class Normalized(Composite):
         return (self.kernel.self_values(samples) > 0).astype(np.float64)
 
     def values_gradient(self, pairs: Pairs, G: Array) -> Array:
-        """Contraction by the quotient rule.
+        """Contracted gradient by the quotient rule.
 
         ∂k̂_ij = ∂k_ij/√(k_ii k_jj) − ½ k̂_ij (∂k_ii/k_ii + ∂k_jj/k_jj).
         """

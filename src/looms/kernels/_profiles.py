@@ -1,4 +1,4 @@
-"""Profiles of stationary kernels: functions φ(s) of a scaled distance s ≥ 0, φ(0) = 1."""
+"""Profiles of stationary kernels: functions φ(s) of a scaled distance s ≥ 0 with φ(0) = 1."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Profile:
     Attributes
     ----------
     value : φ(s); may overwrite s.
-    decay : −dφ/ds, which is not negative; where that is infinite, at s = 0, some number, as it
-        counts times s. May overwrite s.
-    by_shape : ∂φ/∂shape of a profile with a parameter; leaves s as it is.
+    decay : −dφ/ds, not negative. Where it is infinite, at s = 0, any number will do, as it is
+        multiplied by s. May overwrite s.
+    by_shape : ∂φ/∂shape if the profile has a shape parameter; does not change s.
     steep : True if the decay is infinite at s = 0.
     """
 
@@ -88,8 +88,8 @@ MATERN = {
 def power_exponential(power: float) -> Profile:
     """Profile exp(−s^(power/2)) with the power as its shape.
 
-    Its derivatives are taken by logarithms of s, in whose place there is zero at s = 0: beside the
-    factors that come with them both derivatives tend to zero there.
+    Its derivatives use log s, replaced by zero at s = 0: times the factors that come with them,
+    both derivatives tend to zero there.
     """
     half = 0.5 * power
 

@@ -19,19 +19,20 @@ _KNOTS = 256
 class Ranked(Mapped):
     """Kernel of the normal scores of the features, k(φ(x), φ(x')).
 
-    φ brings each feature, by a monotone piecewise linear function, to the quantiles of a normal
-    distribution of the mean and variance of the feature; equal values share the mean of their
-    ranks. So outliers and long tails no longer count, and features of two values, such as zeros
-    and ones for a category, stay as they are. Beyond the training samples φ is constant.
+    φ maps each feature to quantiles of a normal distribution with the mean and variance of the
+    feature, by a monotone piecewise linear function; equal values share the mean of their
+    ranks. So outliers and long tails lose their influence, and features with two values, such as
+    0/1 codes of a category, stay as they are. Outside the range of the training samples φ is
+    constant.
 
-    Among the candidates of a machine, beside the kernel itself, it leaves to leave-one-out
-    whether distances or ranks matter: ``kernel=["rbf", "ranked_rbf"]``.
+    With ``kernel=["rbf", "ranked_rbf"]`` as candidates, leave-one-out decides whether distances
+    or ranks matter.
 
     Parameters
     ----------
     kernel : kernel of the scores; not a precomputed one.
-    scores : (2, n_knots, n_features) knots of each feature in increasing order, and their values
-        of φ; None takes up to 256 quantiles of the training samples.
+    scores : (2, n_knots, n_features) knots of each feature in increasing order, and the values
+        of φ there; None means up to 256 quantiles of the training samples.
 
     Examples
     --------
@@ -51,8 +52,7 @@ class Ranked(Mapped):
         scores = _normal_scores(samples) if self.scores is None else np.asarray(self.scores, float)
         if not (scores.ndim == 3 and scores.shape[::2] == (2, n_features) and scores.size):
             raise ValueError(
-                f"Ranked: scores must have the shape (2, n_knots, {n_features}), got "
-                f"{scores.shape}."
+                f"Ranked: scores must have shape (2, n_knots, {n_features}), got {scores.shape}."
             )
         if not (np.isfinite(scores).all() and (np.diff(scores, axis=1) >= 0).all()):
             raise ValueError("Ranked: scores must be finite numbers that do not decrease.")
@@ -69,7 +69,7 @@ class Ranked(Mapped):
 
 
 def _normal_scores(samples: Samples) -> Array:
-    """Knots of each feature and their normal scores, of its own mean and variance."""
+    """Knots of each feature and their normal scores, with the feature's mean and variance."""
     X, share = dense(samples.X), samples.weight / samples.weight.sum()
     scores = np.empty((2, min(_KNOTS, len(X)), X.shape[1]))
     for k, column in enumerate(X.T):
@@ -86,6 +86,6 @@ def _normal_scores(samples: Samples) -> Array:
 
 
 def _moments(values: Array, mass: Array) -> tuple[float, float]:
-    """Mean and standard deviation of values of a probability."""
+    """Mean and standard deviation of values with probabilities ``mass``."""
     mean = float(mass @ values)
     return mean, float(np.sqrt(mass @ np.square(values - mean)))

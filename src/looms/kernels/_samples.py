@@ -1,7 +1,7 @@
 """Samples and pairs of samples, the arguments of kernels.
 
-A kernel is evaluated on one rectangular block of pairs at a time. The block has the
-inner products or distances of the pairs, computed once for all kernels of a sum or
+A kernel is evaluated on one rectangular block of pairs at a time. The block holds the
+inner products or distances of its pairs, computed once for all kernels of a sum or
 product.
 """
 
@@ -19,11 +19,11 @@ from sklearn.metrics.pairwise import manhattan_distances as sparse_manhattan_dis
 
 from looms._typing import AnyArray, Array, Matrix
 
-#: A squared distance below this part of the squared norms is taken from the difference itself.
+#: A squared distance below this fraction of the squared norms is computed from the difference.
 _CLOSE = 1e-4
 _NUMBERS = 1 << 20  # of differences at a time
 _CLUSTERS = 8  # of so many or fewer in a block, each is seen from one of its samples
-#: Features whose squares, summed over the columns, are still numbers, and so are their inverses.
+#: Range of features whose sums of squares neither overflow nor vanish, and nor do their inverses.
 _LARGEST, _SMALLEST = 1e150, 1e-140
 
 
@@ -34,12 +34,11 @@ class Samples:
     ----------
     X : (n_samples, n_features) float64 array or CSR matrix.
         For a precomputed kernel: rows of the kernel matrix.
-    start : position of the first row in the set these rows belong to.
+    start : position of the first row in the set that these rows belong to.
     center : (n_features,) point that squared distances are computed around.
-        Distances do not depend on it, rounding does. For sparse ``X`` it is zero in
-        columns that it would fill.
-    weight : (n_samples,) how often each sample counts where a kernel takes a value from
-        the data; once unless given.
+        It affects rounding only. For sparse ``X`` it is zero in columns that it would fill.
+    weight : (n_samples,) how often each sample counts when a kernel takes a value from
+        the data; once by default.
 
     Examples
     --------
@@ -81,7 +80,7 @@ class Samples:
 
     @cached_property
     def centered(self) -> Matrix:
-        """``X`` around the center; ``X`` itself where that is unset or zero."""
+        """``X`` minus the center; ``X`` itself if the center is None or zero."""
         if self.center is None or not self.center.any():
             return self.X
         if not sp.issparse(self.X):
@@ -99,13 +98,13 @@ class Samples:
 class Pairs:
     """Rectangular block of pairs (row sample, column sample).
 
-    Its quantities, ``dot`` and distances, are computed at the first use unless ``given``. They are
-    shared: a kernel reads them and never writes to them.
+    Its quantities, ``dot`` and distances, are computed on first use unless ``given``. Kernels
+    share them, and must not write to them.
 
     Parameters
     ----------
     rows, cols : samples of the rows and of the columns.
-    given : quantities that are known, by name.
+    given : quantities that are known already, by name.
 
     Examples
     --------
@@ -124,7 +123,7 @@ class Pairs:
 
     @property
     def diagonal(self) -> bool:
-        """True if rows are columns: ``[i, i]`` then pairs a sample with itself."""
+        """True if rows and columns are the same samples, so ``[i, i]`` is a self-pair."""
         return self.rows is self.cols
 
     @cached_property
@@ -150,7 +149,7 @@ class Pairs:
 
 
 def square_norms(X: Matrix, scale: Array | None = None) -> Array:
-    """Σ_k scale_k x_ik² for every row i; ``scale`` is one unless given."""
+    """Σ_k scale_k x_ik² for every row i; ``scale`` defaults to one."""
     if sp.issparse(X):
         squares = X.multiply(X)
         return np.asarray(squares.sum(axis=1) if scale is None else squares @ scale).ravel()
@@ -199,10 +198,10 @@ def inner_products(A: Matrix, B: Matrix) -> Array:
 def squared_distances(
     A: Matrix, B: Matrix, norms_a: Array, norms_b: Array, *, diagonal: bool
 ) -> Array:
-    """‖a_i − b_j‖² from inner products and norms; a new array.
+    """‖a_i − b_j‖² from inner products and norms, as a new array.
 
-    Where samples are close beside their norms, so that digits would cancel, from differences;
-    in clusters of such samples from norms around one of them.
+    Where two samples are so close, relative to their norms, that digits would cancel, it is
+    computed from differences; in clusters of such samples, from norms around one of them.
     """
     D = inner_products(A, B)
     D *= -2.0
@@ -240,7 +239,7 @@ def squared_distances(
 
 
 def manhattan_distances(A: Matrix, B: Matrix) -> Array:
-    """Σ_k |a_ik − b_jk|, a new array in Fortran order."""
+    """Σ_k |a_ik − b_jk|, as a new array in Fortran order."""
     if not (sp.issparse(A) or sp.issparse(B)):
         return np.asarray(cdist(B, A, "cityblock").T)
     S, T = sp.csr_array(B), sp.csr_array(A)
@@ -259,8 +258,8 @@ class Distance:
 
     Attributes
     ----------
-    name : of the quantity of `Pairs`.
-    mean : mean over all pairs of samples, weighted; a sample is a pair with itself, too.
+    name : name of the quantity of `Pairs`.
+    mean : weighted mean over all pairs of samples, self-pairs included.
     """
 
     name: str
@@ -292,28 +291,28 @@ def center_of(X: Matrix) -> Array:
 
 
 def check_range(X: Matrix) -> None:
-    """ValueError for values whose squares are beyond the range of numbers."""
+    """ValueError for values whose squares overflow."""
     largest = largest_value(X)
     if _LARGEST < largest < np.inf:
         raise ValueError(
-            f"The features go up to {largest:.3g} in absolute value, beyond {_LARGEST:g}, and "
+            f"The features go up to {largest:.3g} in absolute value, beyond {_LARGEST:g}, so "
             "their squares overflow: scale the features."
         )
 
 
 def check_scale(X: Matrix) -> None:
-    """ValueError for features of training samples whose squares overflow, or all vanish."""
+    """ValueError if squares of the training features overflow, or all of them vanish."""
     check_range(X)
     largest = largest_value(X)
     if is_tiny(largest):
         raise ValueError(
-            f"The features go only up to {largest:.3g} in absolute value, below {_SMALLEST:g}, and "
+            f"The features go only up to {largest:.3g} in absolute value, below {_SMALLEST:g}, so "
             "their squares vanish: scale the features."
         )
 
 
 def is_tiny(largest: Any) -> Any:
-    """True if squares of values up to ``largest`` vanish, but not the values."""
+    """True if squares of values up to ``largest`` vanish, although the values do not."""
     return (largest > 0) & (largest < _SMALLEST)
 
 
@@ -343,9 +342,9 @@ def dense(X: Matrix) -> Array:
 
 
 def training_rows(X: Matrix, rows: AnyArray, pairwise: bool) -> Matrix:
-    """Samples ``rows`` of a training set, which for a kernel matrix are columns too.
+    """Samples ``rows`` of a training set; for a kernel matrix, these rows and columns.
 
-    ``X`` itself, not a copy, where these are all of its rows in order.
+    Returns ``X`` itself, not a copy, if these are all of its rows in order.
     """
     if np.array_equal(rows, np.arange(X.shape[0])):
         return X

@@ -1,6 +1,6 @@
 """Stationary kernels, functions of a scaled distance: RBF, Matérn, power-exponential.
 
-Each has one scale, or one for each feature (ARD, automatic relevance determination).
+Each kernel has one scale, or one for each feature (ARD, automatic relevance determination).
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from looms.kernels._samples import (
     variances,
 )
 
-#: A scaled squared distance below this part of the squared norms is differentiated by itself.
+#: A scaled squared distance below this fraction of the squared norms is differentiated separately.
 _CLOSE = 1e-10
 _NUMBERS = 1 << 20  # of differences at a time
 
 
 class Stationary(ParametricKernel):
-    """Base class of kernels k(x, x') = φ(s) of a scaled distance s, mostly squared, of the samples.
+    """Base class of kernels k(x, x') = φ(s) of a scaled, mostly squared, distance s.
 
-    Subclasses give the `profile` φ. Their parameters are the scale and, after it, the shape of
-    the profile if it has one.
+    Subclasses define the `profile` φ. Their parameters are the scale and then, if the profile has
+    one, its shape.
     """
 
     @property
@@ -48,11 +48,11 @@ class Stationary(ParametricKernel):
 
     @abstractmethod
     def scaled(self, pairs: Pairs) -> Array:
-        """Scaled distances s, in a new array."""
+        """Scaled distances s, as a new array."""
 
     @abstractmethod
     def scale_gradient(self, pairs: Pairs, s: Array, G: Array) -> Array:
-        """Σ_ij G_ij ∂φ(s_ij)/∂θ for the scale, or every scale, θ; may overwrite ``s``."""
+        """Σ_ij G_ij ∂φ(s_ij)/∂θ for θ the scale, or each of the scales; may overwrite ``s``."""
 
     def started(self, samples: Samples) -> Self:
         kernel = super().started(samples)
@@ -90,14 +90,14 @@ _GAMMAS = Parameter(
 _POWER = Parameter(
     "power",
     at_lower="near samples resemble each other hardly more than far ones: try another kernel",
-    at_upper="the kernel is as smooth as 'rbf', or 'ard' with a scale for each feature: take that",
+    at_upper="the kernel is as smooth as 'rbf', or 'ard' with a scale for each feature: use that",
     bounds=(0.1, 2.0),
     tried=(1.0, 1.5, 1.9),
 )
 
 
 class Isotropic(Stationary):
-    """Base class of the kernels φ(gamma d) of a distance d, ‖x − x'‖² unless they name another."""
+    """Base class of kernels φ(gamma d) of a distance d, by default ‖x − x'‖²."""
 
     distance: ClassVar[Distance] = SQUARED
     _parameters: ClassVar[tuple[Parameter, ...]] = (_GAMMA,)
@@ -121,7 +121,7 @@ class Isotropic(Stationary):
 
 
 class PerFeature(Stationary):
-    """Base class of the kernels φ(Σ_k gammas_k (x_k − x'_k)²)."""
+    """Base class of kernels φ(Σ_k gammas_k (x_k − x'_k)²)."""
 
     _parameters: ClassVar[tuple[Parameter, ...]] = (_GAMMAS,)
     gammas: Sequence[float] | Array | float | None
@@ -133,7 +133,7 @@ class PerFeature(Stationary):
         if tiny.size:
             raise ValueError(
                 f"{type(self).__name__}: feature {tiny[0]} goes only up to {largest[tiny[0]]:.3g} "
-                "in absolute value, and its squares vanish: scale it, or leave it out."
+                "in absolute value, so its squares vanish: scale it, or leave it out."
             )
         variance = variances(samples.X, samples.weight)
         variance[variance == 0] = 1.0  # of a constant feature any gamma changes nothing
@@ -147,10 +147,10 @@ class PerFeature(Stationary):
         return squared_distances(rows, cols, *norms, diagonal=pairs.diagonal)
 
     def scale_gradient(self, pairs: Pairs, s: Array, G: Array) -> Array:
-        """−Σ_ij W_ij (x_ik − x_jk)² with W = G∘decay for all k, by one product of matrices.
+        """−Σ_ij W_ij (x_ik − x_jk)² with W = G∘decay for all k, by one matrix product.
 
-        Of the few pairs with a distance that is lost in this product, and whose decay is large,
-        from the differences.
+        For the few pairs whose distance this product would lose to rounding, and whose decay is
+        large, it uses the differences.
         """
         rows, cols = pairs.rows.centered, pairs.cols.centered
         close = None
@@ -176,7 +176,7 @@ class RBF(Isotropic):
 
     Parameters
     ----------
-    gamma : positive, scikit-learn's ``gamma``. None takes one over the mean squared
+    gamma : positive, scikit-learn's ``gamma``. None means one over the mean squared
         distance between training samples.
     gamma_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
 
@@ -199,12 +199,12 @@ class RBF(Isotropic):
 class ARD(PerFeature):
     """Anisotropic Gaussian kernel, k(x, x') = exp(−Σ_k gammas_k (x_k − x'_k)²).
 
-    Automatic relevance determination: a feature whose gamma tends to zero no longer
-    matters.
+    This is automatic relevance determination: a feature whose gamma tends to zero no
+    longer matters.
 
     Parameters
     ----------
-    gammas : (n_features,) positive, a number for all features alike, or None for
+    gammas : (n_features,) positive, one number for all features, or None for
         1 / (2 n_features variance_k), which makes the start independent of the
         units of the features.
     gammas_bounds : (low, high) for every feature, "fixed", or None for wide bounds.
@@ -228,7 +228,7 @@ class ARD(PerFeature):
 
 
 class Matern(Isotropic):
-    """Matérn kernel, of s = gamma ‖x − x'‖², which is the squared distance in units of the length.
+    """Matérn kernel, a function of s = gamma ‖x − x'‖².
 
     =====  =======================================
     nu     k(x, x')
@@ -238,14 +238,16 @@ class Matern(Isotropic):
     2.5    (1 + √(5s) + 5s/3) exp(−√(5s))
     =====  =======================================
 
-    Functions of it can be differentiated less than nu times; an `RBF` is its limit of large nu.
+    s is the squared distance in units of the length scale 1/√gamma, the ``length_scale`` of
+    scikit-learn's ``Matern``. The larger nu, the smoother the functions: they can be
+    differentiated fewer than nu times, and `RBF` is the limit of large nu.
 
-    Source: [RW06 eq. 4.16, 4.17]. The ``length_scale`` of scikit-learn's ``Matern`` is 1/√gamma.
+    Source: [RW06 eq. 4.16, 4.17].
 
     Parameters
     ----------
     nu : 0.5, 1.5 or 2.5, not tuned.
-    gamma : positive; None takes one over the mean squared distance between training samples.
+    gamma : positive; None means one over the mean squared distance between training samples.
     gamma_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
 
     Examples
@@ -272,12 +274,12 @@ class Matern(Isotropic):
 
 
 class MaternARD(PerFeature):
-    """Matérn kernel with a scale for each feature: `Matern` of s = Σ_k gammas_k (x_k − x'_k)².
+    """Matérn kernel with a scale for each feature: `Matern` with s = Σ_k gammas_k (x_k − x'_k)².
 
     Parameters
     ----------
     nu : 0.5, 1.5 or 2.5, not tuned.
-    gammas, gammas_bounds : as of `ARD`.
+    gammas, gammas_bounds : as for `ARD`.
 
     Examples
     --------
@@ -306,16 +308,16 @@ class MaternARD(PerFeature):
 class PowerExponential(Isotropic):
     """Power-exponential kernel, k(x, x') = exp(−(√gamma ‖x − x'‖)^power).
 
-    With power 2 it is the `RBF` kernel, with 1 the Matérn kernel of nu = 0.5; the smaller, the
-    rougher are its functions. The length of other texts is 1/√gamma. Also known as stable
-    kernel, and as generalized Laplace kernel.
+    With power 2 it is the `RBF` kernel, with power 1 the Matérn kernel with nu = 0.5; the smaller
+    the power, the rougher the functions. The length scale of other texts is 1/√gamma. Also known
+    as the stable kernel, and as the generalized Laplace kernel.
 
     Source: [RW06 eq. 4.18], γ-exponential; its γ is our power.
 
     Parameters
     ----------
-    power : at most 2; None starts tuning at one.
-    gamma : positive; None takes one over the mean squared distance between training samples.
+    power : at most 2; None means that tuning starts at one.
+    gamma : positive; None means one over the mean squared distance between training samples.
     power_bounds : (low, high) for tuning, "fixed", or None for (0.1, 2).
     gamma_bounds : (low, high) for tuning, "fixed", or None for wide bounds.
 
@@ -350,13 +352,13 @@ class PowerExponential(Isotropic):
 class PowerExponentialARD(PerFeature):
     """Power-exponential kernel with a scale for each feature.
 
-    k(x, x') = exp(−(Σ_k gammas_k (x_k − x'_k)²)^(power/2)). It is a function of one distance; the
-    kernel of some other programs, exp(−Σ_k gammas_k |x_k − x'_k|^power), is another.
+    k(x, x') = exp(−(Σ_k gammas_k (x_k − x'_k)²)^(power/2)). It is a function of one distance,
+    unlike exp(−Σ_k gammas_k |x_k − x'_k|^power), which some other programs use.
 
     Parameters
     ----------
-    power, power_bounds : as of `PowerExponential`.
-    gammas, gammas_bounds : as of `ARD`.
+    power, power_bounds : as for `PowerExponential`.
+    gammas, gammas_bounds : as for `ARD`.
 
     Examples
     --------
@@ -387,11 +389,11 @@ class PowerExponentialARD(PerFeature):
 
 
 def _matern(kernel: Matern | MaternARD) -> Profile:
-    """Profile of a Matérn kernel; ValueError for a ``nu`` without one."""
+    """Profile of a Matérn kernel; ValueError if ``nu`` has none."""
     if not (isinstance(kernel.nu, (int, float, np.number)) and kernel.nu in MATERN):
         raise ValueError(
-            f"{type(kernel).__name__}: nu must be 0.5, 1.5 or 2.5, got {kernel.nu!r}; the limit of "
-            "large nu is RBF, or ARD."
+            f"{type(kernel).__name__}: nu must be 0.5, 1.5 or 2.5, got {kernel.nu!r}; for the "
+            "limit of large nu use RBF or ARD."
         )
     return MATERN[float(kernel.nu)]
 

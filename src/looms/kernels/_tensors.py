@@ -1,4 +1,4 @@
-"""Kernels of samples in torch tensors: values, and gradients by reverse differentiation."""
+"""Kernels on torch tensors: values, and gradients by reverse-mode differentiation."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from looms.kernels._dot_product import Linear, Polynomial
 from looms.kernels._samples import Samples
 from looms.kernels._stationary import ARD, RBF, Matern, MaternARD
 
-#: A squared distance below this part of the squared norms is taken from the difference itself.
+#: A squared distance below this fraction of the squared norms is computed from the difference.
 _CLOSE = 1e-4
 _NUMBERS = 1 << 22  # of differences at a time
 
 
 class TensorPairs:
-    """Block of pairs of a landmark and a row; inner products and distances in float64.
+    """Block of pairs of a landmark and a row, with inner products and distances in float64.
 
     Parameters
     ----------
-    landmarks : m samples of the host, with the center that distances are computed around.
+    landmarks : m samples on the host, with the center that distances are computed around.
     X : (b, n_features) float64 tensor.
-    dtype : of kernel values, "float64" or "float32".
+    dtype : type of kernel values, "float64" or "float32".
     """
 
     def __init__(self, landmarks: Samples, X: Tensor, dtype: str) -> None:
@@ -35,7 +35,7 @@ class TensorPairs:
         self.dtype = getattr(torch(), dtype)
 
     def values(self, kernel: Kernel) -> Tensor:
-        """k(z_j, x_i), (m, b), a new tensor."""
+        """k(z_j, x_i), (m, b), as a new tensor."""
         check_on_tensors(kernel)
         return _values(kernel, self, _theta(kernel, self.X))
 
@@ -75,12 +75,12 @@ class TensorPairs:
         return _squared_distances(Z * root, X * root).to(self.dtype)
 
     def filled(self, value: Tensor) -> Tensor:
-        """A number for every pair, (m, b)."""
+        """The same number for every pair, (m, b)."""
         return value.to(self.dtype).repeat(self.landmarks.n_samples, len(self.X))
 
 
 def _squared_distances(A: Tensor, B: Tensor) -> Tensor:
-    """‖a_i − b_j‖² from inner products; of close samples, whose digits cancel, from differences."""
+    """‖a_i − b_j‖² from inner products; from differences for close samples, as digits cancel."""
     norms = A.square().sum(1)[:, None] + B.square().sum(1)
     D = norms.addmm(A, B.T, alpha=-2.0)
     p, q = torch().nonzero(D.detach() < norms.detach().mul_(_CLOSE), as_tuple=True)
@@ -105,12 +105,12 @@ _MATERN: dict[float, Callable[[Tensor], Tensor]] = {
 
 
 def _matern(kernel: Matern | MaternARD, s: Tensor) -> Tensor:
-    """Matérn kernel of s = (r/ℓ)². At s = 0, where √s has no slope, it counts as none."""
+    """Matérn kernel of s = (r/ℓ)². The slope of √s at s = 0, which is infinite, counts as zero."""
     nu = float(kernel.nu)
     return _MATERN[nu]((2.0 * nu * s).clamp_min(torch().finfo(s.dtype).tiny).sqrt())
 
 
-#: Values of a kernel from its pairs and its parameter, (1,), or (n_features,) one for each feature.
+#: Values of a kernel from its pairs and its parameter, which is (1,) or (n_features,).
 _FORMULAS: dict[type[Kernel], Callable[[Any, TensorPairs, Tensor], Tensor]] = {
     Constant: lambda kernel, pairs, value: pairs.filled(value),
     RBF: lambda kernel, pairs, gamma: _exponential(pairs.scaled(gamma)),
@@ -122,7 +122,7 @@ _FORMULAS: dict[type[Kernel], Callable[[Any, TensorPairs, Tensor], Tensor]] = {
 
 
 def check_on_tensors(kernel: Kernel) -> None:
-    """ValueError for a kernel, or a part of one, that has no values on tensors."""
+    """ValueError for a kernel, or a part of one, that does not support tensors."""
     if isinstance(kernel, (Sum, Product)):
         for part in kernel.parts:
             check_on_tensors(part)
@@ -130,8 +130,8 @@ def check_on_tensors(kernel: Kernel) -> None:
         known: list[type[Kernel]] = [Linear, *_FORMULAS]
         names = ", ".join(sorted(one.__name__ for one in known))
         raise ValueError(
-            f"{type(kernel).__name__} takes NumPy arrays; on tensors there are {names}, and their "
-            "sums and products."
+            f"{type(kernel).__name__} takes NumPy arrays only; tensors work with {names}, and "
+            "their sums and products."
         )
 
 

@@ -1,4 +1,4 @@
-"""Kernel of weighted features, and weights from the gradients of a machine."""
+"""Kernel of weighted features, with weights learned from the gradients of a machine."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from looms.kernels._columns import Mapped
 from looms.kernels._samples import SQUARED, Pairs, Samples
 from looms.kernels._stationary import Isotropic, scaled_columns
 
-#: Scaled squared distance below which samples are taken for copies, that tell no direction:
-#: kernels with a cusp have gradients there beyond all others.
+#: Scaled squared distance below which samples count as copies, which give no direction: the
+#: gradients of kernels with a cusp would outweigh all others there.
 _COPIES = 1e-6
 _ROWS = 256  # of gradients at a time
 
@@ -22,22 +22,22 @@ _ROWS = 256  # of gradients at a time
 class Weighted(Mapped):
     """Kernel of weighted features, k(√w ∘ x, √w ∘ x').
 
-    Weights that are None are learned by the machines that tune along gradients, for a kernel of
-    distances. They tune ``kernel`` by itself, take the gradients of that machine f,
+    If the weights are None, machines with ``search="gradient"`` learn them, for kernels of
+    distances: they tune ``kernel`` by itself, take the gradients of that machine f,
 
         w_k = c (Σ_i ζ_i (∂f(x_i)/∂x_k)²)^½, with c such that their mean is one,
 
-    and tune ``kernel`` anew, of weighted features. Few numbers are searched, which fit the
-    criterion by chance less than a scale for each feature does.
+    and tune ``kernel`` again on the weighted features. Only few numbers are searched, so the
+    criterion is overfitted less than with a scale for each feature.
 
     Source: [RBPB24], whose matrix is the average outer product of the gradients; this is the
     square root of its diagonal, in one round.
 
     Parameters
     ----------
-    kernel : kernel of features; `RBF`, `Matern` or `PowerExponential` if weights are to be learned.
-    weights : (n_features,) nonnegative, not all zero; or None, to learn them, where this kernel is
-        not a part of another.
+    kernel : kernel of features; `RBF`, `Matern` or `PowerExponential` if weights are learned.
+    weights : (n_features,) nonnegative, not all zero. None learns them; this kernel must then
+        not be part of another.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class Weighted(Mapped):
     >>> bool(np.allclose(Weighted(RBF(0.5), [0.4, 1.6])(X), ARD([0.2, 0.8])(X)))
     True
 
-    The second feature does not count:
+    The second feature does not matter here:
 
     >>> machine = LSSVMRegressorCV(Weighted(RBF())).fit(X, np.sin(2 * X[:, 0]))
     >>> bool(machine.kernel_.weights[0] > 10 * machine.kernel_.weights[1])
@@ -62,9 +62,9 @@ class Weighted(Mapped):
     def started(self, samples: Samples) -> Self:
         if self.weights is None:
             raise ValueError(
-                "Weighted: weights are None. They are learned by LSSVMClassifierCV and "
-                "LSSVMRegressorCV with search='gradient', where this kernel is not a part of "
-                "another; elsewhere pass a number for each feature."
+                "Weighted: weights are None. LSSVMClassifierCV and LSSVMRegressorCV with "
+                "search='gradient' learn them, unless this kernel is part of another; elsewhere "
+                "pass a number for each feature."
             )
         n_features = samples.X.shape[1]
         try:
@@ -80,16 +80,16 @@ class Weighted(Mapped):
         return super(Weighted, self._with_arguments(weights=weights)).started(samples)
 
     def learned(self, tuned: Kernel, samples: Samples, alpha: Array) -> Self:
-        """This kernel with weights by the gradients of the machine f(x) = Σ_j α_j k(x_j, x).
+        """This kernel with weights from the gradients of the machine f(x) = Σ_j α_j k(x_j, x).
 
         ∂f(x)/∂x = 2 gamma Σ_j α_j d(s_j) (x_j − x) with the decay d of the profile and the scaled
-        squared distances s. Gradients of several outputs count together. Weights are one each
-        where all gradients vanish.
+        squared distances s. Gradients of several outputs are pooled. If all gradients vanish,
+        every weight is one.
 
         Parameters
         ----------
         tuned : k, which is ``kernel`` with other values.
-        samples : (n, n_features) of the machine, with weights ζ.
+        samples : (n, n_features) samples of the machine, with weights ζ.
         alpha : (n,) or (n, t) dual coefficients.
 
         Raises
@@ -99,8 +99,8 @@ class Weighted(Mapped):
         """
         if not (isinstance(tuned, Isotropic) and tuned.distance is SQUARED):
             raise ValueError(
-                "Weighted: weights are learned for RBF, Matern and PowerExponential; pass a number "
-                f"for each feature with {tuned!r}."
+                "Weighted: weights are learned for RBF, Matern and PowerExponential only; with "
+                f"{tuned!r}, pass a number for each feature."
             )
         squares = np.zeros(samples.X.shape[1])
         for start in range(0, samples.n_samples, _ROWS):

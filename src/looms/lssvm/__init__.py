@@ -1,11 +1,10 @@
-"""Least-squares SVM and its exact leave-one-out, by several routes.
+"""Least-squares SVM and its exact leave-one-out outputs, by several routes.
 
-All return the same `looms.HeldOut`: `solve` by a Cholesky factorization, the
+All routes return the same `looms.HeldOut`: `solve` by a Cholesky factorization, the
 default; ``low_rank.solve`` on landmarks, for rows in blocks; ``features.decompose_features`` for
-the linear kernel of few features; `decompose` by eigenvectors, for
-one kernel matrix and many μ; `gauss_jordan_loo`, the reference algorithm of Saadi, Cawley &
-Talbot; `refit_loo` by n refits, the oracle. `Solution.models` has the n leave-one-out models
-themselves.
+the linear kernel with few features; `decompose` by an eigendecomposition, for one kernel matrix
+and many μ; `gauss_jordan_loo`, the reference algorithm of Saadi, Cawley & Talbot; `refit_loo` by
+n refits, the oracle. `Solution.models` returns the n leave-one-out models themselves.
 """
 
 from looms.lssvm._system import NotPositiveDefiniteError

@@ -4,9 +4,9 @@ Without the rows G, the machine trained on the others has residuals
 
     e_G = (P_GG)⁻¹ α_G,    P = M⁻¹ − η ηᵀ / Ση,
 
-of which leave-one-out, e_i = α_i / p_i, is the case of one row. λ_i = n μ / ζ_i stays as
-it is while rows are out. The folds of a cross-validation hold out each row once; repeated
-cross-validation does so several times. G may have a gap, rows that are left out and not tested.
+and leave-one-out, e_i = α_i / p_i, is the case of one row. λ_i = n μ / ζ_i stays the same while
+rows are left out. The folds of a cross-validation hold out each row once; repeated
+cross-validation does so several times. G may include a gap: rows left out but not tested.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Repetition(NamedTuple):
     Attributes
     ----------
     single : rows that are held out each by itself.
-    sets : rows that are left out together, of each fold of two or more, in increasing order, as
-        their first rows are.
-    tested : (n,) true for single rows, and for those of the sets that are in no gap.
+    sets : rows that each fold of two or more leaves out together, in increasing order; folds are
+        in the order of their first rows.
+    tested : (n,) true for single rows, and for rows of the sets that are not in a gap.
     """
 
     single: AnyArray
@@ -47,7 +47,7 @@ class Repetition(NamedTuple):
 
     @property
     def folds(self) -> tuple[AnyArray, ...]:
-        """Rows that each fold tests: of the single rows first."""
+        """Rows that each fold tests, with single rows first."""
         return (*self.single[:, None], *(G[self.tested[G]] for G in self.sets))
 
 
@@ -56,15 +56,15 @@ def repetitions(folds: npt.ArrayLike | None, n: int) -> tuple[Repetition, ...]:
 
     Parameters
     ----------
-    folds : (n,) or (n_repetitions, n) integers, as `looms.folds.fold_numbers` gives them; None for
+    folds : (n,) or (n_repetitions, n) integers, as from `looms.folds.fold_numbers`; None holds out
         each row by itself.
     n : number of rows.
 
     Raises
     ------
     ValueError
-        For another shape, for numbers that are no integers, if a fold has all rows, or if a
-        row is held out in no repetition.
+        If the shape is wrong, numbers are not integers, a fold has all rows, or a row is never
+        held out.
     """
     if folds is None:
         return (Repetition(np.arange(n), (), np.ones(n, dtype=bool)),)
@@ -76,7 +76,7 @@ def repetitions(folds: npt.ArrayLike | None, n: int) -> tuple[Repetition, ...]:
         )
     never = (labels < 0).all(axis=0)
     if never.any():
-        raise ValueError(f"Row {int(np.argmax(never))} is held out in no fold.")
+        raise ValueError(f"Row {int(np.argmax(never))} is never held out.")
     return tuple(_repetition(row) for row in labels)
 
 
@@ -94,9 +94,9 @@ def _repetition(labels: AnyArray) -> Repetition:
 
 
 def whole_repetitions(parts: Sequence[Repetition]) -> list[tuple[AnyArray, AnyArray]]:
-    """Repetition and number of the rows tested, where those that test no row twice count as one.
+    """Repetition and row number of the tested rows; repetitions with no row in common are joined.
 
-    Folds whose gaps meet are in different repetitions; one criterion is of all of them.
+    Folds whose gaps overlap are in different repetitions, but belong to one criterion.
     """
     once: list[AnyArray] = []
     for r, part in enumerate(parts):
@@ -117,7 +117,7 @@ def held_out_outputs(parts: Sequence[Repetition], Y: Array, residuals: Array) ->
 def factorized(block: Array, smallest: Array | float, rows: AnyArray, mu: float) -> Inverse:
     """Inverse of a symmetric block, by its Cholesky factor.
 
-    LeverageError, which names one of the ``rows``, if a pivot is not larger than ``smallest``.
+    Raises LeverageError, which names one of the ``rows``, if a pivot is not above ``smallest``.
     """
     R, failed = lapack.dpotrf(np.asfortranarray(block.T), lower=1, overwrite_a=1)
     safe = R.diagonal() ** 2 > smallest
@@ -127,14 +127,14 @@ def factorized(block: Array, smallest: Array | float, rows: AnyArray, mu: float)
 
 
 class HeldOutBlocks:
-    """Factorized diagonal blocks of P that belong to rows held out together.
+    """Factorized diagonal blocks of P for rows held out together.
 
     Parameters
     ----------
-    p : (n,) diagonal of P, positive: the blocks of the rows that are held out by themselves.
+    p : (n,) diagonal of P, positive: the blocks of rows that are held out by themselves.
     parts : rows held out in every repetition.
-    block : P_GG for the rows G that are left out together, or a function of columns, (P_GG)⁻¹ times
-        these.
+    block : P_GG for the rows G that are left out together, or a function that multiplies columns
+        by (P_GG)⁻¹.
     mu : regularization, for messages.
 
     Raises
@@ -167,7 +167,7 @@ class HeldOutBlocks:
                 self._inverses[-1].append(inverse)
 
     def solve(self, columns: Array) -> Array:
-        """Blocks⁻¹ times columns: residuals from α, and V from ∂J/∂e.
+        """Blocks⁻¹ times columns: residuals from α, or V from ∂J/∂e.
 
         Parameters
         ----------
@@ -200,8 +200,8 @@ class HeldOutBlocks:
 
         Notes
         -----
-        H is a sum of ± x xᵀ, at most 2t of a fold: n² flops for each, and so n³ for rows that are
-        held out by themselves.
+        H is a sum of ± x xᵀ, at most 2t for each fold. Each takes n² flops, so rows held out by
+        themselves take n³.
         """
         vectors = []
         for r, part in enumerate(self.parts):
@@ -223,7 +223,8 @@ class HeldOutBlocks:
 def _squares(e: Array, v: Array) -> tuple[Array, Array]:
     """Vectors x, (F, k, s), and signs, (F, k), of ½ (e vᵀ + v eᵀ) = Σ ± x xᵀ for (F, s, t) e and v.
 
-    Sums and differences of columns of one length; eigenvectors where these are no more.
+    These are sums and differences of columns scaled to one length, or eigenvectors if these are
+    no more.
     """
     if e.shape[1] <= 2 * e.shape[2]:
         half = 0.5 * e @ v.swapaxes(1, 2)
@@ -240,7 +241,7 @@ def _squares(e: Array, v: Array) -> tuple[Array, Array]:
 
 
 def _sparse_rows(n: int, vectors: Sequence[tuple[AnyArray, Array, AnyArray]]) -> sp.csr_array:
-    """Rows of n numbers: those vectors x, (F, k, s), on sets (F, s), that a mask (F, k) takes."""
+    """Rows of n numbers: the vectors x, (F, k, s), on sets (F, s), that a mask (F, k) selects."""
     values = [x[mask] for _, x, mask in vectors]
     places = [G[np.nonzero(mask)[0]] for G, _, mask in vectors]
     lengths = np.concatenate([np.full(len(x), x.shape[1]) for x in values])

@@ -16,7 +16,7 @@ _NUMBERS = 1 << 22  # in the rows of T of the units worked on at once
 
 @dataclass(frozen=True, eq=False)
 class _Squares:
-    """Sum over a block: Σ t tᵀ."""
+    """Sum Σ t tᵀ over a block."""
 
     landmarks: Landmarks
     V: Array
@@ -29,7 +29,7 @@ class _Squares:
 def changes_without(
     solution: Solution, blocks: ArrayBlocks, units: Sequence[AnyArray]
 ) -> tuple[Array, Array]:
-    """Residuals of rows without their unit, and the mean squared change at all others.
+    """Residuals of rows left out with their unit, and the mean squared change at all others.
 
     With the rows t of T, e_G = (I − T_G T_Gᵀ S_G)⁻¹ r_G and w = T_Gᵀ S_G e_G, at other rows
 
@@ -39,18 +39,19 @@ def changes_without(
 
     Parameters
     ----------
-    solution : of the machine on all rows.
+    solution : solution for the machine on all rows.
     blocks : rows of the fit.
-    units : places of the rows that are left out at a time, increasing; together all rows.
+    units : positions, increasing, of the rows that are left out together; all units together hold
+        all rows.
 
     Returns
     -------
     residuals : (n, t) e.
-    mean_squares : (n_units,) over the rows outside of the unit, and targets.
+    mean_squares : (n_units,) means over the rows outside of the unit, and over targets.
 
     Notes
     -----
-    About 5 n m² flops; for units of s rows n s (m + s) more, and s (m + s) numbers.
+    About 5 n m² flops; units of s rows add n s (m + s) flops and s (m + s) numbers.
     """
     zeta, r = solution.fit.sample_weight, solution.residuals
     n, t = r.shape
@@ -68,7 +69,7 @@ def changes_without(
 
 
 def _of_one_size(units: Sequence[AnyArray], most_rows: int) -> Iterator[tuple[AnyArray, AnyArray]]:
-    """Numbers of some units of as many rows each, and (n_units, n_rows) their rows."""
+    """Numbers of some units of equal size, and their rows, (n_units, n_rows)."""
     sizes = np.array([len(G) for G in units])
     for size in np.unique(sizes):
         members = np.flatnonzero(sizes == size)

@@ -1,4 +1,4 @@
-"""Sets of rows of a block that are held out together, in terms of their vectors t."""
+"""Sets of rows of a block that are held out together, in terms of the vectors t."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def sets_of(labels: AnyArray | None = None) -> list[AnyArray]:
 
 
 def leverages_left(T: Array, G: AnyArray, root: Array) -> Array:
-    """1 − √ζ T T ᵀ √ζ of each of some sets of one size, (n_sets, size, size)."""
+    """1 − √ζ T Tᵀ √ζ for each of some sets of equal size, (n_sets, size, size)."""
     T_G, own = namespace(T).moveaxis(T[:, G], 0, 2) * root, np.arange(G.shape[1])
     C: Array = -T_G @ T_G.swapaxes(1, 2)
     C[:, own, own] += 1.0
@@ -27,7 +27,7 @@ def leverages_left(T: Array, G: AnyArray, root: Array) -> Array:
 
 
 def times_C(T: Array, e: Array, u: Array, zeta: Array, sets: list[AnyArray]) -> Array:
-    """T C with C = ½ (ζ e uᵀ + u eᵀ ζ) within each set, and within each row that is in none."""
+    """T C with C = ½ (ζ e uᵀ + u eᵀ ζ) within each set, and within each row that is in no set."""
     e = zeta[:, None] * e
     product: Array = T * (e * u).sum(axis=1)
     for G in sets:

@@ -1,4 +1,4 @@
-"""Linear system of the least-squares SVM: ridge, checked arguments, errors."""
+"""Linear system of the least-squares SVM: ridge, argument checks and errors."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Fit:
     intercept : float or (t,) b; zero without an intercept.
     y, outputs : targets, and the exact leave-one-out output of each row.
     sample_weight : (n,) ζ.
-    held_out : (n_repetitions, n) or (n_repetitions, n, t) outputs of machines that were trained
-        without the fold of the row; NaN where it is in no fold.
-    landmarks : (m, n_features) samples that the coefficients are of, (m,) or (m, t); None where
-        these are the n rows.
-    coef : (n_features,) or (n_features, t) weights w of a linear machine f(x) = w·x + b that was
-        solved for them; None where it was solved for α.
+    held_out : (n_repetitions, n) or (n_repetitions, n, t) outputs of machines trained without
+        the fold of the row; NaN if the row is in no fold.
+    landmarks : (m, n_features) landmarks, if the coefficients, (m,) or (m, t), belong to these;
+        None if they belong to the n rows.
+    coef : (n_features,) or (n_features, t) weights w of a linear machine f(x) = w·x + b, if the
+        system was solved for w; None if it was solved for α.
     """
 
     alpha: Array
@@ -42,12 +42,12 @@ class Fit:
 
     @property
     def loo(self) -> HeldOut:
-        """Targets, leave-one-out outputs and weights as one value."""
+        """Targets, leave-one-out outputs and weights as one object."""
         return HeldOut(self.y, self.outputs, self.sample_weight)
 
     @property
     def mean_held_out(self) -> HeldOut:
-        """Targets, held-out outputs and weights; means over repetitions."""
+        """Targets, held-out outputs averaged over repetitions, and weights."""
         return HeldOut(self.y, np.nanmean(self.held_out, axis=0), self.sample_weight)
 
 
@@ -78,7 +78,7 @@ class NotPositiveDefiniteError(np.linalg.LinAlgError):
 
 
 class RangeError(NotPositiveDefiniteError):
-    """Error for a diagonal of K + diag(λ) beyond the range in which it can be factorized."""
+    """Error if the diagonal of K + diag(λ) is out of the range in which it can be factorized."""
 
     def __init__(self, mu: float, value: float) -> None:
         super().__init__(mu, value)
@@ -93,7 +93,7 @@ class RangeError(NotPositiveDefiniteError):
 
 
 class LeverageError(NotPositiveDefiniteError):
-    """K + diag(λ) is positive definite, but the system without some sample is not."""
+    """K + diag(λ) is positive definite, but not the system without some sample."""
 
     def __init__(self, mu: float, sample: int) -> None:
         super().__init__(mu, sample)
@@ -102,8 +102,8 @@ class LeverageError(NotPositiveDefiniteError):
     def __str__(self) -> str:
         return (
             f"The weight or leverage of sample {self.sample} is so large at mu = {self.mu:.3g} "
-            "that the system without it is singular in double precision: it has no leave-one-out "
-            "output. Use weights that differ less, or a larger mu."
+            "that the system without it is singular in double precision, so it has no "
+            "leave-one-out output. Use weights that differ less, or a larger mu."
         )
 
 
@@ -122,7 +122,7 @@ def checked_system(
 ) -> tuple[Array, Array, Array]:
     """Kernel matrix, targets and weights as checked arrays.
 
-    That K is positive semi-definite is left to the factorization.
+    The factorization checks that K is positive semi-definite.
     """
     K = checked_square(K)
     check_finite("K", K)
@@ -134,7 +134,7 @@ def checked_system(
 
 
 def checked_square(K: npt.ArrayLike) -> Array:
-    """Square matrix of float64, of two samples or more."""
+    """Square float64 matrix of at least two samples."""
     K = np.asarray(K, dtype=np.float64)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"K must be a square matrix, but has shape {K.shape}.")
@@ -144,7 +144,7 @@ def checked_square(K: npt.ArrayLike) -> Array:
 
 
 def checked_targets(y: npt.ArrayLike, n: int) -> Array:
-    """Finite targets, a row for each of the ``n`` samples of K."""
+    """Finite targets with a row for each of the ``n`` samples of K."""
     y = np.asarray(y, dtype=np.float64)
     if y.ndim not in (1, 2) or y.shape[0] != n or y.size == 0:
         raise ValueError(
@@ -158,7 +158,7 @@ def checked_targets(y: npt.ArrayLike, n: int) -> Array:
 def checked_weights(
     weight: npt.ArrayLike | None, n: int, name: str = "sample_weight", *, zeros: bool = False
 ) -> Array:
-    """Finite weights of ``n`` samples, ones unless given; positive, or also zero by ``zeros``."""
+    """Finite weights of ``n`` samples, ones by default; positive, or zero if ``zeros``."""
     if weight is None:
         return np.ones(n)
     try:

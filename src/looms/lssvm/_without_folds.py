@@ -1,11 +1,11 @@
-"""Residuals of rows with several folds held out: the inner cross-validation of a nested one.
+"""Residuals of rows with several folds held out: the inner loop of nested cross-validation.
 
-Without the fold G the machine has P⁽⁻ᴳ⁾ = P − P_:G (P_GG)⁻¹ P_G: and α⁽⁻ᴳ⁾ = α − P_:G e_G, and the
-fold H of its rows, left out as well, the residuals
+Without the fold G the machine has P⁽⁻ᴳ⁾ = P − P_:G (P_GG)⁻¹ P_G: and α⁽⁻ᴳ⁾ = α − P_:G e_G. If the
+fold H of its rows is left out as well, its residuals are
 
     e_H⁽ᴳᴴ⁾ = (P⁽⁻ᴳ⁾_HH)⁻¹ α⁽⁻ᴳ⁾_H.
 
-They are the held-out residuals of the machine that is trained without G, λ as it is for all rows.
+These are the held-out residuals of the machine trained without G, with λ as for all rows.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _FEW = 16  # rows of a fold, up to which Python walks over them and NumPy over t
 
 
 class _Alike(NamedTuple):
-    """F folds, each filled up to s rows, as columns of P: of few rows, first those of row one."""
+    """F folds, each padded to s rows, as columns of P; with few rows, row by row."""
 
     columns: slice
     size: int
 
     def of(self, values: AnyArray) -> AnyArray:
-        """View of the columns, in the last axis of ``values``, as (..., s, F)."""
+        """View of these columns of the last axis of ``values``, as (..., s, F)."""
         values = values[..., self.columns]
         if self.size > _FEW:
             return values.reshape(*values.shape[:-1], -1, self.size).swapaxes(-2, -1)
@@ -41,8 +41,8 @@ class InnerFolds:
 
     Parameters
     ----------
-    folds : rows of each fold; each row is in one.
-    outer : numbers of the folds that each machine has not seen, fewer than all.
+    folds : rows of each fold; each row is in one fold.
+    outer : numbers of the folds that each machine has not seen; never all of them.
     """
 
     def __init__(self, folds: Sequence[AnyArray], outer: Sequence[tuple[int, ...]]) -> None:
@@ -78,7 +78,7 @@ class InnerFolds:
                 self._parts.append((part, np.stack([left_out[k] for k in part])))
 
     def residuals(self, P: Array, alpha: Array, mu: float) -> Iterator[tuple[AnyArray, Array]]:
-        """Held-out residuals of the rows that a machine has seen.
+        """Held-out residuals of the rows that each machine has seen.
 
         Parameters
         ----------
@@ -89,8 +89,8 @@ class InnerFolds:
         Yields
         ------
         part : numbers of some of the machines.
-        residuals : (n, n_part, t), of a row outside the folds that the machine has not seen, by the
-            machine that has not seen its own fold either; of their rows, by the machine itself.
+        residuals : (n, n_part, t); a row that the machine has seen gets the residual of the machine
+            that has not seen its own fold either; other rows get that of the machine itself.
 
         Raises
         ------
@@ -99,8 +99,8 @@ class InnerFolds:
 
         Notes
         -----
-        For folds of s rows, and a machine without r rows, about n (2 r² + r s + s²) flops. Folds
-        are filled up to powers of two at most: 4n² numbers.
+        For folds of s rows, a machine without r rows takes about n (2 r² + r s + s²) flops. Folds
+        are padded to powers of two at most: 4n² numbers.
         """
         none = self._row < 0
         whole = np.take(np.take(P.T, self._row, axis=0), self._row, axis=1)
@@ -144,7 +144,7 @@ class InnerFolds:
         return np.asarray(e[:, :, self._column].transpose(2, 0, 1))
 
     def _check(self, pivots: Array, whole: Array, columns: AnyArray, mu: float) -> None:
-        """LeverageError if what is left of some diagonal entries of P is rounding."""
+        """LeverageError if only rounding is left of some diagonal entries of P."""
         least = len(self._column) * np.finfo(np.float64).eps * whole.diagonal()[columns]
         safe = pivots > least
         if not safe.all():
@@ -182,7 +182,7 @@ def _pivots(R: Array) -> Array:
 
 
 def fold_of_rows(folds: Sequence[AnyArray], n: int) -> AnyArray:
-    """Number of the fold of each row, (n,); 0 for a row in none."""
+    """Number of the fold of each row, (n,); 0 for a row in no fold."""
     number = np.zeros(n, dtype=np.intp)
     for k, rows in enumerate(folds):
         number[rows] = k

@@ -1,12 +1,12 @@
-"""Least-squares SVM and its exact leave-one-out by one Cholesky factorization.
+"""Least-squares SVM and its exact leave-one-out outputs by one Cholesky factorization.
 
-The lower triangle of one Fortran-ordered buffer holds one after the other
+The lower triangle of one Fortran-ordered buffer holds in turn
 
     M = K + diag(λ)  →  its factor R  →  S = R⁻¹  →  M⁻¹ = SᵀS  →  P = M⁻¹ − η ηᵀ / Ση
 
 (`potrf`, `trtri`, `lauum`). The first two steps give the fit and all leave-one-out outputs
-(`solve`), P the outputs of large folds and the gradient G = ∂J/∂M of any criterion on them
-(`Solution.contract`), which needs one more buffer of the same size.
+(`solve`). P gives the outputs of large folds, and the gradient G = ∂J/∂M of any criterion of the
+outputs (`Solution.contract`), which needs one more buffer of the same size.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _HUGE = 1e150  # squares of kernel values beyond it overflow
 
 
 class Projection:
-    """P = M⁻¹ − η ηᵀ / Ση in the memory of the factorization: of S = R⁻¹, then of P itself.
+    """P = M⁻¹ − η ηᵀ / Ση in the memory of the factorization, which holds S = R⁻¹ and later P.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Projection:
         return self._buffer
 
     def block(self, G: AnyArray) -> Array:
-        """P_GG; 2 n |G|² flops from S, of which only the lower triangle is set."""
+        """P_GG; 2 n |G|² flops from S, and then only its lower triangle is set."""
         if self._inverted:
             return self._buffer.T[G[:, None], G]  # P is symmetric
         first = int(G[0])
@@ -86,11 +86,11 @@ class Solution:
 
     Attributes
     ----------
-    fit : the machine and its held-out outputs: e_i = α_i / p_i of each row by itself
-        [C06 eq. 19], e_G = (P_GG)⁻¹ α_G of rows that are held out together.
+    fit : the machine and its held-out outputs, with residuals e_i = α_i / p_i for single rows
+        [C06 eq. 19] and e_G = (P_GG)⁻¹ α_G for rows held out together.
     mu : regularization.
     projection : P = M⁻¹ − η ηᵀ / Ση.
-    folds : blocks of P for rows that are held out together.
+    folds : blocks of P for rows held out together.
     residuals : (n_repetitions, n, t) held-out residuals; zero for rows that are not left out.
     """
 
@@ -102,7 +102,7 @@ class Solution:
 
     @property
     def loo(self) -> HeldOut:
-        """Leave-one-out outputs, each row by itself."""
+        """Leave-one-out outputs of single rows."""
         return self.fit.loo
 
     @property
@@ -113,8 +113,8 @@ class Solution:
     def contract(self, slope: Array, scratch: Array | None = None) -> tuple[Array, float]:
         """Derivative of a criterion with respect to the kernel matrix and μ.
 
-        The derivation is in docs/references.md, Gradient. With g = ∂J/∂e and v_G = (P_GG)⁻¹ g_G
-        for rows held out together, v_i = g_i / p_i for a row by itself:
+        The derivation is in docs/references.md, Gradient. With g = ∂J/∂e, and v_G = (P_GG)⁻¹ g_G
+        for rows held out together or v_i = g_i / p_i for a single row:
         G = P H P − ½ (P v αᵀ + α vᵀ P), H = ½ (e vᵀ + v eᵀ) within each fold and zero
         elsewhere, summed over targets and repetitions, and dJ = Σ_ij G_ij dM_ij.
 
@@ -122,7 +122,7 @@ class Solution:
         ----------
         slope : ∂J/∂f, derivative with respect to the held-out outputs, shaped like
             ``fit.held_out``, or like the targets if there is one repetition.
-        scratch : (n, n) Fortran-ordered array to overwrite; one is made unless given.
+        scratch : (n, n) Fortran-ordered array to overwrite; allocated by default.
 
         Returns
         -------
@@ -131,7 +131,7 @@ class Solution:
 
         Notes
         -----
-        4n³/3 flops for rows held out by themselves; for F folds n³/3 + 6 n² F, if that is less.
+        4n³/3 flops for rows held out by themselves; n³/3 + 6 n² F for F folds, if that is less.
         """
         P = self.projection.matrix()
         C = np.empty(P.shape, order="F") if scratch is None else scratch
@@ -150,10 +150,10 @@ class Solution:
         Raises
         ------
         ValueError
-            If rows are held out in several repetitions, or some in none.
+            If rows are held out in several repetitions, or some never.
         """
         if len(self.folds.parts) > 1:
-            raise ValueError("Each row has one model: folds must be one repetition.")
+            raise ValueError("Each row must have one model: folds must be one repetition.")
         (part,) = self.folds.parts
         return LeaveOneOutModels(
             self.fit,
@@ -177,30 +177,30 @@ def solve(
 ) -> Solution:
     """Least-squares SVM and all its held-out outputs from one factorization.
 
-    Minimizes ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (y_i − w·φ(x_i) − b)² [C06 II-A to II-F]: with
+    It minimizes ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (y_i − w·φ(x_i) − b)² [C06 II-A to II-F]. With
     M = K + diag(λ), λ_i = n mu / ζ_i,
 
         M η = 1,  M ν = y,  b = Σν / Ση,  α = ν − η b,  r_i = α_i / p_i.
 
-    λ stays as it is while a sample is left out.
+    λ stays the same while a sample is left out.
 
     Parameters
     ----------
     K : (n, n) symmetric kernel matrix.
     y : (n,) or (n, t) targets, ±1 for classes. One factorization serves all.
     mu : regularization, positive, in units of ``K`` over n.
-    sample_weight : (n,) ζ, positive; ones unless given.
+    sample_weight : (n,) ζ, positive; ones by default.
     fit_intercept : False for kernel ridge regression, η = 0 and b = 0.
-    folds : (n,) integers, the same for rows that are held out together, e_G = (P_GG)⁻¹ α_G;
-        (n_repetitions, n) for several partitions. -1 for a row that is not held out in a
-        repetition, -2 - k for one that is left out with fold k, but not tested. Each row by itself
-        unless given.
+    folds : (n,) integers, equal for rows that are held out together, e_G = (P_GG)⁻¹ α_G;
+        (n_repetitions, n) for several partitions. -1 marks a row that is not held out in a
+        repetition, -2 - k a row that is left out with fold k, but not tested. By default, each row
+        is held out by itself.
 
     Raises
     ------
     ValueError
-        For shapes that do not agree, μ or weights that are not positive, values
-        that are not finite, one fold that holds all rows, a row that is never held out.
+        If shapes do not agree, μ or weights are not positive, values are not finite, one fold
+        holds all rows, or a row is never held out.
     NotPositiveDefiniteError
         If M is not numerically positive definite, or no longer is once a sample of
         overwhelming weight, or a fold of them, is left out.
@@ -208,8 +208,8 @@ def solve(
     Notes
     -----
     2n³/3 flops, one n×n buffer; folds add Σ |G|³ / 3 and the smaller of n³/3 and 2 n Σ |G|².
-    Digits are lost as μ becomes small beside the largest eigenvalue of K / n: about as many as
-    their ratio has.
+    If μ is much smaller than the largest eigenvalue of K / n, digits are lost, about as many as
+    the ratio of the two has.
 
     Examples
     --------
@@ -234,9 +234,9 @@ def solve_in_place(
     fit_intercept: bool = True,
     parts: Sequence[Repetition] | None = None,
 ) -> Solution:
-    """`solve` in the memory of ``K``, Fortran-ordered, of which it reads the lower triangle.
+    """`solve` in the memory of ``K``, Fortran-ordered; only its lower triangle is read.
 
-    Arguments are not checked, but for definiteness and for squares that overflow.
+    Arguments are checked only for definiteness and for squares that overflow.
     """
     n, Y = len(K), targets_as_columns(y)
     parts = repetitions(None, n) if parts is None else parts

@@ -1,4 +1,4 @@
-"""Condition of the systems that are solved, and what rounding explains of held-out outputs."""
+"""Condition of the systems solved, and the effect of rounding on held-out outputs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _STEPS = 12  # of inverse iteration
 def condition_of(M: Array) -> float:
     """‖M‖₁ / λ of a symmetric matrix, λ its smallest eigenvalue; n³/3 flops.
 
-    No smaller than the ratio of its extreme eigenvalues but for the error of λ, by inverse
-    iteration from a fixed vector. Infinite unless M is numerically positive definite.
+    λ comes from inverse iteration with a fixed starting vector. Up to its error, the result is no
+    smaller than the ratio of the extreme eigenvalues. It is infinite unless M is numerically
+    positive definite.
     """
     R, failed = lapack.dpotrf(M, lower=1)
     if failed:
@@ -30,11 +31,11 @@ def condition_of(M: Array) -> float:
 def rounding_bound(
     condition: float, loo: HeldOut, eps: float = float(np.finfo(np.float64).eps)
 ) -> float:
-    """Difference of held-out outputs, in standard deviations, that rounding explains.
+    """Difference of held-out outputs, in standard deviations, that rounding can explain.
 
-    ε (n + cond) times the largest target or output in standard deviations;
-    `benchmarks/conditioning.py` has the differences from solutions with 60 digits, a sixth of it at
-    most.
+    It is ε (n + cond) times the largest target or output in standard deviations. In
+    `benchmarks/conditioning.py`, differences from solutions with 60 digits are at most a sixth of
+    it.
     """
     y, outputs = targets_as_columns(loo.y), targets_as_columns(loo.outputs)
     largest = np.maximum(np.abs(y), np.abs(outputs)).max(axis=0) / spread_of(y)
@@ -42,6 +43,6 @@ def rounding_bound(
 
 
 def spread_of(y: Array) -> Array:
-    """(t,) standard deviations of the targets, 1 for those that do not vary."""
+    """(t,) standard deviations of the targets; 1 for targets that do not vary."""
     spread = targets_as_columns(y).std(axis=0)
     return np.where(spread > 0, spread, 1.0)

@@ -1,13 +1,13 @@
-"""Least-squares SVM of few features and its exact leave-one-out, for one matrix and many μ.
+"""Least-squares SVM with few features and its exact leave-one-out, for one matrix and many μ.
 
-With the linear kernel the machine is f(x) = w·x + b, and with C = Σ_i ζ_i x_i x_iᵀ = U Λ Uᵀ, around
-the weighted mean where there is an intercept, and the scores s_i = Uᵀ x_i
+With the linear kernel the machine is f(x) = w·x + b. With C = Σ_i ζ_i x_i x_iᵀ = U Λ Uᵀ, centered
+at the weighted mean if there is an intercept, and the scores s_i = Uᵀ x_i,
 
     f_i = Σ_k s_ik (Λ_k + n μ)⁻¹ g_k,   g = Σ_i ζ_i s_i y_i,   B = S (Λ + n μ)⁻¹ Sᵀ + 1 1ᵀ / n,
     P = (ζ − ζ B ζ) / (n μ),            α = ζ (y − f) / (n μ),   e_G = (P_GG)⁻¹ α_G,
 
-so that after one eigendecomposition of n_features numbers every μ takes O(n n_features). Of many
-rows held out together, T = [S (Λ + n μ)^-½, 1 / √n],
+so after one eigendecomposition of order n_features, every μ takes O(n n_features). For many rows
+held out together, with T = [S (Λ + n μ)^-½, 1 / √n],
 
     e_G = r_G + T_G (1 − T_Gᵀ ζ_G T_G)⁻¹ T_Gᵀ ζ_G r_G,   r = y − f.
 """
@@ -41,9 +41,9 @@ _DIGITS = 1e-8
 
 
 def has_few_features(kernel: Kernel, X: Matrix) -> bool:
-    """True for the linear kernel and half as many features as rows, or fewer.
+    """True for the linear kernel with at most half as many features as rows.
 
-    An eigendecomposition of so many takes no longer than a factorization of the kernel matrix, and
+    Then the eigendecomposition takes no longer than a factorization of the kernel matrix, and the
     scores take half of its memory.
     """
     return type(kernel) is Linear and 2 * X.shape[1] <= X.shape[0]
@@ -51,14 +51,14 @@ def has_few_features(kernel: Kernel, X: Matrix) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Solved system of one μ.
+    """Solved system for one μ.
 
     Attributes
     ----------
     fit : the machine, with a coefficient for each row, and its held-out outputs.
     mu : regularization.
     coef : (p, t) weights of the scores.
-    spectrum : of the features.
+    spectrum : spectrum of the features.
     folds : systems (1 − B ζ)_GG of rows held out together.
     residuals : (n_repetitions, n, t) e; zero for rows that are not left out.
     """
@@ -73,7 +73,7 @@ class Solution:
     def slope_mu(self, slope: Array) -> float:
         """∂J/∂μ from the slope ∂J/∂f of a criterion, shaped like ``fit.held_out``.
 
-        (1 − B ζ)_GG e_G = (y − f)_G, differentiated with ∂B/∂μ = −n S (Λ + n μ)⁻² Sᵀ, is
+        Differentiating (1 − B ζ)_GG e_G = (y − f)_G with ∂B/∂μ = −n S (Λ + n μ)⁻² Sᵀ gives
 
             (1 − B ζ)_GG ∂e_G/∂μ = n S_G (Λ + n μ)⁻² (g − S_Gᵀ ζ_G e_G).
         """
@@ -90,8 +90,8 @@ class Solution:
     def models(self) -> LeaveOneOutModels:
         """Models without each row, or without the fold of each row; n² p flops, n² numbers.
 
-        They are those of the kernel matrix of the features as they are, not around their mean: it
-        is in the share of each row and in the corner.
+        They use the kernel matrix of the features without centering; the mean enters through the
+        share of each row and the corner.
         """
         (part,) = self.folds.parts
         zeta, n, spectrum = self.fit.sample_weight, len(self.fit.y), self.spectrum
@@ -125,10 +125,10 @@ class Solution:
         return w, self.fit.intercept + spectrum.mean @ moved - own
 
     def outputs_without_rows(self, X: Matrix) -> Iterator[tuple[slice, Array]]:
-        """Outputs of the models without each row, or its set, at new points, some at a time.
+        """Outputs of the models without each row, or its set, for blocks of new points.
 
-        F_ji = f⁽⁻ⁱ⁾(x_j) = f(x_j) − ζ_i e_i (s_j (Λ + n μ)⁻¹ s_iᵀ + 1 / n), or the sum of these
-        products over the set of i
+        F_ji = f⁽⁻ⁱ⁾(x_j) = f(x_j) − ζ_i e_i (s_j (Λ + n μ)⁻¹ s_iᵀ + 1 / n), or with the sum of
+        these products over the set of i.
 
         Parameters
         ----------
@@ -136,12 +136,12 @@ class Solution:
 
         Yields
         ------
-        rows : places of some of the new points, as many as give 2²⁰ numbers.
+        rows : positions of some of the new points, so many that outputs have 2²⁰ numbers.
         outputs : (n_rows, n) or (n_rows, n, t).
 
         Notes
         -----
-        2 n p flops for a new point.
+        2 n p flops per new point.
         """
         spectrum, n = self.spectrum, len(self.fit.y)
         change = -self.fit.sample_weight[:, None] * self.residuals[0]
@@ -168,9 +168,9 @@ class FeatureSpectrum:
     ----------
     eigenvalues : (p,) Λ.
     vectors : (p, p) U.
-    scores : (n, p) S, the features around their mean times U.
+    scores : (n, p) S, the features minus their mean, times U.
     mean : (p,) weighted mean of the features; zero without an intercept.
-    sample_weight : (n,) ζ, of mean one.
+    sample_weight : (n,) ζ, with mean one.
     fit_intercept : whether the machine has an intercept.
     """
 
@@ -182,18 +182,18 @@ class FeatureSpectrum:
     fit_intercept: bool
 
     def solve(self, y: Array, mu: float, parts: Sequence[Repetition] | None = None) -> Solution:
-        """Machine at one μ, and its held-out outputs.
+        """Machine at one μ, with its held-out outputs.
 
         Parameters
         ----------
         y : (n,) or (n, t) targets.
         mu : regularization, positive.
-        parts : rows that are held out in every repetition; each by itself unless given.
+        parts : rows that are held out in every repetition; by default each by itself.
 
         Raises
         ------
         RangeError
-            If Λ + n μ is beyond the range in which it can be squared.
+            If Λ + n μ is out of the range in which it can be squared.
         LeverageError
             If the machine without some row or fold is singular in double precision.
 
@@ -230,13 +230,13 @@ class FeatureSpectrum:
         return Solution(fit, mu, coef, self, folds, e)
 
     def whitened(self, rows: AnyArray, mu: float) -> Array:
-        """T = [S (Λ + n μ)^-½, 1 / √n] of some rows, of which B = T Tᵀ; 0 without an intercept."""
+        """T = [S (Λ + n μ)^-½, 1 / √n] for some rows, with B = T Tᵀ; 0 without an intercept."""
         n = len(self.scores)
         constant = np.full((len(rows), 1), self.fit_intercept / np.sqrt(n))
         return np.hstack([self.scores[rows] / np.sqrt(self.eigenvalues + n * mu), constant])
 
     def _inverse(self, G: AnyArray, mu: float) -> Inverse:
-        """Inverse of (1 − B ζ)_GG; of more rows than features by a system of these."""
+        """Inverse of (1 − B ζ)_GG; for more rows than features, by a system in the features."""
         root = np.sqrt(self.sample_weight[G])[:, None]
         T = root * self.whitened(G, mu)
         few = len(G) <= T.shape[1]
@@ -257,13 +257,13 @@ def decompose_features(X: Matrix, zeta: Array, *, fit_intercept: bool = True) ->
     Parameters
     ----------
     X : (n, p) float64 array or CSR matrix.
-    zeta : (n,) positive weights, of mean one.
+    zeta : (n,) positive weights, with mean one.
     fit_intercept : whether the machine has an intercept.
 
     Notes
     -----
-    4 n p² + 9 p³ flops, three times as many where eigenvalues differ by 1e8 or more; n p numbers
-    beside ``X``.
+    4 n p² + 9 p³ flops, or three times as many if eigenvalues differ by a factor of 1e8 or more;
+    n p numbers in addition to ``X``.
 
     Examples
     --------

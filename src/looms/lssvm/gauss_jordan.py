@@ -1,7 +1,7 @@
 """Leave-one-out by elimination with cached partial states: the reference algorithm.
 
-It needs only pivots that are not zero, and solves each left-out system. The closed form gives
-the same outputs in O(n³) operations and O(n²) memory, against n⁴/6 and n³/3 here.
+It solves each left-out system, and needs only nonzero pivots. The closed form gives the same
+outputs in O(n³) operations and O(n²) memory, against n⁴/6 and n³/3 here.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ def gauss_jordan_loo(
     [[K + diag(λ), 1], [1ᵀ, 0]] [α; b] = [y; 0] with row and column i struck out and
     λ_i = n mu / ζ_i.
 
-    The system beside its right-hand sides, A⁰, is eliminated once, giving A¹, A², …; the
-    system without sample i resumes from Aⁱ⁻¹ with row and column i struck out [S04 section 3],
-    whose Ω is K + diag(λ).
+    The augmented system A⁰, with its right-hand sides, is eliminated once, which gives A¹, A², …;
+    the system without sample i resumes from Aⁱ⁻¹ with row and column i struck out. Source:
+    [S04 section 3], whose Ω is K + diag(λ).
 
     Parameters
     ----------
     K : (n, n) symmetric kernel matrix. Not checked to be positive semi-definite.
     y : (n,) or (n, t) targets, labels as ±1. One elimination serves all columns.
     mu : regularization, positive; not its logarithm.
-    sample_weight : (n,) ζ, positive, not rescaled; ones unless given.
-    fit_intercept : False for kernel ridge regression: the border is dropped, b = 0.
+    sample_weight : (n,) ζ, positive, not rescaled; ones by default.
+    fit_intercept : False for kernel ridge regression: the border is dropped and b = 0.
 
     Returns
     -------
@@ -52,15 +52,15 @@ def gauss_jordan_loo(
     Raises
     ------
     ValueError
-        For shapes that do not agree, an asymmetric kernel matrix, weights or μ that are
-        not positive, values that are not finite, fewer than two samples.
+        If shapes do not agree, the kernel matrix is asymmetric, weights or μ are not
+        positive, values are not finite, or there are fewer than two samples.
     numpy.linalg.LinAlgError
         If a pivot is zero.
 
     Notes
     -----
-    About n⁴/6 + 5n³/3 operations for one target (counted in benchmarks/_flops.py). A step of the
-    elimination leaves alone the rows above and the columns to the left, so only the
+    About n⁴/6 + 5n³/3 operations for one target (counted in benchmarks/_flops.py). An
+    elimination step does not change the rows above and the columns to the left, so only the
     trailing block of each state is kept: n³/3 numbers in total, 21 MB at n = 200 and
     2.7 GB at n = 1000.
 
@@ -103,23 +103,23 @@ def gauss_jordan_loo(
 def partial_states(A: Array) -> Iterator[Array]:
     """Partial states A⁰, A¹, … of an elimination, each as its trailing block.
 
-    Aᵏ_rc = Aᵏ⁻¹_rc − Aᵏ⁻¹_rk Aᵏ⁻¹_kc / Aᵏ⁻¹_kk for r, c > k [S04 section 3], where the states
-    are printed in full: those entries of Aᵏ that are not in its trailing block are zero or
-    stand in the first row of an earlier state.
+    Aᵏ_rc = Aᵏ⁻¹_rc − Aᵏ⁻¹_rk Aᵏ⁻¹_kc / Aᵏ⁻¹_kk for r, c > k [S04 section 3]. The source prints
+    the full states; entries of Aᵏ outside its trailing block are zero or equal to those in the
+    first row of an earlier state.
 
     Parameters
     ----------
-    A : (m, m + t) square system beside its right-hand sides. Not modified.
+    A : (m, m + t) square system with its right-hand sides. Not modified.
 
     Yields
     ------
-    state : (m − k, m − k + t), that of Aᵏ for k = 0, …, m − 1, computed lazily.
+    state : (m − k, m − k + t) trailing block of Aᵏ for k = 0, …, m − 1, computed lazily.
         Its first row is row k + 1 of the triangular form, from the diagonal on.
 
     Raises
     ------
     numpy.linalg.LinAlgError
-        If the first entry of a state is zero, once the next state is computed.
+        If the first entry of a state is zero; raised when the next state is computed.
 
     Examples
     --------
@@ -148,11 +148,11 @@ def triangular_form(A: Array) -> Array:
 
     Parameters
     ----------
-    A : (m, m + t) square system beside its right-hand sides. Not modified.
+    A : (m, m + t) square system with its right-hand sides. Not modified.
 
     Returns
     -------
-    U : (m, m + t) equivalent system, zero below the diagonal and nowhere on it.
+    U : (m, m + t) equivalent system, zero below the diagonal and nonzero on it.
 
     Raises
     ------

@@ -1,12 +1,12 @@
-"""Leave-one-out models: their outputs for new points and for the samples.
+"""Leave-one-out models, with their outputs for new points and for the samples.
 
-Leaving out sample i changes the whole machine by one column of the inverse P of its
-system [C06 II-E],
+Leaving out sample i changes the machine by one column of the inverse P of its system
+[C06 II-E],
 
     α⁽⁻ⁱ⁾ = α − r_i P e_i,    b⁽⁻ⁱ⁾ = b − r_i η_i / Ση,
 
-so that all n models follow from products with P. P⁽⁻ⁱ⁾ = P − P e_i e_iᵀ P / p_i gives the models
-without two samples as well.
+so all n models follow from products with P. P⁽⁻ⁱ⁾ = P − P e_i e_iᵀ P / p_i also gives the models
+without two samples.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _ALL = slice(None)
 class LeaveOneOutModels:
     """The n machines f⁽⁻ⁱ⁾ trained without one of the samples, in closed form.
 
-    Made by `Solution.models`.
+    Created by `Solution.models`.
 
     Attributes
     ----------
     fit : the machine trained on all samples, and its leave-one-out outputs.
     P : (n, n) M⁻¹ − η ηᵀ / Ση, symmetric, both triangles valid.
     share : (n,) η / Ση; zero without an intercept.
-    ridge : (n,) λ_i = n mu / ζ_i, which stays as it is while a sample is left out.
+    ridge : (n,) λ_i = n mu / ζ_i, which stays the same while a sample is left out.
     residuals : y_i − f⁽⁻ⁱ⁾(x_i), shaped like the targets; f⁽⁻ⁱ⁾ is trained without the
         whole set of i.
     corner : 1 / Ση; zero without an intercept.
-    sets : rows that are held out together, of each set of two or more.
+    sets : rows of each set of two or more that are held out together.
     """
 
     fit: Fit
@@ -64,8 +64,8 @@ class LeaveOneOutModels:
     def outputs(self, K_new: Array) -> Array:
         """Outputs of every leave-one-out model at new points, from one matrix product.
 
-        F_ti = f⁽⁻ⁱ⁾(x_t) = f(x_t) − (K_new P + 1 (η / Ση)ᵀ)_ti r_i, or the sum of these
-        products over the set of i
+        F_ti = f⁽⁻ⁱ⁾(x_t) = f(x_t) − (K_new P + 1 (η / Ση)ᵀ)_ti r_i, or with the sum of these
+        products over the set of i.
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class LeaveOneOutModels:
 
         Notes
         -----
-        2 m n² flops; three m×n arrays for one target: bound m to bound the memory.
+        2 m n² flops; three m×n arrays for one target: limit m to limit the memory.
 
         Examples
         --------
@@ -91,14 +91,15 @@ class LeaveOneOutModels:
         return outputs
 
     def output_blocks(self, K_new: Array, n_rows: int) -> Iterator[Array]:
-        """Blocks of `outputs` by rows: (n_rows, n) or (n_rows, n, t) each.
+        """Blocks of `outputs` by rows, (n_rows, n) or (n_rows, n, t) each.
 
-        The matrix product, which does not depend on the number of targets, is one for all.
+        There is one matrix product for all blocks; its size does not depend on the number of
+        targets.
 
         Parameters
         ----------
         K_new : (m, n) kernel values between new points and training samples.
-        n_rows : new points in a block, positive; the last has what is left.
+        n_rows : number of new points in a block, positive; the last block may have fewer.
         """
         alpha, r = targets_as_columns(self.fit.alpha), targets_as_columns(self.residuals)
         change = blas.dgemm(-1.0, self.P, K_new.T).T  # with rows together, as they are read
@@ -116,13 +117,13 @@ class LeaveOneOutModels:
         return alpha, self.fit.intercept - self.share[G] @ e
 
     def changes(self, left_out: slice = _ALL) -> Array:
-        """Changes of the outputs when a sample is left out, D_ji = f⁽⁻ⁱ⁾(x_j) − f(x_j).
+        """Changes of the outputs if a sample is left out, D_ji = f⁽⁻ⁱ⁾(x_j) − f(x_j).
 
         D_ji = λ_j P_ji r_i for j ≠ i, and D_ii = −r_i (1 − λ_i p_i).
 
         Parameters
         ----------
-        left_out : the samples i; all unless given.
+        left_out : the samples i; all by default.
 
         Returns
         -------
@@ -146,13 +147,13 @@ class LeaveOneOutModels:
         return changes.reshape(len(self.P), len(r), *self.fit.alpha.shape[1:])
 
     def pair_residuals(self, left_out: slice = _ALL) -> Array:
-        """Residuals with two samples left out: leave-one-out residuals of each leave-one-out model.
+        """Leave-one-out residuals of each leave-one-out model, with two samples left out.
 
         R_ji = y_j − f⁽⁻ⁱ⁻ʲ⁾(x_j) = (α_j − P_ji r_i) / (p_j − P_ji² / p_i), R_ii = r_i
 
         Parameters
         ----------
-        left_out : the samples i; all unless given.
+        left_out : the samples i; all by default.
 
         Returns
         -------
@@ -165,7 +166,7 @@ class LeaveOneOutModels:
 
         Notes
         -----
-        O(n n_left_out t), in place of as many refits. With an intercept it needs three samples.
+        O(n n_left_out t) in total, without refits. With an intercept it needs three samples.
 
         Examples
         --------
@@ -193,7 +194,7 @@ class LeaveOneOutModels:
         return targets_as_columns(self.fit.alpha) / self.p[:, None]
 
     def _own(self, left_out: slice) -> tuple[Any, Any]:
-        """Indices of each left-out sample itself in an array (n, n_left_out)."""
+        """Indices of the entries of the left-out samples themselves in an (n, n_left_out) array."""
         rows = np.arange(len(self.P))[left_out]
         return rows, np.arange(len(rows))
 
@@ -205,14 +206,14 @@ class LeaveOneOutModels:
 def outputs_without(whole: Array, change: Array, factors: Array, sets: Sequence[AnyArray]) -> Array:
     """Outputs of the models without each row, or its set, (m, n, t): f_j + D_ji e_i.
 
-    Of a set these products are summed.
+    Products are summed over each set.
 
     Parameters
     ----------
     whole : (m, t) outputs of the machine of all rows at new points.
     change : (m, n) D.
     factors : (n, t) e.
-    sets : rows that are held out together, of each set of two or more.
+    sets : rows of each set of two or more that are held out together.
     """
     outputs = np.multiply(change[:, :, None], factors)
     for G in sets:

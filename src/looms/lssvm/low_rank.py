@@ -1,16 +1,17 @@
 """Least-squares SVM on landmarks and its exact leave-one-out, from sums over blocks of rows.
 
-The machine is f(x) = Σ_j c_j k(x, z_j) + b for m landmarks z, with n μ cᵀ K_ZZ c as its penalty,
-that of Nyström features: landmarks at every row give the machine of the full kernel. With
+The machine is f(x) = Σ_j c_j k(x, z_j) + b for m landmarks z, with the penalty n μ cᵀ K_ZZ c of
+Nyström features; landmarks at every row give the machine of the full kernel. With
 K_ZZ + δ = RᵀR the features are φ = [k(x, Z) R⁻¹, 1], and
 
     A = Σ_i ζ_i φ_i φ_iᵀ + n μ diag(1, …, 1, 0) = L Lᵀ,   t_i = L⁻¹ φ_i,   h_i = ζ_i ‖t_i‖²,
     e_i = (y_i − f(x_i)) / (1 − h_i).
 
-Rows G that are held out together have e_G = (1 − T_G T_Gᵀ ζ_G)⁻¹ (y − f)_G, T_G their rows t.
+Rows G that are held out together have e_G = (1 − T_G T_Gᵀ ζ_G)⁻¹ (y − f)_G, with their rows t in
+T_G.
 
-No rows of features are kept between sweeps over the blocks: one sweep gives A, one all held-out
-outputs, two more the gradient of a criterion of these in every hyper-parameter.
+No features are kept between sweeps over the blocks. One sweep gives A, one all held-out outputs,
+and two more the gradient of a criterion of these in every hyper-parameter.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ _NUMBERS = 1 << 25  # in an array of new points and rows of the fit
 
 @dataclass(frozen=True, eq=False)
 class Landmarks:
-    """Kernel values with landmarks.
+    """Landmarks, and kernel values with them.
 
     Attributes
     ----------
-    kernel : with all its values.
+    kernel : kernel with all its values set.
     samples : the m landmarks, with the center that distances are computed around.
-    dtype : of kernel values with rows in tensors, "float64" or "float32".
+    dtype : type of kernel values if rows are in tensors, "float64" or "float32".
     """
 
     kernel: Kernel
@@ -60,11 +61,11 @@ class Landmarks:
         return Pairs(Samples(X, center=self.samples.center), self.samples)
 
     def cross(self, X: Matrix) -> Array:
-        """k(z_j, x_i), (m, n_rows), a new array."""
+        """k(z_j, x_i), (m, n_rows), as a new array."""
         return self.values(self.pairs(X))
 
     def values(self, pairs: Pairs | TensorPairs) -> Array:
-        """k(z_j, x_i), (m, n_rows), a new array or tensor."""
+        """k(z_j, x_i), (m, n_rows), as a new array or tensor."""
         if isinstance(pairs, TensorPairs):
             return cast(Array, pairs.values(self.kernel))
         return np.ascontiguousarray(self.kernel.values(pairs).T)
@@ -76,13 +77,13 @@ class Landmarks:
         return self.kernel.values_gradient(pairs, G.T)
 
     def gram(self) -> Array:
-        """K_ZZ + δ, (m, m); δ, some m ε of its trace, keeps it positive definite."""
+        """K_ZZ + δ, (m, m); δ, about m ε of the trace, keeps it positive definite."""
         K = self.kernel.values(Pairs(self.samples, self.samples))
         K[np.diag_indices(len(K))] += self.jitter * K.trace()
         return np.asfortranarray(K)
 
     def whitening(self, mu: float) -> Array:
-        """R⁻¹, upper triangular, of K_ZZ + δ = Rᵀ R; NotPositiveDefiniteError if there is none."""
+        """R⁻¹, upper triangular, with K_ZZ + δ = Rᵀ R; may raise NotPositiveDefiniteError."""
         R, failed = lapack.dpotrf(self.gram(), lower=0, clean=1)
         if failed:
             raise NotPositiveDefiniteError(mu)
@@ -96,14 +97,14 @@ class Landmarks:
 
     @property
     def jitter(self) -> float:
-        """δ / trace K_ZZ; δ is ε of the mean diagonal where kernel values are of float32."""
+        """δ / trace K_ZZ; with float32 kernel values, δ is ε times the mean diagonal."""
         m, eps = len(self), float(np.finfo(self.dtype).eps)
         return m * eps if self.dtype == "float64" else eps / m
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Sums over a block, or some of its rows: Σ ζ φ φᵀ and Σ ζ φ yᵀ."""
+    """Sums Σ ζ φ φᵀ and Σ ζ φ yᵀ over a block, or some of its rows."""
 
     landmarks: Landmarks
     R_inverse: Array
@@ -147,7 +148,7 @@ class _HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class _SlopeMoments:
-    """Sums over a block: Σ t_i C_ij t_jᵀ and Σ t uᵀ; and the column u."""
+    """Sums Σ t_i C_ij t_jᵀ and Σ t uᵀ over a block, and the column u."""
 
     landmarks: Landmarks
     V: Array
@@ -205,7 +206,7 @@ class _Contraction:
 
 @dataclass(frozen=True, eq=False)
 class _Products:
-    """[k(x_i, Z), 1] times some columns, for the rows of a block."""
+    """Products of [k(x_i, Z), 1] with some columns, for the rows of a block."""
 
     landmarks: Landmarks
     columns: Array
@@ -217,17 +218,17 @@ class _Products:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Solved system: the fit and the small matrices that gradients are made of.
+    """Solved system: the fit, and the small matrices that gradients need.
 
     Attributes
     ----------
-    fit : the machine, its coefficients those of the landmarks, and its leave-one-out outputs.
+    fit : the machine, with coefficients of the landmarks, and its leave-one-out outputs.
     mu : regularization.
-    landmarks : with the kernel.
-    V : (q, q) upper triangular, t = [k(x, Z), 1] V; q is m, and one more with an intercept.
+    landmarks : landmarks with the kernel.
+    V : (q, q) upper triangular, t = [k(x, Z), 1] V; q is m, or m + 1 with an intercept.
     h : (n,) leverages.
-    residuals, held_out_residuals : (n, t) y − f(x), and e, of each row.
-    labels : (n,) numbers of the sets of rows that are held out together, or nothing.
+    residuals, held_out_residuals : (n, t) y − f(x) and e of each row.
+    labels : (n,) numbers of the sets of rows that are held out together, or empty.
     """
 
     fit: Fit
@@ -242,7 +243,7 @@ class Solution:
     def contract(self, slope: Array, blocks: RowBlocks) -> tuple[Array, float]:
         """Derivative of a criterion with respect to the kernel's hyper-parameters and μ.
 
-        With g = ∂J/∂e, u_G = (1 − ζ_G T_G T_Gᵀ)⁻¹ g_G, which of a single row is g / (1 − h),
+        With g = ∂J/∂e, u_G = (1 − ζ_G T_G T_Gᵀ)⁻¹ g_G (g / (1 − h) for a single row),
         C = ½ (ζ e uᵀ + u eᵀ ζ) within each set and zero elsewhere, summed over targets,
         w = V Σ t uᵀ and M = V Tᵀ C T Vᵀ,
 
@@ -250,7 +251,7 @@ class Solution:
                             + 2 Σ_j C_ij φ_j A⁻¹ − 2 ζ_i φ_i M,
             ∂J/∂K_ZZ = n μ (½ (w cᵀ + c wᵀ) − M)
 
-        for φ = [k(x, Z), 1], in the columns of the landmarks.
+        for φ = [k(x, Z), 1], restricted to the columns of the landmarks.
 
         Parameters
         ----------
@@ -260,12 +261,12 @@ class Solution:
 
         Returns
         -------
-        slopes : (p,) ∂J/∂θ of the free hyper-parameters of the kernel, natural units.
+        slopes : (p,) ∂J/∂θ for the free hyper-parameters of the kernel, in natural units.
         slope_mu : ∂J/∂μ.
 
         Notes
         -----
-        6 n m² flops and two kernel values of every row and landmark, in two sweeps.
+        6 n m² flops and two kernel values for every row and landmark, in two sweeps.
         """
         m, n, zeta = len(self.landmarks), len(self.h), self.fit.sample_weight
         coef = targets_as_columns(self.fit.alpha)
@@ -283,10 +284,10 @@ class Solution:
         return slopes + n * self.mu * of_penalty, n * value
 
     def outputs_without_rows(self, X: Matrix, blocks: RowBlocks) -> Iterator[tuple[slice, Array]]:
-        """Outputs of the models without each row, or its set, at new points, some at a time.
+        """Outputs of the models without each row, or its set, for blocks of new points.
 
-        F_ji = f⁽⁻ⁱ⁾(x_j) = f(x_j) − ζ_i e_i φ(x_j)ᵀ A⁻¹ φ(x_i), or the sum of these products over
-        the set of i
+        F_ji = f⁽⁻ⁱ⁾(x_j) = f(x_j) − ζ_i e_i φ(x_j)ᵀ A⁻¹ φ(x_i), or with the sum of these products
+        over the set of i.
 
         Parameters
         ----------
@@ -295,12 +296,12 @@ class Solution:
 
         Yields
         ------
-        rows : places of some of the new points, as many as give 2²⁵ numbers.
+        rows : positions of some of the new points, so many that outputs have 2²⁵ numbers.
         outputs : (n_rows, n) or (n_rows, n, t).
 
         Notes
         -----
-        A sweep over the rows of the fit for each, of 2 n m n_rows flops.
+        Each block takes a sweep over the rows of the fit, with 2 n m n_rows flops.
         """
         m, coef = len(self.landmarks), targets_as_columns(self.fit.alpha)
         factors = -self.fit.sample_weight[:, None] * self.held_out_residuals
@@ -330,8 +331,8 @@ def solve(
 ) -> Solution:
     """Least-squares SVM on landmarks and all its held-out outputs, in two sweeps.
 
-    Minimizes ½ n μ cᵀ (K_ZZ + δ) c + ½ Σ_i ζ_i (y_i − k(x_i, Z) c − b)²; landmarks and n μ stay as
-    they are while a row is left out.
+    It minimizes ½ n μ cᵀ (K_ZZ + δ) c + ½ Σ_i ζ_i (y_i − k(x_i, Z) c − b)²; landmarks and n μ stay
+    the same while a row is left out.
 
     Parameters
     ----------
@@ -339,11 +340,11 @@ def solve(
     y : (n,) or (n, t) targets.
     mu : regularization, positive.
     zeta : (n,) positive weights.
-    landmarks : with the kernel.
+    landmarks : landmarks with the kernel.
     fit_intercept : False for f without b.
-    sets : (n,) integers, the same for rows that are held out together, of one block:
-        e_G = (1 − T_G T_Gᵀ ζ_G)⁻¹ (y − f)_G. Each row by itself unless given.
-    moments : Σ ζ φ φᵀ and Σ ζ φ yᵀ, where they are known.
+    sets : (n,) integers, equal for rows that are held out together, which must be in one block:
+        e_G = (1 − T_G T_Gᵀ ζ_G)⁻¹ (y − f)_G. By default, each row is held out by itself.
+    moments : Σ ζ φ φᵀ and Σ ζ φ yᵀ, if they are known.
 
     Raises
     ------
@@ -352,7 +353,7 @@ def solve(
 
     Notes
     -----
-    3 n m² flops and two kernel values of every row and landmark; (m + 1)² matrices, blocks and
+    3 n m² flops and two kernel values for every row and landmark; (m + 1)² matrices, blocks and
     (n, t) columns in memory.
     """
     n, m, Y = len(y), len(landmarks), targets_as_columns(y)
@@ -386,13 +387,13 @@ def solve(
 def factorized(
     moments: tuple[Array, ...], n: int, mu: float, R_inverse: Array
 ) -> tuple[Array, Array]:
-    """V and the coefficients θ = [c; b] of [k(x, Z), 1], A⁻¹ = V Vᵀ in these terms.
+    """V and the coefficients θ = [c; b] for [k(x, Z), 1], with A⁻¹ = V Vᵀ in these terms.
 
     Parameters
     ----------
     moments : Σ ζ φ φᵀ and Σ ζ φ yᵀ.
     n, mu : the ridge is n mu.
-    R_inverse : (m, m) φ = k(x, Z) R⁻¹, and 1 with an intercept.
+    R_inverse : (m, m) R⁻¹ of φ = k(x, Z) R⁻¹, to which an intercept adds 1.
 
     Raises
     ------
@@ -413,16 +414,16 @@ def factorized(
 
 
 def outputs(blocks: RowBlocks, landmarks: Landmarks, coef: Array, intercept: Any) -> Array:
-    """f(x) = Σ_j c_j k(x, z_j) + b of rows in blocks, shaped as ``coef`` of several targets is."""
+    """f(x) = Σ_j c_j k(x, z_j) + b for rows in blocks: (n,), or (n, t) if ``coef`` is (m, t)."""
     theta = np.vstack([targets_as_columns(coef), np.atleast_1d(intercept)])
     _, (f,) = blocks.sweep(_Products(landmarks, theta))
     return np.reshape(f, (len(f), *coef.shape[1:]))
 
 
 def triangular_product(V: Array, K: Array, last: Array | None = None) -> Array:
-    """Vᵀ K, or Vᵀ [K; 1], for upper triangular ``V``, by panels; ``last`` is one more row of it.
+    """Vᵀ K, or Vᵀ [K; 1], for upper triangular ``V``, by panels; ``last`` is appended as a row.
 
-    BLAS has a product for it, which SciPy calls with Python's lock held: threads would wait.
+    SciPy calls the BLAS routine for this with Python's lock held, so threads would wait.
     """
     m = len(K)
     n_rows = len(V) + (last is not None)

@@ -1,8 +1,8 @@
-"""Least-squares SVM on landmarks without each of a few folds, from sums over their cells.
+"""Least-squares SVM on landmarks without each of a few folds, from sums over cells of rows.
 
-The machine without the fold G has A⁽⁻ᴳ⁾ and b⁽⁻ᴳ⁾, sums over the other rows. Rows that the
-repetitions of a cross-validation leave out alike are a cell, whose sums are made once. The gradient
-takes the machines and as many vectors more, and no square of features.
+The machine without the fold G has A⁽⁻ᴳ⁾ and b⁽⁻ᴳ⁾, sums over the other rows. A cell consists of
+rows that every repetition of the cross-validation leaves out together; its sums are computed once.
+The gradient needs the machines and as many further vectors, but no product of features.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NUMBERS = 1 << 23  # in the sums of a block over several cells
 
 @dataclass(frozen=True, eq=False)
 class _CellMoments:
-    """Σ ζ φ φᵀ and Σ ζ φ yᵀ over the rows of a block in each of some cells."""
+    """Sums Σ ζ φ φᵀ and Σ ζ φ yᵀ over the rows of a block in each of some cells."""
 
     landmarks: low_rank.Landmarks
     R_inverse: Array
@@ -43,7 +43,7 @@ class _CellMoments:
 
 @dataclass(frozen=True, eq=False)
 class _Residuals:
-    """Residuals of the rows of a block under the machine without the fold of each repetition."""
+    """Residuals of the rows of a block under machines without their fold of each repetition."""
 
     landmarks: low_rank.Landmarks
     coef: Array
@@ -59,7 +59,7 @@ class _Residuals:
 
 @dataclass(frozen=True, eq=False)
 class _SlopeSums:
-    """Sums over a block: Σ [k(x, Z), 1] uᵀ over the rows of each fold."""
+    """Sums Σ [k(x, Z), 1] uᵀ over the rows of a block in each fold."""
 
     landmarks: low_rank.Landmarks
     n_folds: int
@@ -101,12 +101,12 @@ class Solution:
 
     Attributes
     ----------
-    fit : the machine of all rows, its leave-one-out outputs, and those of the folds.
+    fit : the machine of all rows, with its leave-one-out outputs and those of the folds.
     mu : regularization.
-    landmarks : with the kernel.
-    V : (n_folds, q, q) A⁻¹ = V Vᵀ without each fold, in terms of [k(x, Z), 1].
-    coef, intercept : (m, n_folds, t) and (n_folds, t), of the machines without each fold.
-    folds : (n, n_repetitions) number of the fold of each row, over all repetitions; -1 for none.
+    landmarks : landmarks with the kernel.
+    V : (n_folds, q, q) with A⁻¹ = V Vᵀ without each fold, in terms of [k(x, Z), 1].
+    coef, intercept : (m, n_folds, t) and (n_folds, t) for the machines without each fold.
+    folds : (n, n_repetitions) fold of each row, numbered across repetitions; -1 for none.
     tested : (n, n_repetitions) false for rows in the gap of a fold.
     """
 
@@ -122,7 +122,7 @@ class Solution:
     def contract(self, slope: Array, blocks: RowBlocks) -> tuple[Array, float]:
         """Derivative of a criterion with respect to the kernel's hyper-parameters and μ.
 
-        With g = ∂J/∂e, p_G = A_G⁻¹ Σ_{i in G} φ_i g_i and the machine c_G without the fold G,
+        With g = ∂J/∂e, p_G = A_G⁻¹ Σ_{i in G} φ_i g_i and c_G, the machine without the fold G,
 
             ∂J/∂k(x_i, Z) = −g_i c_G(i)ᵀ + Σ_{G without i} ζ_i (φ_iᵀ p_G) c_Gᵀ − ζ_i e_i^G p_Gᵀ,
             ∂J/∂K_ZZ = n μ Σ_G ½ (p_G c_Gᵀ + c_G p_Gᵀ).
@@ -134,12 +134,12 @@ class Solution:
 
         Returns
         -------
-        slopes : (p,) ∂J/∂θ of the free hyper-parameters of the kernel, natural units.
+        slopes : (p,) ∂J/∂θ for the free hyper-parameters of the kernel, in natural units.
         slope_mu : ∂J/∂μ.
 
         Notes
         -----
-        Two kernel values of every row and landmark, in two sweeps, and 10 n m flops a fold.
+        Two kernel values for every row and landmark, in two sweeps, and 10 n m flops per fold.
         """
         zeta, Y = self.fit.sample_weight, targets_as_columns(self.fit.y)
         n, m, n_folds = len(Y), len(self.landmarks), self.coef.shape[1]
@@ -165,12 +165,12 @@ def solve(
     *,
     fit_intercept: bool = True,
 ) -> Solution:
-    """Least-squares SVM on landmarks, and its outputs for every fold held out.
+    """Least-squares SVM on landmarks, with held-out outputs for every fold.
 
     Parameters
     ----------
     blocks, y, mu, zeta, landmarks, fit_intercept : as for `low_rank.solve`.
-    parts : sets of rows that are held out in every repetition, few of them.
+    parts : sets of rows that are held out in every repetition; there should be few.
 
     Raises
     ------
@@ -179,8 +179,8 @@ def solve(
 
     Notes
     -----
-    3 n m² flops and three kernel values of every row and landmark; a matrix (m + 1)² for each fold
-    and each cell of rows that all repetitions leave out alike.
+    3 n m² flops and three kernel values for every row and landmark; an (m + 1)² matrix for each
+    fold and each cell of rows that all repetitions leave out together.
     """
     n, Y = len(y), targets_as_columns(y)
     folds, tested, n_folds = np.full((n, len(parts)), -1), np.zeros((n, len(parts)), dtype=bool), 0
@@ -211,7 +211,7 @@ def held_out_outputs(
     *,
     fit_intercept: bool = True,
 ) -> Array:
-    """Outputs of each row by the machine without its fold, shaped like ``y``.
+    """Output for each row of the machine without its fold, shaped like ``y``.
 
     Parameters
     ----------
@@ -225,8 +225,8 @@ def held_out_outputs(
 
     Notes
     -----
-    n m² flops and two kernel values of every row and landmark, in two sweeps; in more where the
-    sums over the folds are larger than 64 MB.
+    n m² flops and two kernel values for every row and landmark, in two sweeps, or in more if the
+    sums over the folds exceed 64 MB.
     """
     Y, numbers = targets_as_columns(y), folds[:, None]
     n_folds = int(folds.max()) + 1
@@ -247,7 +247,7 @@ def _machines(
     n_folds: int,
     fit_intercept: bool,
 ) -> tuple[list[tuple[Array, ...]], Array, Array, Array]:
-    """Sums over each cell; V, coefficients and intercept of the machine without each fold."""
+    """Sums over each cell, and V, coefficients and intercept of the machine without each fold."""
     m, q = len(landmarks), len(landmarks) + fit_intercept
     cells, number = np.unique(folds, axis=0, return_inverse=True)
     cell: AnyArray = number.ravel()
@@ -271,7 +271,7 @@ def _added(sums: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
 
 
 def _spread(values: Array, folds: AnyArray, n_folds: int) -> Array:
-    """Values (n, n_repetitions, t) at their folds, (n, n_folds, t); zero elsewhere."""
+    """Values (n, n_repetitions, t) placed at their folds, (n, n_folds, t), with zero elsewhere."""
     spread: Array = filled((len(values), n_folds, values.shape[2]), 0.0, values)
     rows, repetition = np.nonzero(folds >= 0)
     spread[rows, folds[rows, repetition]] = values[rows, repetition]

@@ -1,4 +1,4 @@
-"""Outputs of the least-squares SVM by refits, with LU: the oracle for every other route."""
+"""Outputs of the least-squares SVM by refits with LU: the oracle for every other route."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def refit_loo(
     fit_intercept: bool = True,
     folds: npt.ArrayLike | None = None,
 ) -> HeldOut:
-    """Held-out outputs by solving the system anew without each sample, or fold of them.
+    """Held-out outputs from solving the system again without each sample, or each fold.
 
-    Arguments as for `looms.lssvm.solve`, but ``folds`` of one repetition; ``K`` is read as a
-    whole. λ_i = n mu / ζ_i keeps the full n. O(n⁴): for checking, not for use.
+    Arguments are as for `looms.lssvm.solve`, but ``folds`` must be one repetition, and ``K`` is
+    read as a whole. λ_i = n mu / ζ_i keeps the full n. O(n⁴): for checking, not for use.
 
     Raises
     ------
     ValueError
-        For shapes that do not agree, an asymmetric kernel matrix, weights or μ that are
-        not positive, values that are not finite, fewer than two samples.
+        If shapes do not agree, the kernel matrix is asymmetric, weights or μ are not
+        positive, values are not finite, or there are fewer than two samples.
     numpy.linalg.LinAlgError
         If a system without one sample is singular.
 
@@ -109,11 +109,11 @@ class WholeSystem:
 
 
 class SystemOnLandmarks:
-    """Refits of a machine on landmarks, by sums over all rows but those left out.
+    """Refits of a machine on landmarks, by sums over all rows that are not left out.
 
     Parameters
     ----------
-    landmarks : with the kernel.
+    landmarks : landmarks with the kernel.
     blocks, y, mu, zeta : rows, targets, regularization and weights.
     fit_intercept : bool
     """

@@ -1,7 +1,7 @@
 """Least-squares SVM for one kernel matrix and many μ, by one eigendecomposition.
 
-An eigendecomposition costs five to six factorizations; after it every further μ is
-O(n²), so it pays from about six values of μ on.
+An eigendecomposition costs as much as five to six factorizations. After it, every μ
+takes O(n²), so it pays off from about six values of μ on.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from looms.lssvm._system import (
 class Spectrum:
     """Eigendecomposition Z^½ K Z^½ = Q Λ Qᵀ of a weighted kernel matrix, Z = diag(ζ).
 
-    With it M⁻¹ = Z^½ Q (Λ + n μ)⁻¹ Qᵀ Z^½ for every μ.
+    It gives M⁻¹ = Z^½ Q (Λ + n μ)⁻¹ Qᵀ Z^½ for every μ.
 
     Attributes
     ----------
-    eigenvalues : (n,) Λ; zero where negative by rounding.
+    eigenvalues : (n,) Λ; zero if negative by rounding.
     vectors : (n, n) Z^½ Q.
     sample_weight : (n,) ζ.
     """
@@ -50,7 +50,7 @@ class Spectrum:
         fit_intercept: bool = True,
         folds: npt.ArrayLike | None = None,
     ) -> Array:
-        """Exact held-out outputs at one μ, as `looms.lssvm.solve` gives them.
+        """Exact held-out outputs at one μ, as from `looms.lssvm.solve`.
 
         Parameters
         ----------
@@ -66,16 +66,15 @@ class Spectrum:
         Raises
         ------
         ValueError
-            For targets that do not fit the kernel matrix, values that are not finite,
-            μ that is not positive.
+            If targets do not match the kernel matrix, values are not finite, or μ is not
+            positive.
         NotPositiveDefiniteError
-            If the smallest eigenvalue plus n μ vanishes in rounding, or the machine without
+            If the smallest eigenvalue plus n μ is zero up to rounding, or the machine without
             some fold is singular.
 
         Notes
         -----
-        2n² (t + 1) flops; folds add Σ |G|³ / 3 and the
-        smaller of 2n³ and 2n Σ |G|².
+        2n² (t + 1) flops; folds add Σ |G|³ / 3 and the smaller of 2n³ and 2n Σ |G|².
         """
         y = checked_targets(y, len(self.eigenvalues))
         check_mu(mu)
@@ -117,13 +116,13 @@ def decompose(K: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None) -
     ----------
     K : (n, n) symmetric kernel matrix; only its lower triangle is read. It may
         be indefinite: a large μ makes the system definite.
-    sample_weight : (n,) ζ, positive; ones unless given.
+    sample_weight : (n,) ζ, positive; ones by default.
 
     Raises
     ------
     ValueError
-        For shapes that do not agree, one sample only, weights that are not positive, values
-        that are not finite.
+        If shapes do not agree, there is only one sample, weights are not positive, or values
+        are not finite.
 
     Examples
     --------

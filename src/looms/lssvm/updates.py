@@ -1,11 +1,11 @@
-"""Rows removed from a solved system, and rows added to it, without a new factorization.
+"""Removal of rows from a solved system, and addition of rows, without a new factorization.
 
 The inverse of the bordered system,
 
     C⁻¹ = [[P, s], [sᵀ, −1/Ση]],    s = η / Ση,
 
-loses rows G by P − P_:G (P_GG)⁻¹ P_G: on the others, and gains rows by the same identity read
-backwards. λ of the other rows stays as it is.
+becomes P − P_:G (P_GG)⁻¹ P_G: on the other rows if rows G are removed; adding rows uses the same
+identity backwards. λ of the other rows stays the same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from looms.lssvm._system import LeverageError, NotPositiveDefiniteError
 
 @dataclass(frozen=True, eq=False)
 class Inverse:
-    """Inverse of the bordered system of a least-squares SVM, and the machine.
+    """Inverse of the bordered system of a least-squares SVM, with its machine.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Inverse:
 
         Parameters
         ----------
-        rows : (m,) indices.
+        rows : (m,) indices of the rows to remove.
         mu : regularization, for messages.
 
         Raises
@@ -86,14 +86,14 @@ class Inverse:
         )
 
     def with_rows(self, K_new: Array, K_own: Array, Y: Array, mu: float) -> Inverse:
-        """Inverse and machine with m rows more, after the others.
+        """Inverse and machine with m new rows after the others.
 
         O(n² m) flops.
 
         Parameters
         ----------
         K_new : (m, n) kernel values of the new rows with the others.
-        K_own : (m, m) kernel matrix of the new rows, their ridge on its diagonal.
+        K_own : (m, m) kernel matrix of the new rows, with their ridge on its diagonal.
         Y : (m, t) their targets.
         mu : regularization, for messages.
 

@@ -1,7 +1,7 @@
-"""Inverse Hessian of a criterion where a search ended, and the coordinates it gives the next.
+"""Inverse Hessian of a criterion where a search ended, and coordinates for the next search.
 
-Optimizers have lengths built in: the first step, the gradient that counts as flat. In
-standard errors of the criterion, and along the axes of its curvature, these fit.
+Optimizers have built-in scales: the first step, the gradient that counts as flat. These fit if
+values are in standard errors of the criterion and axes follow its curvature.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from looms._typing import Array
 from looms.optimize._search import Evaluate, Point
 
 _STEP = 0.25  # of the differences, log₂ units: far above rounding, well below the optimum's width
-# A move this far, log₂ units, is taken to change the value by more than what is noise.
+# A move this far, in log₂ units, is assumed to change the value by more than noise.
 _FLAT = 2.0
 _LARGEST_CONDITION = 1e8
-# Longest first step that a curvature measured before is trusted for, log₂ units.
+# Longest first step, in log₂ units, for which an earlier curvature is trusted.
 _TRUSTED = 1.0
 
 
 def difference_inverse_hessian(
     evaluate: Evaluate, point: Point, bounds: Array, tolerance: float
 ) -> tuple[Array | None, list[Point]]:
-    """Inverse Hessian at a point by differences of gradients, one evaluation a parameter.
+    """Inverse Hessian at a point from differences of gradients, one evaluation per parameter.
 
-    Directions that are flat, or bend down, within ``tolerance`` standard errors are
-    taken as just not flat, so that no quasi-Newton step follows them far.
+    Directions that are flat or bend down within ``tolerance`` standard errors are
+    treated as slightly curved, so that no quasi-Newton step follows them far.
 
     Returns
     -------
-    inverse_hessian : (p, p) positive definite; None where the box leaves no room for a
+    inverse_hessian : (p, p) positive definite; None if the box leaves no room for a
         difference, a gradient cannot be evaluated, or no direction bends up.
-    evaluated : the points evaluated for it.
+    evaluated : the points evaluated to obtain it.
     """
     p = len(point.theta)
     room = bounds - point.theta[:, None]
@@ -59,9 +59,9 @@ def difference_inverse_hessian(
 
 
 def secant_inverse_hessian(points: Sequence[Point]) -> Array | None:
-    """Inverse Hessian by the BFGS formula from a sequence of points with gradients.
+    """Inverse Hessian from a sequence of points with gradients, by the BFGS formula.
 
-    None if no two neighbors show positive curvature, or rounding leaves it indefinite.
+    None if no two neighbors show positive curvature, or rounding makes it indefinite.
     """
     pairs = []
     for before, after in pairwise(points):
@@ -81,10 +81,10 @@ def secant_inverse_hessian(points: Sequence[Point]) -> Array | None:
 
 
 class Coordinates:
-    """θ = θ_start + L z, and the function in units of its standard error at the start.
+    """Coordinates θ = θ_start + L z; the function is in units of its standard error at the start.
 
-    L Lᵀ is the inverse Hessian, if given, shortened to a limited first step: steepest
-    descent in z is then a quasi-Newton step in θ. If that step comes near the box, only
+    L Lᵀ is the inverse Hessian, if given, scaled down to limit the first step: steepest
+    descent in z is then a quasi-Newton step in θ. If that step comes near a bound, only
     the diagonal of the Hessian scales the axes, as fixing a variable at its bound must not
     move the others. Without an inverse Hessian L is the identity.
 
@@ -92,7 +92,7 @@ class Coordinates:
     ----------
     start : the start, z = 0.
     low, high : (p,) box in z.
-    follows_curvature : whether L is of the whole inverse Hessian.
+    follows_curvature : whether L comes from the full inverse Hessian.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Coordinates:
         self.start = self._transformed(np.zeros(len(start.theta)), start)
 
     def __call__(self, theta: Array, *, gradient: bool = True) -> Point:
-        """Function at z = ``theta``, as optimizers name it."""
+        """Function at z, which optimizers call ``theta``."""
         z = np.array(theta)
         theta_of_z = self._origin + self._axes @ z
         clipped = np.clip(theta_of_z, *self._bounds.T)

@@ -1,4 +1,4 @@
-"""Local minimum of a function in a box: the choice of optimizer and the runs of each."""
+"""Local minimization of a function in a box, by one of several optimizers."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ def minimize(
     Parameters
     ----------
     evaluate : the function, called as ``evaluate(theta, gradient=True)``; an infinite
-        value marks a point that cannot be evaluated and is stepped over.
+        value marks a point that cannot be evaluated and is skipped.
     theta0 : (p,) start, moved into the box if it is outside.
-    bounds : (p, 2) lower and upper ends of the box; may be infinite.
+    bounds : (p, 2) lower and upper bounds; may be infinite.
     optimizer : "lbfgs", "scg" or "nelder-mead".
-    max_iter : iterations, at least 0; with 0 the start is only evaluated, without
-        gradient.
-    tolerance : fraction of the standard error of the value that is not worth an
-        iteration: the search ends after one that gained less, or at a gradient of a
-        smaller expected gain.
+    max_iter : largest number of iterations, at least 0; with 0 the start is only evaluated,
+        without gradient.
+    tolerance : gain, as a fraction of the standard error of the value, that is not worth an
+        iteration. The search ends after an iteration that gained less, or at a gradient
+        that promises less.
     callback : called after every iteration with its number and the best point so
         far; a true result stops the search.
-    inverse_hessian : (p, p) of the function near the start, if known:
-        `difference_inverse_hessian` or `secant_inverse_hessian` of an earlier search of
+    inverse_hessian : (p, p) inverse Hessian of the function near the start, if known, from
+        `difference_inverse_hessian` or `secant_inverse_hessian` of an earlier search on
         a similar function.
 
     Returns
     -------
-    search : with the best point, never worse than the start.
+    search : record of the search; its best point is never worse than the start.
 
     Examples
     --------
@@ -153,7 +153,7 @@ OPTIMIZERS: dict[str, Callable[[Coordinates, Recorder], Outcome]] = {
 
 
 def _bowl(z: Array, around: Point) -> tuple[float, Array]:
-    """Substitute value and gradient, which lead a line search back to the last finite point."""
+    """Substitute value and gradient that lead a line search back to the last finite point."""
     away = z - around.theta
     steepness = 1.0 + abs(around.value)
     return around.value + steepness * (1.0 + float(away @ away)), 2.0 * steepness * away

@@ -1,7 +1,7 @@
 """Scaled conjugate gradients.
 
 Source: Møller, M. F. (1993), A scaled conjugate gradient algorithm for fast
-supervised learning, Neural Networks 6(4), 525-533. Step numbers are of the
+supervised learning, Neural Networks 6(4), 525-533. Step numbers refer to the
 algorithm there; its w, p, r, E are our theta, direction, -gradient, value.
 """
 
@@ -44,7 +44,7 @@ def scg_start(point: Point, low: Array, high: Array) -> ScgState:
 
 
 def scg_step(state: ScgState, evaluate: Evaluate, low: Array, high: Array) -> ScgState:
-    """Steps 2 to 8: one trial step, taken if it lowers the value; inside the box [low, high]."""
+    """Steps 2 to 8: one trial step inside the box [low, high], taken if it lowers the value."""
     point, p = state.point, state.direction
     residual = -free_gradient(point.theta, _gradient(point), low, high)
     length = float(p @ p)
@@ -86,7 +86,7 @@ def scg_step(state: ScgState, evaluate: Evaluate, low: Array, high: Array) -> Sc
 
 
 def _curvature(point: Point, p: Array, evaluate: Evaluate, low: Array, high: Array) -> float:
-    """pᵀ E'' p by one more gradient, a short way along the direction [step 2]."""
+    """pᵀ E'' p from one more gradient, a short way along the direction [step 2]."""
     step = _SIGMA / float(np.linalg.norm(p))
     probe = np.clip(point.theta + step * p, low, high)
     ahead = evaluate(probe)

@@ -1,4 +1,4 @@
-"""Points of a search for a minimum, its record, and its stopping rules."""
+"""Points, record and stopping rules of a search for a minimum."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from looms._typing import Array
 
 
 class Outcome(Enum):
-    """Reason why a search stopped; the value is its meaning, with advice.
+    """Reason why a search stopped; the value explains it and gives advice.
 
     Examples
     --------
@@ -24,7 +24,7 @@ class Outcome(Enum):
 
     WITHIN_NOISE = (
         "the last step gained, or the slope promises, less than the tolerated fraction of the "
-        "criterion's standard error; a smaller tolerance goes on"
+        "criterion's standard error; a smaller tolerance continues the search"
     )
     CONVERGED = "no direction leads downhill"
     MAX_ITER = "stopped at max_iter: the criterion was still falling, raise max_iter"
@@ -51,8 +51,8 @@ class Point:
     Attributes
     ----------
     theta : (p,) log₂ of the hyper-parameters.
-    value, standard_error : of the criterion; infinite where it cannot be evaluated.
-    gradient : (p,) of the value in ``theta``, or None if not computed.
+    value, standard_error : those of the criterion; infinite if it cannot be evaluated.
+    gradient : (p,) gradient of the value in ``theta``, or None if not computed.
     model : fitted model, if the function returns one.
 
     Examples
@@ -80,9 +80,9 @@ class Search:
     best : the point with the smallest value.
     outcome : reason why the search stopped.
     history : every point in the order of evaluation, without gradients and models.
-    n_iterations : accepted steps.
-    accepted : the start and the best point after every iteration, with gradients where
-        they were asked for, without models.
+    n_iterations : number of accepted steps.
+    accepted : the start and the best point after every iteration, with gradients if
+        they were computed, without models.
     """
 
     best: Point
@@ -97,7 +97,7 @@ class Search:
 
     @property
     def n_failures(self) -> int:
-        """Points that could not be evaluated and were stepped over."""
+        """Number of points that could not be evaluated and were skipped."""
         return sum(not np.isfinite(point.value) for point in self.history)
 
 
@@ -111,14 +111,14 @@ class Evaluate(Protocol):
 Callback: TypeAlias = Callable[[int, Point], bool | None]
 
 
-# How far from an optimum, in log₂ units of every hyper-parameter, a gradient is taken to
-# reach: far where nothing is known of the curvature, and not so near where it is measured
-# that a curvature measured too large ends a search on a slope.
+# How far a gradient is assumed to reach to the optimum, in log₂ units of every hyper-parameter:
+# far if the curvature is unknown; if it is measured, still far enough that a curvature measured
+# too large does not end a search on a slope.
 _REACH_BLIND, _REACH_INFORMED = 1.0, 0.2
 
 
 class SearchStopped(Exception):
-    """Signal, raised inside a search, to stop it."""
+    """Exception raised inside a search to stop it."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(outcome.value)
@@ -131,17 +131,17 @@ class Recorder:
     Parameters
     ----------
     evaluate : the function.
-    bounds : (p, 2) of the box.
-    tolerance : fraction of the standard error of the value that is not worth an
-        iteration. The search ends after one that gained less, and at a point of smaller
-        expected gain: for a quasi-Newton step, if ``inverse_hessian`` is known,
+    bounds : (p, 2) lower and upper bounds.
+    tolerance : gain, as a fraction of the standard error of the value, that is not worth an
+        iteration. The search ends after an iteration that gained less, and at a point whose
+        expected gain is smaller: for a quasi-Newton step, if ``inverse_hessian`` is known,
         and for a small move in every hyper-parameter.
-    max_iter : iterations allowed.
+    max_iter : largest number of iterations.
     callback : see `Callback`.
 
     Attributes
     ----------
-    inverse_hessian : (p, p) that the search steps by, or None; set once it begins.
+    inverse_hessian : (p, p) inverse Hessian that the search steps by, or None; set when it begins.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class Recorder:
         return point
 
     def start(self, theta: Array, *, gradient: bool = True) -> Point:
-        """Evaluate the start; raises `SearchStopped` if that fails."""
+        """Evaluate the start; raise `SearchStopped` if that fails."""
         point = self(theta, gradient=gradient)
         if not np.isfinite(point.value):
             raise SearchStopped(Outcome.NEVER_EVALUATED)
@@ -183,7 +183,7 @@ class Recorder:
         return point
 
     def iteration_done(self, *, steps_must_gain: bool = True) -> None:
-        """Account for an accepted step; raises `SearchStopped` if it was the last."""
+        """Record an accepted step; raise `SearchStopped` if it was the last."""
         assert self.best is not None
         self.n_iterations += 1
         gain, self._value_before = self._value_before - self.best.value, self.best.value
@@ -205,7 +205,7 @@ class Recorder:
         return Search(self.best, outcome, tuple(self.history), self.n_iterations, accepted)
 
     def stop_if_flat(self, point: Point) -> None:
-        """Raise `SearchStopped` if the expected gain at a point is not worth an iteration."""
+        """Raise `SearchStopped` if the gain expected at a point is not worth an iteration."""
         if point.gradient is None:
             return
         free = free_gradient(point.theta, point.gradient, self._low, self._high)

@@ -1,4 +1,4 @@
-"""Support vector machines: solutions to machine precision and their exact leave-one-out."""
+"""Support vector machines: solutions to machine precision and exact leave-one-out."""
 
 from looms.svm._problem import IndefiniteKernelError, NotConvergedError, RoundingWarning
 from looms.svm._svc import leave_one_out

@@ -1,9 +1,9 @@
-"""Solution of the dual problem to machine precision: an active-set method and its start.
+"""Solution of the dual problem to machine precision, by an active-set method.
 
-A primal active-set method. From a feasible β it moves towards the solution of the margin
-equations, F_S = y_S and Σβ = 0, up to the first bound; there the set S loses that sample. Once the
-equations hold, the samples that violate their KKT conditions join it. The objective falls with
-every move. An interior-point method starts it where nothing else does.
+The method is a primal one. From a feasible β it moves towards the solution of the margin
+equations, F_S = y_S and Σβ = 0. If a sample meets a bound on the way, it leaves the set S. Once the
+equations hold, the samples that violate their KKT conditions join S. The objective falls with
+every move. Unless a start is given, an interior-point method provides it.
 
 The equations are solved in the differences from one member p [docs/references.md, Leave-one-out
 path], in which [[K_SS, 1], [1ᵀ, 0]] becomes the positive semi-definite
@@ -24,8 +24,8 @@ from looms.svm._problem import EPS, NotConvergedError, Problem, intercepts, viol
 
 Indices: TypeAlias = npt.NDArray[np.intp]
 
-#: Of the interior-point method: most steps, relative duality gap at its end, and what is added to
-#: the diagonal where a factorization fails.
+#: For the interior-point method: the largest number of steps, the relative duality gap at its end,
+#: and what is added to the diagonal if a factorization fails.
 _STEPS = 100
 _CLOSE = 1e-9
 _JITTERS = (0.0, *10.0 ** np.arange(-12, 7))
@@ -37,8 +37,8 @@ class Margin:
 
     Attributes
     ----------
-    pivot : the member p that the others are measured from.
-    others : (m,) independent members beside it.
+    pivot : the member p from which differences are taken.
+    others : (m,) other independent members.
     dependent : (d,) members whose outputs follow from those of the independent ones.
     L : (m, m) lower Cholesky factor of R.
     """
@@ -54,7 +54,7 @@ class Margin:
         return np.append(self.others, self.pivot)
 
     def changes(self, errors: Array) -> Array:
-        """Changes of β on `basic`, (m + 1,), that cancel ``errors`` of the outputs."""
+        """Changes of β on `basic`, (m + 1,), that cancel the ``errors`` of the outputs."""
         if len(self.others) == 0:
             return np.zeros(1)
         z, _ = lapack.dpotrs(self.L, errors[:-1] - errors[-1], lower=1)
@@ -72,7 +72,7 @@ def reduced(K: Array, pivot: int, rows: Indices, columns: Indices) -> Array:
 
 
 def factorize(K: Array, members: Indices, pivot: int) -> Margin:
-    """Margin of the independent part of ``members``, which contain ``pivot``."""
+    """Margin for the independent part of ``members``, which contain ``pivot``."""
     rest = members[members != pivot]
     if len(rest) == 0:
         return Margin(pivot, rest, rest, np.zeros((0, 0)))
@@ -109,7 +109,7 @@ class Polished:
 
 
 def feasible(problem: Problem, beta: Array) -> Array:
-    """β within its bounds and of sum zero: the side of the larger sum is scaled down."""
+    """β within its bounds and with sum zero: the side with the larger sum is scaled down."""
     beta = np.clip(beta, problem.lower, problem.upper)
     positive, negative = beta[beta > 0].sum(), -beta[beta < 0].sum()
     if positive > negative:
@@ -120,10 +120,10 @@ def feasible(problem: Problem, beta: Array) -> Array:
 
 
 def balanced(problem: Problem, beta: Array, outputs: Array) -> Array:
-    """β within its bounds and of sum zero, near that of a solution with other bounds.
+    """β within its bounds and with sum zero, near that of a solution with other bounds.
 
-    Samples make up for the sum in the order in which a shift of the intercept brings them to the
-    margin, by the ``outputs`` of that solution.
+    The sum is corrected on samples in the order in which a shift of the intercept would bring them
+    to the margin, given the ``outputs`` of that solution.
     """
     beta = np.clip(beta, problem.lower, problem.upper)
     short = -float(beta.sum())
@@ -148,7 +148,7 @@ class _ActiveSet:
         self.batch = max(1, len(beta) // 50)
 
     def run(self) -> Polished:
-        """The solution, its KKT conditions met up to rounding."""
+        """The solution, with its KKT conditions met up to rounding."""
         best = None
         for _ in range(50 + 20 * len(self.beta)):
             margin = self._settled()
@@ -191,7 +191,7 @@ class _ActiveSet:
     def _all_at_bounds(self) -> bool:
         """True if the equations hold with every free sample at a bound up to rounding.
 
-        Then the sample is not free, and the intercept not unique.
+        Then no sample is really free, and the intercept is not unique.
         """
         lower, upper = self.problem.lower, self.problem.upper
         free = np.flatnonzero(self.free)
@@ -237,7 +237,7 @@ class _ActiveSet:
         return self._move(np.append(margin.basic, worst), direction, np.inf)
 
     def _tolerance(self) -> float:
-        """Error of the outputs that counts as rounding, of K β with its n products."""
+        """Error of the outputs that counts as rounding of K β, with its n products."""
         return max(1e-13, EPS * float(np.sqrt(len(self.beta)) * np.abs(self.beta).sum()))
 
     def _described(self, margin: Margin | None) -> Polished:
@@ -253,7 +253,7 @@ class _ActiveSet:
         return Polished(self.beta.copy(), b, outputs, margin, residual, self.n_changes)
 
     def _widened(self, state: Polished) -> bool:
-        """Free the samples that violate their conditions most; True if there are any."""
+        """Free the samples with the largest violations of their conditions; True if any."""
         errors = self.problem.y - state.outputs
         violation = np.where(self.problem.can_rise(self.beta), errors, 0.0)
         violation = np.maximum(violation, np.where(self.problem.can_fall(self.beta), -errors, 0.0))
@@ -284,10 +284,10 @@ def solution_near(problem: Problem, beta: Array) -> Polished:
 
 
 def interior_point(problem: Problem) -> Array:
-    """β close to the solution, by Mehrotra's predictor and corrector [FS01].
+    """β close to the solution, by Mehrotra's predictor-corrector method [FS01].
 
-    Works on x = |β| in [0, C] with multipliers z of x ≥ 0 and w of x ≤ C; each step costs one
-    Cholesky factorization of K plus a diagonal. The result is close, not exact.
+    It works on x = |β| in [0, C] with multipliers z of x ≥ 0 and w of x ≤ C. Each step costs one
+    Cholesky factorization of K plus a diagonal. The result is close, but not exact.
     """
     part = np.flatnonzero(problem.lower < problem.upper)
     y = problem.y[part]

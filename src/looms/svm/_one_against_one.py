@@ -1,8 +1,8 @@
-"""One-against-one support vector machines of several classes and their leave-one-out.
+"""One-against-one support vector machines for several classes and their leave-one-out.
 
-Two classes are the case of one pair. Of a pair (a, b), a < b, class b is the positive one.
-Leaving out a sample changes the machines of the pairs that hold its class; the machines of
-the other pairs are trained without it anyway, but for the other samples of its fold.
+Two classes are the case of one pair. In a pair (a, b), a < b, class b is the positive one.
+Leaving out a sample changes only the machines of pairs with its class, since the others are
+trained without it anyway. Leaving out a fold changes the machines of every class in it.
 
 Sources are cited by the keys of docs/references.md.
 """
@@ -33,23 +33,23 @@ from looms.svm._problem import Loss
 from looms.svm.dual import DualSolution, LeftOut, solve
 
 _FIRST = 1.0 + 8 * np.finfo(float).eps
-#: Of more than two classes an SVC has the first of a pair as the positive one: its outputs for
-#: the pairs, and their coefficients, are those here times this.
+#: With more than two classes, an SVC takes the first class of a pair as the positive one: its
+#: outputs for the pairs, and their coefficients, are those here times this.
 SVC_SIGN = -1.0
-#: What sigmoids are fitted to: leave-one-out outputs, or those for the training samples.
+#: What sigmoids are fitted to: leave-one-out outputs, or outputs for the training samples.
 FittedTo: TypeAlias = Literal["loo", "single"]
 Labels: TypeAlias = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """Solved machine of two classes.
+    """Solved machine for two classes.
 
     Attributes
     ----------
-    samples : (m,) indices of the samples of the two.
+    samples : (m,) indices of the samples of these classes.
     y : (m,) -1 for the first class, 1 for the second.
-    solution : of their dual problem.
+    solution : solution of their dual problem.
     """
 
     samples: Labels
@@ -63,11 +63,11 @@ class Machines:
 
     Attributes
     ----------
-    machines : of each pair.
+    machines : machine of each pair.
     K : (n, n) kernel matrix of all samples.
     labels : (n,) classes 0 to k - 1.
     sample_weight : (n,) weights of the samples in sigmoids.
-    folds : (n,) numbers, the same for samples that are held out together; None for each by itself.
+    folds : (n,) numbers, equal for samples held out together; None holds out each by itself.
     """
 
     machines: tuple[Machine, ...]
@@ -78,7 +78,7 @@ class Machines:
 
     @property
     def coefficients(self) -> Array:
-        """(n, n_pairs) y α of each machine, zero for the samples of other classes."""
+        """(n, n_pairs) y α of each machine, zero for samples of other classes."""
         coefficients = np.zeros((len(self.K), len(self.machines)))
         for q, machine in enumerate(self.machines):
             coefficients[machine.samples, q] = machine.solution.alpha * machine.y
@@ -91,7 +91,7 @@ class Machines:
 
     @property
     def numbers(self) -> Labels:
-        """(n,) numbers of what is held out at a time."""
+        """(n,) number of the unit, sample or fold, that each sample is held out with."""
         return np.arange(len(self.K)) if self.folds is None else self.folds
 
     def outputs(self) -> Array:
@@ -100,7 +100,7 @@ class Machines:
 
     @cached_property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """Machines of each pair without a sample, or a fold, where they differ."""
+        """Machines of each pair without each sample, or fold, that changes them."""
         if self.folds is None:
             alone = [(machine, machine.solution.left_out()) for machine in self.machines]
             return tuple(replace(one, numbers=m.samples[one.numbers]) for m, one in alone)
@@ -108,7 +108,7 @@ class Machines:
 
     @cached_property
     def held_out_outputs(self) -> Array:
-        """Outputs of all pairs without each sample, or its fold, (n, n_pairs); read only."""
+        """Outputs of all pairs without each sample, or its fold, (n, n_pairs); read-only."""
         outputs = self.outputs()
         for q, (machine, without) in enumerate(zip(self.machines, self.left_out, strict=True)):
             own, place = machine.samples, _places(without.numbers, self.numbers)
@@ -122,11 +122,11 @@ class Machines:
         return outputs
 
     def held_out_outputs_at(self, K: Array) -> Array:
-        """Outputs of the machines without each sample at new ones.
+        """Outputs for new samples of the machines without each sample.
 
         Parameters
         ----------
-        K : (m, n) kernel values of the new samples with those of the machines.
+        K : (m, n) kernel values between the new samples and those of the machines.
 
         Returns
         -------
@@ -141,12 +141,12 @@ class Machines:
         return outputs
 
     def sigmoids(self, fitted_to: FittedTo) -> tuple[Sigmoid, ...]:
-        """Sigmoids of the pairs for new samples: nowhere decreasing.
+        """Sigmoids of the pairs for new samples, nowhere decreasing.
 
         Parameters
         ----------
-        fitted_to : "loo", the held-out outputs, or "single", those of each machine for the
-            samples that it was trained on.
+        fitted_to : "loo" for the held-out outputs, or "single" for the outputs of each machine
+            for the samples that it was trained on.
         """
         outputs = self.held_out_outputs if fitted_to == "loo" else self.outputs()
         samples = [machine.samples for machine in self.machines]
@@ -162,11 +162,11 @@ class Machines:
 
         Parameters
         ----------
-        fitted_to : as for `sigmoids`. "single" are those of a refit without the sample, as by
-            [T11 section 2.2.1]. For "loo" the sigmoid is fitted to the held-out outputs of the
-            others, whose machines were trained with it: without it too, it would take a path for
-            every two samples.
-        increasing : False for sigmoids that may decrease, as those of T11.
+        fitted_to : as for `sigmoids`. "single" gives the sigmoids of a refit without the sample,
+            as in [T11 section 2.2.1]. "loo" fits the sigmoid to the held-out outputs of the
+            other samples, whose machines were trained with the sample: to exclude it there too
+            would take a path for every two samples.
+        increasing : False for sigmoids that may decrease, as in T11.
 
         Raises
         ------
@@ -175,8 +175,8 @@ class Machines:
 
         Notes
         -----
-        One Newton iteration over an (m, m) array gives all sigmoids of a machine of m samples.
-        Memory: a few such arrays for the largest pair.
+        All sigmoids of a machine of m samples come from one Newton iteration over an (m, m)
+        array. Memory: a few such arrays for the largest pair.
         """
         fit = fit_increasing_sigmoids if increasing else fit_sigmoids
         slopes, intercepts = np.empty((2, len(self.K), len(self.machines)))
@@ -204,18 +204,19 @@ class Machines:
         return slopes, intercepts
 
     def held_out_log_odds(self, fitted_to: FittedTo, *, increasing: bool = True) -> Array:
-        """(n, n_pairs) log-odds of the second class, by machines and sigmoids without the sample.
+        """(n, n_pairs) log-odds of the second class, from machines and sigmoids without the sample.
 
-        Arguments as for `held_out_sigmoids`.
+        Arguments are as for `held_out_sigmoids`.
         """
         slopes, intercepts = self.held_out_sigmoids(fitted_to, increasing=increasing)
         return -(slopes * self.held_out_outputs + intercepts)
 
     def held_out(self, fitted_to: FittedTo) -> HeldOut:
-        """Decision values of the classes without each sample, or its fold, of unit weight.
+        """Decision values of the classes without each sample, or its fold, with unit weights.
 
-        For two classes the outputs of the machine; for more the logarithms of the coupled
-        probabilities, by machines and sigmoids without the sample, of which the largest wins.
+        For two classes these are the outputs of the machine. For more classes they are the
+        logarithms of the coupled probabilities, from machines and sigmoids without the sample;
+        the largest wins.
 
         Parameters
         ----------
@@ -230,7 +231,7 @@ class Machines:
 
 
 def _places(members: Labels, numbers: Labels) -> Labels:
-    """Place of each number among the members, (n,), -1 for one that is none."""
+    """Position of each number among the members, (n,); -1 for a number that is not a member."""
     place = np.full(int(numbers.max()) + 1, -1)
     place[members] = np.arange(len(members))
     return place[numbers]
@@ -251,10 +252,10 @@ def solved_pairs(
     ----------
     K : (n, n) kernel matrix.
     labels : (n,) classes 0 to k - 1, each with a sample.
-    C : factor of the losses of samples of weight one.
+    C : factor of the loss for samples of weight one.
     sample_weight : (n,) positive factors of C, and weights in sigmoids.
     start : machines of the same samples at another C, from which to start.
-    folds : (n,) numbers, the same for samples that are held out together; None for each by itself.
+    folds : (n,) numbers, equal for samples held out together; None holds out each by itself.
     loss : as for `solve`.
 
     Raises
@@ -281,7 +282,7 @@ def pairs_of_svc(
 
     Parameters
     ----------
-    dual_coef, intercept, support : ``dual_coef_``, ``intercept_`` and ``support_``.
+    dual_coef, intercept, support : ``dual_coef_``, ``intercept_`` and ``support_`` of the SVC.
     labels : (n,) classes that it was fitted to, 0 to k - 1.
     """
     n_classes = len(dual_coef) + 1
@@ -299,7 +300,7 @@ def pairs_of_svc(
 def class_log_probabilities(log_odds: Array) -> Array:
     """(n, k) logarithms of class probabilities from (n, n_pairs) log-odds of the pairs.
 
-    Those of more than two classes are coupled [WLW04, second method].
+    With more than two classes the probabilities are coupled [WLW04, second method].
     """
     if log_odds.shape[1] == 1:
         return np.column_stack([log_expit(-log_odds[:, 0]), log_expit(log_odds[:, 0])])

@@ -1,4 +1,4 @@
-"""Paths of all left-out samples, or folds, in lockstep.
+"""Paths for all left-out samples, or folds, followed in lockstep.
 
 With the margin equations solved, the coefficients of the margin set B and b (basic) and the
 outputs of the others N (nonbasic) are linear in the coefficients of N and the outputs of B
@@ -8,10 +8,10 @@ outputs of the others N (nonbasic) are linear in the coefficients of N and the o
 With R the reduced kernel and V = L⁻¹ R_BN, the part of A on N is the Schur complement
 R_NN − VᵀV. A set that differs from B in k samples P takes a k×k system in A, not a new inverse.
 
-As the β_c of the left-out samples are driven to zero the state of the others changes along A
-until one of them comes to the end of its range: a coefficient to a bound, or an output to the
-margin. There the margin set changes by that sample, and with it the direction. If no sample is on
-the margin, the intercept moves alone.
+As the β_c of the left-out samples are driven to zero, the state of the others changes along A
+until one of them reaches the end of its range: a coefficient reaches a bound, or an output the
+margin. There the margin set changes by that sample, and so does the direction. If no sample is on
+the margin, only the intercept moves.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Tableau:
     samples : (c,) samples that may change, those of B first.
     n_basic : size of B.
     responses : (r, c + 2) row j is the change of u, which is β of B and F of the others, per unit
-        of z_j: column j of A. Row and column c are the intercept, c + 1 is zero and pads index
-        sets of different sizes; further rows are of samples that are only left out.
+        of z_j: column j of A. Row and column c belong to the intercept; c + 1 is zero and pads
+        index sets of different sizes; further rows belong to samples that are only left out.
     place : (n,) row of each sample, -1 for none.
     """
 
@@ -85,7 +85,7 @@ def tableau(problem: Problem, margin: Margin | None, near: Indices, left_out: In
 def _fill(
     responses: Array, rows_J: Indices, K: Array, margin: Margin, N: Indices, J: Indices
 ) -> None:
-    """Write the responses to the margin, to b and to the samples J, of which N come first."""
+    """Write the responses to the margin, to b and to the samples J, which begin with N."""
     B, p, q, c = margin.basic, margin.pivot, len(margin.others), len(margin.others) + 1 + len(N)
     inverse = solve_triangular(margin.L, np.eye(q), lower=True) if q else np.zeros((0, 0))
     V = inverse @ margin.reduced(K, J)
@@ -118,26 +118,26 @@ def _fill(
 class _Paths:
     """State of the paths.
 
-    Arrays have a row for each of m paths; those of c + 2 columns have one for each sample of the
-    tableau, the intercept, and padding.
+    Arrays have a row for each of m paths. The c + 2 columns are the samples of the tableau, the
+    intercept, and padding.
 
     Attributes
     ----------
     drivers : (m, s) rows in the tableau of the left-out samples, then padding.
-    pace : (m, s) change of the β of these per unit of length; their sizes add up to one.
+    pace : (m, s) change of their β per unit of length; absolute values add up to one.
     u : (m, c + 2) β of basic samples and F of the others.
     low, high : (m, c + 2) range of u.
     basic : (m, c) whether the sample is on the margin.
-    held : (m, c) β of the samples that are not basic, at a bound.
+    held : (m, c) β of the samples that are not basic, which are at a bound.
     P : (m, k) columns in which the margin set differs from that of the tableau, then padding.
     n_basic : (m,) size of the margin set.
-    left : (m,) length that is left, Σ|β_c|.
-    idle : (m,) steps of no length since the last that had one.
+    left : (m,) remaining length, Σ|β_c|.
+    idle : (m,) number of steps of length zero since the last longer one.
     joined : (m,) sample that came onto the margin in the last step, -1 for none.
-    barred : (m, c + 2) samples that joined in a step and left in the next, of no length: by the
-        equations β of such a sample goes into its range, so that it depends on the others up to
-        rounding. It stays off until the path moves; else it would join and leave for ever.
-    running : (m,) whether the path has not ended.
+    barred : (m, c + 2) samples that joined in one step and left in the next, of length zero. By
+        the equations, β of such a sample moves into its range, so it depends on the others up to
+        rounding. It stays off until the path moves; otherwise it would join and leave forever.
+    running : (m,) whether the path is still running.
     """
 
     drivers: Indices
@@ -166,7 +166,7 @@ class PathEnds:
     Attributes
     ----------
     beta : (m, n) coefficients without the samples of each row of ``left_out``.
-    finished : (m,) whether the path got there.
+    finished : (m,) whether the path reached its end.
     """
 
     beta: Array
@@ -183,11 +183,10 @@ def rows_of_folds(folds: Indices, numbers: Indices) -> Indices:
 
 
 def follow(problem: Problem, start: Polished, left_out: Indices, table: Tableau) -> PathEnds:
-    """Drive β_c to zero for every c of a row of ``left_out``, rows each from the same start.
+    """Drive β_c to zero for every c in a row of ``left_out``, each row from the same start.
 
     ``left_out`` is (m, s), padded by -1. The β of a row shrink together, in proportion.
-    Only the samples of the tableau are watched; the conditions of the others are to be checked
-    at the ends.
+    Only the samples of the tableau are watched; check the conditions of the others at the ends.
     """
     m = len(left_out)
     beta = np.tile(start.beta, (m, 1))
@@ -284,7 +283,7 @@ def _step(limits: _Limits, table: Tableau, paths: _Paths, work: Array) -> None:
 
 
 def _longest(paths: _Paths, rate: Array, room: Array) -> tuple[Array, Indices]:
-    """Length of each path until some u comes to the end of its range, and the column of that u."""
+    """Length of each path until some u reaches the end of its range, and the column of that u."""
     rows = np.arange(len(rate))
     np.copyto(room, paths.low)
     np.copyto(room, paths.high, where=rate > 0)
@@ -304,7 +303,7 @@ def _longest(paths: _Paths, rate: Array, room: Array) -> tuple[Array, Indices]:
 def _rates(table: Tableau, paths: _Paths) -> tuple[Array, AnyArray]:
     """Changes of u per unit of Σ|β_c|, and the paths for which they cannot be computed.
 
-    Per unit of the intercept for paths without margin samples.
+    Paths without margin samples have changes per unit of the intercept.
     """
     A, P, c = table.responses, paths.P, paths.drivers
     k = P.shape[1]
@@ -339,7 +338,7 @@ def _combined(A: Array, columns: Indices, weights: Array) -> Array:
 
 
 def _solved(systems: Array, right: Array) -> Array:
-    """Solutions of many small systems; nan where one is singular."""
+    """Solutions of many small systems; NaN where one is singular."""
     try:
         return np.asarray(np.linalg.solve(systems, right[:, :, None])[:, :, 0], dtype=np.float64)
     except np.linalg.LinAlgError:

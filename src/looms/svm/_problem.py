@@ -5,10 +5,10 @@ With β_i = y_i α_i the dual is
     min ½ βᵀKβ − yᵀβ   subject to   Σβ = 0,   l ≤ β ≤ u,
 
 [l_i, u_i] = [0, C_i] for y_i = 1 and [−C_i, 0] for y_i = −1, and the outputs are F = Kβ + b.
-The solution is where F_i ≥ y_i for β_i = l_i, F_i ≤ y_i for β_i = u_i and F_i = y_i between.
+At the solution F_i ≥ y_i for β_i = l_i, F_i ≤ y_i for β_i = u_i, and F_i = y_i in between.
 
-The squared hinge, Σ C max(0, 1 − y f)² in place of Σ C max(0, 1 − y f), is the same problem of the
-kernel matrix K + diag(1/2C) without an upper bound on α; a bound that no α reaches takes its place.
+The squared hinge, Σ C max(0, 1 − y f)² in place of Σ C max(0, 1 − y f), is the same problem with
+the kernel matrix K + diag(1/2C) and no upper bound on α; a bound that no α reaches takes its place.
 F is then f + β/2C, which is f for a sample left out.
 """
 
@@ -24,18 +24,18 @@ from looms._kernel_matrix import check_symmetric, largest_entry, negative_eigenv
 from looms._typing import AnyArray, Array
 
 EPS = float(np.finfo(np.float64).eps)
-#: A part of the largest C below which a distance from a bound is rounding.
+#: Fraction of the largest C below which a distance from a bound is rounding.
 NEGLIGIBLE = 1e-12
 #: Violation of a KKT condition, in units of the outputs, that a solution may have.
 KKT_TOLERANCE = 1e-9
-#: The same where rounding allows no less: beyond it there is no solution.
+#: The same if rounding allows no smaller one; beyond it there is no solution.
 _LARGEST_RESIDUAL = 1e-5
-#: C times the largest |K| above which products of it leave the range of numbers.
+#: C times the largest |K| above which its products overflow.
 _LARGEST_BOUND = 1e100
-#: Numbers whose inverse and products with rounding are still numbers.
+#: Smallest number whose inverse and products with rounding stay in range.
 _LEAST = 1e-280
 
-#: Loss of a sample of margin y f: C max(0, 1 − y f), or its square.
+#: Loss of a sample with margin y f: C max(0, 1 − y f), or C max(0, 1 − y f)².
 Loss: TypeAlias = Literal["hinge", "squared_hinge"]
 
 
@@ -44,7 +44,7 @@ class IndefiniteKernelError(ValueError):
 
     Attributes
     ----------
-    smallest : its smallest eigenvalue among coefficients of sum zero.
+    smallest : its smallest eigenvalue among coefficients with sum zero.
 
     Examples
     --------
@@ -64,8 +64,8 @@ class IndefiniteKernelError(ValueError):
 
     def __str__(self) -> str:
         return (
-            "The kernel matrix is not positive semi-definite, so that its machine has no unique "
-            f"solution: among coefficients of sum zero its smallest eigenvalue is "
+            "The kernel matrix is not positive semi-definite, so the machine has no unique "
+            f"solution: among coefficients with sum zero its smallest eigenvalue is "
             f"{self.smallest:.3g}. Clip or flip its negative eigenvalues, or use another kernel."
         )
 
@@ -76,7 +76,7 @@ class NotConvergedError(ArithmeticError):
     Attributes
     ----------
     kkt_residual : largest violation, in units of the outputs; inf without a solution.
-    duality_gap : primal less dual objective where the solver ended.
+    duality_gap : primal minus dual objective where the solver stopped.
 
     Examples
     --------
@@ -101,19 +101,19 @@ class NotConvergedError(ArithmeticError):
         )
         return (
             f"The support vector machine{self.which} did not converge: {how}. "
-            "Its kernel values times C are too large for double precision: scale the features or "
+            "Kernel values times C are too large for double precision: scale the features or "
             "lower C."
         )
 
 
 class RoundingWarning(UserWarning):
-    """Leave-one-out outputs of a support vector machine are less exact than 1e-9.
+    """Warning that leave-one-out outputs of a support vector machine are less exact than 1e-9.
 
     Attributes
     ----------
-    n_samples : number of those whose output is.
-    exactness : largest violation of a KKT condition of a machine without one of them, or what
-        rounding may hide of it, in units of the outputs.
+    n_samples : number of samples with such an output.
+    exactness : largest violation of a KKT condition in the machines without one of them, or the
+        rounding that may hide it, in units of the outputs.
 
     Examples
     --------
@@ -133,13 +133,13 @@ class RoundingWarning(UserWarning):
         return (
             f"The KKT conditions of the machines without one sample hold to {KKT_TOLERANCE:g}, but "
             f"for {self.n_samples} of {self.of} only to {self.exactness:.2g}: kernel values times "
-            "C are so large that rounding leaves no more. Scale the features or lower C."
+            "C are so large that rounding allows no better. Scale the features or lower C."
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Dual problem, its kernel scaled to at most one.
+    """Dual problem with its kernel scaled to at most one.
 
     Attributes
     ----------
@@ -147,8 +147,9 @@ class Problem:
         ``scale``. As Σβ = 0, a constant changes only the intercept; subtracting it, where that
         is exact, removes most of the rounding of a wide kernel.
     y : (n,) labels, ±1.
-    lower, upper : (n,) bounds of β, times ``scale``; both zero for a sample of no weight.
-    ridge : (n,) what the squared hinge adds to the diagonal, over ``scale``; zeros for the hinge.
+    lower, upper : (n,) bounds of β, times ``scale``; both zero for a sample of weight zero.
+    ridge : (n,) addition to the diagonal for the squared hinge, over ``scale``; zeros for the
+        hinge.
     scale : divisor of K.
     """
 
@@ -173,34 +174,34 @@ class Problem:
         return beta - self.lower > self.negligible
 
     def residual_limit(self, beta: Array) -> Array:
-        """Largest KKT residual of a solution, for rows of coefficients.
+        """Largest KKT residual that a solution may have, for rows of coefficients.
 
-        `KKT_TOLERANCE`, or the resolution of float64 where that is more, up to 1e-5.
+        It is `KKT_TOLERANCE`, or the resolution of float64 if that is larger, up to 1e-5.
         """
         rounding = 4 * EPS * np.abs(beta).sum(axis=-1)
         return np.asarray(np.clip(rounding, KKT_TOLERANCE, _LARGEST_RESIDUAL))
 
     def exactness(self, residual: Array | float, beta: Array) -> Array:
-        """KKT residuals of rows of coefficients, or the rounding of the outputs if that is more."""
+        """KKT residuals of rows of coefficients, or the rounding of the outputs if larger."""
         return np.asarray(np.maximum(residual, EPS * np.abs(beta).sum(axis=-1)))
 
     def duality_gap(self, beta: Array, outputs: Array) -> float:
-        """Primal less dual objective, Σ C [1 − yF]₊ − α (1 − yF), not scaled."""
+        """Primal minus dual objective, Σ C [1 − yF]₊ − α (1 − yF), unscaled."""
         bound, alpha = self.upper - self.lower, np.abs(beta)
         short = 1.0 - self.y * outputs
         return float(np.sum(bound * np.maximum(short, 0.0) - alpha * short)) / self.scale
 
     def without(self, left_out: AnyArray) -> Problem:
-        """Problem with the bounds of some samples at zero."""
+        """Problem with the bounds of some samples set to zero."""
         lower, upper = self.lower.copy(), self.upper.copy()
         lower[left_out] = upper[left_out] = 0.0
         return replace(self, lower=lower, upper=upper)
 
 
 def problem_of(K: Array, y: Array, C: Array, loss: Loss = "hinge") -> Problem:
-    """Scaled problem from checked arrays; ``K`` is not copied where it stays the same.
+    """Scaled problem from checked arrays; ``K`` is not copied if it stays the same.
 
-    NotConvergedError if the bounds are too large for double precision.
+    Raises NotConvergedError if the bounds are too large for double precision.
     """
     ridge, bound, part = np.zeros(len(y)), C, C > 0
     if loss == "squared_hinge":
@@ -228,7 +229,7 @@ def problem_of(K: Array, y: Array, C: Array, loss: Loss = "hinge") -> Problem:
 def checked(
     K: npt.ArrayLike, y: npt.ArrayLike, C: npt.ArrayLike, loss: str
 ) -> tuple[Array, Array, Array]:
-    """Arguments as arrays of agreeing shapes and valid values."""
+    """Arguments as arrays with consistent shapes and valid values."""
     check_loss(loss)
     K, y = np.asarray(K, dtype=np.float64), np.array(y, dtype=np.float64)
     if K.ndim != 2 or K.shape[0] != K.shape[1] or K.size == 0:
@@ -260,27 +261,27 @@ def checked(
     if not (np.isfinite(bounds).all() and (bounds >= 0).all()):
         raise ValueError("C must be finite and not negative.")
     if len(np.unique(y[bounds > 0])) < 2:
-        raise ValueError("Both classes need a sample of positive C, but at most one has.")
+        raise ValueError("Both classes need a sample with positive C, but at most one has it.")
     positive = bounds[bounds > 0]
     if (positive < _LEAST / min(1.0, largest or 1.0)).any():
         raise ValueError(
             f"C must be zero or, itself and times the largest value of K, at least {_LEAST:g}, "
-            f"but is {positive.min():.3g} for the least of positive C."
+            f"but its smallest positive value is {positive.min():.3g}."
         )
     return K, y, bounds
 
 
 def check_loss(loss: str) -> None:
-    """ValueError for a loss that is none."""
+    """ValueError for an unknown loss."""
     if loss not in get_args(Loss):
         raise ValueError(f"loss must be 'hinge' or 'squared_hinge', got {loss!r}.")
 
 
 def check_convex(problem: Problem) -> None:
-    """Raise IndefiniteKernelError unless βᵀKβ ≥ 0, up to rounding, for all β of sum zero.
+    """Raise IndefiniteKernelError unless βᵀKβ ≥ 0, up to rounding, for all β with sum zero.
 
-    Only then is a point that meets the KKT conditions a solution: the conditions alone, and with
-    them the duality gap, do not tell a minimum from a saddle. Costs one Cholesky factorization.
+    Only then is a point that meets the KKT conditions a solution: neither the conditions nor the
+    duality gap can tell a minimum from a saddle. Costs one Cholesky factorization.
     """
     part = np.flatnonzero(problem.lower < problem.upper)
     centered = problem.K[np.ix_(part, part)]
@@ -294,9 +295,9 @@ def check_convex(problem: Problem) -> None:
 def intercepts(errors: Array, can_rise: AnyArray, can_fall: AnyArray) -> Array:
     """Intercepts for rows of ``errors`` y − Kβ.
 
-    Samples within their bounds determine it. Without any it is the middle of the interval of
-    possible values, as in LIBSVM, or its finite end if one end is infinite: then all
-    coefficients are zero and all outputs the label of the one class.
+    Samples strictly within their bounds determine the intercept. If there are none, it is the
+    middle of the interval of possible values, as in LIBSVM, or its finite end if one end is
+    infinite: then all coefficients are zero, and all outputs are the label of the only class.
     """
     free = can_rise & can_fall
     n_free = free.sum(axis=-1)

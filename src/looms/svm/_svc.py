@@ -1,4 +1,4 @@
-"""Dual problem of a scikit-learn SVC: its kernel matrix, bounds, and solution as a start."""
+"""Dual problem of a scikit-learn SVC: its kernel matrix and bounds, and its solution as a start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from looms.kernels._samples import Pairs, samples_of
 from looms.svm._problem import KKT_TOLERANCE, Loss, RoundingWarning, checked, problem_of
 from looms.svm.dual import DualSolution, solve, solve_convex
 
-#: Iterations of LIBSVM for each sample: beyond these the exact solver is faster.
+#: Iterations of LIBSVM per sample, beyond which the exact solver is faster.
 _ITERATIONS = 100
 
 
@@ -34,23 +34,22 @@ def leave_one_out(
     """Exact leave-one-out decision values of a two-class ``sklearn.svm.SVC``.
 
     Entry ``i`` is the decision value for sample ``i`` of the machine trained on the others,
-    positive for ``classes_[1]``. The KKT conditions of every one of these machines hold to 1e-9,
-    where those of ``cross_val_predict`` with ``LeaveOneOut`` hold to the tolerance of LIBSVM.
+    positive for ``classes_[1]``. The KKT conditions of each of these machines hold to 1e-9,
+    whereas with ``cross_val_predict`` and ``LeaveOneOut`` they hold to the tolerance of LIBSVM.
 
     Parameters
     ----------
-    svc : SVC. An unfitted one is cloned and fitted, by at most 100 iterations for each sample,
-        since the solver goes on from there; a fitted one must be fitted to these very
-        arguments. Its samples, labels and bounds are compared with them where it keeps these; its
-        coefficients are only where the solver starts, so that the answer is always the one for
-        the arguments. Any kernel that is positive semi-definite on ``X``; looms kernels are
-        callables.
+    svc : SVC, with any kernel that is positive semi-definite on ``X``; looms kernels are callables.
+        An unfitted SVC is cloned and fitted, with at most 100 iterations per sample, since the
+        solver continues from there. A fitted SVC must be fitted to these same arguments; they are
+        compared with the samples, labels and bounds that it keeps. Its coefficients are only the
+        start of the solver, so the result always belongs to the arguments.
     X : (n, n_features) array, data frame or sparse matrix, or the (n, n) matrix of a precomputed
-        kernel. A callable kernel is given an array wherever that is one of numbers.
+        kernel. A callable kernel receives an array if ``X`` is numeric.
     y : (n,) labels of two classes.
-    sample_weight : (n,) weights, the factor of C for each sample; ones unless given. Samples of
-        weight zero take no part, but have an output.
-    loss : "hinge", that of an SVC, or "squared_hinge": the 2-norm machine of the same kernel, C
+    sample_weight : (n,) weights, the factor of C for each sample; ones by default. Samples of
+        weight zero are ignored in training, but have an output.
+    loss : "hinge", as in an SVC, or "squared_hinge" for the 2-norm machine with the same kernel, C
         and weights.
 
     Returns
@@ -60,31 +59,31 @@ def leave_one_out(
     Raises
     ------
     TypeError
-        If ``svc`` is anything but an SVC.
+        If ``svc`` is not an SVC.
     ValueError
-        For more than two classes, or arguments that a fitted ``svc`` was not fitted to.
+        For more than two classes, or if a fitted ``svc`` was fitted to other arguments.
     IndefiniteKernelError
-        If the kernel is not positive semi-definite on ``X``, as most sigmoid ones: LIBSVM then
-        stops at some stationary point, and which one it would be without a sample is not defined.
+        If the kernel is not positive semi-definite on ``X``, as with most sigmoid kernels. LIBSVM
+        then stops at some stationary point, and which one without a sample is undefined.
     NotConvergedError
         If the KKT conditions cannot be met in double precision.
 
     Warns
     -----
     RoundingWarning
-        If for some samples the KKT conditions hold to less than 1e-9, or may, because that is
-        below what rounding leaves of the outputs, 2.2e-16 Σ_j α_j times the largest value of the
-        kernel (less a constant). It has their number and the exactness.
+        If for some samples the KKT conditions do not hold to 1e-9, or may not, because the
+        rounding of the outputs, 2.2e-16 Σ_j α_j times the largest value of the kernel (minus a
+        constant), exceeds that. It has the number of these samples and the exactness.
 
     Notes
     -----
-    The output of the sample left out is as exact as the KKT conditions times the condition of the
-    equations on the margin. Beside solutions of the same kernel matrices in extended precision
-    the error was below 1e-9 (1 + |f|) wherever no warning was given, mostly near 1e-15, and else
-    below twice the exactness in the warning.
+    The error of the output of a left-out sample is that of the KKT conditions times the condition
+    of the equations on the margin. Compared with solutions of the same kernel matrices in extended
+    precision, the error was below 1e-9 (1 + |f|) without a warning, mostly near 1e-15, and below
+    twice the exactness in the warning otherwise.
 
-    ``gamma="scale"`` and ``class_weight="balanced"`` keep their value for all samples while one is
-    left out.
+    ``gamma="scale"`` and ``class_weight="balanced"`` keep their full-sample values while a sample
+    is left out.
 
     Examples
     --------
@@ -108,7 +107,7 @@ def leave_one_out(
 
 @dataclass(frozen=True, eq=False)
 class SVCProblem:
-    """Arguments of `solve`, from a fitted SVC.
+    """Arguments of `solve` from a fitted SVC.
 
     Attributes
     ----------
@@ -117,8 +116,8 @@ class SVCProblem:
     C : (n,) C times sample weight and class weight.
     alpha : (n,) dual coefficients of the SVC.
     sample_weight : (n,) as given, or ones.
-    semidefinite : whether ``K`` is of a kind that is always positive semi-definite, so that it
-        need not be checked.
+    semidefinite : whether the kernel is always positive semi-definite, so that ``K`` need not be
+        checked.
     """
 
     K: Array
@@ -129,7 +128,7 @@ class SVCProblem:
     semidefinite: bool = False
 
     def solve(self, loss: Loss = "hinge") -> DualSolution:
-        """Solution to machine precision; with the hinge from that of LIBSVM."""
+        """Solution to machine precision; for the hinge, it starts from that of LIBSVM."""
         start = self.alpha if loss == "hinge" else None
         if not self.semidefinite:
             return solve(self.K, self.y, self.C, start, loss=loss)
@@ -147,14 +146,14 @@ def dual_problem(
     ):
         raise TypeError(
             "leave_one_out takes a sklearn.svm.SVC, fitted or not, but got "
-            f"{svc if isinstance(svc, type) else type(svc).__name__}; of a pipeline give the SVC, "
-            "and the samples as its other steps make them."
+            f"{svc if isinstance(svc, type) else type(svc).__name__}; for a pipeline, give its SVC "
+            "and the samples as transformed by its other steps."
         )
     labels, fitted, X = np.asarray(y), hasattr(svc, "dual_coef_"), _array_of_numbers(X)
     classes = np.unique(labels)
     if len(classes) > 2:
         raise ValueError(
-            f"leave_one_out takes an SVC of two classes, but y has {len(classes)}: take it for "
+            f"leave_one_out takes two classes, but y has {len(classes)}: call it for "
             "each pair of classes, one against one."
         )
     if not fitted:
@@ -197,12 +196,12 @@ def kernel_matrix(svc: Any, X: Any) -> Array:
 
 
 def _support(svc: Any, weight: Array) -> AnyArray:
-    """Rows of the support vectors; LIBSVM counts those of positive weight alone."""
+    """Rows of the support vectors; LIBSVM counts only rows with positive weight."""
     return np.asarray(np.flatnonzero(weight > 0)[svc.support_])
 
 
 def _array_of_numbers(X: Any) -> Any:
-    """``X`` as float64, an array or CSR matrix; as it is where it is none, texts for example."""
+    """``X`` as a float64 array or CSR matrix; unchanged if it is not numeric, such as texts."""
     if sp.issparse(X):
         return sp.csr_array(X, dtype=np.float64)
     try:

@@ -1,4 +1,4 @@
-"""Dual solution of a support vector machine to machine precision, and its leave-one-out."""
+"""Dual solution of a support vector machine to machine precision, and exact leave-one-out."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _ROWS = 64  # described at a time: a dozen passes over them stay in the cache
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Machines without one sample, or one fold, of those that differ from the machine of all.
+    """Machines without one sample, or one fold, if they differ from the machine of all samples.
 
     Attributes
     ----------
     numbers : (m,) indices of the samples, or numbers of the folds.
     coefficients : (m, n) y α of each machine.
     intercepts : (m,) b.
-    outputs : (m, n) of each machine at all samples.
+    outputs : (m, n) outputs of each machine at all samples.
     exactness : (m,) as `DualSolution.exactness`, without the conditions of the left-out samples.
     """
 
@@ -58,19 +58,19 @@ class LeftOut:
 
 @dataclass(frozen=True, eq=False)
 class DualSolution:
-    """Solved machine of two classes, f(x) = Σ_i y_i α_i k(x_i, x) + b.
+    """Solved machine for two classes, f(x) = Σ_i y_i α_i k(x_i, x) + b.
 
     Attributes
     ----------
     y : (n,) labels, ±1.
-    C : (n,) factors of the losses; zero for samples that take no part.
-    alpha : (n,) dual coefficients, exactly 0, or C with the hinge, where they are at a bound.
-    intercept : b. Where no sample is free it is the middle of the possible ones, as in LIBSVM.
+    C : (n,) factors of the losses; zero for samples that are ignored.
+    alpha : (n,) dual coefficients; at a bound they are exactly 0, or C with the hinge.
+    intercept : b. If no sample is free it is the middle of the possible values, as in LIBSVM.
     outputs : (n,) f(x_i).
-    margin : (m,) indices of the free samples, 0 < α, and < C with the hinge.
+    margin : (m,) indices of the free samples, with 0 < α, and α < C with the hinge.
     kkt_residual : largest violation of a KKT condition, in units of the outputs.
-    duality_gap : primal less dual objective.
-    n_changes : changes of the active set from the start.
+    duality_gap : primal minus dual objective.
+    n_changes : number of changes of the active set since the start.
     """
 
     y: Array
@@ -94,10 +94,11 @@ class DualSolution:
     def leave_one_out(self, all_outputs: bool = False) -> HeldOut | tuple[HeldOut, Array]:
         """Exact leave-one-out outputs, f⁽⁻ⁱ⁾(x_i), by the decremental path.
 
-        Without a sample of α_i = 0 the machine is the same, but for the interval of an intercept
-        that is not unique. For the others the solution is followed while α_i is driven to zero
-        [CP01; docs/references.md, Leave-one-out path]. The end of each path is checked by its
-        KKT conditions and solved anew if they do not hold to 1e-9, or to what `solve` allows.
+        Leaving out a sample with α_i = 0 does not change the machine, except for the interval of an
+        intercept that is not unique. For the others, the solution is followed while α_i is driven
+        to zero [CP01; docs/references.md, Leave-one-out path]. The KKT conditions are checked at
+        the end of each path, which is solved again if they do not hold to 1e-9, or to what `solve`
+        allows.
 
         Parameters
         ----------
@@ -105,7 +106,7 @@ class DualSolution:
 
         Returns
         -------
-        loo : labels and leave-one-out outputs, of unit weight.
+        loo : labels and leave-one-out outputs, with unit weights.
         outputs : (n, n), only with ``all_outputs``: row ``i`` is f⁽⁻ⁱ⁾ at all samples.
 
         Raises
@@ -115,10 +116,10 @@ class DualSolution:
 
         Notes
         -----
-        C stays as it is while a sample is left out. Where removing a sample leaves one class, the
-        output is the label of that class. O(n²|S|) for a margin set S, and per set change of a
-        path O(n k) for its k changes so far. Memory: (s, n) outputs for s support vectors, a
-        tableau of the samples near the margin, and a dozen blocks of a million numbers.
+        C stays the same while a sample is left out. If only one class remains, the output is the
+        label of that class. O(n²|S|) for a margin set S, and O(n k) for each set change of a path
+        after k changes. Memory: (s, n) outputs for s support vectors, a tableau of the samples
+        near the margin, and a dozen blocks of a million numbers.
         """
         without = self.left_out()
         own = self.outputs.copy()
@@ -131,17 +132,17 @@ class DualSolution:
         return loo, outputs
 
     def left_out(self, folds: Indices | None = None) -> LeftOut:
-        """Machines without one sample, or one fold, where they differ from this one.
+        """Machines without one sample, or one fold, if they differ from this one.
 
         Parameters
         ----------
-        folds : (n,) numbers, the same for samples that are left out together; each by itself
-            unless given. The coefficients of a fold are driven to zero together, in proportion.
+        folds : (n,) numbers, equal for samples that are left out together; each by itself by
+            default. The coefficients of a fold are driven to zero together, in proportion.
 
         Raises
         ------
         NotConvergedError
-            As `leave_one_out`.
+            As for `leave_one_out`.
         """
         problem, start = self._problem, self._polished
         # With no free sample the others bound the intercept, those of α_i = 0 among them.
@@ -171,7 +172,7 @@ class DualSolution:
     def _followed(
         self, left_out: Indices, beta: Array, outputs: Array, b: Array, exactness: Array
     ) -> Indices:
-        """Ends of the paths of samples in a row each; the rows whose end is no solution."""
+        """Write the ends of the paths, a row each; return the rows whose end is no solution."""
         problem, start = self._problem, self._polished
         drives = (left_out >= 0) & (start.beta[left_out] != 0)
         stays = ~drives.any(axis=1)
@@ -234,9 +235,9 @@ class DualSolution:
 
     @property
     def exactness(self) -> float:
-        """KKT residual, or the rounding of the outputs, 2.2e-16 Σ α max|K|, if that is more.
+        """KKT residual, or the rounding of the outputs, 2.2e-16 Σ α max|K|, if that is larger.
 
-        K is the kernel less a constant where that is exact.
+        K is the kernel minus a constant, if that is exact.
         """
         return float(self._problem.exactness(self.kkt_residual, self._polished.beta))
 
@@ -254,25 +255,25 @@ def solve(
     .. math:: \min_\alpha \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j K_{ij} - \sum_i \alpha_i,
               \quad \sum_i y_i \alpha_i = 0, \quad 0 \le \alpha_i \le C_i
 
-    of the hinge. The squared hinge, :math:`\sum_i C_i \max(0, 1 - y_i f(x_i))^2`, has
+    for the hinge. The squared hinge, :math:`\sum_i C_i \max(0, 1 - y_i f(x_i))^2`, has
     :math:`K_{ii} + 1 / 2 C_i` in place of :math:`K_{ii}` and no upper bound.
 
-    From a start near the solution the margin equations are solved exactly, and the active set is
-    changed until the KKT conditions hold up to rounding. ``K`` is checked to be positive
-    semi-definite, since for one that is not these conditions hold at points that are no minimum.
+    From a start near the solution, the margin equations are solved exactly, and the active set
+    changes until the KKT conditions hold up to rounding. ``K`` is checked to be positive
+    semi-definite, since otherwise these conditions also hold at points that are not a minimum.
 
     Parameters
     ----------
     K : (n, n) symmetric kernel matrix, positive semi-definite up to rounding: its smallest
-        eigenvalue, among coefficients of sum zero and samples of positive ``C``, is not below
+        eigenvalue, among coefficients with sum zero and samples with positive ``C``, is not below
         -1e-8 n times its largest entry.
-    y : (n,) labels, ±1, both present among the samples of positive ``C``.
-    C : factor of all losses, positive, or (n,) one for each; a sample of zero takes no part.
-    start : (n,) α to start from, LIBSVM's for instance, or the solution of a neighboring C
-        or kernel of the same samples; it need not be feasible. An interior-point method starts
-        unless given.
-    loss : "hinge", or "squared_hinge" of the 2-norm machine, as in ``sklearn.svm.LinearSVC``,
-        which has no bias apart from its penalty.
+    y : (n,) labels, ±1, both present among the samples with positive ``C``.
+    C : factor of all losses, positive, or (n,) one for each; samples with zero are ignored.
+    start : (n,) α to start from, for instance LIBSVM's, or the solution for a neighboring C
+        or kernel and the same samples; it need not be feasible. By default an interior-point
+        method provides the start.
+    loss : "hinge", or "squared_hinge" for the 2-norm machine, as in ``sklearn.svm.LinearSVC``
+        except that the latter also penalizes its bias.
 
     Returns
     -------
@@ -281,20 +282,20 @@ def solve(
     Raises
     ------
     ValueError
-        For shapes that do not agree, values that are not finite, labels other than ±1, one class
-        only, bounds that are negative.
+        If shapes do not agree, values are not finite, labels are not ±1, there is only one class,
+        or bounds are negative.
     IndefiniteKernelError
-        If ``K`` is not positive semi-definite; a ValueError too.
+        If ``K`` is not positive semi-definite; it is a ValueError too.
     NotConvergedError
-        If the KKT conditions cannot be met to 1e-9, or, where the values of ``K`` times ``C``
-        are so large that double precision does not resolve that, to what it does, 1e-5 at most.
-        The solution has its ``kkt_residual``.
+        If the KKT conditions cannot be met to 1e-9. If the values of ``K`` times ``C`` are too
+        large for double precision to resolve that, the limit is what it does resolve, at most
+        1e-5; see ``kkt_residual`` of the solution.
 
     Notes
     -----
-    Some Cholesky factorizations of the margin set from a good start, some thirty of size n from
-    none; and one of size n for the check of ``K``, unless a `DualSolution` of the same ``K`` is
-    the start. Where no sample is free the intercept is not unique and is LIBSVM's, the middle.
+    A few Cholesky factorizations of the margin set from a good start, or about thirty of size n
+    without one, and one of size n to check ``K``, unless the start is a `DualSolution` of the same
+    ``K``. If no sample is free, the intercept is not unique; it is LIBSVM's, the middle.
 
     Examples
     --------
@@ -322,7 +323,7 @@ def solve(
 def solve_convex(
     problem: Problem, y: Array, C: Array, start: DualSolution | npt.ArrayLike | None
 ) -> DualSolution:
-    """`solve` for checked arrays and a positive semi-definite kernel."""
+    """`solve` for checked arrays and a kernel known to be positive semi-definite."""
     with blas_threads(len(y)):
         polished = solution_near(problem, _started(problem, y, C, start))
     can_rise, can_fall = problem.can_rise(polished.beta), problem.can_fall(polished.beta)
