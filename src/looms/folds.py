@@ -344,7 +344,7 @@ class GapKFold:
         if (time != time).any():
             raise ValueError(f"time is missing in row {int(np.argmax(time != time))}.")
         dates, gap = time.dtype.kind == "M", self.gap
-        if dates and isinstance(gap, Integral) and gap == 0:
+        if dates and not isinstance(gap, np.timedelta64) and gap == 0:
             gap = timedelta(0)
         proper = isinstance(gap, Real | timedelta)
         if not (proper and isinstance(gap, timedelta | np.timedelta64) == dates and gap >= gap * 0):
