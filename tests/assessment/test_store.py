@@ -246,7 +246,7 @@ def test_damaged_versions(counted, tmp_path):
     counted()
     (about,) = tmp_path.glob("store/*/about.json")
     about.write_text("{")
-    with pytest.raises(StoreError, match=r"about.json: this file, which says what versions"):
+    with pytest.raises(StoreError, match=r"about.json: this file, which has the versions"):
         counted()
     for path in split_files(tmp_path):
         path.unlink()

@@ -211,9 +211,9 @@ def test_sparse_matrix_with_labels_beside(words):
 @pytest.mark.parametrize(
     ("labels", "error", "said"),
     [
-        (None, ChallengeDataError, "its labels are not there; put them beside it as words_y.csv"),
+        (None, ChallengeDataError, "its labels are missing; put them next to it as words_y.csv"),
         ("topic\nfar\n", TableError, "1 labels for 4 rows"),
-        ("a,b\nx,1\nx,2\ny,3\ny,4\n", TableError, "no one column of labels among a, b"),
+        ("a,b\nx,1\nx,2\ny,3\ny,4\n", TableError, "column of labels is not clear among a, b"),
     ],
 )
 def test_labels_beside_that_do_not_fit(words, labels, error, said):
@@ -225,7 +225,7 @@ def test_labels_beside_that_do_not_fit(words, labels, error, said):
 
 def test_another_npz(tmp_path):
     np.savez(tmp_path / "dense.npz", X=np.eye(2))
-    with pytest.raises(TableError, match="no sparse matrix of SciPy"):
+    with pytest.raises(TableError, match="not a sparse matrix of SciPy"):
         load_file(tmp_path / "dense.npz")
 
 
