@@ -431,7 +431,7 @@ def test_not_a_skops_file(tmp_path, members):
 
 
 def test_a_skops_file_of_others(tmp_path):
-    with pytest.raises(ModelFileError, match="a skops file, but not of looms"):
+    with pytest.raises(ModelFileError, match="a skops file, but not one of looms"):
         load_model(written(tmp_path, skops.io.dumps(StandardScaler())))
 
 

@@ -75,8 +75,8 @@ def test_table_with_target(tmp_path, draw):
 @pytest.mark.parametrize(
     ("gone", "said"),
     [
-        (["hiva_train.labels"], "hiva_valid.labels and not hiva_train.labels: put the missing"),
-        (["hiva_train.data"], "and not hiva_train.data"),
+        (["hiva_train.labels"], "hiva_valid.labels but not hiva_train.labels: put the missing"),
+        (["hiva_train.data"], "but not hiva_train.data"),
         (["hiva_train.data", "hiva_train.labels"], "not hiva_train.data nor hiva_train.labels"),
     ],
 )
@@ -90,7 +90,7 @@ def test_a_part_of_the_files(folder, gone, said, no_network):
 
 def test_labels_alone(folder):
     (folder / "hiva_valid.data").unlink()
-    with pytest.raises(ChallengeDataError, match=r"and not hiva_valid\.data: put"):
+    with pytest.raises(ChallengeDataError, match=r"but not hiva_valid\.data: put"):
         fetch("hiva_valid", folder)
 
 
@@ -126,7 +126,7 @@ def test_openml(monkeypatch, draw, name, number):
 def test_another_set_of_openml(monkeypatch):
     answer = Bunch(data=None, target=None, details={"name": "iris"})
     monkeypatch.setattr(_data, "fetch_openml", lambda **options: answer)
-    with pytest.raises(ChallengeDataError, match="OpenML's set 1043 is 'iris' and not ada: put"):
+    with pytest.raises(ChallengeDataError, match="OpenML's set 1043 is 'iris', not ada: put"):
         fetch("ada")
 
 

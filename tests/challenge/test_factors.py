@@ -90,7 +90,7 @@ def test_a_part_of_the_experiments_has_a_part_of_the_factors():
         (
             [PLAN[0], PaperExperiment("press", "none", "ard")],
             [0.1, 0.2],
-            "press-ard is no experiment",
+            "press-ard is not an experiment",
         ),
     ],
 )

@@ -25,13 +25,13 @@ from looms.selection._candidates import Candidate
 from looms.selection._decisions import Decisions
 from looms.selection._nested import Nested
 
-#: Degrees of a polynomial are multiplied out one by one.
+#: Highest degree of a polynomial, because powers are multiplied out one by one.
 _HIGHEST_DEGREE = 1000
 _CALIBRATORS = (Beta, Isotonic, Sigmoid)
 
 
 def _samples(owner: Any, name: str) -> tuple[int, int]:
-    """Shape of a matrix of finite samples, of ``n_features_in_`` columns."""
+    """Shape of a matrix of finite samples with ``n_features_in_`` columns."""
     X = getattr(owner, name)
     if sparse.issparse(X):
         require(X.format == "csr", f"{name} is not in CSR format")
@@ -63,7 +63,7 @@ def _kernel_of(kernel: Any, X: Any) -> None:
 
 
 def _expansion(owner: Any, n: int) -> int | None:
-    """Check coefficients of ``n`` samples and intercept; number of outputs, None for 1-d ones."""
+    """Check intercept and coefficients of ``n`` samples; number of outputs, None if 1-d."""
     outputs = np.shape(owner.intercept_)
     numbers(owner, "intercept_", *outputs[:1])
     numbers(owner, "dual_coef_", n, *outputs)
@@ -83,7 +83,7 @@ def _weights(owner: Any, n: int) -> None:
 
 
 def _together(owner: Any, n: int) -> None:
-    """What is held out together, and what was refitted."""
+    """Check what is held out together, and what was refitted."""
     if hasattr(owner, "certificate_"):
         require(isinstance(owner.certificate_, Certificate), "certificate_ is none")
     if getattr(owner, "groups_", None) is not None:
@@ -95,7 +95,7 @@ def _together(owner: Any, n: int) -> None:
 
 
 def _nested_of(owner: Any, name: str, kind: type) -> None:
-    """Predictions of machines that were chosen without the rows, of all rows fitted."""
+    """Check predictions, for all rows fitted, of machines chosen without the rows."""
     nested = getattr(owner, name, None)
     if nested is not None:
         require(isinstance(nested, kind), f"{name} holds no nested predictions")
@@ -104,7 +104,7 @@ def _nested_of(owner: Any, name: str, kind: type) -> None:
 
 
 def _stacked(machine: Any) -> None:
-    """Members of a stack, each a machine of the samples of the largest."""
+    """Check members of a stack, each a machine on the samples of the largest one."""
     members = machine.members_
     proper = isinstance(members, tuple) and all(isinstance(one, Member) for one in members)
     require(proper and len(members) > 1, "members_ are no machines")

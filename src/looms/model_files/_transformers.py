@@ -20,7 +20,7 @@ from looms.tables._kinds import KINDS
 
 
 def scaler(transformer: Any) -> None:
-    """Check one number a feature, divisors positive."""
+    """Check that there is one number per feature, and that divisors are positive."""
     for name in ("mean_", "var_", "scale_", "max_abs_"):
         if getattr(transformer, name, None) is not None:
             numbers(transformer, name, transformer.n_features_in_)
@@ -29,7 +29,7 @@ def scaler(transformer: Any) -> None:
 
 
 def imputer(transformer: Any) -> None:
-    """Check one number or text a feature for its gaps, and the features whose gaps are told."""
+    """Check the number or text that fills the gaps of each feature, and which gaps are marked."""
     if "statistics_" not in vars(transformer):
         return
     n, statistics = transformer.n_features_in_, transformer.statistics_
@@ -62,7 +62,7 @@ def missing(indicator: Any) -> None:
 def encoder(one_hot: Any) -> None:
     """Check sorted categories, and the columns that they are encoded to.
 
-    Encoding writes to columns without a check of their number, and searches categories as
+    Encoding writes to columns without checking their number, and searches categories as if
     sorted; both are derived from the categories and the rare ones among them.
     """
     require(one_hot.dtype is np.float64, "dtype is another")
@@ -108,7 +108,7 @@ def _is_list(value: Any, n: int) -> bool:
 
 
 def _categories(values: Any) -> None:
-    """Check increasing texts; the last may be the gap."""
+    """Check that texts increase; the last may be the gap."""
     proper = isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1
     require(proper and len(values) > 0, "categories_ holds no list of texts")
     texts = values.tolist()
@@ -185,7 +185,7 @@ def _step(step: Any) -> None:
 
 
 def function(transformer: Any) -> None:
-    """Check that there is no function but one that the caller admits."""
+    """Check that any function is one that the caller admits."""
     require(not isinstance(transformer.func, type), "func is a type")
 
 
