@@ -241,7 +241,7 @@ def test_a_folder_is_not_for_a_file(looms, tmp_path):
     given = ("--data", "f.csv", "--target", "b", "--folder", "sets")
     result = looms("challenge", "run", *given)
     assert result.exit_code == 2
-    assert "--folder is for a set by name, and --data f.csv is a file" in result.stderr
+    assert "--folder is for a set by name, but --data f.csv is a file" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["run", "table"])

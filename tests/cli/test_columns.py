@@ -40,7 +40,9 @@ def test_a_word_among_numbers(said):
     cells = [str(value / 2) for value in ROWS]
     cells[6], cells[8], cells[9] = "twelve", None, "-"
     found = said(size=cells, b=ROWS % 5)
-    assert "column 'size' is treated as text, with a feature for each value, because 2 of its" in found
+    assert (
+        "column 'size' is treated as text, with a feature for each value, because 2 of its" in found
+    )
     assert "first 'twelve' in data row 7; correct" in found
     assert found.count("\n") == 1
     assert "and so are 'width'" in said(size=cells, width=cells)

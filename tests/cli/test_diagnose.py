@@ -228,7 +228,7 @@ def test_a_model_of_looms_fit(looms, fit, catches):
     result = looms("diagnose", catches, "--model", "m.skops", "--bootstrap", 19)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("Least-squares machine of m.skops")
-    assert "its hyper-parameters held" in result.stderr
+    assert "with fixed hyper-parameters" in result.stderr
     shown = looms("show", "m.skops").stdout
     error = re.search(r"leave-one-out +([\d.]+)", shown)[1]
     assert row(result.stdout, "all")[2] == float(error)
@@ -279,12 +279,12 @@ def test_a_support_vector_machine_of_looms_fit(looms, catches, threshold):
         (("catches.csv", "-t", "found", "-k", "cubic", "--C", "1"), "goes with --gamma"),
         (("catches.csv", "-t", "found", "--alpha", "1"), "--alpha must be between 0 and 1"),
         (("catches.csv", "-t", "found", "--bootstrap", "9"), "0.05, which takes 19 samples at le"),
-        (("catches.csv", "-t", "depth", "-b", "9"), "diagnostics are of classes"),
+        (("catches.csv", "-t", "depth", "-b", "9"), "diagnostics are for classes"),
         (("catches.csv", "-t", "found", "--jobs", "0"), "--jobs 0 would run nothing"),
         (("catches.csv", "-t", "found", "--plot", "no/figures"), "there is no folder no"),
         (("catches.csv", "-t", "found", "--plot", "catches.csv"), "catches.csv is no folder"),
         (("catches.csv", "-t", "found", "-o", "no/rows.csv"), "there is no folder no"),
-        (("catches.csv", "-t", "depth"), "diagnostics are of classes, and the target has 50"),
+        (("catches.csv", "-t", "depth"), "diagnostics are for classes, but the target has 50"),
         (("catches.csv", "-t", "found", "--drop", "net"), "there is no column 'net'"),
         (("one.csv", "-t", "y"), "one value only, 'a'"),
         (("alone.csv", "-t", "y"), "Class 'b' has one member"),
@@ -367,4 +367,4 @@ def test_an_infinite_cv_score_is_noted(looms, catches):
     result = looms("diagnose", catches, "-t", "found", "--estimator", forest, "--cv", 3, "-b", 0)
     assert result.exit_code == 0, result.stderr
     assert re.search(r"CV score +inf", result.stdout)
-    assert "probability 0 of the class" in " ".join(result.stderr.split())
+    assert "probability 0 of the true class" in " ".join(result.stderr.split())

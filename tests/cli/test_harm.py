@@ -171,7 +171,7 @@ def test_what_only_looks_alike_is_not_overwritten(looms, fit, pets, one_line, na
 def test_links_stay_and_pipes_are_refused(looms, fit, pets, one_line):
     fit(pets, "-t", "kind", "-o", "m.skops")
     os.mkfifo("pipe")
-    one_line(looms("predict", "m.skops", pets, "-f", "-o", "pipe"), 2, "is no regular file")
+    one_line(looms("predict", "m.skops", pets, "-f", "-o", "pipe"), 2, "is not a regular file")
     with pytest.raises(OSError, match="no regular file"):
         write_whole(Path("pipe"), b"")
     Path("real.csv").touch()

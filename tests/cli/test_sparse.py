@@ -34,7 +34,7 @@ def test_challenge_end_to_end(looms, fit, tmp_path, one_line):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 3))
     np.savetxt("toy_train.data", X)
-    one_line(fit("toy_train.data"), 2, "put their .labels file beside them")
+    one_line(fit("toy_train.data"), 2, "put their .labels file in the same folder")
     np.savetxt("toy_train.labels", np.where(X[:, 0] > 0, 1, -1), fmt="%d")
     assert fit("toy_train.data").exit_code == 0
     np.savetxt("toy_valid.data", X[:4])

@@ -102,10 +102,10 @@ def test_an_assessment_in_time_tests_later_rows(looms, demand):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (("--time", "hour"), "no column 'hour' for --time beside the target ('day', 'wind'"),
-        (("--time", "demand"), "there is no column 'demand' for --time beside the target"),
-        (("--time", "name"), "--time name holds 'row 0' in data row 1, which is neither number"),
-        (("--time", "unclear"), "--time unclear has dates whose day and month may be either"),
+        (("--time", "hour"), "no column 'hour' for --time besides the target ('day', 'wind'"),
+        (("--time", "demand"), "there is no column 'demand' for --time besides the target"),
+        (("--time", "name"), "--time name holds 'row 0' in data row 1, which is neither a number"),
+        (("--time", "unclear"), "--time unclear has dates in which either number may be the day"),
         (("--time", "same"), "--time same is the same in every row; write dates as 2021-12-31"),
         (("--time", "empty"), "--time empty has no time in 2 rows of 90, first in data row 4;"),
         (("--gap", 3), "--gap goes with --time"),
