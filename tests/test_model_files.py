@@ -269,7 +269,7 @@ def test_what_is_saved_is_read(tmp_path, case):
 @pytest.mark.parametrize(
     ("step", "problem"),
     [
-        (OneHotEncoder(dtype=np.float32), "OneHotEncoder: dtype is another"),
+        (OneHotEncoder(dtype=np.float32), "OneHotEncoder: dtype is not float64"),
         (
             ColumnTransformer([("all", "passthrough", [0, 1])], n_jobs=2),
             "ColumnTransformer: n_jobs",

@@ -93,4 +93,4 @@ def test_names_are_no_classes(fit, euro, one_line):
 def test_a_name_that_no_file_can_have(fit, one_line):
     name = "a" * 300 + ".csv"
     one_line(fit(name, "-t", "y", "-o", "m.skops"), 2, "it cannot be read (File name too long)")
-    one_line(fit(name, "-t", "y"), 2, "no file can have this name")
+    one_line(fit(name, "-t", "y"), 2, "no file can be called so")

@@ -26,7 +26,7 @@ def test_svmlight_end_to_end(looms, fit, figures, one_line):
     assert len(result.stdout.splitlines()) == 61
     dump_svmlight_file(sparse.csr_array((1, 40)) + np.eye(1, 40, 39), [1], "wide.svm")
     result = looms("predict", "t.looms.skops", "wide.svm")
-    one_line(result, 2, "a row has feature 40, and the model was fitted to 30")
+    one_line(result, 2, "a row has feature 40, but the model was fitted to 30")
     one_line(fit("t.svm", "-t", "y", "-o", "m.skops"), 2, "the target cannot be chosen")
 
 

@@ -56,8 +56,14 @@ def test_labels_that_differ_by_case_or_blanks():
             [str(k) for k in range(30)],
             "is stored as text: '0' in data row 1; store it as numbers",
         ),
-        ([f"N{k % 6}" for k in range(10)], "6 different labels in 10 rows, 2 of them in only one row"),
-        (["a", "b", "c", *"d" * 30, *"e" * 9], "5 different labels in 42 rows, 3 of them in only one"),
+        (
+            [f"N{k % 6}" for k in range(10)],
+            "6 different labels in 10 rows, 2 of them in only one row",
+        ),
+        (
+            ["a", "b", "c", *"d" * 30, *"e" * 9],
+            "5 different labels in 42 rows, 3 of them in only one",
+        ),
     ],
 )
 def test_text_that_is_hardly_classes(y, problem):

@@ -218,7 +218,7 @@ def check_can_write(
         lost = exists and any(source.exists() and path.samefile(source) for source in inputs)
     except OSError as error:
         raise InputError(
-            f"no file can have this name ({error.strerror}): {error.filename}; check the name"
+            f"no file can be called so ({error.strerror}): {error.filename}; check the name"
         ) from None
     if lost:
         raise InputError(f"{path} is an input and would be lost; name another {option}")

@@ -210,8 +210,7 @@ class MachineRequest:
         threshold_of(self.threshold)
         if self.cv is not None and NUMBER_OF_FOLDS.fullmatch(self.cv) is None:
             raise InputError(
-                f"--cv {self.cv} is no number of folds, like 10, nor repetitions and folds, like "
-                "5x2"
+                f"--cv {self.cv} is no number of folds, as 10, nor repetitions and folds, as 5x2"
             )
         if self.machine == "nonconformity":
             self._check_nonconformity()

@@ -65,7 +65,7 @@ def encoder(one_hot: Any) -> None:
     Encoding writes to columns without checking their number, and searches categories as if
     sorted; both are derived from the categories and the rare ones among them.
     """
-    require(one_hot.dtype is np.float64, "dtype is another")
+    require(one_hot.dtype is np.float64, "dtype is not float64")
     if "categories_" not in vars(one_hot):
         return
     n = one_hot.n_features_in_
@@ -81,7 +81,7 @@ def encoder(one_hot: Any) -> None:
         _categories(values)
         expected = None if places is None else _mapping(places, len(values))
         same = mapping is None if expected is None else np.array_equal(mapping, expected)
-        require(same, "a mapping of rare categories is another")
+        require(same, "a mapping of rare categories is wrong")
         n_outs.append(len(values) if expected is None else int(expected.max()) + 1)
     sizes = {
         "drop_idx_": [len(values) for values in one_hot.categories_],
@@ -114,7 +114,7 @@ def _categories(values: Any) -> None:
     texts = values.tolist()
     if isinstance(texts[-1], float) and np.isnan(texts[-1]):
         texts.pop()
-    require(all(type(text) is str for text in texts), "a category is no text")
+    require(all(type(text) is str for text in texts), "a category is not text")
     increasing = all(a < b for a, b in itertools.pairwise(texts))
     require(increasing, "categories_ is not in order")
 
@@ -132,7 +132,7 @@ def pipeline(steps: Any) -> None:
     """Check names and estimators."""
     require(steps.memory is None, "memory names a folder, to write to and to read from")
     require(steps.transform_input is None, "transform_input is set")
-    require(isinstance(steps.steps, list) and len(steps.steps) > 0, "steps is no list")
+    require(isinstance(steps.steps, list) and len(steps.steps) > 0, "steps is not a list")
     for name, step in steps.steps:
         require(isinstance(name, str), "a step of it has no name")
         _step(step)
@@ -152,12 +152,12 @@ def columns(transformer: Any) -> None:
         return
     n = transformer.n_features_in_
     remainder = transformer._remainder
-    require(isinstance(remainder, tuple) and len(remainder) == 3, "_remainder is no step")
+    require(isinstance(remainder, tuple) and len(remainder) == 3, "_remainder is not a step")
     _step(remainder[1])
     same = remainder[1] == transformer.remainder or isinstance(remainder[1], BaseEstimator)
-    require(same, "_remainder is another than remainder")
+    require(same, "_remainder differs from remainder")
     places = transformer._transformer_to_input_indices
-    require(isinstance(places, dict), "the columns of the steps are none")
+    require(isinstance(places, dict), "the columns of the steps are missing")
     names = getattr(transformer, "feature_names_in_", ())
     for name, step, chosen in transformer.transformers_:
         _places(chosen, n, names)

@@ -250,7 +250,7 @@ def _checked(part: Any, trusted: Collection[str]) -> list[Any]:
 def _check_features(state: dict[str, Any]) -> None:
     """Check that there are as many feature names as features."""
     n = state.get("n_features_in_", 1)
-    require(type(n) is int and n > 0, "n_features_in_ is no number of features")
+    require(type(n) is int and n > 0, "n_features_in_ is not a number of features")
     if "feature_names_in_" in state:
         names = state["feature_names_in_"]
         proper = isinstance(names, np.ndarray) and names.shape == (n,) and names.dtype == object
