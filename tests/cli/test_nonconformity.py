@@ -13,7 +13,7 @@ OURS = ("--target", "kind", "--machine", "nonconformity")
 def test_fit_show_predict_score(looms, pets, figures):
     fitted = looms("fit", pets, *OURS, "-o", "m.skops")
     assert fitted.exit_code == 0, fitted.stderr
-    assert "quote those of the choice, made for each row by the others" in fitted.stderr
+    assert "choice, made for each row by the others" in fitted.stderr
     model = load_model("m.skops").model
     machine = model[-1]
     assert isinstance(machine, NonconformityClassifier)
