@@ -35,7 +35,7 @@ def test_fit_show_predict_score(looms, pets, figures):
     scored = looms("score", "m.skops", pets)
     wrong = (table["prediction"] != rows["kind"]).mean()
     assert figures(scored.stdout)[0] == pytest.approx(wrong, abs=1e-4)
-    assert "if they are the same rows, the figures flatter it" in scored.stderr
+    assert "if they are the same rows, the figures flatter the model" in scored.stderr
     assert looms("predict", "m.skops", pets, "-o", "p.csv", "--force").exit_code == 0
 
 
